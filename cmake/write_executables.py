@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write one start script per console_scripts line of setup.cfg: python3 write_executables.py SETUP_CFG DIRECTORY."""
+
+import configparser
+import shutil
+import sys
+from pathlib import Path
+
+SCRIPT = """\
+#!{python}
+# Written from setup.cfg when the package was built.
+import sys
+
+from {module} import {function}
+
+sys.exit({function}())
+"""
+
+
+def main(setup_cfg: Path, directory: Path) -> None:
+    """Replace what DIRECTORY holds, so that a renamed executable leaves nothing behind."""
+    config = configparser.ConfigParser()
+    config.read_string(setup_cfg.read_text())
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    for line in config["options.entry_points"]["console_scripts"].strip().splitlines():
+        name, target = (part.strip() for part in line.split("="))
+        module, function = target.split(":")
+        script = directory / name
+        script.write_text(SCRIPT.format(python=sys.executable, module=module, function=function))
+        script.chmod(0o755)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make .venv for a machine without ROS, this package built and installed in it: python3 env/make_environment.py.
+
+A virtual environment that holds the ROS wheels is an ament prefix. The package is installed into that same
+prefix: one place to find libraries, Python modules and launch files. A step is left out when nothing that it
+depends on has changed. Runs on the system's Python with nothing installed.
+"""
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PACKAGES = Path(sysconfig.get_path("purelib", vars={"base": str(VENV), "platbase": str(VENV)}))
+REQUIREMENTS = ROOT / "env" / "requirements.txt"
+# Files whose content goes into the build; of every other installed file only the name counts, as it is linked.
+BUILD_INPUTS = ("CMakeLists.txt", "package.xml", "setup.cfg", "cmake/*", "msg/*", "srv/*", "env/tf2_msgs/**/*")
+LINKED_INPUTS = ("drone_bridge/**/*", "config/*", "launch/*", "rviz/*")
+STEP_TIMEOUT_S = 1800
+
+
+class StepError(Exception):
+    """A step failed; the text says what to do about it."""
+
+
+def say(text: str) -> None:
+    """Print one line of progress."""
+    print(f"setup: {text}", flush=True)
+
+
+def check_machine() -> None:
+    """Refuse, with what is missing, a machine on which a later step would fail obscurely."""
+    if platform.machine() != "x86_64" or platform.system() != "Linux":
+        raise StepError(
+            f"PyPI has ROS 2 for x86_64 Linux only, this is {platform.machine()} {platform.system()}. "
+            "Install ROS 2 from its own packages and build with colcon (README, 'On a machine with ROS')."
+        )
+    if not (3, 10) <= sys.version_info[:2] <= (3, 13):
+        raise StepError(
+            f"Python 3.10 to 3.13 is needed, this is {platform.python_version()}. "
+            "Name another one: make setup PYTHON=python3.12"
+        )
+    missing = [package for command, package in (("g++", "g++"), ("make", "make")) if not shutil.which(command)]
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        missing.append("python3-dev")
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        missing.append("python3-venv")
+    if missing:
+        raise StepError(f"Missing on this machine. Install it with: sudo apt install {' '.join(missing)}")
+
+
+def run(command: list[str], advice: str, env: dict[str, str] | None = None) -> None:
+    """Run a command quietly. Raises StepError with what it printed last and the advice when it fails."""
+    log = ROOT / ".venv" / "setup.log"
+    with log.open("w") as output:
+        done = subprocess.run(
+            command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT, timeout=STEP_TIMEOUT_S, check=False
+        )
+    if done.returncode:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-40:])
+        raise StepError(f"{tail}\n'{' '.join(command)}' failed with status {done.returncode}.\n{advice}")
+
+
+def digest(parts: Iterable[str]) -> str:
+    """Return a fingerprint of the parts, in order."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def is_current(stamp: Path, fingerprint: str) -> bool:
+    """Tell whether a step's stamp holds this fingerprint."""
+    return stamp.exists() and stamp.read_text() == fingerprint
+
+
+def install_wheels() -> None:
+    """Create the virtual environment and install the pinned packages."""
+    stamp = VENV / "wheels.stamp"
+    fingerprint = digest([REQUIREMENTS.read_text(), sys.version, str(VENV)])
+    if is_current(stamp, fingerprint):
+        return
+    say(f"installing {REQUIREMENTS.relative_to(ROOT)} into {VENV.relative_to(ROOT)} (about a minute)")
+    shutil.rmtree(VENV, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--no-input"]
+    run([*pip, "-r", str(REQUIREMENTS)], "Is a package index reachable? Then run 'make setup' again.")
+    mend_cmake_files()
+    stamp.write_text(fingerprint)
+
+
+def mend_cmake_files() -> None:
+    """Point the wheels' exported CMake files, which name the Python of the machine that built them, to ours."""
+    ours = (
+        (re.compile(r"/opt/python/[^/;\"]+/include/python[0-9.]+"), sysconfig.get_path("include")),
+        (re.compile(r"/opt/python/[^/;\"]+/lib/python[0-9.]+/site-packages"), str(PACKAGES)),
+    )
+    mended = 0
+    for path in (VENV / "share").rglob("*.cmake"):
+        before = after = path.read_text()
+        for theirs, our in ours:
+            after = theirs.sub(lambda _, our=our: our, after)
+        if after != before:
+            path.write_text(after)
+            mended += 1
+    say(f"mended {mended} CMake files of the wheels")
+
+
+def build() -> None:
+    """Build this package and the stand-in for tf2_msgs, linking to the sources."""
+    contents = sorted(path for pattern in BUILD_INPUTS for path in ROOT.glob(pattern) if path.is_file())
+    names = sorted(
+        str(path)
+        for pattern in LINKED_INPUTS
+        for path in ROOT.glob(pattern)
+        if path.is_file() and "__pycache__" not in path.parts
+    )
+    wheels = (VENV / "wheels.stamp").read_text()
+    fingerprint = digest([wheels, *names, *(f"{path}\n{path.read_text()}" for path in contents)])
+    stamp = VENV / "build.stamp"
+    if is_current(stamp, fingerprint):
+        return
+    stamp.unlink(missing_ok=True)
+    say("building the package and its messages (about half a minute the first time)")
+    # An incremental install never removes the link to a file that has gone.
+    for installed in (PACKAGES / "drone_bridge", VENV / "lib" / "drone_bridge", VENV / "share" / "drone_bridge"):
+        shutil.rmtree(installed, ignore_errors=True)
+    env = {
+        **os.environ,
+        "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}",
+        "AMENT_PREFIX_PATH": str(VENV),
+        "CMAKE_PREFIX_PATH": str(VENV),
+        "PYTHONPATH": "",
+    }
+    python = VENV / "bin" / "python"
+    cmake = ["-DBUILD_TESTING=OFF", f"-DPython3_EXECUTABLE={python}", "-DPython3_FIND_VIRTUALENV=ONLY"]
+    colcon = [str(python), "-m", "colcon", "build", "--base-paths", ".", "env", "--symlink-install"]
+    prefix = ["--merge-install", "--install-base", str(VENV), "--event-handlers", "console_direct+"]
+    run([*colcon, *prefix, "--cmake-args", *cmake], "To start afresh: make clean setup", env)
+    stamp.write_text(fingerprint)
+
+
+def main() -> int:
+    """Run the steps; print a failed step's error and what to do."""
+    try:
+        check_machine()
+        install_wheels()
+        build()
+    except (StepError, subprocess.SubprocessError, OSError) as error:
+        print(f"setup: {error}", file=sys.stderr)
+        return 1
+    say("ready; '. env/activate' gives a shell with ROS 2 and drone_bridge")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
