@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long to wait before trying again."""
+
+import random
+
+FIRST_DELAY_S = 0.2
+LONGEST_DELAY_S = 5.0
+JITTER = 0.25  # of the delay, to both sides: machines that lost one peer together do not come back together
+
+
+class Backoff:
+    """Delays that double from attempt to attempt, with jitter, from FIRST_DELAY_S to LONGEST_DELAY_S."""
+
+    def __init__(self, source: random.Random | None = None) -> None:
+        self._random = source or random.Random()
+        self._delay_s = FIRST_DELAY_S
+
+    def next_delay_s(self) -> float:
+        """Return how long to wait now, and remember to wait longer the next time."""
+        delay_s = self._delay_s * self._random.uniform(1 - JITTER, 1 + JITTER)
+        self._delay_s = min(2 * self._delay_s, LONGEST_DELAY_S)
+        return min(max(delay_s, FIRST_DELAY_S), LONGEST_DELAY_S)
+
+    def reset(self) -> None:
+        """Start over. To be called when the peer has proved to be of use, not just when it could be reached."""
+        self._delay_s = FIRST_DELAY_S

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A way to end another thread's waiting, whatever it waits for."""
+
+import select
+import socket
+
+
+class Cancellation:
+    """A flag that is set once and that select and poll can wait for beside sockets.
+
+    `cancel` may be called from any thread and more than once.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        # Closing one end of the pair makes the other readable for ever: no byte to write, and none to lose.
+        self._watched, self._trigger = socket.socketpair()
+
+    def cancel(self) -> None:
+        """Set the flag and wake everybody who waits."""
+        self.is_set = True
+        self._trigger.close()
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable with the flag."""
+        return self._watched.fileno()
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait until the flag is set, or for this long; return whether it is set."""
+        return wait_readable([self], timeout_s)[0]
+
+    def close(self) -> None:
+        """Give the descriptors back, when nobody waits any more."""
+        self.cancel()
+        self._watched.close()
+
+
+def wait_readable(files: "list[Cancellation | socket.socket]", timeout_s: float | None) -> list[bool]:
+    """Wait until one of the files is readable, or has failed, or for this long; tell for each whether it is."""
+    poll = select.poll()
+    for file in files:
+        poll.register(file, select.POLLIN)
+    ready = {descriptor for descriptor, _ in poll.poll(None if timeout_s is None else timeout_s * 1000)}
+    return [file.fileno() in ready for file in files]

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TCP links to one peer at a time, either way round, for a thread that can be cancelled while it waits."""
+
+import contextlib
+import os
+import queue
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from drone_bridge.links.backoff import Backoff
+from drone_bridge.links.cancellation import Cancellation, wait_readable
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+
+CONNECT_TIMEOUT_S: Final = 5.0
+# A peer whose machine has gone is noticed after KEEPALIVE_IDLE_S + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL_S.
+KEEPALIVE_IDLE_S: Final = 5
+KEEPALIVE_INTERVAL_S: Final = 2
+KEEPALIVE_PROBES: Final = 3
+_DRAIN_BYTES: Final = 65536
+
+
+class TcpStream:
+    """One connection. Its methods are for one thread, except for `close`."""
+
+    def __init__(
+        self, connected: socket.socket, cancellation: Cancellation, on_close: Callable[[], None] = lambda: None
+    ) -> None:
+        connected.setblocking(False)
+        # The protocols are made of small requests and answers, which must not wait for each other.
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in (
+            ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
+            ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
+            ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+        ):
+            if hasattr(socket, option):
+                connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        self._socket = connected
+        self._cancellation = cancellation
+        self._on_close = on_close
+        self.peer = _name(connected)
+
+    def receive_into(self, buffer: memoryview, timeout_s: float | None = None) -> int:
+        """Wait for bytes, write them to the buffer and return how many they are: 0 when the peer has closed.
+
+        Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
+        """
+        while not self._cancellation.is_set:
+            try:
+                return self._socket.recv_into(buffer)
+            except BlockingIOError:
+                self._wait(select.POLLIN, timeout_s, "sent nothing")
+            except OSError as error:
+                raise LinkError(f"The connection to {self.peer} was lost: {error.strerror}.") from error
+        raise LinkCancelledError("Receiving was cancelled.")
+
+    def send_all(self, data: bytes | memoryview, timeout_s: float | None = None) -> None:
+        """Send all the data. Raises as `receive_into` does; how much was sent is then unknown."""
+        rest = memoryview(data)
+        while rest:
+            if self._cancellation.is_set:
+                raise LinkCancelledError("Sending was cancelled.")
+            rest = rest[self._send_some(rest) :]
+            if rest:
+                self._wait(select.POLLOUT, timeout_s, "took no data")
+
+    def leave(self, last_words: bytes, timeout_s: float) -> None:
+        """Send what has to be said last, cancelled or not, and close without taking it back.
+
+        Closing while received bytes are unread resets a connection, and a reset can overtake data. So the peer gets
+        `timeout_s` to read to the end and close as well, while what it still sends is thrown away.
+        """
+        deadline = time.monotonic() + timeout_s
+        with contextlib.suppress(OSError, LinkError):
+            self._send_some(memoryview(last_words))
+            self._socket.shutdown(socket.SHUT_WR)
+            scratch = bytearray(_DRAIN_BYTES)
+            while (left_s := deadline - time.monotonic()) > 0 and wait_readable([self._socket], left_s)[0]:
+                if not self._socket.recv_into(scratch):
+                    break
+        self.close()
+
+    def close(self) -> None:
+        """Close at once. Calling it again does nothing."""
+        self._socket.close()
+        self._on_close()
+
+    def _send_some(self, data: memoryview) -> int:
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise LinkError(f"The connection to {self.peer} was lost: {error.strerror}.") from error
+
+    def _wait(self, event: int, timeout_s: float | None, failing: str) -> None:
+        poll = select.poll()
+        poll.register(self._socket, event)
+        poll.register(self._cancellation, select.POLLIN)
+        if not poll.poll(None if timeout_s is None else timeout_s * 1000):
+            raise LinkTimeoutError(f"{self.peer} {failing} for {timeout_s:g} s.")
+
+
+class TcpConnector:
+    """Connects to a peer, trying for ever."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        cancellation: Cancellation,
+        on_failure: Callable[[str, float], None],
+        backoff: Backoff | None = None,
+    ) -> None:
+        """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
+        self._host = host
+        self._port = port
+        self._cancellation = cancellation
+        self._on_failure = on_failure
+        self.backoff = backoff or Backoff()
+        self._is_first = True
+
+    @property
+    def port(self) -> int:
+        """The peer's port."""
+        return self._port
+
+    def open(self) -> TcpStream:
+        """Wait for a connection and return it. Raises LinkCancelledError.
+
+        From the second call on even the first attempt waits: a peer that accepts and closes is not stormed.
+        """
+        if not self._is_first:
+            self._pause(self.backoff.next_delay_s())
+        self._is_first = False
+        while True:
+            try:
+                return TcpStream(self._connect(), self._cancellation)
+            except OSError as error:
+                delay_s = self.backoff.next_delay_s()
+                reason = error.strerror or str(error) or type(error).__name__
+                self._on_failure(f"{self._host}:{self._port} can't be reached: {reason}.", delay_s)
+                self._pause(delay_s)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
+    def _pause(self, delay_s: float) -> None:
+        if self._cancellation.wait(delay_s):
+            raise LinkCancelledError("Connecting was cancelled.")
+
+    def _connect(self) -> socket.socket:
+        """Try every address that the host's name stands for."""
+        failure = OSError("the name stands for no address")
+        for family, kind, protocol, _, address in self._resolve():
+            connecting = socket.socket(family, kind, protocol)
+            try:
+                self._connect_to(connecting, address)
+            except OSError as error:
+                connecting.close()
+                failure = error
+            except LinkCancelledError:
+                connecting.close()
+                raise
+            else:
+                return connecting
+        raise failure
+
+    def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        connecting.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            connecting.connect(address)
+        poll = select.poll()
+        poll.register(connecting, select.POLLOUT)
+        poll.register(self._cancellation, select.POLLIN)
+        ready = poll.poll(CONNECT_TIMEOUT_S * 1000)
+        if self._cancellation.is_set:
+            raise LinkCancelledError("Connecting was cancelled.")
+        if not ready:
+            raise TimeoutError(f"no answer for {CONNECT_TIMEOUT_S:g} s")
+        if code := connecting.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise OSError(code, os.strerror(code))
+        if connecting.getsockname() == connecting.getpeername():
+            # A port from the range for clients, on this machine, with nobody listening, can meet itself.
+            raise ConnectionRefusedError("nobody listens there")
+
+    def _resolve(self) -> list[Any]:
+        """Look the host up in a thread, as the system's resolver can't be cancelled and may take long."""
+        answers: queue.SimpleQueue[list[Any] | OSError] = queue.SimpleQueue()
+        done = Cancellation()
+
+        def resolve() -> None:
+            try:
+                answers.put(list(socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)))
+            except OSError as error:
+                answers.put(error)
+            done.cancel()
+
+        threading.Thread(target=resolve, name="resolve", daemon=True).start()
+        wait_readable([done, self._cancellation], None)
+        done.close()
+        if self._cancellation.is_set:
+            raise LinkCancelledError("Connecting was cancelled.")
+        answer = answers.get()
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+
+class TcpListener:
+    """Listens for one peer at a time. While it is there, others are refused, and it is not disturbed."""
+
+    def __init__(self, host: str, port: int, cancellation: Cancellation, on_refused: Callable[[str], None]) -> None:
+        """Bind and listen; port 0 takes a free one. `on_refused` gets the name of each refused peer.
+
+        Raises LinkError when the address can't be had.
+        """
+        self._cancellation = cancellation
+        self._on_refused = on_refused
+        self._refuser: threading.Thread | None = None
+        self.backoff = Backoff()
+        try:
+            self._socket = socket.create_server((host, port), backlog=4)
+        except OSError as error:
+            raise LinkError(f"Can't listen on {host}:{port}: {error.strerror}.") from error
+        self._socket.setblocking(False)
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._socket.getsockname()[1])
+
+    def open(self) -> TcpStream:
+        """Wait for a peer and return the connection to it. Raises LinkCancelledError.
+
+        The connection before has to be closed.
+        """
+        while True:
+            wait_readable([self._socket, self._cancellation], None)
+            if self._cancellation.is_set:
+                raise LinkCancelledError("Listening was cancelled.")
+            with contextlib.suppress(OSError):  # the peer may have gone again
+                closed = Cancellation()
+                stream = TcpStream(self._socket.accept()[0], self._cancellation, on_close=closed.cancel)
+                self._refuser = threading.Thread(target=self._refuse_others, args=[closed], name="refuse", daemon=True)
+                self._refuser.start()
+                return stream
+
+    def close(self) -> None:
+        """Stop listening. The connection has to be closed, or the cancellation set, before."""
+        if self._refuser:
+            self._refuser.join()
+        self._socket.close()
+
+    def _refuse_others(self, closed: Cancellation) -> None:
+        """Turn away everybody who comes while one peer is there."""
+        while True:
+            wait_readable([self._socket, closed, self._cancellation], None)
+            if closed.is_set or self._cancellation.is_set:
+                closed.close()
+                return
+            with contextlib.suppress(OSError):
+                other, _ = self._socket.accept()
+                with other:
+                    self._on_refused(_name(other))
+
+
+def _name(connected: socket.socket) -> str:
+    host, port = connected.getpeername()[:2]
+    return f"{host}:{port}"
