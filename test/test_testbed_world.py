@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+import math
+
+import numpy as np
+import pytest
+
+from drone_bridge.emulators.testbed_world import (
+    Airframe,
+    DroneState,
+    Motion,
+    Sphere,
+    Wind,
+    World,
+    angles_from_rotation,
+    rotation_from_angles,
+)
+
+CALM = np.zeros(3)
+STEP = 1 / 60  # s
+
+
+def fly(state, airframe, motion, steps, wind=CALM, step=STEP):
+    for _ in range(steps):
+        state = state.advance(airframe, motion, wind, step)
+    return state
+
+
+def facing(heading=0.0, pitch=0.0, roll=0.0):
+    return DroneState(np.zeros(3), np.zeros(3), rotation_from_angles(heading, pitch, roll))
+
+
+def test_free_fall():
+    state = fly(DroneState.at_start(), Airframe(drag=0), Motion(), 60)
+    assert state.time == pytest.approx(1)
+    assert state.position == pytest.approx([0, -9.81 / 2, 0], abs=1e-9)
+    assert state.velocity == pytest.approx([0, -9.81, 0], abs=1e-9)
+
+
+@pytest.mark.parametrize("step", [STEP, 1 / 7, 2.0])
+def test_falling_through_air_follows_the_exponential_at_any_step(step):
+    airframe = Airframe(mass=2, drag=0.5)
+    steps = round(4 / step)
+    state = fly(DroneState.at_start(), airframe, Motion(), steps, step=step)
+    time, terminal, decay = steps * step, 2 * 9.81 / 0.5, 0.5 / 2
+    assert state.velocity[1] == pytest.approx(-terminal * (1 - math.exp(-decay * time)), rel=1e-9)
+    fallen = terminal * (time - (1 - math.exp(-decay * time)) / decay)
+    assert state.position[1] == pytest.approx(-fallen, rel=1e-9)
+
+
+def test_terminal_velocity():
+    state = fly(DroneState.at_start(), Airframe(drag=0.2), Motion(), 600, step=0.5)
+    assert state.velocity == pytest.approx([0, -9.81 / 0.2, 0])
+
+
+def test_weight_of_thrust_hovers():
+    state = fly(DroneState.at_start(), Airframe(mass=1.5), Motion(thrust=1.5 * 9.81), 600)
+    assert state.position == pytest.approx([0, 0, 0], abs=1e-9)
+
+
+@pytest.mark.parametrize("heading", [0, 90, -135])
+def test_tilted_forward_at_constant_height_it_accelerates_by_the_tangent(heading):
+    pitch = 20
+    thrust = 9.81 / math.cos(math.radians(pitch))
+    state = fly(facing(heading, pitch), Airframe(drag=0), Motion(thrust=thrust), 60)
+    forward = np.array([math.sin(math.radians(heading)), 0, -math.cos(math.radians(heading))])
+    assert state.velocity == pytest.approx(9.81 * math.tan(math.radians(pitch)) * forward, abs=1e-9)
+
+
+def test_banked_right_it_slides_right():
+    state = fly(facing(roll=10), Airframe(drag=0), Motion(thrust=9.81), 60)
+    assert state.velocity[0] == pytest.approx(9.81 * math.sin(math.radians(10)))
+    assert state.velocity[2] == pytest.approx(0, abs=1e-9)
+
+
+def test_drag_slows_exponentially():
+    state = DroneState(np.zeros(3), np.array([3.0, 0, 0]), np.eye(3))
+    state = fly(state, Airframe(mass=0.5, drag=0.2), Motion(thrust=0.5 * 9.81), 120)
+    assert state.velocity[0] == pytest.approx(3 * math.exp(-0.2 / 0.5 * 2))
+
+
+def test_wind_carries_the_drone_along():
+    wind = np.array([1.0, 0, -0.5])
+    state = fly(DroneState.at_start(), Airframe(), Motion(thrust=9.81), 200, wind, step=0.5)
+    assert state.velocity == pytest.approx(wind)
+
+
+@pytest.mark.parametrize(
+    ("motion", "angles"),
+    [
+        (Motion(pitch_rate=30), (0, 30, 0)),
+        (Motion(roll_rate=30), (0, 0, 30)),
+        (Motion(yaw_rate=30), (30, 0, 0)),
+        (Motion(yaw_rate=-170), (-170, 0, 0)),
+    ],
+)
+def test_each_rate_turns_its_own_angle_from_level(motion, angles):
+    assert fly(DroneState.at_start(), Airframe(), motion, 60).angles == pytest.approx(angles, abs=1e-9)
+
+
+def test_rates_turn_about_the_body_not_the_world():
+    # However far it looks down, a quarter turn about its own up axis ends where its right was: level.
+    state = fly(facing(pitch=60), Airframe(), Motion(yaw_rate=90), 60)
+    assert state.rotation @ [0, 0, -1] == pytest.approx([1, 0, 0], abs=1e-9)
+
+
+def test_pitching_down_looks_down_yawing_right_looks_right_rolling_right_lowers_the_right_side():
+    assert fly(DroneState.at_start(), Airframe(), Motion(pitch_rate=10), 60).rotation[1, 2] > 0.1
+    assert fly(DroneState.at_start(), Airframe(), Motion(yaw_rate=10), 60).rotation[0, 2] < -0.1
+    assert fly(DroneState.at_start(), Airframe(), Motion(roll_rate=10), 60).rotation[1, 0] < -0.1
+
+
+def test_turning_within_a_step_is_integrated_and_not_frozen():
+    motion = Motion(pitch_rate=200, roll_rate=-300, yaw_rate=500, thrust=20)
+    airframe, start, wind = Airframe(drag=0.7), facing(20, -30, 40), np.array([1.0, -2, 3])
+    coarse = fly(start, airframe, motion, 6, wind, step=1 / 6)
+    fine = fly(start, airframe, motion, 6000, wind, step=1 / 6000)
+    assert coarse.position == pytest.approx(fine.position, abs=1e-8)
+    assert coarse.velocity == pytest.approx(fine.velocity, abs=1e-8)
+    assert coarse.rotation == pytest.approx(fine.rotation, abs=1e-8)
+
+
+def test_the_attitude_stays_a_rotation():
+    state = fly(DroneState.at_start(), Airframe(), Motion(720, -500, 333), 3000)
+    assert state.rotation.T @ state.rotation == pytest.approx(np.eye(3), abs=1e-12)
+
+
+def test_the_largest_numbers_a_reply_can_carry_leave_the_state_finite():
+    largest = float(np.finfo(np.float32).max)
+    state = fly(DroneState.at_start(), Airframe(), Motion(largest, largest, -largest, largest), 100)
+    for values in (state.position, state.velocity, state.rotation):
+        assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("angles", [(0, 0, 0), (170, 40, -60), (-90, -89, 179), (12, 90, 0), (-34, -90, 0)])
+def test_angles_survive_the_round_trip(angles):
+    assert angles_from_rotation(rotation_from_angles(*angles)) == pytest.approx(angles, abs=1e-6)
+
+
+def test_straight_down_heading_takes_all_the_turn():
+    heading, pitch, roll = angles_from_rotation(rotation_from_angles(30, 90, 20))
+    assert (pitch, roll) == pytest.approx((90, 0))
+    assert rotation_from_angles(heading, pitch, roll) == pytest.approx(rotation_from_angles(30, 90, 20))
+
+
+def test_random_worlds_are_as_promised():
+    worlds = [World.random(seed, obstacles=seed % 5) for seed in range(100)]
+    bearings = []
+    for world in worlds:
+        (target,) = world.targets
+        x, y, z = target.centre
+        distance = math.hypot(x, y, z)
+        bearings.append(math.atan2(x, -z))
+        assert (target.radius, target.colour) == (0.5, (255, 0, 0))
+        assert 4 <= distance <= 12
+        assert abs(math.degrees(math.asin(y / distance))) <= 35
+        assert math.hypot(*world.wind) <= 1
+        assert all(math.hypot(*sphere.centre) > sphere.radius + 1 for sphere in world.obstacles)
+    assert [len(world.obstacles) for world in worlds] == [seed % 5 for seed in range(100)]
+    assert min(bearings) < -2.5
+    assert max(bearings) > 2.5
+
+
+def test_a_seed_always_gives_the_same_world():
+    assert World.random(7, obstacles=3) == World.random(7, obstacles=3)
+    assert World.random(7) != World.random(8)
+
+
+def test_target_and_wind_can_be_chosen():
+    world = World.random(7, obstacles=2, target=(1, 2, -5), wind=(0, 0, 0.5))
+    assert world.targets[0].centre == (1, 2, -5)
+    assert world.wind == (0, 0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: World(()), "at least one target"),
+        (lambda: World((Sphere((0, 0, 0), 1), Sphere((1, 0, 0), 0.5))), "must not intersect"),
+        (lambda: Sphere((0, 0, 0), 0), "radius"),
+        (lambda: Sphere((0, math.nan, 0), 1), "centre"),
+        (lambda: World.random(0, obstacles=100000), "no room left"),
+    ],
+)
+def test_impossible_worlds_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_distance_is_to_the_centre():
+    assert DroneState.at_start().distance_to(Sphere((3, 0, -4), 0.5)) == 5
+
+
+def test_steady_wind_stays():
+    wind = Wind((1, 2, 3))
+    wind.advance(10)
+    assert wind.velocity == pytest.approx([1, 2, 3])
+
+
+@pytest.mark.parametrize("step", [1 / 60, 0.5])
+def test_gusts_have_their_strength_and_last_their_time_at_any_step(step):
+    wind = Wind((1, 0, 0), gusts=0.5, correlation_time=1.5, seed=3)
+    samples = []
+    for _ in range(20000):
+        samples.append(wind.velocity)
+        wind.advance(step)
+    gusts = np.array(samples) - (1, 0, 0)
+    assert gusts.std() == pytest.approx(0.5, rel=0.15)
+    correlation = (gusts[1:] * gusts[:-1]).mean() / (gusts**2).mean()
+    assert correlation == pytest.approx(math.exp(-step / 1.5), abs=0.02)
+
+
+def test_gusts_repeat_with_their_seed():
+    one, same, other = (Wind((0, 0, 0), gusts=1, seed=seed).velocity for seed in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
