@@ -239,7 +239,8 @@ def rotation_about(axis: Vector, angle: float) -> Matrix:
     """Return the right-handed rotation by angle (rad) about a unit axis (Rodrigues' formula)."""
     x, y, z = axis
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.eye(3) + math.sin(angle) * cross + (1 - math.cos(angle)) * (cross @ cross)
+    rotation: Matrix = np.eye(3) + math.sin(angle) * cross + (1 - math.cos(angle)) * (cross @ cross)
+    return rotation
 
 
 def rotation_from_angles(heading: float, pitch: float, roll: float) -> Matrix:

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulator as its users meet it: a process, its output, its exit code and what it says on the wire."""
+
+import csv
+import math
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.testbed import (
+    NEED_DATA,
+    AngleUnit,
+    AttitudeLayout,
+    AutopilotConnection,
+    ConnectionClosed,
+    Constants,
+    MotionParameters,
+    SensorFrame,
+)
+
+TIMEOUT = 20  # s
+SMALL = ("--width", "20", "--height", "10")
+HOVER = MotionParameters(0, 0, 0, 9.81)
+
+
+class Emulator:
+    def __init__(self, *arguments):
+        command = [sys.executable, "-m", "drone_bridge.emulators.testbed", "--port", "0", *SMALL, *arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def line(self, start):
+        """Read the output up to a line that starts so, and return the rest of that line."""
+        seen = []
+        for line in self.process.stdout:
+            seen.append(line)
+            if line.startswith(start):
+                return line[len(start) :].strip()
+        raise AssertionError(f"no line starts with {start!r} in {seen}")
+
+    def port(self):
+        return int(self.line("listening on 127.0.0.1:"))
+
+    def exit_code(self):
+        return self.process.wait(TIMEOUT)
+
+
+@pytest.fixture
+def emulate():
+    emulators = []
+
+    def start(*arguments):
+        emulators.append(Emulator(*arguments))
+        return emulators[-1]
+
+    yield start
+    for emulator in emulators:
+        emulator.process.kill()
+        emulator.process.stdout.close()
+        emulator.process.wait()
+
+
+class Autopilot:
+    def __init__(self, connected, **options):
+        self.socket = connected
+        self.socket.settimeout(TIMEOUT)
+        self.protocol = AutopilotConnection(**options)
+
+    @classmethod
+    def connect(cls, port, **options):
+        return cls(socket.create_connection(("127.0.0.1", port), TIMEOUT), **options)
+
+    def receive(self):
+        while (event := self.protocol.next_event()) is NEED_DATA:
+            data = self.socket.recv(65536)
+            if data:
+                self.protocol.receive_data(data)
+            else:
+                self.protocol.receive_eof()
+        return event
+
+    def answer(self, motion=HOVER):
+        self.socket.sendall(self.protocol.send(motion))
+
+    def fly(self, motion=HOVER, frames=None):
+        """Answer frames, all of them or so many; return what came."""
+        events = []
+        while frames is None or len(events) < frames:
+            events.append(self.receive())
+            if isinstance(events[-1], ConnectionClosed):
+                break
+            self.answer(motion)
+        return events
+
+    def close(self):
+        self.socket.close()
+
+
+def test_it_announces_what_it_was_told(emulate):
+    port = emulate("--mass", "1.5", "--hfov", "100", "--vfov", "50", "--negative-gravity", "--max-rate", "90").port()
+    assert Autopilot.connect(port).receive() == Constants(
+        horizontal_angle_of_view=100,
+        vertical_angle_of_view=50,
+        width=20,
+        height=10,
+        camera_separation=0.25,
+        weight=1.5,
+        gravity=pytest.approx(-9.81),
+        drag=pytest.approx(0.2),
+        max_thrust=25,
+        max_pitch_rate=90,
+        max_roll_rate=90,
+        max_yaw_rate=90,
+    )
+
+
+def test_a_flight_of_some_steps_ends_between_frames_and_with_0(emulate):
+    emulator = emulate("--steps", "3", "--rate", "10")
+    autopilot = Autopilot.connect(emulator.port())
+    assert isinstance(autopilot.receive(), Constants)
+    *frames, end = autopilot.fly()
+    assert [frame.time for frame in frames] == pytest.approx([0, 0.1, 0.2])
+    assert isinstance(end, ConnectionClosed)
+    autopilot.close()
+    assert emulator.line("ended: ").startswith("3 steps, 0.30 simulated s")
+    assert emulator.exit_code() == 0
+
+
+def test_duration_is_simulated_time(emulate):
+    emulator = emulate("--duration", "0.5", "--rate", "20")
+    autopilot = Autopilot.connect(emulator.port())
+    autopilot.receive()
+    assert len(autopilot.fly()) == 10 + 1
+    assert emulator.exit_code() == 0
+
+
+def test_frames_show_the_target(emulate):
+    port = emulate("--target", "0 0 -2", "--obstacles", "0").port()
+    autopilot = Autopilot.connect(port)
+    autopilot.receive()
+    frame = autopilot.receive()
+    for image in (frame.left, frame.right):
+        pixels = np.frombuffer(image, np.uint8).reshape(10, 20, 3)
+        assert tuple(pixels[5, 10]) == (255, 0, 0)
+        assert tuple(pixels[0, 0]) == (255, 255, 255)
+
+
+@pytest.mark.parametrize("layout", AttitudeLayout)
+@pytest.mark.parametrize("unit", AngleUnit)
+def test_every_layout_and_unit_reports_what_was_commanded(emulate, layout, unit):
+    port = emulate("--layout", layout.value, "--angle-unit", unit.value, "--rate", "10", "--wind", "0 0 0").port()
+    autopilot = Autopilot.connect(port, layout=layout, angle_unit=unit)
+    constants = autopilot.receive()
+    degree = 1 if unit is AngleUnit.DEGREES else math.radians(1)
+    assert constants.horizontal_angle_of_view == pytest.approx(120 * degree)
+    assert constants.max_yaw_rate == pytest.approx(720 * degree)
+    for motion in (MotionParameters(0, 0, 300 * degree, 0), MotionParameters(200 * degree, 0, 0, 0)):
+        autopilot.receive()
+        autopilot.answer(motion)
+    autopilot.receive()
+    autopilot.answer(MotionParameters(0, 100 * degree, 0, 0))
+    frame = autopilot.receive()
+    assert isinstance(frame, SensorFrame)
+    assert frame.pitch == pytest.approx(20 * degree, rel=1e-5)
+    carried = set(layout.floats)
+    assert frame.yaw == (pytest.approx(30 * degree, rel=1e-5) if carried & {"yaw", "heading"} else None)
+    assert frame.roll == (pytest.approx(10 * degree, rel=1e-5) if "roll" in carried else None)
+    assert (frame.position is not None) == ("x" in carried)
+    if frame.position:
+        assert frame.position[1] == pytest.approx(-9.81 * 0.3**2 / 2, rel=0.05)
+
+
+def test_it_waits_for_the_answer_and_computes_nothing_meanwhile(emulate):
+    autopilot = Autopilot.connect(emulate().port())
+    autopilot.receive()
+    autopilot.receive()
+    autopilot.socket.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        autopilot.socket.recv(1)
+
+
+def test_reaching_the_target_is_reported_and_ends_the_flight_with_0(emulate):
+    emulator = emulate("--target", "0 3 0", "--until-reached", "--wind", "0 0 0", "--duration", "10")
+    autopilot = Autopilot.connect(emulator.port())
+    autopilot.receive()
+    autopilot.fly(MotionParameters(0, 0, 0, 20))
+    report = emulator.line("target reached at t=")
+    reached_at, distance = float(report.split(" ")[0]), float(report.split("distance ")[1].split(" ")[0])
+    assert reached_at == pytest.approx(math.sqrt(2 * 2.25 / 10.19), abs=0.05)
+    assert distance <= 0.75
+    assert emulator.exit_code() == 0
+
+
+def test_not_reaching_it_in_time_ends_with_1(emulate):
+    emulator = emulate("--until-reached", "--steps", "3")
+    autopilot = Autopilot.connect(emulator.port())
+    autopilot.receive()
+    autopilot.fly()
+    assert emulator.exit_code() == 1
+
+
+def test_the_next_autopilot_finds_the_world_as_it_was_at_the_start(emulate):
+    emulator = emulate("--layout", "pose")
+    port = emulator.port()
+    for _ in range(2):
+        autopilot = Autopilot.connect(port, layout=AttitudeLayout.POSE)
+        autopilot.receive()
+        first, *_ = autopilot.fly(MotionParameters(10, 20, 30, 0), frames=5)
+        assert (first.time, first.position) == (0, (0, 0, 0))
+        autopilot.close()
+        emulator.line("the autopilot has left")
+        emulator.line("ended: 5 steps")
+
+
+def test_once_means_once(emulate):
+    emulator = emulate("--once")
+    Autopilot.connect(emulator.port()).close()
+    assert emulator.exit_code() == 0
+
+
+def test_gusts_repeat_with_the_seed(emulate):
+    positions = []
+    for seed in (1, 1, 2):
+        port = emulate("--seed", str(seed), "--gusts", "3", "--wind", "0 0 0", "--layout", "pose").port()
+        autopilot = Autopilot.connect(port, layout=AttitudeLayout.POSE)
+        autopilot.receive()
+        positions.append(autopilot.fly(frames=10)[-1].position)
+    assert positions[0] == positions[1] != positions[2]
+
+
+def test_connecting_it_comes_back_after_the_peer_went(emulate):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(TIMEOUT)
+        emulator = emulate("--role", "connect", "--port", str(server.getsockname()[1]))
+        for _ in range(2):
+            autopilot = Autopilot(server.accept()[0])
+            assert isinstance(autopilot.receive(), Constants)
+            autopilot.fly(frames=2)
+            autopilot.close()
+            emulator.line("ended: 2 steps")
+
+
+def test_connecting_to_nobody_says_so_and_tries_again(emulate):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, so that nobody else gets it, but not listening
+        emulator = emulate("--role", "connect", "--port", str(taken.getsockname()[1]))
+        assert "Trying again" in emulator.line("127.0.0.1:")
+
+
+@pytest.mark.parametrize("kind", ["truncate", "garbage"])
+def test_a_fault_breaks_its_frame_and_the_next_conversation_is_sound(emulate, kind):
+    emulator = emulate("--fault", f"{kind}@2")
+    port = emulator.port()
+    autopilot = Autopilot.connect(port)
+    autopilot.receive()
+    assert len(autopilot.fly(frames=2)) == 2
+    with pytest.raises(RemoteProtocolError, match="closed inside frame 2" if kind == "truncate" else "nan"):
+        autopilot.receive()
+    autopilot.close()
+    emulator.line("ended: 2 steps")
+    again = Autopilot.connect(port)
+    assert isinstance(again.receive(), Constants)
+    assert len(again.fly(frames=5)) == 5
+
+
+def test_a_stall_keeps_the_connection_open_and_silent(emulate):
+    emulator = emulate("--fault", "stall@1")
+    autopilot = Autopilot.connect(emulator.port())
+    autopilot.receive()
+    autopilot.fly(frames=1)
+    emulator.line("stalling inside frame 1")
+    half = (6 * 20 * 10 + 12) // 2
+    received = b""
+    while len(received) < half:
+        received += autopilot.socket.recv(half)
+    autopilot.socket.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        autopilot.socket.recv(1)
+
+
+NAN_REPLY = b"\x7f\xc0\x00\x00" * 4
+HUGE_REPLY = b"\x7f\x7f\xff\xff" * 4
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (NAN_REPLY, "In the autopilot's answer, pitch_rate is nan"),
+        (HUGE_REPLY, "the drone has left the world"),
+        (b"GET / HTTP/1.1\r\n\r\n" * 100, "The autopilot sent more"),
+        (b"abc", "The autopilot closed inside an answer"),
+    ],
+)
+def test_nonsense_costs_the_connection_a_line_and_nothing_else(emulate, data, line):
+    emulator = emulate()
+    port = emulator.port()
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as talker:
+        talker.sendall(data)
+        talker.shutdown(socket.SHUT_WR)
+        emulator.line(line)
+    emulator.line("ended: ")
+    autopilot = Autopilot.connect(port)
+    autopilot.receive()
+    assert len(autopilot.fly(frames=3)) == 3
+
+
+def test_realtime_keeps_to_the_wall_clock_and_does_not_catch_up(emulate):
+    autopilot = Autopilot.connect(emulate("--realtime", "--rate", "20").port())
+    autopilot.receive()
+    autopilot.fly(frames=2)
+    start = time.monotonic()
+    autopilot.fly(frames=6)
+    assert time.monotonic() - start >= 6 / 20 - 0.06
+    autopilot.receive()
+    time.sleep(0.3)  # an autopilot that thinks for six steps
+    autopilot.answer()
+    start = time.monotonic()
+    autopilot.fly(frames=6)
+    assert time.monotonic() - start >= 4 / 20 - 0.01
+
+
+def test_trajectory_has_a_row_for_every_state(emulate, tmp_path):
+    path = tmp_path / "flight.csv"
+    emulator = emulate("--steps", "4", "--rate", "10", "--target", "0 0 -5", "--trajectory", str(path))
+    autopilot = Autopilot.connect(emulator.port())
+    autopilot.receive()
+    autopilot.fly(MotionParameters(10, 0, 0, 5))
+    assert emulator.exit_code() == 0
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["time"]) for row in rows] == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
+    assert float(rows[0]["distance"]) == 5
+    assert float(rows[-1]["pitch"]) == pytest.approx(4)
+    assert (float(rows[-1]["pitch_rate"]), float(rows[-1]["thrust"])) == (10, 5)
+
+
+def flying(emulator, port):
+    autopilot = Autopilot.connect(port)
+    autopilot.receive()
+    autopilot.receive()
+    emulator.line("connected to")
+    return autopilot
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("while_flying", [False, True])
+@pytest.mark.parametrize("until_reached", [False, True])
+def test_a_signal_ends_it_cleanly_and_soon(emulate, number, while_flying, until_reached):
+    emulator = emulate(*["--until-reached"] * until_reached)
+    port = emulator.port()
+    autopilot = flying(emulator, port) if while_flying else None
+    start = time.monotonic()
+    emulator.process.send_signal(number)
+    assert emulator.exit_code() == (1 if until_reached else 0)
+    assert time.monotonic() - start < 1  # half a second, and some for a busy machine
+    if autopilot:
+        assert isinstance(autopilot.receive(), ConnectionClosed)
+
+
+def test_a_signal_ends_pacing_too(emulate):
+    emulator = emulate("--realtime", "--rate", "0.01")
+    autopilot = flying(emulator, emulator.port())
+    autopilot.answer()
+    emulator.process.terminate()
+    assert emulator.exit_code() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--hfov", "180"], "horizontal_angle_of_view is 180"),
+        (["--width", "5000"], "width is 5000"),
+        (["--mass", "0"], "must be above 0"),
+        (["--rate", "nan"], "must be finite"),
+        (["--wind", "1 2"], "must be three numbers"),
+        (["--port", "70000"], "at most 65535"),
+        (["--fault", "flood@3"], "truncate@N"),
+        (["--obstacles", "100000"], "no room left"),
+        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
+    ],
+)
+def test_impossible_options_are_refused_with_a_sentence(emulate, arguments, message):
+    emulator = emulate(*arguments)
+    output = emulator.process.stdout.read()
+    assert message in output
+    assert "Traceback" not in output
+    assert emulator.exit_code() == 2
+
+
+def test_a_taken_port_is_said_to_be_taken(emulate):
+    port = emulate().port()
+    other = emulate("--port", str(port))
+    assert other.line("testbed: ").startswith(f"Can't listen on 127.0.0.1:{port}")
+    assert other.exit_code() == 2
