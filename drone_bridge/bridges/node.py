@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all bridges have in common: a lifecycle, a link with a thread of its own, diagnostics."""
+
+import functools
+import threading
+import traceback
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+
+from drone_bridge.bridges.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration
+from drone_bridge.bridges.statistics import LinkStatistics
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.tcp import TcpConnector, TcpListener, TcpStream
+from drone_bridge.protocols.errors import RemoteProtocolError
+
+DIAGNOSTICS_PERIOD_S: Final = 1.0
+LOG_PERIOD_S: Final = 1.0  # a peer can't fill a log faster than a line of each kind per this
+STOP_TIMEOUT_S: Final = 2.0
+
+Endpoint = TcpConnector | TcpListener
+Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
+NodeT = TypeVar("NodeT", bound="BridgeNode")
+
+
+def common_parameters(port: int, port_meaning: str) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters that every bridge with a TCP link has."""
+    return (
+        ParameterDeclaration("role", "connect", "Who opens the connection.", choices=("connect", "listen")),
+        ParameterDeclaration("host", "127.0.0.1", "The peer's address, or when listening the address of our own side."),
+        ParameterDeclaration("port", port, port_meaning, range=(0, 65535)),
+        ParameterDeclaration(
+            "actual_port", 0, "The port in use: tells which one a port of 0 has become.", read_only=True
+        ),
+        ParameterDeclaration(
+            "command_timeout",
+            0.5,
+            "Seconds without a command after which the vehicle gets the neutral one.",
+            range=(0.01, 60.0),
+            live=True,
+        ),
+        ParameterDeclaration("frame_prefix", "", "Put before the name of every tf frame, for instance drone1/."),
+        ParameterDeclaration("autostart", True, "Configure and activate without being asked to."),
+    )
+
+
+def _said_when_it_fails(transition: Transition) -> Transition:
+    """Log why a transition failed. rclpy alone would say nothing."""
+
+    @functools.wraps(transition)
+    def guarded(node: "BridgeNode", state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except (LinkError, ValueError) as error:
+            node.get_logger().error(str(error))
+            return TransitionCallbackReturn.FAILURE
+        except Exception:
+            node.get_logger().error(traceback.format_exc())
+            return TransitionCallbackReturn.ERROR
+
+    return guarded
+
+
+class BridgeNode(LifecycleNode):
+    """A lifecycle node that keeps one link: publishers from configure on, the link while active.
+
+    The link's thread connects, reads, translates and publishes; callbacks of the executor only leave something for
+    it. A link that fails is opened again for as long as the node is active.
+    """
+
+    #: The counts of LinkStatistics that /diagnostics shows as rates, and those whose growth is a warning.
+    rates: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ("rejected input", "lost connections", "internal errors", "refused peers")
+
+    def __init__(self, name: str, declarations: Iterable[ParameterDeclaration]) -> None:
+        super().__init__(name)
+        self.parameters = DeclaredParameters(self, declarations)
+        self.statistics = LinkStatistics()
+        self._endpoint: Endpoint | None = None
+        self._cancellation: Cancellation | None = None
+        self._thread: threading.Thread | None = None
+        self._made: list[tuple[Callable[[Any], Any], Any]] = []  # how to destroy what configure created
+
+    # What a bridge has to provide.
+
+    @abstractmethod
+    def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions. Raises ValueError with a sentence."""
+
+    @abstractmethod
+    def converse(self, stream: TcpStream) -> None:
+        """Talk to a peer until it ends the conversation or anything is raised.
+
+        When LinkCancelledError ends it, the vehicle has to be left with a neutral command.
+        """
+
+    def stop_waiting(self) -> None:
+        """End whatever `converse` waits for beside the link; called when the link is cancelled."""
+
+    # What a bridge can use.
+
+    def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
+        """Create a publisher that is enabled while active and whose QoS can be overridden by parameters."""
+        options = QoSOverridingOptions.with_default_policies()
+        publisher: Publisher[Any] = self.create_lifecycle_publisher(
+            message_type, topic, qos, qos_overriding_options=options
+        )
+        self._made.append((self.destroy_lifecycle_publisher, publisher))
+        return publisher
+
+    def make_subscription(self, message_type: type, topic: str, callback: Callable[[Any], None], depth: int) -> None:
+        """Create a subscription whose QoS can be overridden by parameters."""
+        options = QoSOverridingOptions.with_default_policies()
+        subscription = self.create_subscription(message_type, topic, callback, depth, qos_overriding_options=options)
+        self._made.append((self.destroy_subscription, subscription))
+
+    def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
+        """Publish from the link's thread; what can't be published is counted and forgotten."""
+        try:
+            publisher.publish(message)
+        except (rclpy_implementation.RCLError, InvalidHandle):
+            # A writer of reliable messages was overrun, or ROS is already shutting down.
+            self.statistics.counts["dropped messages"] += 1
+
+    def opened(self) -> None:
+        """Say that the peer has proved to be of use, so that a lost connection is worth trying again at once."""
+        if self._endpoint:
+            self._endpoint.backoff.reset()
+
+    # The lifecycle.
+
+    def start(self) -> bool:
+        """Configure and activate; return whether that worked."""
+        success = TransitionCallbackReturn.SUCCESS
+        return self.trigger_configure() == success and self.trigger_activate() == success
+
+    @_said_when_it_fails
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the parameters, create publishers and subscriptions, start to report."""
+        self.statistics = LinkStatistics()
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._made.append((self.destroy_publisher, self._diagnostics))
+        # A steady clock: a simulation that stands still is no reason not to report.
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._made.append((self.destroy_timer, self.create_timer(DIAGNOSTICS_PERIOD_S, self._report, clock=clock)))
+        try:
+            self.set_up()
+        except ValueError:
+            self._destroy_made()
+            raise
+        self.parameters.freeze("configured")
+        return super().on_configure(state)
+
+    @_said_when_it_fails
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Open the link, and keep it open from now on."""
+        self._cancellation = Cancellation()
+        self._endpoint = self._make_endpoint(self._cancellation)
+        self.parameters.publish("actual_port", self._endpoint.port)
+        # Publishers have to be enabled before the thread uses them.
+        result = super().on_activate(state)
+        self._thread = threading.Thread(
+            target=self._keep_link, args=(self._endpoint, self._cancellation), name=f"{self.get_name()} link"
+        )
+        self._thread.start()
+        return result
+
+    @_said_when_it_fails
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Leave the vehicle with a neutral command and close the link."""
+        self.leave()
+        return super().on_deactivate(state)
+
+    @_said_when_it_fails
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Give back what configure created."""
+        self._destroy_made()
+        self.parameters.freeze(UNCONFIGURED)
+        return TransitionCallbackReturn.SUCCESS
+
+    @_said_when_it_fails
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Do what deactivate and cleanup do."""
+        self.leave()
+        self._destroy_made()
+        return TransitionCallbackReturn.SUCCESS
+
+    @_said_when_it_fails
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Go back to unconfigured after a transition that raised."""
+        self.leave()
+        self._destroy_made()
+        self.parameters.freeze(UNCONFIGURED)
+        return TransitionCallbackReturn.SUCCESS
+
+    def leave(self) -> None:
+        """Leave the vehicle with a neutral command and close the link. Works after ROS has shut down as well."""
+        if not (self._thread and self._cancellation and self._endpoint):
+            return
+        self._cancellation.cancel()
+        self.stop_waiting()
+        self._thread.join(STOP_TIMEOUT_S)
+        if self._thread.is_alive():
+            raise RuntimeError(f"The link's thread did not end within {STOP_TIMEOUT_S:g} s.")
+        self._endpoint.close()
+        self._cancellation.close()
+        self._thread = self._cancellation = self._endpoint = None
+
+    # The link's thread.
+
+    def _make_endpoint(self, cancellation: Cancellation) -> Endpoint:
+        host, port = self.parameters["host"], self.parameters["port"]
+        if self.parameters["role"] == "listen":
+            endpoint = TcpListener(host, port, cancellation, self._peer_refused)
+            self.get_logger().info(f"Waiting for a peer on {host}:{endpoint.port}.")
+            return endpoint
+        if port == 0:
+            raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")
+        return TcpConnector(host, port, cancellation, self._connecting_failed)
+
+    def _keep_link(self, endpoint: Endpoint, cancellation: Cancellation) -> None:
+        while not cancellation.is_set:
+            self.statistics.state = "waiting for a peer"
+            try:
+                stream = endpoint.open()
+            except LinkCancelledError:
+                break
+            self.statistics.state, self.statistics.peer = "connected", stream.peer
+            self.statistics.counts["connections"] += 1
+            self.get_logger().info(f"Connected to {stream.peer}.")
+            try:
+                self.converse(stream)
+            except LinkCancelledError:
+                pass
+            except RemoteProtocolError as error:
+                self.complain("rejected input", f"{error} The connection is closed, as its bytes can't be trusted.")
+            except LinkError as error:
+                self.complain("lost connections", str(error))
+            except Exception:
+                self.complain("internal errors", traceback.format_exc())
+            finally:
+                stream.close()
+        self.statistics.state = "closed"
+
+    def complain(self, count: str, sentence: str) -> None:
+        """Count a problem and log a sentence about it, not more often than LOG_PERIOD_S."""
+        self.statistics.counts[count] += 1
+        self.statistics.last_error = sentence
+        self.get_logger().warning(sentence, throttle_duration_sec=LOG_PERIOD_S)
+
+    def _connecting_failed(self, sentence: str, delay_s: float) -> None:
+        self.statistics.last_error = sentence
+        self.get_logger().warning(f"{sentence} Trying again in {delay_s:.1f} s.", throttle_duration_sec=LOG_PERIOD_S)
+
+    def _peer_refused(self, peer: str) -> None:
+        self.complain(
+            "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and one peer is served."
+        )
+
+    # Reports.
+
+    def _report(self) -> None:
+        report = DiagnosticArray()
+        report.header.stamp = self.get_clock().now().to_msg()
+        report.status = [self.statistics.report(f"{self.get_name()}: link", self.rates, self.problems)]
+        self._diagnostics.publish(report)
+
+    def _destroy_made(self) -> None:
+        while self._made:
+            destroy, entity = self._made.pop()
+            destroy(entity)

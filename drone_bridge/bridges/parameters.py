@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that say what they mean, and refuse what they can't mean with a sentence."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.lifecycle import LifecycleNode
+from rclpy.parameter import Parameter
+
+UNCONFIGURED = "unconfigured"
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterDeclaration:
+    """One parameter: the only place where its default and its range are written down.
+
+    A parameter that is not `live` is read when the node is configured, and can be changed only before.
+    """
+
+    name: str
+    default: Any
+    meaning: str
+    range: tuple[float, float] | None = None
+    choices: tuple[str, ...] = ()
+    live: bool = False
+    read_only: bool = False
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return what `ros2 param describe` shows."""
+        descriptor = ParameterDescriptor(description=self.meaning)
+        if self.choices:
+            descriptor.additional_constraints = f"One of {', '.join(self.choices)}."
+        if self.range and isinstance(self.default, float):
+            descriptor.floating_point_range = [FloatingPointRange(from_value=self.range[0], to_value=self.range[1])]
+        elif self.range:
+            low, high = map(int, self.range)
+            descriptor.integer_range = [IntegerRange(from_value=low, to_value=high, step=1)]
+        return descriptor
+
+    def complaint(self, value: Any, state: str) -> str | None:
+        """Return a sentence when the node, in this lifecycle state, can't take the value."""
+        if self.read_only:
+            return f"{self.name} is set by the node itself and can only be read."
+        if self.choices and value not in self.choices:
+            return f"{self.name} is {value!r}, and has to be one of {', '.join(self.choices)}."
+        if not self.live and state != UNCONFIGURED:
+            return (
+                f"{self.name} can be changed only while the node is {UNCONFIGURED}, and it is {state}: "
+                f"deactivate and clean it up first."
+            )
+        return None
+
+
+class DeclaredParameters:
+    """The parameters of a lifecycle node, declared from their declarations."""
+
+    def __init__(self, node: LifecycleNode, declarations: Iterable[ParameterDeclaration]) -> None:
+        """Declare them all. Raises what rclpy raises for an override of the wrong type or out of range."""
+        self._node = node
+        self._declarations = {declaration.name: declaration for declaration in declarations}
+        self._publishing = ""
+        self._state = UNCONFIGURED
+        for declaration in self._declarations.values():
+            node.declare_parameter(
+                declaration.name,
+                declaration.default,
+                declaration.descriptor(),
+                ignore_override=declaration.read_only,
+            )
+            complaint = None if declaration.read_only else declaration.complaint(self[declaration.name], UNCONFIGURED)
+            if complaint:
+                raise ValueError(complaint)
+        node.add_on_set_parameters_callback(self._check)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of a parameter."""
+        return self._node.get_parameter(name).value
+
+    def freeze(self, state: str) -> None:
+        """Say in which lifecycle state the node is from now on."""
+        self._state = state
+
+    def publish(self, name: str, value: Any) -> None:
+        """Set a read-only parameter."""
+        self._publishing = name
+        self._node.set_parameters([Parameter(name, value=value)])
+        self._publishing = ""
+
+    def _check(self, parameters: "list[Parameter[Any]]") -> SetParametersResult:
+        for parameter in parameters:
+            declaration = self._declarations.get(parameter.name)
+            if declaration is None or parameter.name == self._publishing:
+                continue
+            if complaint := declaration.complaint(parameter.value, self._state):
+                return SetParametersResult(successful=False, reason=complaint)
+        return SetParametersResult(successful=True)

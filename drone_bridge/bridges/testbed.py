@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testbed_bridge: the autopilot's side of the testbed protocol, as a ROS 2 node. See docs/testbed.md."""
+
+import time
+from typing import Final
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, Image, Imu
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.bridges.mailbox import Mailbox
+from drone_bridge.bridges.node import BridgeNode, common_parameters
+from drone_bridge.bridges.parameters import ParameterDeclaration
+from drone_bridge.bridges.run import run
+from drone_bridge.links.errors import LinkCancelledError
+from drone_bridge.links.tcp import TcpStream
+from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.protocols.testbed import (
+    NEED_DATA,
+    AngleUnit,
+    AttitudeLayout,
+    AutopilotConnection,
+    Constants,
+    Limits,
+    SensorFrame,
+)
+from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.images import ImageMemory, rgb8_image, set_pixels
+from drone_bridge.translate.testbed import SIDES, Command, FrameNames
+from drone_bridge.translate.time import seconds_between, time_from_seconds
+
+#: How long a testbed that is being left gets to finish its frame and close.
+LEAVE_TIMEOUT_S: Final = 0.3
+_MEBIBYTE: Final = 1024 * 1024
+_LIMITS: Final = Limits()
+
+PARAMETERS: Final = (
+    *common_parameters(8000, "The testbed's port; when listening, 0 takes a free one."),
+    ParameterDeclaration(
+        "attitude_layout",
+        AttitudeLayout.PITCH_YAW.value,
+        "The floats after the images: as documented, with roll instead of yaw, or a full pose.",
+        choices=tuple(layout.value for layout in AttitudeLayout),
+    ),
+    ParameterDeclaration(
+        "angle_unit",
+        AngleUnit.DEGREES.value,
+        "The unit of angles and angular rates on the wire.",
+        choices=tuple(unit.value for unit in AngleUnit),
+    ),
+    ParameterDeclaration(
+        "sync",
+        "latest",
+        "latest answers a frame at once with the newest command; lockstep waits for the command with its stamp.",
+        choices=("latest", "lockstep"),
+    ),
+    ParameterDeclaration(
+        "stamp_source",
+        "ros",
+        "Header stamps: when the frame came, in ROS time, or the testbed's simulated time.",
+        choices=("ros", "wire"),
+    ),
+    ParameterDeclaration("publish_clock", False, "Publish the testbed's simulated time on /clock."),
+    ParameterDeclaration(
+        "attitude_standard_deviation",
+        0.001,
+        "Radians, for the covariance of angles on the wire, which carries none.",
+        range=(0.0, 3.2),
+    ),
+    ParameterDeclaration(
+        "silence_timeout",
+        5.0,
+        "Seconds that a testbed may be silent inside its constants or a frame; between frames it may pause.",
+        range=(0.1, 3600.0),
+    ),
+    ParameterDeclaration("max_width", _LIMITS.width, "Widest camera image accepted, pixels.", range=(1, 65536)),
+    ParameterDeclaration("max_height", _LIMITS.height, "Highest camera image accepted, pixels.", range=(1, 65536)),
+    ParameterDeclaration(
+        "max_frame_mebibytes",
+        _LIMITS.frame_bytes // _MEBIBYTE,
+        "Largest frame, two images and their floats, accepted, MiB.",
+        range=(1, 4096),
+    ),
+)
+
+
+class TestbedBridge(BridgeNode):
+    """Publishes what the testbed's drone senses, and answers every frame with a command."""
+
+    __test__ = False  # not a test, whatever its name tells pytest
+    rates = ("frames", "images")
+    problems = (*BridgeNode.problems, "dropped messages", "refused commands", "missed lockstep commands")
+
+    def __init__(self) -> None:
+        super().__init__("testbed_bridge", PARAMETERS)
+
+    def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions."""
+        get = self.parameters.__getitem__
+        self._unit = AngleUnit(get("angle_unit"))
+        self._layout = AttitudeLayout(get("attitude_layout"))
+        self._limits = Limits(get("max_width"), get("max_height"), get("max_frame_mebibytes") * _MEBIBYTE)
+        self._is_lockstep = get("sync") == "lockstep"
+        self._stamps_are_wire_time = get("stamp_source") == "wire"
+        self._standard_deviation = get("attitude_standard_deviation")
+        self._silence_timeout_s = get("silence_timeout")
+        self._names = FrameNames(get("frame_prefix"))
+        self._memory = ImageMemory(turns=2 * len(SIDES))
+        self._mailbox: Mailbox[Command] = Mailbox()
+        self._last_stamp = Time()
+
+        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._image_publishers = [self.make_publisher(Image, f"{side}/image_raw", newest) for side in SIDES]
+        self._info_publishers = [self.make_publisher(CameraInfo, f"{side}/camera_info", newest) for side in SIDES]
+        self._imu_publisher = self.make_publisher(Imu, "imu/data", 10)
+        self._properties_publisher = self.make_publisher(DroneProperties, "drone_properties", latched)
+        self._static_tf_publisher = self.make_publisher(TFMessage, "/tf_static", latched)
+        has_position = self._layout is AttitudeLayout.POSE
+        self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_position else None
+        self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_position else None
+        self._clock_publisher = self.make_publisher(Clock, "/clock", newest) if get("publish_clock") else None
+        self.make_subscription(Twist, "cmd_vel", self._on_twist, depth=1)
+        self.make_subscription(TwistStamped, "cmd_vel_stamped", self._on_twist_stamped, depth=1)
+        self.make_subscription(CommandRates, "cmd_rates", self._on_rates, depth=1)
+
+    def stop_waiting(self) -> None:
+        """Wake the link's thread when it waits for a command."""
+        self._mailbox.close()
+
+    # Commands, on the executor's thread.
+
+    def _on_twist(self, message: Twist) -> None:
+        self._accept("cmd_vel", translate.command_from_twist(message), None)
+
+    def _on_twist_stamped(self, message: TwistStamped) -> None:
+        self._accept("cmd_vel_stamped", translate.command_from_twist(message.twist), message.header.stamp)
+
+    def _on_rates(self, message: CommandRates) -> None:
+        self._accept("cmd_rates", translate.command_from_rates(message), message.header.stamp)
+
+    def _accept(self, topic: str, command: Command, stamp: Time | None) -> None:
+        """Leave the command for the link's thread, unless nobody should fly by it."""
+        if not command.is_finite:
+            self.complain("refused commands", f"A command on {topic} was refused: {command} has to be finite.")
+            return
+        if stamp is not None:
+            now = self._last_stamp if self._stamps_are_wire_time else self.get_clock().now().to_msg()
+            age_s, allowed_s = seconds_between(now, stamp), self.parameters["command_timeout"]
+            if age_s > allowed_s:
+                text = f"it is {age_s:.3f} s old, and {allowed_s:g} s (command_timeout) are allowed."
+                self.complain("refused commands", f"A command on {topic} was refused: {text}")
+                return
+        self.statistics.counts["commands"] += 1
+        self._mailbox.put(command, (stamp.sec, stamp.nanosec) if stamp else None)
+
+    # The conversation, on the link's thread.
+
+    def converse(self, stream: TcpStream) -> None:
+        """Read frames, publish them and answer them."""
+        connection = AutopilotConnection(self._layout, self._unit, self._limits, self._memory.lend)
+        constants = None
+        try:
+            while True:
+                timeout_s = self._silence_timeout_s if connection.inside_message else None
+                if count := stream.receive_into(connection.get_buffer(), timeout_s):
+                    connection.buffer_updated(count)
+                else:
+                    connection.receive_eof()
+                event = connection.next_event()
+                if event is NEED_DATA:
+                    continue
+                if isinstance(event, Constants):
+                    constants = event
+                    self._announce(constants)
+                elif isinstance(event, SensorFrame) and constants:
+                    self._serve(stream, connection, constants, event)
+                else:
+                    self.get_logger().info("The testbed ended the conversation.")
+                    return
+        except LinkCancelledError:
+            if constants:
+                neutral, _ = translate.motion_parameters(translate.hover(constants), constants, self._unit)
+                stream.leave(connection.finish(neutral), LEAVE_TIMEOUT_S)
+
+    def _announce(self, constants: Constants) -> None:
+        """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
+        self._mailbox.clear()
+        now = self.get_clock().now().to_msg()
+        properties = translate.drone_properties(constants, self._unit)
+        properties.header.stamp = now
+        properties.header.frame_id = self._names.base_link
+        self.publish(self._properties_publisher, properties)
+        transforms = translate.camera_transforms(constants, self._names)
+        if self._tf_publisher:
+            transforms.append(translate.map_transform(self._names))
+        for transform in transforms:
+            transform.header.stamp = now
+        self.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
+        self._infos = [translate.camera_info(constants, self._unit, self._names, side) for side in SIDES]
+        self._images = [rgb8_image(constants.width, constants.height, self._names.optical(side)) for side in SIDES]
+
+    def _serve(
+        self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, frame: SensorFrame
+    ) -> None:
+        """Answer one frame and publish it, in the order that keeps the testbed waiting least."""
+        came_s = time.monotonic()
+        self.opened()
+        stamp = time_from_seconds(frame.time) if self._stamps_are_wire_time else self.get_clock().now().to_msg()
+        self._last_stamp = stamp
+        if self._is_lockstep:
+            self._publish(frame, stamp)
+            self._answer(stream, connection, constants, stamp)
+        else:
+            self._answer(stream, connection, constants, stamp)
+            self._publish(frame, stamp)
+        self.statistics.counts["frames"] += 1
+        self.statistics.took("frame received to published and answered", time.monotonic() - came_s)
+
+    def _answer(self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, stamp: Time) -> None:
+        timeout_s = self.parameters["command_timeout"]
+        command = None
+        if self._is_lockstep:
+            waited_from_s = time.monotonic()
+            command = self._mailbox.wait_for((stamp.sec, stamp.nanosec), timeout_s)
+            self.statistics.took("waiting for the lockstep command", time.monotonic() - waited_from_s)
+            self.statistics.counts["missed lockstep commands"] += command is None
+        command = command or self._mailbox.newest(timeout_s)
+        if command is None:
+            self.statistics.counts["neutral answers"] += 1
+            command = translate.hover(constants)
+        answer, was_within_maxima = translate.motion_parameters(command, constants, self._unit)
+        self.statistics.counts["clamped commands"] += not was_within_maxima
+        stream.send_all(connection.send(answer), self._silence_timeout_s)
+
+    def _publish(self, frame: SensorFrame, stamp: Time) -> None:
+        """Publish what somebody listens to."""
+        if self._clock_publisher:
+            self.publish(self._clock_publisher, Clock(clock=time_from_seconds(frame.time)))
+        for publisher, info in zip(self._info_publishers, self._infos, strict=True):
+            if publisher.get_subscription_count():
+                info.header.stamp = stamp
+                self.publish(publisher, info)
+        for publisher, image, pixels in zip(
+            self._image_publishers, self._images, (frame.left, frame.right), strict=True
+        ):
+            if publisher.get_subscription_count():
+                image.header.stamp = stamp
+                set_pixels(image, pixels)
+                self.publish(publisher, image)
+                self.statistics.counts["images"] += 1
+        if self._imu_publisher.get_subscription_count():
+            imu = translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
+            self.publish(self._imu_publisher, imu)
+        odometry = translate.odometry(frame, self._unit, stamp, self._names)
+        if odometry and self._odometry_publisher and self._tf_publisher:
+            self.publish(self._odometry_publisher, odometry)
+            self.publish(self._tf_publisher, TFMessage(transforms=[translate.odometry_transform(odometry)]))
+
+
+def main() -> int:
+    """Run the node."""
+    return run(TestbedBridge)

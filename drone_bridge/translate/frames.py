@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every sign and every unit that changes between a wire and ROS, and nothing else.
+
+ROS (REP 103): body x forward, y left, z up; world ENU, x east, y north, z up; rotations by the right hand; radians.
+Optical frames: x right, y down, z into the picture.
+"""
+
+import math
+from typing import Final, NamedTuple
+
+from drone_bridge.protocols.testbed import AngleUnit
+
+
+class Quaternion(NamedTuple):
+    """A rotation, in the order of geometry_msgs."""
+
+    x: float
+    y: float
+    z: float
+    w: float
+
+
+class BodyRates(NamedTuple):
+    """Angular velocity of the body about its own axes, rad/s, REP 103."""
+
+    roll: float  # about x: positive banks right
+    pitch: float  # about y: positive lowers the nose
+    yaw: float  # about z: positive turns left
+
+
+#: No rotation.
+IDENTITY: Final = Quaternion(0.0, 0.0, 0.0, 1.0)
+#: Turns the axes of a camera's body frame (x forward) into those of its optical frame (z forward).
+OPTICAL_IN_BODY: Final = Quaternion(-0.5, 0.5, -0.5, 0.5)
+
+
+def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
+    """Return the rotation by yaw about z, then pitch about the new y, then roll about the newest x, in radians."""
+    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
+    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
+    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
+    return Quaternion(
+        x=sr * cp * cy - cr * sp * sy,
+        y=cr * sp * cy + sr * cp * sy,
+        z=cr * cp * sy - sr * sp * cy,
+        w=cr * cp * cy + sr * sp * sy,
+    )
+
+
+def euler_from_quaternion(q: Quaternion) -> tuple[float, float, float]:
+    """Return roll, pitch and yaw, in radians, as `quaternion_from_euler` takes them."""
+    roll = math.atan2(2 * (q.w * q.x + q.y * q.z), 1 - 2 * (q.x * q.x + q.y * q.y))
+    pitch = math.asin(max(-1.0, min(1.0, 2 * (q.w * q.y - q.z * q.x))))
+    yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
+    return roll, pitch, yaw
+
+
+def radians_from_wire(angle: float, unit: AngleUnit) -> float:
+    """Return an angle, or angular rate, of the wire in radians."""
+    return math.radians(angle) if unit is AngleUnit.DEGREES else angle
+
+
+def wire_from_radians(angle: float, unit: AngleUnit) -> float:
+    """Return an angle, or angular rate, in the unit of the wire."""
+    return math.degrees(angle) if unit is AngleUnit.DEGREES else angle
+
+
+# The testbed's world is right-handed with y up; heading 0 looks along -z, with x to the right. Read as a map, that
+# is north ahead and east to the right, and heading counts clockwise from north, as a compass does.
+
+
+def enu_from_testbed(x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return a point or vector of the testbed's world in ENU: its x is east, its -z north, its y up."""
+    return x, -z, y
+
+
+def testbed_from_enu(x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return a point or vector of the ENU world in the testbed's axes."""
+    return x, z, -y
+
+
+def enu_yaw_from_heading(heading: float) -> float:
+    """Return the yaw, counter-clockwise from east, of a heading clockwise from north; both in radians."""
+    return math.remainder(math.pi / 2 - heading, 2 * math.pi)
+
+
+def orientation_from_testbed(pitch: float, roll: float, heading: float) -> Quaternion:
+    """Return the body's orientation in ENU. Radians; pitch + looks down, roll + banks right, heading + turns right.
+
+    Pitch and roll have the signs of REP 103 already; only the heading turns the other way round.
+    """
+    return quaternion_from_euler(roll, pitch, enu_yaw_from_heading(heading))
+
+
+def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
+    """Return pitch, roll and yaw rate as the testbed counts them, rad/s: its yaw rate is positive to the right."""
+    return rates.pitch, rates.roll, -rates.yaw

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed's messages as ROS messages, and commands the other way."""
+
+import math
+from dataclasses import astuple, dataclass
+from typing import Final, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped, Twist
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import CameraInfo, Imu
+
+from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.translate import frames
+from drone_bridge.translate.frames import BodyRates, Quaternion, radians_from_wire, wire_from_radians
+from drone_bridge.translate.images import pinhole_camera_info
+
+# An angle that can be anything: the variance of a uniform distribution over the whole circle.
+UNKNOWN_ANGLE_VARIANCE: Final = math.pi**2 / 3  # rad^2
+SIDES: Final = ("left", "right")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameNames:
+    """The tf frames of one drone, with their prefix."""
+
+    prefix: str = ""
+
+    @property
+    def map(self) -> str:
+        """The world, ENU."""
+        return f"{self.prefix}map"
+
+    @property
+    def odom(self) -> str:
+        """The frame that odometry counts from."""
+        return f"{self.prefix}odom"
+
+    @property
+    def base_link(self) -> str:
+        """The body, midway between the cameras."""
+        return f"{self.prefix}base_link"
+
+    def camera(self, side: str) -> str:
+        """The pinhole of one camera, in body axes."""
+        return f"{self.prefix}{side}_camera_link"
+
+    def optical(self, side: str) -> str:
+        """The pinhole of one camera, in optical axes."""
+        return f"{self.prefix}{side}_camera_optical_frame"
+
+
+class Command(NamedTuple):
+    """What a controller asks for: body rates and thrust along the body's z axis, N."""
+
+    rates: BodyRates
+    thrust: float
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every number is one."""
+        return all(map(math.isfinite, (*self.rates, self.thrust)))
+
+
+def command_from_twist(twist: Twist) -> Command:
+    """Read a cmd_vel: angular is the body rates in rad/s, linear.z the thrust in N."""
+    return Command(BodyRates(twist.angular.x, twist.angular.y, twist.angular.z), twist.linear.z)
+
+
+def command_from_rates(rates: CommandRates) -> Command:
+    """Read a cmd_rates."""
+    return Command(BodyRates(rates.roll_rate, rates.pitch_rate, rates.yaw_rate), rates.thrust)
+
+
+def hover(constants: Constants) -> Command:
+    """Return the command that keeps a level drone where it is: no rotation, and thrust against its weight."""
+    return Command(BodyRates(0.0, 0.0, 0.0), constants.weight * abs(constants.gravity))
+
+
+def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
+    """Return a finite command in the units of the wire, within the announced maxima, and whether it was within them."""
+    pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in frames.testbed_rates_from_body(command.rates))
+    asked = MotionParameters(pitch, roll, yaw, command.thrust)
+    clamped = MotionParameters(
+        _clamp(pitch, -constants.max_pitch_rate, constants.max_pitch_rate),
+        _clamp(roll, -constants.max_roll_rate, constants.max_roll_rate),
+        _clamp(yaw, -constants.max_yaw_rate, constants.max_yaw_rate),
+        _clamp(command.thrust, 0.0, constants.max_thrust),
+    )
+    # Radians and back to degrees may miss a maximum by a rounding error.
+    within = all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(astuple(clamped), astuple(asked), strict=True))
+    return clamped, within
+
+
+def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
+    """Return what the testbed announced, in SI units, gravity counted downwards."""
+    return DroneProperties(
+        image_width=constants.width,
+        image_height=constants.height,
+        horizontal_angle_of_view=radians_from_wire(constants.horizontal_angle_of_view, unit),
+        vertical_angle_of_view=radians_from_wire(constants.vertical_angle_of_view, unit),
+        camera_separation=constants.camera_separation,
+        mass=constants.weight,
+        gravity=abs(constants.gravity),
+        drag=constants.drag,
+        max_thrust=constants.max_thrust,
+        max_roll_rate=radians_from_wire(constants.max_roll_rate, unit),
+        max_pitch_rate=radians_from_wire(constants.max_pitch_rate, unit),
+        max_yaw_rate=radians_from_wire(constants.max_yaw_rate, unit),
+    )
+
+
+def camera_info(constants: Constants, unit: AngleUnit, names: FrameNames, side: str) -> CameraInfo:
+    """Return the CameraInfo of one side; the stereo pair is referred to the left camera."""
+    horizontal = radians_from_wire(constants.horizontal_angle_of_view, unit)
+    vertical = radians_from_wire(constants.vertical_angle_of_view, unit)
+    return pinhole_camera_info(
+        constants.width,
+        constants.height,
+        focal_x=constants.width / 2 / math.tan(horizontal / 2),
+        focal_y=constants.height / 2 / math.tan(vertical / 2),
+        frame_id=names.optical(side),
+        baseline=constants.camera_separation if side == "right" else 0.0,
+    )
+
+
+def camera_transforms(constants: Constants, names: FrameNames) -> list[TransformStamped]:
+    """Return base_link to both cameras, which stand on its y axis, and on to their optical frames."""
+    transforms = []
+    for side, y in zip(SIDES, (constants.camera_separation / 2, -constants.camera_separation / 2), strict=True):
+        transforms.append(_transform(names.base_link, names.camera(side), (0.0, y, 0.0)))
+        transforms.append(_transform(names.camera(side), names.optical(side), rotation=frames.OPTICAL_IN_BODY))
+    return transforms
+
+
+def map_transform(names: FrameNames) -> TransformStamped:
+    """Return map to odom: one and the same, as the wire's position does not drift."""
+    return _transform(names.map, names.odom)
+
+
+def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, stamp: Time, names: FrameNames) -> Imu:
+    """Return the attitude; an angle that the wire does not carry is 0 with the variance of a full circle.
+
+    Rates and accelerations are not on the wire: their covariances say so. `standard_deviation` is in rad.
+    """
+    message = Imu()
+    message.header.stamp = stamp
+    message.header.frame_id = names.base_link
+    _set_quaternion(message.orientation, _orientation(frame, unit))
+    known = standard_deviation**2
+    roll_variance = UNKNOWN_ANGLE_VARIANCE if frame.roll is None else known
+    yaw_variance = UNKNOWN_ANGLE_VARIANCE if frame.yaw is None else known
+    message.orientation_covariance = [roll_variance, 0.0, 0.0, 0.0, known, 0.0, 0.0, 0.0, yaw_variance]
+    message.angular_velocity_covariance[0] = -1.0
+    message.linear_acceleration_covariance[0] = -1.0
+    return message
+
+
+def odometry(frame: SensorFrame, unit: AngleUnit, stamp: Time, names: FrameNames) -> Odometry | None:
+    """Return the pose in odom, and no velocity, for a frame of the layout that carries a position."""
+    if frame.position is None:
+        return None
+    message = Odometry(child_frame_id=names.base_link)
+    message.header.stamp = stamp
+    message.header.frame_id = names.odom
+    position = message.pose.pose.position
+    position.x, position.y, position.z = frames.enu_from_testbed(*frame.position)
+    _set_quaternion(message.pose.pose.orientation, _orientation(frame, unit))
+    message.twist.covariance[0] = -1.0
+    return message
+
+
+def odometry_transform(message: Odometry) -> TransformStamped:
+    """Return odom to base_link."""
+    position, orientation = message.pose.pose.position, message.pose.pose.orientation
+    rotation = Quaternion(orientation.x, orientation.y, orientation.z, orientation.w)
+    transform = _transform(
+        message.header.frame_id, message.child_frame_id, (position.x, position.y, position.z), rotation
+    )
+    transform.header.stamp = message.header.stamp
+    return transform
+
+
+def _orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
+    pitch = radians_from_wire(frame.pitch, unit)
+    roll = radians_from_wire(frame.roll or 0.0, unit)
+    if frame.yaw is None:
+        return frames.quaternion_from_euler(roll, pitch, 0.0)
+    return frames.orientation_from_testbed(pitch, roll, radians_from_wire(frame.yaw, unit))
+
+
+def _transform(
+    parent: str,
+    child: str,
+    translation: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    rotation: Quaternion = frames.IDENTITY,
+) -> TransformStamped:
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id = parent
+    vector = message.transform.translation
+    vector.x, vector.y, vector.z = translation
+    _set_quaternion(message.transform.rotation, rotation)
+    return message
+
+
+def _set_quaternion(message: object, value: Quaternion) -> None:
+    for name, part in zip(Quaternion._fields, value, strict=True):
+        setattr(message, name, part)
+
+
+def _clamp(value: float, low: float, high: float) -> float:
+    return max(low, min(high, value))
