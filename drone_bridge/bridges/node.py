@@ -89,6 +89,7 @@ class BridgeNode(LifecycleNode):
         self._endpoint: Endpoint | None = None
         self._cancellation: Cancellation | None = None
         self._thread: threading.Thread | None = None
+        self._leaving = threading.Lock()
         self._made: list[tuple[Callable[[Any], Any], Any]] = []  # how to destroy what configure created
 
     # What a bridge has to provide.
@@ -132,6 +133,13 @@ class BridgeNode(LifecycleNode):
             # A writer of reliable messages was overrun, or ROS is already shutting down.
             self.statistics.counts["dropped messages"] += 1
 
+    def is_wanted(self, publisher: "Publisher[Any]") -> bool:
+        """Return whether anybody subscribes, so that what nobody wants need not be made."""
+        try:
+            return publisher.get_subscription_count() > 0
+        except (rclpy_implementation.RCLError, InvalidHandle):
+            return False
+
     def opened(self) -> None:
         """Say that the peer has proved to be of use, so that a lost connection is worth trying again at once."""
         if self._endpoint:
@@ -140,7 +148,9 @@ class BridgeNode(LifecycleNode):
     # The lifecycle.
 
     def start(self) -> bool:
-        """Configure and activate; return whether that worked."""
+        """Configure and activate, if autostart is true; return whether that worked."""
+        if not self.parameters["autostart"]:
+            return True
         success = TransitionCallbackReturn.SUCCESS
         return self.trigger_configure() == success and self.trigger_activate() == success
 
@@ -204,17 +214,18 @@ class BridgeNode(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def leave(self) -> None:
-        """Leave the vehicle with a neutral command and close the link. Works after ROS has shut down as well."""
-        if not (self._thread and self._cancellation and self._endpoint):
-            return
-        self._cancellation.cancel()
-        self.stop_waiting()
-        self._thread.join(STOP_TIMEOUT_S)
-        if self._thread.is_alive():
-            raise RuntimeError(f"The link's thread did not end within {STOP_TIMEOUT_S:g} s.")
-        self._endpoint.close()
-        self._cancellation.close()
-        self._thread = self._cancellation = self._endpoint = None
+        """Leave the vehicle with a neutral command and close the link. May come from any thread, and twice."""
+        with self._leaving:
+            if not (self._thread and self._cancellation and self._endpoint):
+                return
+            self._cancellation.cancel()
+            self.stop_waiting()
+            self._thread.join(STOP_TIMEOUT_S)
+            if self._thread.is_alive():
+                raise RuntimeError(f"The link's thread did not end within {STOP_TIMEOUT_S:g} s.")
+            self._endpoint.close()
+            self._cancellation.close()
+            self._thread = self._cancellation = self._endpoint = None
 
     # The link's thread.
 

@@ -15,10 +15,10 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.bridges.mailbox import Mailbox
 from drone_bridge.bridges.node import BridgeNode, common_parameters
 from drone_bridge.bridges.parameters import ParameterDeclaration
-from drone_bridge.bridges.run import run
 from drone_bridge.links.errors import LinkCancelledError
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.program import run
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AngleUnit,
@@ -242,18 +242,18 @@ class TestbedBridge(BridgeNode):
         if self._clock_publisher:
             self.publish(self._clock_publisher, Clock(clock=time_from_seconds(frame.time)))
         for publisher, info in zip(self._info_publishers, self._infos, strict=True):
-            if publisher.get_subscription_count():
+            if self.is_wanted(publisher):
                 info.header.stamp = stamp
                 self.publish(publisher, info)
         for publisher, image, pixels in zip(
             self._image_publishers, self._images, (frame.left, frame.right), strict=True
         ):
-            if publisher.get_subscription_count():
+            if self.is_wanted(publisher):
                 image.header.stamp = stamp
                 set_pixels(image, pixels)
                 self.publish(publisher, image)
                 self.statistics.counts["images"] += 1
-        if self._imu_publisher.get_subscription_count():
+        if self.is_wanted(self._imu_publisher):
             imu = translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
             self.publish(self._imu_publisher, imu)
         odometry = translate.odometry(frame, self._unit, stamp, self._names)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a node as a program, from its parameters to an orderly end."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import rclpy
+from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stoppable(Protocol):
+    """What a node has to offer to be run here; besides, it is a Node."""
+
+    def start(self) -> bool:
+        """Begin to work; return whether that worked. A node that can't has said why."""
+
+    def leave(self) -> None:
+        """Stop working: leave a vehicle with a neutral command, close what is open. May come from any thread."""
+
+
+def run(make_node: Callable[[], Stoppable]) -> int:
+    """Run until SIGINT, SIGTERM or the end of the context, and return the exit status.
+
+    A signal is waited for in a thread of its own, so that the node can leave while ROS is still there, at once and
+    whatever the executor is busy with. Then ROS is shut down properly: a process that just exits leaves its shared
+    memory behind.
+    """
+    _name_profile_for_humble()
+    signalled = _signal_socket()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    stopping = threading.Event()
+    node: Stoppable | None = None
+
+    def stop_on_signal() -> None:
+        signalled.recv(1)
+        stopping.set()
+        if node:
+            node.leave()
+        rclpy.try_shutdown()
+
+    stopper = threading.Thread(target=stop_on_signal, name="signals", daemon=True)
+    stopper.start()
+    try:
+        node = make_node()
+        return _spin(node)
+    except ExternalShutdownException:
+        return 0
+    except (ParameterException, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except Exception:
+        # Whatever was under way when ROS was shut down may complain about it.
+        if not stopping.is_set():
+            raise
+        return 0
+    finally:
+        if stopping.is_set():
+            stopper.join()
+        if node:
+            node.leave()
+            assert isinstance(node, Node)
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _signal_socket() -> socket.socket:
+    """Return a socket that gets a byte per signal at once, while Python's own handlers wait for the main thread."""
+    receiving, sending = socket.socketpair()
+    sending.setblocking(False)
+    signal.set_wakeup_fd(sending.detach(), warn_on_full_buffer=False)
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: None)
+    return receiving
+
+
+def _spin(node: Stoppable) -> int:
+    if not node.start():
+        return 1
+    assert isinstance(node, Node)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    executor.spin()
+    return 0
+
+
+def _name_profile_for_humble() -> None:
+    """Humble's Fast DDS reads its profile from a variable of another name; later ones complain about both."""
+    profile = os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE")
+    if profile and os.environ.get("ROS_DISTRO") == "humble":
+        os.environ.setdefault("FASTRTPS_DEFAULT_PROFILES_FILE", profile)
