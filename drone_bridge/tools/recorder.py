@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record topics into an MCAP bag, for `ros2 bag play` and everything else that reads one.
+
+recorder --ros-args -p bag:=flight -p topics:="[/imu/data, /tf]" -p exclude:=image -p compression:=zstd
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from drone_bridge.tools.recording.bag import Bag, Topic
+    from drone_bridge.tools.recording.node import Recorder
+
+# Together with the node's own shutdown well below 2 s.
+DRAIN_LIMIT_S = 0.3  # for what has arrived but is not taken when the signal comes
+WRITE_LIMIT_S = 1.2  # for what waits for the disk then
+IDLE_SPINS = 5  # without a message: all is taken
+
+
+@dataclass(slots=True)
+class StopRequest:
+    """Set by signals and by the writer. A bare flag: signal handlers must not take locks."""
+
+    is_set: bool = False
+
+    def set(self) -> None:
+        """Ask the recorder to end."""
+        self.is_set = True
+
+
+def main(args: list[str] | None = None) -> int:
+    """Record until SIGINT or SIGTERM. Returns the exit status: 0, or 1 when the bag is not what was asked for."""
+    stop = StopRequest()
+    # Before the imports, which take a moment, and instead of rclpy's, which end all before the last is received.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        import rosbags  # noqa: F401
+    except ModuleNotFoundError:
+        print("recorder: the Python package 'rosbags' is not installed: pip install rosbags", file=sys.stderr)
+        return 1
+    import rclpy
+    from rclpy.signals import SignalHandlerOptions
+    from rclpy.utilities import remove_ros_args
+
+    from drone_bridge.tools.recording.node import Recorder
+
+    arguments = sys.argv if args is None else [sys.argv[0], *args]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args(remove_ros_args(arguments)[1:])
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = Recorder()
+        try:
+            return record(node, stop)
+        finally:
+            node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+
+
+def record(node: "Recorder", stop: StopRequest) -> int:
+    """Record with the node until asked to stop, and return the exit status."""
+    from drone_bridge.tools.recording.background import BackgroundWriter
+    from drone_bridge.tools.recording.bag import Bag, BagError
+    from drone_bridge.tools.recording.settings import SettingsError, read_settings
+
+    try:
+        settings = read_settings(node)
+        bag = Bag(settings.bag, compress=settings.compress)
+    except (SettingsError, BagError) as error:
+        node.get_logger().error(str(error))
+        return 1
+    node.get_logger().info(f"Recording into '{bag.path}'.")
+    writer = BackgroundWriter(bag, settings.queue_bytes, on_failure=stop.set)
+    try:
+        node.record(settings, writer.put)
+        spin(node, stop)
+    finally:
+        try:
+            writer.close(WRITE_LIMIT_S, node.topics)
+            status = 0
+        except BagError as error:
+            node.get_logger().error(str(error))
+            status = 1
+        print(summary(bag, node.topics), flush=True)
+    missing = settings.topics - node.recorded.keys()
+    if missing:
+        node.get_logger().warning(f"Never published, or not recordable: {', '.join(sorted(missing))}.")
+    return status
+
+
+def spin(node: "Recorder", stop: StopRequest) -> None:
+    """Receive until asked to stop, and then what has arrived already."""
+    from rclpy.executors import SingleThreadedExecutor
+
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while not stop.is_set:
+        executor.spin_once()  # returns at every look for topics at the latest
+    node.stop()
+    limit = time.monotonic() + DRAIN_LIMIT_S
+    idle = 0
+    while idle < IDLE_SPINS and time.monotonic() < limit:
+        before = sum(topic.received for topic in node.topics)
+        executor.spin_once(timeout_sec=0)
+        idle = idle + 1 if sum(topic.received for topic in node.topics) == before else 0
+    executor.remove_node(node)
+
+
+def summary(bag: "Bag", topics: Iterable["Topic"]) -> str:
+    """Return a table of what is in the bag and what is missing in it."""
+    rows = [("topic", "type", "messages", "dropped")]
+    for topic in topics:
+        count = bag.count(topic)
+        rows.append((topic.name, topic.definition.type_name, str(count), str(topic.received - count + topic.lost)))
+    name_width, type_width, *_ = (max(len(row[column]) for row in rows) for column in range(len(rows[0])))
+    lines = [f"{row[0]:{name_width}}  {row[1]:{type_width}}  {row[2]:>9}  {row[3]:>8}" for row in rows]
+    return "\n".join([*lines, f"{bag.message_count} messages in {bag.path}"])

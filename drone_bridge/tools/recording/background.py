@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread that writes a bag, so that a slow disk never holds up those who receive."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from drone_bridge.tools.recording.bag import Bag, Topic
+
+MESSAGE_OVERHEAD = 200  # bytes that a queued message takes beside its data, roughly
+FLUSH_INTERVAL_S = 2.0  # what a power cut can cost
+
+
+class BackgroundWriter:
+    """Queues messages for a bag, up to a number of bytes; what does not fit is dropped."""
+
+    def __init__(self, bag: Bag, queue_bytes: int, on_failure: Callable[[], None]) -> None:
+        """Start the thread. `on_failure` is called in it, once, when nothing more can be written."""
+        self._bag = bag
+        self._room = queue_bytes
+        self._on_failure = on_failure
+        self._queue: deque[tuple[Topic, int, int, bytes]] = deque()
+        self._changed = threading.Condition()
+        self._deadline: float | None = None  # of time.monotonic(), once close() was called
+        self._failed = False
+        self._unexpected: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="bag writer")
+        self._thread.start()
+
+    def put(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes) -> bool:
+        """Queue a message; never waits. Returns False when it was dropped."""
+        size = len(data) + MESSAGE_OVERHEAD
+        with self._changed:
+            topic.received += 1
+            if size > self._room or self._failed:
+                return False
+            self._room -= size
+            self._queue.append((topic, log_ns, publish_ns, data))
+            self._changed.notify()
+        return True
+
+    def close(self, timeout: float, topics: Iterable[Topic] = ()) -> None:
+        """Write what is queued, for `timeout` seconds at most, and close the bag, with these topics listed.
+
+        Raises:
+            BagError: as Bag.close() does.
+        """
+        with self._changed:
+            self._deadline = time.monotonic() + timeout
+            self._changed.notify()
+        self._thread.join()
+        for topic in topics:
+            if topic.connection is None:
+                self._bag.add(topic)
+        self._bag.close()
+        if self._unexpected:
+            raise self._unexpected
+
+    def _run(self) -> None:
+        try:
+            self._write_all()
+        except OSError:
+            pass  # the bag remembers it for close()
+        except Exception as error:
+            self._unexpected = error
+        else:
+            return
+        with self._changed:
+            self._failed = True
+            self._queue.clear()
+        self._on_failure()
+
+    def _write_all(self) -> None:
+        flush_at: float | None = None
+        while True:
+            now = time.monotonic()
+            if flush_at is not None and now >= flush_at:
+                self._bag.flush()
+                flush_at = None
+            with self._changed:
+                if self._deadline is not None and (not self._queue or now >= self._deadline):
+                    self._queue.clear()
+                    return
+                if not self._queue:
+                    self._changed.wait(None if flush_at is None else flush_at - now)
+                    continue
+                topic, log_ns, publish_ns, data = self._queue.popleft()
+            self._bag.write(topic, log_ns, publish_ns, data)
+            if flush_at is None:
+                flush_at = now + FLUSH_INTERVAL_S
+            with self._changed:
+                self._room += len(data) + MESSAGE_OVERHEAD

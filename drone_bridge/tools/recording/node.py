@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node that finds topics and records them."""
+
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+from rclpy.type_support import check_for_type_support
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
+
+from drone_bridge.tools.recording.bag import Topic
+from drone_bridge.tools.recording.definitions import UnknownTypeError, find_definition, split_type_name
+from drone_bridge.tools.recording.qos import for_bag, request_for
+from drone_bridge.tools.recording.settings import Settings
+
+DISCOVERY_PERIOD_S = 0.2
+MAX_TOPICS = 4096
+# Before Iron a callback gets the message alone.
+HAS_MESSAGE_INFO = hasattr(Subscription, "CallbackType")
+
+Sink = Callable[[Topic, int, int, bytes], object]
+"""Takes a topic, receive and publish time (ns since the epoch), and the serialized message."""
+
+
+@dataclass(slots=True)
+class RecordedTopic:
+    """A topic with the subscription that feeds it."""
+
+    topic: Topic
+    message_class: Any
+    request: QoSProfile
+    subscription: Any
+
+
+class Recorder(Node):
+    """Subscribes to what is published, and to what comes later, and passes the raw messages on."""
+
+    def __init__(self) -> None:
+        super().__init__("recorder")
+        self.recorded: dict[str, RecordedTopic] = {}
+        self._refused: set[tuple[str, str]] = set()
+        self._simulated = bool(self.get_parameter("use_sim_time").value)
+
+    def record(self, settings: Settings, sink: Sink) -> None:
+        """Begin to look for topics."""
+        self._settings = settings
+        self._sink = sink
+        if self._simulated:
+            self.get_logger().info("Waiting for /clock.")
+        # The graph's guard condition is not within rclpy's reach, so look: 25 us per topic.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
+
+    def stop(self) -> None:
+        """Look for topics no longer; those that are recorded are still received."""
+        self.destroy_timer(self._timer)
+
+    @property
+    def topics(self) -> list[Topic]:
+        """The topics that are recorded, by name."""
+        return [self.recorded[name].topic for name in sorted(self.recorded)]
+
+    def _discover(self) -> None:
+        if self._simulated and self.get_clock().now().nanoseconds == 0:
+            return  # latched messages would be stamped with the year 1970
+        present: set[tuple[str, str]] = set()
+        for name, _ in self.get_topic_names_and_types():
+            if not self._is_wanted(name):
+                continue
+            publishers = self.get_publishers_info_by_topic(name)
+            present.update((name, publisher.topic_type) for publisher in publishers)
+            if not publishers:
+                continue
+            if name in self.recorded:
+                self._review(self.recorded[name], publishers)
+            else:
+                self._begin(name, publishers)
+        # What has left is forgotten, so that the set can't grow for ever.
+        self._refused &= present
+
+    def _is_wanted(self, name: str) -> bool:
+        if self._settings.exclude and self._settings.exclude.search(name):
+            return False
+        if self._settings.topics:
+            return name in self._settings.topics
+        hidden = any(token.startswith("_") for token in name.split("/"))
+        return not hidden
+
+    def _begin(self, name: str, publishers: Sequence[TopicEndpointInfo]) -> None:
+        """Record a topic with the first of its types that is known here."""
+        if len(self.recorded) >= MAX_TOPICS:
+            self._refuse(name, publishers[0].topic_type, f"there are {MAX_TOPICS} already")
+            return
+        for type_name in dict.fromkeys(publisher.topic_type for publisher in publishers):
+            try:
+                definition = find_definition(type_name)
+                message_class = import_message_class(type_name)
+            except UnknownTypeError as error:
+                self._refuse(name, type_name, str(error))
+                continue
+            offers = offers_of(publishers, type_name)
+            topic = Topic(name, definition, for_bag(offers))
+            request = request_for(offers)
+            subscription = self._subscribe(topic, message_class, request)
+            self.recorded[name] = RecordedTopic(topic, message_class, request, subscription)
+            self.get_logger().debug(f"Recording '{name}' ({type_name}).")
+            self._review(self.recorded[name], publishers)
+            return
+
+    def _review(self, recorded: RecordedTopic, publishers: Sequence[TopicEndpointInfo]) -> None:
+        """Adapt to publishers that came later, and name those that can't be recorded."""
+        topic = recorded.topic
+        recorded_type = topic.definition.type_name
+        for publisher in publishers:
+            if publisher.topic_type != recorded_type:
+                self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{recorded_type}'")
+        request, before = request_for([recorded.request, *offers_of(publishers, recorded_type)]), recorded.request
+        if (request.reliability, request.durability) == (before.reliability, before.durability):
+            return
+        recorded.request = request
+        self.get_logger().info(
+            f"A publisher of '{topic.name}' offers less than was asked for. Subscribing again with less; "
+            "messages of this moment may be missing."
+        )
+        self.destroy_subscription(recorded.subscription)
+        recorded.subscription = self._subscribe(topic, recorded.message_class, recorded.request)
+
+    def _refuse(self, name: str, type_name: str, reason: str) -> None:
+        if (name, type_name) not in self._refused:
+            self._refused.add((name, type_name))
+            self.get_logger().warning(f"Not recording '{name}' as '{type_name}': {reason}".rstrip(".") + ".")
+
+    def _subscribe(self, topic: Topic, message_class: Any, request: QoSProfile) -> Any:
+        sink = self._sink
+        clock = self.get_clock() if self._simulated else None
+
+        def on_message(data: bytes, info: dict[str, int]) -> None:
+            log_ns = clock.now().nanoseconds if clock else info["received_timestamp"] or time.time_ns()
+            # The publisher's clock can have any value.
+            publish_ns = info["source_timestamp"]
+            sink(topic, log_ns, publish_ns if 0 < publish_ns < 2**63 else log_ns, data)
+
+        def on_message_alone(data: bytes) -> None:
+            log_ns = clock.now().nanoseconds if clock else time.time_ns()
+            sink(topic, log_ns, log_ns, data)
+
+        def on_lost(event: Any) -> None:
+            topic.lost += event.total_count_change
+
+        callback: Any = on_message if HAS_MESSAGE_INFO else on_message_alone
+
+        def subscribe(**events: Callable[[Any], None]) -> Any:
+            return self.create_subscription(
+                message_class,
+                topic.name,
+                callback,
+                request,
+                raw=True,
+                event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False, **events),
+            )
+
+        try:
+            return subscribe(message_lost=on_lost)
+        except UnsupportedEventTypeError:
+            return subscribe()
+
+
+def offers_of(publishers: Sequence[TopicEndpointInfo], type_name: str) -> list[QoSProfile]:
+    """Return what the publishers of one type offer."""
+    return [publisher.qos_profile for publisher in publishers if publisher.topic_type == type_name]
+
+
+def import_message_class(type_name: str) -> Any:
+    """Return the class of an installed message type.
+
+    Raises:
+        UnknownTypeError: it is not installed, or has no type support for Python.
+    """
+    package, name = split_type_name(type_name)
+    try:
+        message_class = getattr(importlib.import_module(f"{package}.msg"), name)
+        check_for_type_support(message_class)
+    except Exception as error:  # whatever a broken installation raises
+        raise UnknownTypeError(f"The installed Python module of '{type_name}' can't be used: {error}") from None
+    return message_class

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder's parameters."""
+
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rcl_interfaces.msg import IntegerRange, ParameterDescriptor
+from rclpy.exceptions import InvalidTopicNameException, ParameterException
+from rclpy.node import Node
+
+COMPRESSIONS = ("none", "zstd")
+MIB = 2**20
+
+
+class SettingsError(Exception):
+    """A parameter has a value that can't be used; the text says which are allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to record, and where to."""
+
+    bag: Path
+    topics: frozenset[str]
+    """Fully qualified names; empty means all that are not hidden."""
+    exclude: re.Pattern[str] | None
+    compress: bool
+    queue_bytes: int
+
+
+def read_settings(node: Node) -> Settings:
+    """Declare the parameters and read them.
+
+    Raises:
+        SettingsError: a value is not allowed.
+    """
+    try:
+        bag = _declare(node, "bag", "", "Directory to create; default bag_<date>_<time> here.", dynamic=True)
+        topics = _declare(
+            node, "topics", "", "Topics to record, as a list or separated by blanks; empty: all.", dynamic=True
+        )
+        exclude = _declare(node, "exclude", "", "Regular expression; topics in whose name it is found are left out.")
+        compression = _declare(node, "compression", "none", f"One of {', '.join(COMPRESSIONS)}.")
+        queue = _declare(
+            node,
+            "queue_size",
+            100,
+            "MiB that may wait for the disk; what does not fit is dropped and counted.",
+            integer_range=IntegerRange(from_value=1, to_value=65536, step=1),
+        )
+    except ParameterException as error:
+        raise SettingsError(str(error)) from None
+    if compression not in COMPRESSIONS:
+        raise SettingsError(f"compression is '{compression}'; allowed are {', '.join(COMPRESSIONS)}.")
+    return Settings(
+        bag=Path(str(bag) if bag not in ("", None) else time.strftime("bag_%Y-%m-%d_%H-%M-%S")).expanduser(),
+        topics=_topics(node, topics),
+        exclude=_pattern(str(exclude)),
+        compress=compression != "none",
+        queue_bytes=int(str(queue)) * MIB,
+    )
+
+
+def _declare(
+    node: Node,
+    name: str,
+    default: str | int,
+    description: str,
+    *,
+    dynamic: bool = False,
+    integer_range: IntegerRange | None = None,
+) -> object:
+    descriptor = ParameterDescriptor(
+        description=description,
+        read_only=True,
+        dynamic_typing=dynamic,
+        integer_range=[integer_range] if integer_range else [],
+    )
+    value: object = node.declare_parameter(name, default, descriptor).value
+    return value
+
+
+def _topics(node: Node, value: object) -> frozenset[str]:
+    """Accept a list, or a string as a launch argument has it."""
+    names = str(value or "").replace(",", " ").split() if isinstance(value, str | None) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SettingsError(f"topics is '{value}'; a list of topic names is expected, or a string of them.")
+    try:
+        return frozenset(node.resolve_topic_name(name) for name in names if name)
+    except (InvalidTopicNameException, ValueError) as error:
+        raise SettingsError(f"topics holds a name that can't be one: {error}".replace("\n", " ")) from None
+
+
+def _pattern(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text) if text else None
+    except re.error as error:
+        raise SettingsError(f"exclude is '{text}', which is not a regular expression: {error}.") from None
