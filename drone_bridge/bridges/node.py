@@ -6,7 +6,7 @@ import threading
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
@@ -19,18 +19,46 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from drone_bridge.bridges.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration
 from drone_bridge.bridges.statistics import LinkStatistics
+from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.links.tcp import TcpConnector, TcpListener, TcpStream
+from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.protocols.errors import RemoteProtocolError
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
 LOG_PERIOD_S: Final = 1.0  # a peer can't fill a log faster than a line of each kind per this
 STOP_TIMEOUT_S: Final = 2.0
 
-Endpoint = TcpConnector | TcpListener
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
-NodeT = TypeVar("NodeT", bound="BridgeNode")
+
+
+class Stream(Protocol):
+    """An open link to one peer."""
+
+    @property
+    def peer(self) -> str:
+        """Who it is, for people."""
+
+    def close(self) -> None:
+        """Close at once."""
+
+
+class Endpoint(Protocol):
+    """Where links to a peer come from, for instance TcpConnector and TcpListener."""
+
+    @property
+    def backoff(self) -> Backoff:
+        """How long to wait between attempts."""
+
+    @property
+    def port(self) -> int:
+        """The port in use."""
+
+    def open(self) -> Stream:
+        """Wait for a peer. Raises LinkCancelledError."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
 
 
 def common_parameters(port: int, port_meaning: str) -> tuple[ParameterDeclaration, ...]:
@@ -99,11 +127,22 @@ class BridgeNode(LifecycleNode):
         """Read the parameters and create publishers and subscriptions. Raises ValueError with a sentence."""
 
     @abstractmethod
-    def converse(self, stream: TcpStream) -> None:
+    def converse(self, stream: Any) -> None:
         """Talk to a peer until it ends the conversation or anything is raised.
 
         When LinkCancelledError ends it, the vehicle has to be left with a neutral command.
         """
+
+    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
+        """Return where links come from: TCP, unless a bridge says otherwise. Raises LinkError or ValueError."""
+        host, port = self.parameters["host"], self.parameters["port"]
+        if self.parameters["role"] == "listen":
+            listener = TcpListener(host, port, cancellation, self._peer_refused)
+            self.get_logger().info(f"Waiting for a peer on {host}:{listener.port}.")
+            return listener
+        if port == 0:
+            raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")
+        return TcpConnector(host, port, cancellation, self._connecting_failed)
 
     def stop_waiting(self) -> None:
         """End whatever `converse` waits for beside the link; called when the link is cancelled."""
@@ -175,7 +214,7 @@ class BridgeNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open from now on."""
         self._cancellation = Cancellation()
-        self._endpoint = self._make_endpoint(self._cancellation)
+        self._endpoint = self.make_endpoint(self._cancellation)
         self.parameters.publish("actual_port", self._endpoint.port)
         # Publishers have to be enabled before the thread uses them.
         result = super().on_activate(state)
@@ -228,16 +267,6 @@ class BridgeNode(LifecycleNode):
             self._thread = self._cancellation = self._endpoint = None
 
     # The link's thread.
-
-    def _make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        host, port = self.parameters["host"], self.parameters["port"]
-        if self.parameters["role"] == "listen":
-            endpoint = TcpListener(host, port, cancellation, self._peer_refused)
-            self.get_logger().info(f"Waiting for a peer on {host}:{endpoint.port}.")
-            return endpoint
-        if port == 0:
-            raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")
-        return TcpConnector(host, port, cancellation, self._connecting_failed)
 
     def _keep_link(self, endpoint: Endpoint, cancellation: Cancellation) -> None:
         while not cancellation.is_set:

@@ -5,14 +5,13 @@ import time
 from typing import Final
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.mailbox import Mailbox
+from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode, common_parameters
 from drone_bridge.bridges.parameters import ParameterDeclaration
 from drone_bridge.links.errors import LinkCancelledError
@@ -31,7 +30,7 @@ from drone_bridge.protocols.testbed import (
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import ImageMemory, rgb8_image, set_pixels
 from drone_bridge.translate.testbed import SIDES, Command, FrameNames
-from drone_bridge.translate.time import seconds_between, time_from_seconds
+from drone_bridge.translate.time import time_from_seconds
 
 #: How long a testbed that is being left gets to finish its frame and close.
 LEAVE_TIMEOUT_S: Final = 0.3
@@ -110,7 +109,6 @@ class TestbedBridge(BridgeNode):
         self._silence_timeout_s = get("silence_timeout")
         self._names = FrameNames(get("frame_prefix"))
         self._memory = ImageMemory(turns=2 * len(SIDES))
-        self._mailbox: Mailbox[Command] = Mailbox()
         self._last_stamp = Time()
 
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -124,39 +122,15 @@ class TestbedBridge(BridgeNode):
         self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_position else None
         self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_position else None
         self._clock_publisher = self.make_publisher(Clock, "/clock", newest) if get("publish_clock") else None
-        self.make_subscription(Twist, "cmd_vel", self._on_twist, depth=1)
-        self.make_subscription(TwistStamped, "cmd_vel_stamped", self._on_twist_stamped, depth=1)
-        self.make_subscription(CommandRates, "cmd_rates", self._on_rates, depth=1)
+        self._commands: CommandIntake[Command] = CommandIntake(
+            self, now=(lambda: self._last_stamp) if self._stamps_are_wire_time else None
+        )
+        self._commands.take_velocities(translate.command_from_twist)
+        self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 
     def stop_waiting(self) -> None:
         """Wake the link's thread when it waits for a command."""
-        self._mailbox.close()
-
-    # Commands, on the executor's thread.
-
-    def _on_twist(self, message: Twist) -> None:
-        self._accept("cmd_vel", translate.command_from_twist(message), None)
-
-    def _on_twist_stamped(self, message: TwistStamped) -> None:
-        self._accept("cmd_vel_stamped", translate.command_from_twist(message.twist), message.header.stamp)
-
-    def _on_rates(self, message: CommandRates) -> None:
-        self._accept("cmd_rates", translate.command_from_rates(message), message.header.stamp)
-
-    def _accept(self, topic: str, command: Command, stamp: Time | None) -> None:
-        """Leave the command for the link's thread, unless nobody should fly by it."""
-        if not command.is_finite:
-            self.complain("refused commands", f"A command on {topic} was refused: {command} has to be finite.")
-            return
-        if stamp is not None:
-            now = self._last_stamp if self._stamps_are_wire_time else self.get_clock().now().to_msg()
-            age_s, allowed_s = seconds_between(now, stamp), self.parameters["command_timeout"]
-            if age_s > allowed_s:
-                text = f"it is {age_s:.3f} s old, and {allowed_s:g} s (command_timeout) are allowed."
-                self.complain("refused commands", f"A command on {topic} was refused: {text}")
-                return
-        self.statistics.counts["commands"] += 1
-        self._mailbox.put(command, (stamp.sec, stamp.nanosec) if stamp else None)
+        self._commands.mailbox.close()
 
     # The conversation, on the link's thread.
 
@@ -189,7 +163,7 @@ class TestbedBridge(BridgeNode):
 
     def _announce(self, constants: Constants) -> None:
         """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
-        self._mailbox.clear()
+        self._commands.mailbox.clear()
         now = self.get_clock().now().to_msg()
         properties = translate.drone_properties(constants, self._unit)
         properties.header.stamp = now
@@ -222,14 +196,14 @@ class TestbedBridge(BridgeNode):
         self.statistics.took("frame received to published and answered", time.monotonic() - came_s)
 
     def _answer(self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, stamp: Time) -> None:
-        timeout_s = self.parameters["command_timeout"]
         command = None
         if self._is_lockstep:
             waited_from_s = time.monotonic()
-            command = self._mailbox.wait_for((stamp.sec, stamp.nanosec), timeout_s)
+            timeout_s = self.parameters["command_timeout"]
+            command = self._commands.mailbox.wait_for((stamp.sec, stamp.nanosec), timeout_s)
             self.statistics.took("waiting for the lockstep command", time.monotonic() - waited_from_s)
             self.statistics.counts["missed lockstep commands"] += command is None
-        command = command or self._mailbox.newest(timeout_s)
+        command = command or self._commands.newest()
         if command is None:
             self.statistics.counts["neutral answers"] += 1
             command = translate.hover(constants)

@@ -57,11 +57,6 @@ class Command(NamedTuple):
     rates: BodyRates
     thrust: float
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether every number is one."""
-        return all(map(math.isfinite, (*self.rates, self.thrust)))
-
 
 def command_from_twist(twist: Twist) -> Command:
     """Read a cmd_vel: angular is the body rates in rad/s, linear.z the thrust in N."""
