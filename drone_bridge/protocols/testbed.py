@@ -5,10 +5,8 @@ The testbed opens with `Constants`. Then the two take turns: the testbed sends a
 answers with `MotionParameters`, and simulated time stands still meanwhile. Closing the connection instead of
 sending a frame is the regular end.
 
-All values are in the units of the wire: angles and rates in degrees (or radians, where a testbed uses them),
-everything else SI; see docs/testbed.md. One wrong byte shifts all that follow, and implausible floats are the only
-sign of it. Hence the checks here: finite numbers, usable angles of view, pitch within half a turn, time not
-running backwards.
+One wrong byte shifts all that follow, and implausible values are the only sign of it. Hence the checks, of what comes
+and of what goes out: finite numbers, usable angles of view, pitch within half a turn, time not running backwards.
 """
 
 import math
@@ -16,160 +14,56 @@ import struct
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass, fields
-from enum import Enum
-from typing import Final, Union
+from dataclasses import astuple
+from typing import Final
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
+from drone_bridge.protocols.testbed_messages import (
+    BYTES_PER_PIXEL,
+    AngleUnit,
+    AttitudeLayout,
+    Constants,
+    ImageBytes,
+    Limits,
+    MotionParameters,
+    SensorFrame,
+    implausible_constants,
+    implausible_floats,
+    non_finite,
+)
 
 __all__ = [
+    "BYTES_PER_PIXEL",
     "NEED_DATA",
     "AngleUnit",
     "AttitudeLayout",
     "AutopilotConnection",
     "ConnectionClosed",
     "Constants",
+    "ImageBytes",
     "Limits",
     "MotionParameters",
     "SensorFrame",
     "TestbedConnection",
 ]
 
-BYTES_PER_PIXEL: Final = 3  # red, green, blue
-_CONSTANTS = struct.Struct(">ffiiffffffff")
-_REPLY = struct.Struct(">ffff")
-# pi as a float32 is a little more than pi, and rounding may put a half turn just above 180 degrees.
-_HALF_TURN_TOLERANCE: Final = 1.0001
-
-#: One camera image: width * height * 3 bytes, rows from the top, pixels from the left, red green blue.
-ImageBytes = Union["array[int]", bytes, bytearray, memoryview]
-
-
-class AttitudeLayout(str, Enum):
-    """Which floats follow the two images; their names are in `floats`."""
-
-    PITCH_YAW = "pitch_yaw"  # the document
-    PITCH_ROLL = "pitch_roll"  # its first erratum: the second float had always been roll
-    POSE = "pose"  # the second semester's revision
-
-    @property
-    def floats(self) -> tuple[str, ...]:
-        """The names of the floats, in the order of the wire."""
-        if self is AttitudeLayout.POSE:
-            return ("x", "y", "z", "heading", "pitch", "roll", "time")
-        return (*self.value.split("_"), "time")
-
-
-class AngleUnit(str, Enum):
-    """The unit of every angle and angular rate on the wire."""
-
-    DEGREES = "degrees"
-    RADIANS = "radians"
-
-    @property
-    def half_turn(self) -> float:
-        """Half a turn in this unit."""
-        return 180.0 if self is AngleUnit.DEGREES else math.pi
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a testbed may announce. Anything above is refused before memory is taken for it."""
-
-    width: int = 4096  # pixels
-    height: int = 4096  # pixels
-    frame_bytes: int = 64 * 1024 * 1024  # two images and the floats after them
-
-
-@dataclass(frozen=True, slots=True)
-class Constants:
-    """What the testbed announces once, before the first frame, in the order of the wire."""
-
-    horizontal_angle_of_view: float  # edge to edge
-    vertical_angle_of_view: float  # edge to edge
-    width: int  # pixels, both cameras
-    height: int  # pixels, both cameras
-    camera_separation: float  # m
-    weight: float  # kg: a mass, whatever its name
-    gravity: float  # m/s^2; some testbeds send it negative
-    drag: float  # kg/s: force per unit of air speed
-    max_thrust: float  # N
-    max_pitch_rate: float
-    max_roll_rate: float
-    max_yaw_rate: float
-
-    @property
-    def image_bytes(self) -> int:
-        """The size of one camera image in bytes."""
-        return self.width * self.height * BYTES_PER_PIXEL
-
-
-@dataclass(frozen=True, slots=True)
-class SensorFrame:
-    """What the drone senses after a simulation step. None is what the layout does not carry."""
-
-    left: ImageBytes
-    right: ImageBytes
-    time: float  # s of simulated time
-    pitch: float  # positive looks down
-    roll: float | None = None  # positive banks right
-    yaw: float | None = None  # the heading: 0 looks along -z, positive turns right
-    position: tuple[float, float, float] | None = None  # m: x right at heading 0, y up, -z ahead at heading 0
-
-
-@dataclass(frozen=True, slots=True)
-class MotionParameters:
-    """The autopilot's answer to a frame, in the order of the wire."""
-
-    pitch_rate: float  # positive lowers the nose
-    roll_rate: float  # positive banks right
-    yaw_rate: float  # positive turns right
-    thrust: float  # N
+_CONSTANTS: Final = struct.Struct(">ffiiffffffff")
+_REPLY: Final = struct.Struct(">ffff")
 
 
 def _frame_floats(layout: AttitudeLayout) -> struct.Struct:
     return struct.Struct(f">{len(layout.floats)}f")
 
 
-def _non_finite(named: Iterable[tuple[str, float]]) -> str | None:
-    """Return a sentence about the first float that is no finite number."""
-    for name, value in named:
-        if not math.isfinite(value):
-            return f"{name} is {value}, and has to be a finite number."
-    return None
-
-
-def _implausible_constants(constants: Constants, unit: AngleUnit, limits: Limits) -> str | None:
-    """Return a sentence about the first constant that no testbed can mean."""
-    for field in fields(constants):
-        value = getattr(constants, field.name)
-        if not math.isfinite(value):
-            return f"{field.name} is {value}, and has to be a finite number."
-        if field.name.endswith("angle_of_view") and not 0.0 < value < unit.half_turn:
-            return f"{field.name} is {value:g}, and has to be between 0 and {unit.half_turn:g} {unit.value}."
-        if field.name != "gravity" and value < 0:
-            return f"{field.name} is {value:g}, and can't be negative."
-    for name, value, limit in (("width", constants.width, limits.width), ("height", constants.height, limits.height)):
-        if not 1 <= value <= limit:
-            return f"{name} is {value}, and has to be from 1 to {limit} pixels."
-    size = 2 * constants.image_bytes + _frame_floats(AttitudeLayout.POSE).size
-    if size > limits.frame_bytes:
-        return (
-            f"a frame of {constants.width} x {constants.height} has {size} bytes, and {limits.frame_bytes} are allowed."
-        )
-    return None
-
-
 def _pack(layout: struct.Struct, names: Iterable[str], values: tuple[float, ...]) -> bytes:
     """Pack values that have to survive as finite float32. Raises LocalProtocolError."""
+    if complaint := non_finite(zip(names, values, strict=True)):
+        raise LocalProtocolError(complaint)
     try:
-        packed = layout.pack(*values)
+        return layout.pack(*values)
     except (struct.error, OverflowError) as error:
         raise LocalProtocolError(f"{dict(zip(names, values, strict=True))} does not fit the wire: {error}.") from error
-    if complaint := _non_finite(zip(names, values, strict=True)):
-        raise LocalProtocolError(complaint)
-    return packed
 
 
 def _new_image(size: int) -> "array[int]":
@@ -307,7 +201,7 @@ class AutopilotConnection:
 
     def _read_constants(self) -> Constants:
         constants = Constants(*_CONSTANTS.unpack(self._scalars))
-        if complaint := _implausible_constants(constants, self._angle_unit, self._limits):
+        if complaint := implausible_constants(constants, self._angle_unit, self._limits, self._floats.size):
             raise RemoteProtocolError(f"In the testbed's constants, {complaint}")
         self._constants = constants
         self._scalars = bytearray(self._floats.size)
@@ -315,13 +209,7 @@ class AutopilotConnection:
 
     def _read_frame(self) -> SensorFrame:
         named = dict(zip(self._layout.floats, self._floats.unpack(self._scalars), strict=True))
-        half_turn = self._angle_unit.half_turn
-        complaint = _non_finite(named.items())
-        if not complaint and abs(named["pitch"]) > half_turn * _HALF_TURN_TOLERANCE:
-            complaint = f"pitch is {named['pitch']:g}, and has to be within {half_turn:g} {self._angle_unit.value}."
-        if not complaint and named["time"] < self._time:
-            complaint = f"time runs back from {self._time:g} s to {named['time']:g} s."
-        if complaint:
+        if complaint := implausible_floats(named, self._angle_unit, self._time):
             raise RemoteProtocolError(f"In the testbed's frame {self._frames}, {complaint}")
         left, right = self._images
         has_position = self._layout is AttitudeLayout.POSE
@@ -363,8 +251,9 @@ class TestbedConnection:
     def send(self, event: Constants | SensorFrame) -> bytes:
         """Return the bytes of the constants, which come first and once, or of a frame.
 
-        Raises LocalProtocolError for what an autopilot would refuse, a missing or superfluous field, an image of the
-        wrong size, constants that are missing or come twice, and a frame before the last one was answered.
+        What the layout does not carry is left out. Raises LocalProtocolError for what an autopilot would refuse, a
+        missing field, an image of the wrong size, constants that are missing or come twice, and a frame before the
+        last one was answered.
         """
         return self._send_constants(event) if isinstance(event, Constants) else self._send_frame(event)
 
@@ -383,7 +272,10 @@ class TestbedConnection:
         self._ended = True
 
     def next_event(self) -> MotionParameters | ConnectionClosed | NeedData:
-        """Return the answer to the last frame, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
+        """Return the answer to the last frame, ConnectionClosed once at the end, or NEED_DATA.
+
+        Raises RemoteProtocolError, again at each call.
+        """
         if self._awaits_reply and len(self._buffer) >= _REPLY.size:
             return self._read_reply()
         if self._failure:
@@ -399,9 +291,9 @@ class TestbedConnection:
     def _send_constants(self, constants: Constants) -> bytes:
         if self._constants:
             raise LocalProtocolError("The constants are sent once.")
-        if complaint := _implausible_constants(constants, self._angle_unit, self._limits):
-            raise LocalProtocolError(complaint)
         data = _pack(_CONSTANTS, Constants.__slots__, astuple(constants))
+        if complaint := implausible_constants(constants, self._angle_unit, self._limits, self._floats.size):
+            raise LocalProtocolError(complaint)
         self._constants = constants
         return data
 
@@ -417,9 +309,9 @@ class TestbedConnection:
                     f"The {name} image has {len(image)} bytes, and {self._constants.width} x {self._constants.height} "
                     f"pixels are {self._constants.image_bytes}."
                 )
-        data = b"".join((*images, _pack(self._floats, self._layout.floats, self._values(frame))))
+        floats = _pack(self._floats, self._layout.floats, self._values(frame))
         self._awaits_reply = True
-        return data
+        return b"".join((*images, floats))
 
     def _values(self, frame: SensorFrame) -> tuple[float, ...]:
         x, y, z = frame.position or (None, None, None)
@@ -437,7 +329,7 @@ class TestbedConnection:
         reply = MotionParameters(*_REPLY.unpack_from(self._buffer))
         del self._buffer[: _REPLY.size]
         named = ((name, getattr(reply, name)) for name in MotionParameters.__slots__)
-        if complaint := _non_finite(named):
+        if complaint := non_finite(named):
             self._failure = RemoteProtocolError(f"In the autopilot's answer, {complaint}")
             raise self._failure
         self._awaits_reply = False
