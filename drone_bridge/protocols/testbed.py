@@ -246,6 +246,7 @@ class TestbedConnection:
         self._buffer = bytearray()
         self._failure: RemoteProtocolError | None = None
         self._ended = False
+        self._time = -math.inf
         self._awaits_reply = False
 
     def send(self, event: Constants | SensorFrame) -> bytes:
@@ -292,7 +293,8 @@ class TestbedConnection:
         if self._constants:
             raise LocalProtocolError("The constants are sent once.")
         data = _pack(_CONSTANTS, Constants.__slots__, astuple(constants))
-        if complaint := implausible_constants(constants, self._angle_unit, self._limits, self._floats.size):
+        read = Constants(*_CONSTANTS.unpack(data))  # as the autopilot will: rounding may reach what a limit excludes
+        if complaint := implausible_constants(read, self._angle_unit, self._limits, self._floats.size):
             raise LocalProtocolError(complaint)
         self._constants = constants
         return data
@@ -310,6 +312,10 @@ class TestbedConnection:
                     f"pixels are {self._constants.image_bytes}."
                 )
         floats = _pack(self._floats, self._layout.floats, self._values(frame))
+        read = dict(zip(self._layout.floats, self._floats.unpack(floats), strict=True))
+        if complaint := implausible_floats(read, self._angle_unit, self._time):
+            raise LocalProtocolError(complaint)
+        self._time = read["time"]
         self._awaits_reply = True
         return b"".join((*images, floats))
 
