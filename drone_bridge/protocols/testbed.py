@@ -246,6 +246,7 @@ class TestbedConnection:
         self._buffer = bytearray()
         self._failure: RemoteProtocolError | None = None
         self._ended = False
+        self._has_told_end = False
         self._time = -math.inf
         self._awaits_reply = False
 
@@ -281,12 +282,13 @@ class TestbedConnection:
             return self._read_reply()
         if self._failure:
             raise self._failure
-        if not self._ended:
+        if not self._ended or self._has_told_end:
             return NEED_DATA
         if len(self._buffer) % _REPLY.size:
             got = f"{len(self._buffer)} of {_REPLY.size} bytes"
             self._failure = RemoteProtocolError(f"The autopilot closed inside an answer, after {got}.")
             raise self._failure
+        self._has_told_end = True
         return ConnectionClosed()
 
     def _send_constants(self, constants: Constants) -> bytes:
