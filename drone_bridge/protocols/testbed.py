@@ -338,6 +338,7 @@ class TestbedConnection:
         del self._buffer[: _REPLY.size]
         named = ((name, getattr(reply, name)) for name in MotionParameters.__slots__)
         if complaint := non_finite(named):
+            self._buffer.clear()
             self._failure = RemoteProtocolError(f"In the autopilot's answer, {complaint}")
             raise self._failure
         self._awaits_reply = False
