@@ -17,9 +17,11 @@ class Backoff:
 
     def next_delay_s(self) -> float:
         """Return how long to wait now, and remember to wait longer the next time."""
-        delay_s = self._delay_s * self._random.uniform(1 - JITTER, 1 + JITTER)
+        # Cutting a jittered delay off at the bounds would give half of all machines the very same first delay.
+        shortest_s = max((1 - JITTER) * self._delay_s, FIRST_DELAY_S)
+        longest_s = min((1 + JITTER) * self._delay_s, LONGEST_DELAY_S)
         self._delay_s = min(2 * self._delay_s, LONGEST_DELAY_S)
-        return min(max(delay_s, FIRST_DELAY_S), LONGEST_DELAY_S)
+        return self._random.uniform(shortest_s, longest_s)
 
     def reset(self) -> None:
         """Start over. To be called when the peer has proved to be of use, not just when it could be reached."""
