@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ROS node for tests: spins in a thread, and lets a test wait for messages instead of sleeping."""
+
+import threading
+from collections import deque
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+
+TIMEOUT_S = 15.0
+
+
+class Inbox:
+    """The last messages of one topic."""
+
+    def __init__(self):
+        self._changed = threading.Condition()
+        self._messages = deque(maxlen=2000)
+
+    def put(self, message):
+        with self._changed:
+            self._messages.append(message)
+            self._changed.notify_all()
+
+    def wait(self, wanted=lambda message: True, timeout_s=TIMEOUT_S):
+        """Return the first message that is wanted, and forget it and those before it."""
+        found = []
+
+        def find():
+            while self._messages and not found:
+                message = self._messages.popleft()
+                if wanted(message):
+                    found.append(message)
+            return bool(found)
+
+        with self._changed:
+            assert self._changed.wait_for(find, timeout_s), f"nothing wanted came within {timeout_s} s"
+        return found[0]
+
+    def clear(self):
+        with self._changed:
+            self._messages.clear()
+
+    def __len__(self):
+        with self._changed:
+            return len(self._messages)
+
+
+class RosSession:
+    """One node with an executor in a thread, in a context of its own."""
+
+    def __init__(self, name="test_session"):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node(name, context=self.context)
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin)
+        self._thread.start()
+
+    def _spin(self):
+        try:
+            self._executor.spin()
+        except ExternalShutdownException:
+            pass
+
+    def close(self):
+        # The node may be destroyed only when nothing spins it any more.
+        self._executor.shutdown()
+        self._thread.join()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+    def subscribe(self, message_type, topic, qos=10):
+        inbox = Inbox()
+        self.node.create_subscription(message_type, topic, inbox.put, qos)
+        return inbox
+
+    def publisher(self, message_type, topic, qos=1, subscribers=1):
+        """Return a publisher that has found its subscribers."""
+        publisher = self.node.create_publisher(message_type, topic, qos)
+        wait_until(lambda: publisher.get_subscription_count() >= subscribers, f"a subscriber of {topic}")
+        return publisher
+
+    def call(self, service_type, name, request, timeout_s=TIMEOUT_S):
+        client = self.node.create_client(service_type, name)
+        assert client.wait_for_service(timeout_s), f"no service {name}"
+        done = threading.Event()
+        future = client.call_async(request)
+        future.add_done_callback(lambda _: done.set())
+        assert done.wait(timeout_s), f"{name} did not answer within {timeout_s} s"
+        return future.result()
+
+
+def wait_until(condition, what, timeout_s=TIMEOUT_S, period_s=0.01):
+    """Wait for what has no event to wait for."""
+    pause = threading.Event()
+    for _ in range(int(timeout_s / period_s)):
+        if condition():
+            return
+        pause.wait(period_s)
+    raise AssertionError(f"waited {timeout_s} s for {what}")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed whose every byte a test decides about."""
+
+import socket
+import struct
+
+from drone_bridge.protocols.testbed import (
+    AttitudeLayout,
+    Constants,
+    MotionParameters,
+    SensorFrame,
+    TestbedConnection,
+)
+
+TIMEOUT_S = 15.0
+REPLY = struct.Struct(">4f")
+CONSTANTS = Constants(
+    horizontal_angle_of_view=90.0,
+    vertical_angle_of_view=60.0,
+    width=16,
+    height=8,
+    camera_separation=0.25,
+    weight=1.5,
+    gravity=-10.0,  # as some testbeds send it
+    drag=0.25,
+    max_thrust=25.0,
+    max_pitch_rate=720.0,
+    max_roll_rate=360.0,
+    max_yaw_rate=180.0,
+)
+HOVER = MotionParameters(0.0, 0.0, 0.0, 15.0)
+
+
+def pixels(seed, constants=CONSTANTS):
+    return bytes((seed + 7 * index) % 256 for index in range(constants.image_bytes))
+
+
+class TestbedPeer:
+    """Listens on a free port, or connects to one; speaks for one testbed at a time."""
+
+    __test__ = False
+
+    def __init__(self, connect_to=None, layout=AttitudeLayout.PITCH_YAW):
+        self._layout = layout
+        self._listener = None
+        if connect_to is None:
+            self._listener = socket.create_server(("127.0.0.1", 0))
+            self._listener.settimeout(TIMEOUT_S)
+            self.port = self._listener.getsockname()[1]
+        else:
+            self.port = connect_to
+        self.socket = None
+
+    def open(self, constants=CONSTANTS):
+        """Get a connection and open the conversation."""
+        self.accept()
+        self.connection = TestbedConnection(self._layout)
+        self.socket.sendall(self.connection.send(constants))
+        return self
+
+    def accept(self):
+        self.hang_up()
+        if self._listener:
+            self.socket, _ = self._listener.accept()
+        else:
+            self.socket = socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
+        self.socket.settimeout(TIMEOUT_S)
+
+    def frame_bytes(self, time=0.0, pitch=1.0, constants=CONSTANTS, **fields):
+        if self._layout is AttitudeLayout.PITCH_YAW:
+            fields.setdefault("yaw", 2.0)
+        return self.connection.send(
+            SensorFrame(pixels(1, constants), pixels(2, constants), time=time, pitch=pitch, **fields)
+        )
+
+    def send_frame(self, **fields):
+        self.socket.sendall(self.frame_bytes(**fields))
+
+    def reply(self):
+        """Wait for the answer to the frame."""
+        received = self.read(REPLY.size)
+        self.connection.receive_data(received)
+        return self.connection.next_event()
+
+    def read(self, size):
+        received = b""
+        while len(received) < size:
+            more = self.socket.recv(size - len(received))
+            assert more, f"the bridge closed after {len(received)} of {size} bytes"
+            received += more
+        return received
+
+    def exchange(self, **fields):
+        self.send_frame(**fields)
+        return self.reply()
+
+    def read_to_end(self):
+        """Return all that still comes."""
+        received = b""
+        while more := self.socket.recv(4096):
+            received += more
+        return received
+
+    def hang_up(self):
+        if self.socket:
+            self.socket.close()
+            self.socket = None
+
+    def close(self):
+        self.hang_up()
+        if self._listener:
+            self._listener.close()
