@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge launch`: its words and options, and where launch files are found."""
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from drone_bridge.tools.launch.arguments import declared_in, describe, parse_assignments
+from drone_bridge.tools.launch.evaluate import Process, evaluate
+from drone_bridge.tools.launch.parse import LaunchFileError, load
+from drone_bridge.tools.launch.processes import supervise
+from drone_bridge.tools.launch.substitutions import SubstitutionError, package_prefix
+
+_REFUSED = 2  # exit status when nothing was started
+_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str]) -> int:
+    """Launch what `argv` names; returns the exit status, which is 2 when the file or an argument is refused."""
+    parser = argparse.ArgumentParser(prog="drone-bridge launch", description="Run an XML launch file.")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("-s", "--show-args", action="store_true", help="show the launch file's arguments")
+    what.add_argument("-p", "--dry-run", action="store_true", help="show the processes, and start none")
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="[package] file [name:=value ...]",
+        help="a launch file, by its path or by its name in a package (in drone_bridge if none is given), "
+        "and its arguments (of several values for a name, the last one counts)",
+    )
+    options = parser.parse_intermixed_args(argv)
+    try:
+        path, assignments = _find_file(options.words)
+        given = parse_assignments(assignments)
+        if options.show_args:
+            print(describe(declared_in(load(path))))
+            return 0
+        with tempfile.TemporaryDirectory(prefix="drone_bridge_launch_") as folder:
+            processes = evaluate(path, given, Path(folder))
+            if options.dry_run:
+                print(_shell_lines(processes))
+                return 0
+            for file, text in ((file, text) for process in processes for file, text in process.files.items()):
+                file.write_text(text)
+            return supervise(processes)
+    except (LaunchFileError, SubstitutionError) as error:
+        print(f"drone-bridge launch: {error}", file=sys.stderr)
+        return _REFUSED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _find_file(words: Sequence[str]) -> tuple[Path, Sequence[str]]:
+    """Return the launch file's path and the words after it."""
+    first, *rest = words
+    if Path(first).is_file():
+        return Path(first), rest
+    if rest and ":=" not in rest[0]:
+        return _file_of_package(first, rest[0]), rest[1:]
+    return _file_of_package("drone_bridge", first), rest
+
+
+def _file_of_package(package: str, name: str) -> Path:
+    """Return the one file of this name that a package shares."""
+    share = package_prefix(package) / "share" / package
+    found = sorted(path for path in share.rglob("*") if path.name == name and path.is_file())
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise LaunchFileError(f"'{name}' is in several places: {', '.join(map(str, found))}; name one by its path")
+    there = ", ".join(sorted(path.name for path in share.rglob("*.launch.xml"))) or "none"
+    raise LaunchFileError(f"there is no launch file '{name}', neither here nor in {package}, which has {there}")
+
+
+def _shell_lines(processes: Iterable[Process]) -> str:
+    """Return the processes as a shell would take them, their parameter files as comments."""
+    lines = []
+    for process in processes:
+        directory = f" in {process.directory}" if process.directory is not None else ""
+        lines += [f"# [{process.label}]{directory}{' (required)' if process.is_required else ''}"]
+        for path, text in process.files.items():
+            lines += [f"# {path}:", *(f"#     {line}" for line in text.splitlines())]
+        lines += [shlex.join([*_changes(process.environment), *process.command])]
+    return "\n".join(lines)
+
+
+def _changes(environment: Mapping[str, str]) -> list[str]:
+    """Return the call of env(1) that makes this environment of ours, or nothing when it is the same."""
+    unset = [word for name in os.environ if name not in environment for word in ("-u", name)]
+    changed = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
+    return ["env", *unset, *changed] if unset or changed else []

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A launch file and its arguments in, the processes to run out; nothing is started or written here."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from drone_bridge.tools.launch import parameters, substitutions
+from drone_bridge.tools.launch.arguments import Argument, declared_in, first_missing, refuse_unknown
+from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
+from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Template, find_executable
+
+_OUTPUTS = ("screen", "log", "both", "own_log", "full")
+_INCLUDE_DEPTH = 20  # files; more means that one includes itself
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# The launch variable in which <push_ros_namespace> keeps the namespace, so that groups scope it.
+_NAMESPACE = "ros_namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process to run."""
+
+    label: str  # what its lines of output begin with, unique: name-1, name-2, ...
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    directory: str | None  # where it runs, None for where the runner runs
+    is_required: bool  # whether its end ends everything
+    respawn_delay: float | None  # s until it is started again after its end, None for never
+    files: Mapping[Path, str] = field(default_factory=dict)  # parameter files that the command names
+
+
+def evaluate(path: Path, given: Mapping[str, str], folder: Path) -> list[Process]:
+    """Return the processes of a launch file, in the order of their start.
+
+    `given` are the launch arguments by name, `folder` is where the parameter files are going to be. Raises
+    LaunchFileError for anything that is wrong or not supported, in files that are included as well.
+    """
+    root = load(path)
+    declarations = declared_in(root)
+    if declarations.complete:
+        refuse_unknown(given, declarations, path)
+    missing = first_missing(root, given)
+    if missing:
+        raise LaunchFileError(f"{path}:{missing.line}: {missing.demand}")
+    evaluation = _Evaluation(folder)
+    evaluation.run_file(root, dict(given))
+    declarations.add(evaluation.declared)
+    refuse_unknown(given, declarations, path)
+    return evaluation.processes
+
+
+class _Evaluation:
+    """Walks the tree in the order of the files. Only a group has a scope of its own, an included file has not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.processes: list[Process] = []
+        self.declared: list[Argument] = []
+        self._folder = folder
+        self._files = 0
+        self._depth = 0
+        self._scope = Scope({}, dict(os.environ), Path())
+        self._actions = {
+            "arg": self._arg,
+            "let": self._let,
+            "node": self._node,
+            "executable": self._executable,
+            "include": self._include,
+            "group": self._group,
+            "push_ros_namespace": self._push_ros_namespace,
+            "push-ros-namespace": self._push_ros_namespace,
+            "set_env": self._set_env,
+            "unset_env": self._unset_env,
+        }
+
+    def run_file(self, root: Element, given: dict[str, str]) -> None:
+        """Run a launch file with these arguments."""
+        self._scope.configurations.update(given)
+        self._scope.directory = root.path.absolute().parent
+        self._run(root.children)
+
+    def _run(self, elements: Iterable[Element]) -> None:
+        for element in elements:
+            try:
+                if self._condition_holds(element):
+                    self._actions[element.tag](element)
+            except (SubstitutionError, OSError) as error:
+                raise element.error(error) from error
+
+    def _condition_holds(self, element: Element) -> bool:
+        for attribute, wanted in (("if", ("true", "1")), ("unless", ("false", "0"))):
+            condition = self._optional(element, attribute)
+            if condition is not None:
+                value = condition.strip().lower()
+                if value not in ("true", "1", "false", "0"):
+                    raise SubstitutionError(f"{attribute}: '{condition}' is none of true, 1, false and 0")
+                return value in wanted
+        return True
+
+    def _text(self, element: Element, attribute: str) -> str:
+        return substitutions.perform(element.templates[attribute], self._scope)
+
+    def _optional(self, element: Element, attribute: str) -> str | None:
+        return self._text(element, attribute) if attribute in element.templates else None
+
+    def _pairs(self, elements: Iterable[Element]) -> dict[str, str]:
+        return {self._text(each, "name"): self._text(each, "value") for each in elements}
+
+    def _arg(self, element: Element) -> None:
+        argument = Argument.declared_by(element)
+        self.declared.append(argument)
+        if argument.name not in self._scope.configurations:
+            if argument.default is None:
+                raise SubstitutionError(argument.demand)
+            self._scope.configurations[argument.name] = self._text(element, "default")
+        value = self._scope.configurations[argument.name]
+        if argument.choices and value not in argument.choices:
+            raise SubstitutionError(f"{argument.name}:={value} is none of {', '.join(argument.choices)}")
+
+    def _let(self, element: Element) -> None:
+        name, value = self._text(element, "name"), self._text(element, "value")
+        self._scope.configurations[name] = value
+
+    def _set_env(self, element: Element) -> None:
+        name, value = self._text(element, "name"), self._text(element, "value")
+        self._scope.environment[name] = value
+
+    def _unset_env(self, element: Element) -> None:
+        self._scope.environment.pop(self._text(element, "name"), None)
+
+    def _push_ros_namespace(self, element: Element) -> None:
+        pushed = self._text(element, "namespace")
+        self._scope.configurations[_NAMESPACE] = _checked_namespace(self._namespace_below(pushed))
+
+    def _namespace_below(self, namespace: str | None) -> str | None:
+        """Return a namespace made absolute by those pushed before, or None when there is neither."""
+        base = self._scope.configurations.get(_NAMESPACE)
+        if namespace is None or not base or namespace.startswith("/"):
+            joined = base if namespace is None else namespace
+        else:
+            joined = f"{base if base != '/' else ''}/{namespace}"
+        if joined is None:
+            return None
+        joined = joined if joined == "/" else joined.rstrip("/")
+        return joined if joined.startswith("/") else f"/{joined}"
+
+    def _group(self, element: Element) -> None:
+        scoped = substitutions.truth(element.attributes.get("scoped", "true"))
+        outside = dict(self._scope.configurations), dict(self._scope.environment)
+        self._run(element.children)
+        if scoped:
+            self._scope.configurations, self._scope.environment = outside
+
+    def _include(self, element: Element) -> None:
+        path = Path(self._text(element, "file"))
+        if path.suffix in (".py", ".yaml", ".yml"):
+            raise SubstitutionError(f"{path}: this runner includes XML launch files only")
+        if self._depth == _INCLUDE_DEPTH:
+            raise SubstitutionError(f"{path}: more than {_INCLUDE_DEPTH} files include each other")
+        root = load(path)
+        directory = self._scope.directory
+        # As upstream has it, $(dirname) in the arguments is already that of the included file.
+        self._scope.directory = path.absolute().parent
+        given: dict[str, str] = {}
+        for argument in element.named("arg"):
+            name, value = self._text(argument, "name"), self._text(argument, "value")
+            given[name] = self._scope.configurations[name] = value
+        missing = first_missing(root, given)
+        if missing:
+            raise SubstitutionError(f"{path}: {missing.demand}")
+        self._depth += 1
+        self.run_file(root, given)
+        self._depth -= 1
+        self._scope.directory = directory
+
+    def _executable(self, element: Element) -> None:
+        command = self._words(element.templates["cmd"])
+        if not command:
+            raise SubstitutionError("cmd: there is no command")
+        self._add(element, command, self._optional(element, "name"), files={})
+
+    def _node(self, element: Element) -> None:
+        package, executable = self._optional(element, "pkg"), self._text(element, "exec")
+        command = [executable if package is None else find_executable(package, executable)]
+        if "args" in element.templates:
+            command += self._words(element.templates["args"])
+        if "ros_args" in element.templates:
+            command += ["--ros-args", *self._words(element.templates["ros_args"])]
+        command += ["--ros-args"]
+        name = self._optional(element, "name")
+        if name is not None:
+            command += ["-r", f"__node:={_checked_name(name)}"]
+        namespace = self._namespace_below(self._optional(element, "namespace"))
+        if namespace is not None:
+            command += ["-r", f"__ns:={_checked_namespace(namespace)}"]
+        full_name = None if name is None or namespace is None else f"{namespace.rstrip('/')}/{name}"
+        files: dict[Path, str] = {}
+        for parameter in element.named("param"):
+            command += ["--params-file", str(self._parameter_file(parameter, full_name, files))]
+        for remap in element.named("remap"):
+            command += ["-r", f"{self._text(remap, 'from')}:={self._text(remap, 'to')}"]
+        self._add(element, command, self._optional(element, "exec_name"), files)
+
+    def _parameter_file(self, element: Element, node: str | None, files: dict[Path, str]) -> Path:
+        """Return the file for one <param>; when it has yet to be written, its text is added to `files`."""
+        try:
+            if "from" in element.templates and element.attributes.keys() <= {"from", "allow_substs"}:
+                path = Path(self._text(element, "from"))
+                if not path.is_file():
+                    raise SubstitutionError(f"there is no parameter file {path}")
+                if not substitutions.truth(element.attributes.get("allow_substs", "false")):
+                    return path
+                text = parameters.substituted_file(path, self._scope)
+            else:
+                text = parameters.parameter_file(element, self._scope, node)
+        except SubstitutionError as error:
+            raise element.error(error) from error
+        self._files += 1
+        path = self._folder / f"launch_params_{self._files}.yaml"
+        files[path] = text
+        return path
+
+    def _words(self, template: Template) -> list[str]:
+        return [substitutions.perform(word, self._scope) for word in substitutions.split_command(template)]
+
+    def _add(self, element: Element, command: list[str], name: str | None, files: Mapping[Path, str]) -> None:
+        """Add the process of a <node> or <executable>, with the attributes that both have."""
+        environment = self._scope.environment | self._pairs(element.named("env"))
+        directory = self._optional(element, "cwd")
+        if directory is not None and not Path(directory).is_dir():
+            raise SubstitutionError(f"cwd: there is no directory {directory}")
+        # A relative path is looked up from where the process will be.
+        program = command[0] if "/" not in command[0] else str(Path(directory or ".") / command[0])
+        if shutil.which(program, path=environment.get("PATH")) is None:
+            raise SubstitutionError(f"there is no executable '{command[0]}'")
+        output = self._optional(element, "output")
+        if output is not None and output not in _OUTPUTS:
+            raise SubstitutionError(f"output: '{output}' is none of {', '.join(_OUTPUTS)}")
+        on_exit = element.attributes.get("on_exit")
+        if on_exit not in (None, "shutdown"):
+            raise SubstitutionError(f"on_exit: '{on_exit}' is not 'shutdown'")
+        self.processes.append(
+            Process(
+                label=f"{name or Path(command[0]).name}-{len(self.processes) + 1}",
+                command=tuple(command),
+                environment=environment,
+                directory=directory,
+                is_required=on_exit is not None,
+                respawn_delay=self._respawn_delay(element),
+                files=files,
+            )
+        )
+
+    def _respawn_delay(self, element: Element) -> float | None:
+        text = element.attributes.get("respawn_delay", "0")
+        try:
+            delay = float(text)
+        except ValueError:
+            delay = -1.0
+        if not 0.0 <= delay < float("inf"):
+            raise SubstitutionError(f"respawn_delay: '{text}' is not a number of seconds")
+        respawn = self._optional(element, "respawn")
+        return delay if respawn is not None and substitutions.truth(respawn) else None
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise SubstitutionError(f"name: '{name}' is not a node name; letters, digits and underscores make one")
+    return name
+
+
+def _checked_namespace(namespace: str | None) -> str:
+    if not namespace or (namespace != "/" and not all(map(_NAME.fullmatch, namespace[1:].split("/")))):
+        raise SubstitutionError(f"'{namespace}' is not a namespace; names with slashes between make one")
+    return namespace

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""XML launch files: which tags there are, what each may hold, and a tree that knows its line numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from drone_bridge.tools.launch import substitutions
+from drone_bridge.tools.launch.substitutions import SubstitutionError, Template, suggestion
+
+
+class LaunchFileError(Exception):
+    """A launch file cannot be run; the text names file and line, as in 'testbed.launch.xml:12: ...'."""
+
+
+@dataclass(slots=True)
+class Element:
+    """One tag of a launch file."""
+
+    tag: str
+    attributes: dict[str, str]
+    path: Path
+    line: int
+    children: list["Element"] = field(default_factory=list)
+    templates: dict[str, Template] = field(default_factory=dict)  # of those attributes that may have substitutions
+
+    def error(self, problem: object) -> LaunchFileError:
+        """Return the error that says what is wrong here."""
+        return LaunchFileError(f"{self.path}:{self.line}: {problem}")
+
+    def named(self, tag: str) -> list["Element"]:
+        """Return the children with this tag."""
+        return [child for child in self.children if child.tag == tag]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    """What a tag may hold. Attributes take substitutions, except those in `literal`, some of them required."""
+
+    required: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+    literal: frozenset[str] = frozenset()
+    children: Mapping[str, "_Tag"] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> list[str]:
+        """Every attribute, in alphabetical order."""
+        return sorted(self.required | self.optional | self.literal)
+
+
+def _tag(required: str = "", optional: str = "", literal: str = "", children: Mapping[str, _Tag] | None = None) -> _Tag:
+    return _Tag(frozenset(required.split()), frozenset(optional.split()), frozenset(literal.split()), children if children is not None else {})
+
+
+_CONDITION = "if unless "
+_PROCESS = _CONDITION + "cwd output respawn "
+_PROCESS_LITERAL = "on_exit respawn_delay"
+_PAIR = _tag("name value")
+_PARAMETER: dict[str, _Tag] = {}
+_PARAMETER["param"] = _tag(optional="name from", literal="value type allow_substs", children=_PARAMETER)
+
+_ACTIONS: dict[str, _Tag] = {
+    "arg": _tag("name", _CONDITION + "default", "name description", {"choice": _tag("value", literal="value")}),
+    "let": _tag("name value", _CONDITION),
+    "node": _tag(
+        "exec",
+        _PROCESS + "pkg name namespace exec_name args ros_args",
+        _PROCESS_LITERAL,
+        {**_PARAMETER, "remap": _tag("from to"), "env": _PAIR},
+    ),
+    "executable": _tag("cmd", _PROCESS + "name", _PROCESS_LITERAL, {"env": _PAIR}),
+    "include": _tag("file", _CONDITION, children={"arg": _PAIR}),
+    "push_ros_namespace": _tag("namespace", _CONDITION),
+    "push-ros-namespace": _tag("namespace", _CONDITION),
+    "set_env": _tag("name value", _CONDITION),
+    "unset_env": _tag("name", _CONDITION),
+}
+_ACTIONS["group"] = _tag("", _CONDITION, "scoped", _ACTIONS)
+_ROOT = {"launch": _tag(literal="version", children=_ACTIONS)}
+
+
+def load(path: Path) -> Element:
+    """Return the <launch> element of a file, all of it checked. Raises LaunchFileError."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LaunchFileError(f"{path}: cannot be read: {error.strerror}") from error
+    root = _build_tree(path, content)
+    _check(root, _ROOT, "at the top")
+    return root
+
+
+def _build_tree(path: Path, content: bytes) -> Element:
+    parser = expat.ParserCreate()
+    top = Element("", {}, path, 0)
+    open_elements = [top]
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        element = Element(tag, attributes, path, parser.CurrentLineNumber)
+        open_elements[-1].children.append(element)
+        open_elements.append(element)
+
+    def end(_: str) -> None:
+        open_elements.pop()
+
+    def text(data: str) -> None:
+        if data.strip():
+            raise open_elements[-1].error(f"text inside <{open_elements[-1].tag}> means nothing: '{data.strip()}'")
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        raise LaunchFileError(f"{path}:{error.lineno}: this is not well-formed XML: {reason}") from error
+    return top.children[0]
+
+
+def _check(element: Element, known: Mapping[str, _Tag], place: str) -> None:
+    """Refuse what is not known in an element and below, and parse the substitutions of its attributes."""
+    kind = known.get(element.tag)
+    if kind is None:
+        hint, listed = suggestion(element.tag, list(known)), ", ".join(sorted(known)) or "none"
+        raise element.error(f"<{element.tag}> {place} is not supported by this runner{hint}; it knows {listed}")
+    for name in element.attributes:
+        if name not in kind.attributes:
+            raise element.error(
+                f"the attribute '{name}' of <{element.tag}> is not supported by this runner"
+                f"{suggestion(name, kind.attributes)}; it knows {', '.join(kind.attributes)}"
+            )
+    for name in sorted(kind.required - element.attributes.keys()):
+        raise element.error(f"<{element.tag}> needs the attribute '{name}'")
+    if "if" in element.attributes and "unless" in element.attributes:
+        raise element.error(f"<{element.tag}> has both 'if' and 'unless'; use one of them")
+    for name in element.attributes.keys() - kind.literal:
+        try:
+            element.templates[name] = substitutions.parse(element.attributes[name])
+        except SubstitutionError as error:
+            raise element.error(f"{name}: {error}") from error
+    for child in element.children:
+        _check(child, kind.children, f"in <{element.tag}>")

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start processes, watch them, stop them in order, and leave nothing behind. For Linux.
+
+Each process leads a session of its own: a Ctrl-C at the terminal reaches the runner alone, and a signal to a process
+reaches its children too. They are stopped in the reverse order of their start, each with SIGINT, the next when the
+one before has ended or used up its share of the time: what was started first, a vehicle or its emulator, is still
+there when the bridge sends its last, neutral command, and the bridge is still there for its controllers. Whoever is
+left then gets SIGTERM and at last SIGKILL; all of it takes less than 5 s. A second Ctrl-C goes on to SIGTERM at
+once, a third to SIGKILL. If the runner itself is killed, its processes get SIGTERM.
+
+The exit status is 0 when all ended well by themselves or after a required process had ended well; that of a required
+process that failed (128 + signal number if a signal ended it); 130 after Ctrl-C, 143 after SIGTERM, 129 after
+SIGHUP; and otherwise 1 when any process failed or had to be killed.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from drone_bridge.tools.launch.evaluate import Process
+from drone_bridge.tools.launch.output import Lines, Screen
+
+_IN_TURN = 2.0  # s for all processes to stop one after the other
+_AFTER_SIGINT = 1.0  # s more until those that are left get SIGTERM
+_AFTER_SIGTERM = 1.0  # s more until SIGKILL
+_AFTER_SIGKILL = 0.5  # s for the kernel to clear up
+_CANNOT_START = 126  # exit status, as in a shell
+
+# From <linux/prctl.h>
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LIBC = ctypes.CDLL(None)
+
+
+def supervise(processes: Iterable[Process]) -> int:
+    """Run the processes until all have ended, and return the runner's exit status."""
+    return asyncio.run(_Supervisor(processes).run())
+
+
+class _Job:
+    """A process that has been started, and the group that it leads."""
+
+    def __init__(self, process: Process, leader: subprocess.Popen[bytes], outputs: tuple[Lines, ...]) -> None:
+        self.process = process
+        self.leader = leader
+        self.has_ended = False
+        self.is_gone = False  # it has ended, and nothing of its group is left
+        self._outputs = outputs
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the whole group; nobody else can have its number before `is_gone`."""
+        if not self.is_gone:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.leader.pid, number)
+
+    def end(self, status: int) -> None:
+        """Take note of the leader's end, with its exit status or minus the signal that ended it."""
+        self.has_ended = True
+        self.leader.returncode = status
+        for output in self._outputs:
+            output.drain()
+
+    def check_gone(self) -> bool:
+        """Find out whether the whole group has gone."""
+        if self.has_ended and not _has_children(self.leader.pid):
+            self.is_gone = True
+            for output in self._outputs:
+                output.close()
+        return self.is_gone
+
+
+class _Supervisor:
+    def __init__(self, processes: Iterable[Process]) -> None:
+        self._processes = tuple(processes)
+        self._jobs: list[_Job] = []  # in the order of their start, until they are gone
+        self._respawns = 0  # processes that are to be started again
+        self._clearing: set[asyncio.Task[None]] = set()
+        self._stopping: asyncio.Task[None] | None = None
+        self._status = 0  # of the runner, as decided by what made it stop
+        self._has_failed = False
+        self._requests = 0  # how often somebody has asked to stop
+
+    async def run(self) -> int:
+        """Start everything, wait for the end of it, and return the exit status."""
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self._open_screens()
+        _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # we become the parent of orphans, and so see their end
+        self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks for
+                self._loop.add_signal_handler(number, self._asked_to_stop, number)
+        for process in self._processes:
+            self._start(process)
+        await self._wait(lambda: self._stopping is not None or not (self._jobs or self._respawns))
+        if self._stopping:
+            await self._stopping
+        for screen in {self._stdout, self._stderr}:
+            screen.close()
+        return self._status or int(self._has_failed)
+
+    def _open_screens(self) -> None:
+        out, err = sys.stdout.fileno(), sys.stderr.fileno()
+        self._stdout = Screen(out, self._loop, self._output_is_broken)
+        is_same = os.path.sameopenfile(out, err)
+        self._stderr = self._stdout if is_same else Screen(err, self._loop, self._output_is_broken)
+
+    def _say(self, text: str) -> None:
+        self._stderr.put(f"[launch] {text}\n".encode())
+
+    def _start(self, process: Process) -> None:
+        try:
+            leader = subprocess.Popen(
+                process.command,
+                cwd=process.directory,
+                env=process.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+                preexec_fn=_end_with_runner,  # noqa: PLW1509 - safe, the runner has one thread
+            )
+        except OSError as error:
+            self._say(f"{process.label} cannot be started: {error}")
+            self._count(process, _CANNOT_START)
+            return
+        assert leader.stdout
+        assert leader.stderr
+        number = self._processes.index(process)
+        outputs = (
+            Lines(leader.stdout, self._stdout, process.label, number, self._loop),
+            Lines(leader.stderr, self._stderr, process.label, number, self._loop),
+        )
+        self._jobs.append(_Job(process, leader, outputs))
+        self._say(f"{process.label} started (pid {leader.pid})")
+
+    def _reap(self) -> None:
+        """Take note of all children that have ended, adopted ones too."""
+        while (ended := _next_ended_child()) is not None:
+            pid, status = ended
+            for job in self._jobs:
+                if job.leader.pid == pid:
+                    job.end(status)
+                    self._report(job, status)
+        for job in self._jobs:
+            if job.check_gone() and not self._stopping and job.process.respawn_delay is not None:
+                self._respawns += 1
+                self._loop.call_later(job.process.respawn_delay, self._respawn, job.process)
+        self._jobs = [job for job in self._jobs if not job.is_gone]
+        self._changed.set()
+
+    def _report(self, job: _Job, status: int) -> None:
+        if status < 0:
+            how = f"was ended by {signal.Signals(-status).name}"
+        else:
+            how = f"failed with exit status {status}" if status else "ended"
+        self._say(f"{job.process.label} {how} (pid {job.leader.pid})")
+        self._count(job.process, status)
+        if not self._stopping and not job.check_gone():
+            task = self._loop.create_task(self._clear_up(job))
+            self._clearing.add(task)
+            task.add_done_callback(self._clearing.discard)
+
+    def _count(self, process: Process, status: int) -> None:
+        """Draw the conclusions from the end of a process."""
+        if self._stopping:
+            return
+        if process.is_required:
+            self._stop(f"{process.label} is required", status if status >= 0 else 128 - status)
+        elif status and process.respawn_delay is None:
+            self._has_failed = True
+
+    def _respawn(self, process: Process) -> None:
+        self._respawns -= 1
+        if not self._stopping:
+            self._start(process)
+        self._changed.set()
+
+    async def _clear_up(self, job: _Job) -> None:
+        """Stop what a process has left of its group."""
+        self._say(f"{job.process.label} has left processes behind, which are stopped now")
+        job.send(signal.SIGTERM)
+        await self._wait(lambda: job.is_gone, seconds=_AFTER_SIGTERM)
+        job.send(signal.SIGKILL)
+
+    def _output_is_broken(self) -> None:
+        self._stop("the output is closed", 128 + signal.SIGPIPE)
+
+    def _asked_to_stop(self, number: signal.Signals) -> None:
+        self._requests += 1
+        self._stop(f"{number.name} received", 128 + number)
+        self._changed.set()
+
+    def _stop(self, reason: str, status: int) -> None:
+        if not self._stopping:
+            self._status = status
+            self._stopping = self._loop.create_task(self._stop_in_order())
+            self._say(f"{reason}: stopping everything")
+            self._changed.set()
+
+    async def _stop_in_order(self) -> None:
+        end_of_turns = self._loop.time() + _IN_TURN
+        share = _IN_TURN / max(len(self._jobs), 1)
+        for job in reversed(self._jobs):
+            job.send(signal.SIGINT)
+            await self._wait(partial(getattr, job, "is_gone"), share, requests=1)
+        await self._wait(self._all_gone, end_of_turns + _AFTER_SIGINT - self._loop.time(), requests=1)
+        self._send_to_all(signal.SIGTERM)
+        await self._wait(self._all_gone, _AFTER_SIGTERM, requests=2)
+        self._has_failed |= self._send_to_all(signal.SIGKILL)
+        await self._wait(self._all_gone, _AFTER_SIGKILL)
+
+    def _all_gone(self) -> bool:
+        return not self._jobs
+
+    def _send_to_all(self, number: signal.Signals) -> bool:
+        """Send a signal to all that are left; tell whether there are any."""
+        for job in self._jobs:
+            self._say(f"{job.process.label} has not stopped, and gets {number.name}")
+            job.send(number)
+        return bool(self._jobs)
+
+    async def _wait(self, done: Callable[[], bool], seconds: float | None = None, requests: int | None = None) -> None:
+        """Wait until `done()`, for some time at most, or until there are more requests to stop than these."""
+        end = None if seconds is None else self._loop.time() + seconds
+        while not done() and (requests is None or self._requests <= requests):
+            self._changed.clear()
+            try:
+                await asyncio.wait_for(self._changed.wait(), None if end is None else end - self._loop.time())
+            except asyncio.TimeoutError:
+                return
+
+
+def _end_with_runner() -> None:
+    """Ask, in a process that is about to start, for SIGTERM when the runner dies."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _next_ended_child() -> tuple[int, int] | None:
+    """Return pid and status of a child that has ended, or None; the status is minus the signal that ended it."""
+    try:
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG)
+    except ChildProcessError:
+        return None
+    if ended is None:
+        return None
+    return ended.si_pid, ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
+def _has_children(group: int) -> bool:
+    """Tell whether a process group still has children of ours, whether running or not."""
+    try:
+        os.waitid(os.P_PGID, group, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The $(...) of launch files: text is parsed once into a template, and performed where it is needed."""
+
+import shlex
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import yaml
+
+
+class SubstitutionError(ValueError):
+    """A text cannot be parsed or performed; says why, without the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """One $(name argument ...)."""
+
+    name: str
+    arguments: tuple["Template", ...]
+
+
+Template = tuple[str | Substitution, ...]
+
+
+@dataclass(slots=True)
+class Scope:
+    """What a substitution may look at."""
+
+    configurations: dict[str, str]
+    environment: dict[str, str]
+    directory: Path  # of the current launch file
+
+
+def parse(text: str) -> Template:
+    """Return the template that `text` describes; raises SubstitutionError."""
+    reader = _Reader(text)
+    template = reader.fragments(end="")
+    return template or ("",)
+
+
+def perform(template: Template, scope: Scope) -> str:
+    """Return the text that a template stands for in this scope; raises SubstitutionError."""
+    return "".join(
+        part if isinstance(part, str) else _KNOWN[part.name].perform(scope, part.arguments) for part in template
+    )
+
+
+def is_plain(template: Template) -> bool:
+    """Tell whether a template is text alone."""
+    return all(isinstance(part, str) for part in template)
+
+
+def truth(text: str) -> bool:
+    """Return what YAML takes `text` for, which must be a boolean; 1 and 0 will do."""
+    try:
+        value = yaml.safe_load({"1": "true", "0": "false"}.get(text, text))
+    except yaml.YAMLError:
+        value = None
+    if not isinstance(value, bool):
+        raise SubstitutionError(f"'{text}' is neither true nor false")
+    return value
+
+
+def split_command(template: Template) -> tuple[Template, ...]:
+    """Split a command line at the spaces of its text, as a shell would; what is substituted is never split."""
+    words: list[Template] = []
+    word: Template = ()
+    for part in template:
+        if isinstance(part, Substitution):
+            word = (*word, part)
+            continue
+        try:
+            tokens = shlex.split(part)
+        except ValueError:
+            raise SubstitutionError(
+                f"a quote in '{part}' is not closed; quotes cannot enclose a substitution"
+            ) from None
+        if not tokens:
+            words.append(word)
+            word = ()
+            continue
+        if part[0].isspace() and word:
+            words.append(word)
+            word = ()
+        first, *rest = tokens
+        word = (*word, first)
+        if rest:
+            words += [word, *((token,) for token in rest[:-1])]
+            word = (rest[-1],)
+        if part[-1].isspace():
+            words.append(word)
+            word = ()
+    return (*words, word) if word else tuple(words)
+
+
+class _Reader:
+    """Recursive descent over one text; inside quotes, `quote` ends the text and cannot be used again."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def fragments(self, end: str) -> Template:
+        """Read text and substitutions up to the character `end`, or to the end of everything."""
+        parts: list[str | Substitution] = []
+        plain = ""
+        while self._at < len(self._text) and (not end or self._text[self._at] != end):
+            if self._text.startswith("$(", self._at):
+                parts += [plain] if plain else []
+                plain = ""
+                parts.append(self._substitution(quote=end))
+            else:
+                plain += self._character()
+        return (*parts, plain) if plain else tuple(parts)
+
+    def _character(self) -> str:
+        """Read one character; a backslash makes the next one ordinary."""
+        if self._text[self._at] == "\\" and self._at + 1 < len(self._text):
+            self._at += 1
+        self._at += 1
+        return self._text[self._at - 1]
+
+    def _substitution(self, quote: str) -> Substitution:
+        start = self._at
+        self._at += len("$(")
+        name = ""
+        while self._at < len(self._text) and (self._text[self._at].isalnum() or self._text[self._at] in "_-"):
+            name += self._text[self._at]
+            self._at += 1
+        arguments: list[Template] = []
+        while self._text.startswith(" ", self._at):
+            self._at += 1
+            arguments.append(self._argument(quote))
+        if not name or not self._text.startswith(")", self._at):
+            raise SubstitutionError(
+                f"'{self._text[start:]}' is not a substitution: write $(name argument ...) "
+                "with single spaces, and quote an argument that has spaces in it"
+            )
+        self._at += 1
+        _check(name, len(arguments))
+        return Substitution(name, tuple(arguments))
+
+    def _argument(self, quote: str) -> Template:
+        """Read one argument; `quote` is the quote that we are already in, which makes other quotes ordinary."""
+        opening = self._text[self._at : self._at + 1]
+        if not quote and opening and opening in "'\"":
+            self._at += 1
+            quoted = self.fragments(end=opening)
+            if not self._text.startswith(opening, self._at):
+                raise SubstitutionError(f"a {opening} in '{self._text}' is not closed")
+            self._at += 1
+            return quoted
+        ends = f" (){quote}" if quote else " ()'\""
+        parts: list[str | Substitution] = []
+        plain = ""
+        while self._at < len(self._text) and self._text[self._at] not in ends:
+            if self._text.startswith("$(", self._at):
+                parts += [plain] if plain else []
+                plain = ""
+                parts.append(self._substitution(quote))
+            else:
+                plain += self._character()
+        parts += [plain] if plain else []
+        if not parts:
+            raise SubstitutionError(f"an argument is missing in '{self._text}'; an empty one is written ''")
+        return tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A substitution that is known: how many arguments it takes, and what it does with them."""
+
+    least: int
+    most: int
+    perform: Callable[[Scope, tuple[Template, ...]], str]
+
+
+def _var(scope: Scope, arguments: tuple[Template, ...]) -> str:
+    name = perform(arguments[0], scope)
+    if name in scope.configurations:
+        return scope.configurations[name]
+    if len(arguments) == 1:
+        raise SubstitutionError(f"there is no launch argument or variable '{name}' here")
+    return perform(arguments[1], scope)
+
+
+def _env(scope: Scope, arguments: tuple[Template, ...]) -> str:
+    name, *default = (perform(argument, scope) for argument in arguments)
+    if name in scope.environment:
+        return scope.environment[name]
+    if not default:
+        raise SubstitutionError(f"the environment variable '{name}' is not set, and no default is given")
+    return default[0]
+
+
+def _find_package_prefix(scope: Scope, arguments: tuple[Template, ...]) -> str:
+    return str(package_prefix(perform(arguments[0], scope)))
+
+
+def _find_package_share(scope: Scope, arguments: tuple[Template, ...]) -> str:
+    name = perform(arguments[0], scope)
+    return str(package_prefix(name) / "share" / name)
+
+
+def _executable_in_package(scope: Scope, arguments: tuple[Template, ...]) -> str:
+    executable, package = (perform(argument, scope) for argument in arguments)
+    return find_executable(package, executable)
+
+
+def package_prefix(name: str) -> Path:
+    """Return the prefix in which a package is installed; raises SubstitutionError."""
+    try:
+        from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+    except ImportError:
+        raise SubstitutionError(f"the package '{name}' cannot be looked up: no ROS environment is active") from None
+    try:
+        return Path(get_package_prefix(name))
+    except (PackageNotFoundError, ValueError, LookupError) as error:
+        raise SubstitutionError(f"the package '{name}' is not installed: {error}") from error
+
+
+def find_executable(package: str, executable: str) -> str:
+    """Return the path of an executable of a package; raises SubstitutionError."""
+    folder = package_prefix(package) / "lib" / package
+    found = shutil.which(executable, path=folder)
+    if found is None:
+        there = sorted(path.name for path in folder.glob("*") if path.is_file())
+        raise SubstitutionError(
+            f"the package '{package}' has no executable '{executable}'{suggestion(executable, there)}; "
+            f"in {folder}: {', '.join(there) or 'nothing'}"
+        )
+    return found
+
+
+def suggestion(word: str, known: list[str]) -> str:
+    """Return ', did you mean ...?' when a known word is close to this one."""
+    close = get_close_matches(word, known, n=1)
+    return f", did you mean '{close[0]}'?" if close else ""
+
+
+def _boolean(combine: Callable[..., bool]) -> Callable[[Scope, tuple[Template, ...]], str]:
+    return lambda scope, arguments: str(combine(*(truth(perform(each, scope)) for each in arguments))).lower()
+
+
+_KNOWN = {
+    "var": _Kind(1, 2, _var),
+    "env": _Kind(1, 2, _env),
+    "dirname": _Kind(0, 0, lambda scope, _: str(scope.directory)),
+    "find-pkg-prefix": _Kind(1, 1, _find_package_prefix),
+    "find-pkg-share": _Kind(1, 1, _find_package_share),
+    "exec-in-pkg": _Kind(2, 2, _executable_in_package),
+    "not": _Kind(1, 1, _boolean(lambda value: not value)),
+    "and": _Kind(2, 2, _boolean(lambda left, right: left and right)),
+    "or": _Kind(2, 2, _boolean(lambda left, right: left or right)),
+}
+
+
+def _check(name: str, count: int) -> None:
+    """Refuse a substitution that is not known, or has too few or too many arguments."""
+    kind = _KNOWN.get(name)
+    if kind is None:
+        raise SubstitutionError(
+            f"the substitution $({name} ...) is not supported by this runner{suggestion(name, list(_KNOWN))}; "
+            f"it knows {', '.join(_KNOWN)}"
+        )
+    if not kind.least <= count <= kind.most:
+        wanted = str(kind.least) if kind.least == kind.most else f"{kind.least} to {kind.most}"
+        raise SubstitutionError(f"$({name} ...) takes {wanted} arguments, not {count}")
