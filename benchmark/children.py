@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs under measurement: started, watched from outside, and ended in an orderly way."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+STOP_TIMEOUT_S: Final = 5.0
+_CPU_CLOCK_OF_A_PROCESS: Final = 2  # CPUCLOCK_SCHED: how Linux numbers the clocks of other processes
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+class ChildError(Exception):
+    """A program did not do what it was started for; the text ends with what it wrote last."""
+
+
+class Child:
+    """A program with a ROS node in it. `lines` is what it has printed."""
+
+    def __init__(self, name: str, command: list[str], domain: int, scratch: Path) -> None:
+        """Start it in the ROS domain; its own logs go to the folder `scratch`."""
+        self.name = name
+        self.lines: list[str] = []
+        self.printed = threading.Event()  # set with the first line, and at the end
+        self._errors = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115 -- closed with the object
+        environment = {
+            **os.environ,
+            "ROS_DOMAIN_ID": str(domain),
+            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+            "ROS_LOG_DIR": str(scratch),
+            "PYTHONUNBUFFERED": "1",
+        }
+        # In a session of its own, so that Ctrl-C reaches it through `stop` alone.
+        self._process = subprocess.Popen(
+            command, env=environment, text=True, start_new_session=True, stdout=subprocess.PIPE, stderr=self._errors
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def cpu_s(self) -> float:
+        """Return the seconds of processor time that all its threads have used."""
+        return time.clock_gettime((~self._process.pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
+
+    def resident_bytes(self) -> int:
+        """Return how much memory it occupies."""
+        return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+
+    def check(self) -> None:
+        """Raise ChildError when it has ended."""
+        if self._process.poll() is not None:
+            raise ChildError(f"The {self.name} ended by itself with status {self._process.returncode}.{self._said()}")
+
+    def stop(self) -> None:
+        """End it with SIGINT, or when that does not help with SIGTERM, and wait. Raises ChildError when it failed."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if self._process.poll() is None:
+                self._process.send_signal(number)
+                try:
+                    self._process.wait(STOP_TIMEOUT_S)
+                except subprocess.TimeoutExpired:
+                    print(f"The {self.name} did not heed {signal.Signals(number).name}.", file=sys.stderr)
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+        if self._process.returncode:
+            raise ChildError(f"The {self.name} ended with status {self._process.returncode}.{self._said()}")
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            self.lines.append(line.strip())
+            self.printed.set()
+        self.printed.set()
+
+    def _said(self) -> str:
+        self._errors.seek(0)
+        tail = self._errors.read().decode(errors="replace").splitlines()[-20:]
+        return "".join(f"\n  {line}" for line in tail)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least that a script between a testbed and ROS 2 can do: what the bridge is compared with.
+
+It reads frames into arrays, makes them the data of two images, publishes these and answers. Nothing is checked,
+nothing is counted, nothing can fail. Without --wait it answers before it publishes, like `sync: latest`; with --wait
+it answers with the command that a controller sends it, like `sync: lockstep`.
+"""
+
+import argparse
+import contextlib
+import socket
+import struct
+import sys
+import threading
+import time
+from array import array
+from collections.abc import Callable
+
+import rclpy
+from drone_bridge.msg import CommandRates
+from peer import HOVER_THRUST
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image
+
+COMMAND_TIMEOUT_S = 0.5
+RECONNECT_S = 0.05
+
+
+def fill(testbed: socket.socket, buffer: memoryview) -> None:
+    """Read as many bytes as the buffer holds. Raises EOFError when the testbed has closed."""
+    while buffer:
+        count = testbed.recv_into(buffer)
+        if not count:
+            raise EOFError
+        buffer = buffer[count:]
+
+
+def converse(testbed: socket.socket, publishers: list[Publisher], wait: Callable[[], CommandRates] | None) -> None:
+    """Serve one testbed until it closes."""
+    constants = bytearray(48)
+    fill(testbed, memoryview(constants))
+    width, height = struct.unpack_from(">ii", constants, 8)
+    image = Image(width=width, height=height, encoding="rgb8", step=3 * width)
+    turns = [[array("B", bytes(3 * width * height)) for _ in publishers] for _ in range(2)]
+    floats = bytearray(12)
+    neutral = struct.pack(">ffff", 0.0, 0.0, 0.0, HOVER_THRUST)
+
+    def publish(arrays: list["array[int]"]) -> None:
+        for publisher, pixels in zip(publishers, arrays, strict=True):
+            image._data = pixels
+            publisher.publish(image)
+
+    with contextlib.suppress(EOFError):
+        while True:
+            arrays = turns[image.header.stamp.sec % 2]
+            for pixels in arrays:
+                fill(testbed, memoryview(pixels))
+            fill(testbed, memoryview(floats))
+            image.header.stamp.sec += 1
+            if wait:
+                publish(arrays)
+                command = wait()
+                answer = (command.pitch_rate, command.roll_rate, command.yaw_rate, command.thrust)
+                testbed.sendall(struct.pack(">ffff", *answer))
+            else:
+                testbed.sendall(neutral)
+                publish(arrays)
+
+
+def receive_commands(node: Node) -> Callable[[], CommandRates]:
+    """Receive commands in a thread that ends with ROS, and return a function that waits for the next one."""
+    newest = CommandRates()
+    arrived = threading.Event()
+
+    def on_command(message: CommandRates) -> None:
+        nonlocal newest
+        newest = message
+        arrived.set()
+
+    def spin() -> None:
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        with contextlib.suppress(ExternalShutdownException):
+            executor.spin()
+
+    def wait() -> CommandRates:
+        arrived.wait(COMMAND_TIMEOUT_S)
+        arrived.clear()
+        return newest
+
+    node.create_subscription(CommandRates, "cmd_rates", on_command, 1)
+    threading.Thread(target=spin).start()
+    return wait
+
+
+def main() -> int:
+    """Serve one testbed after the other until SIGINT."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("port", type=int)
+    parser.add_argument("namespace")
+    parser.add_argument("--wait", action="store_true", help="answer with the command of a controller")
+    arguments = parser.parse_args()
+    rclpy.init()
+    node = rclpy.create_node("floor", namespace=arguments.namespace)
+    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+    publishers = [node.create_publisher(Image, f"{side}/image_raw", qos) for side in ("left", "right")]
+    wait = receive_commands(node) if arguments.wait else None
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        while True:
+            with (
+                contextlib.suppress(ConnectionError),
+                socket.create_connection(("127.0.0.1", arguments.port)) as testbed,
+            ):
+                testbed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                converse(testbed, publishers, wait)
+            time.sleep(RECONNECT_S)
+    rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

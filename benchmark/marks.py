@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the testbed writes into the pixels, so that whoever gets an image can tell which one it is and how old."""
+
+import struct
+from typing import Final, NamedTuple
+
+SIDES: Final = ("left", "right")
+FILL: Final = {"left": 0x40, "right": 0xC0}  # the value of every byte that is not part of a mark
+_MARK: Final = struct.Struct(">IIQ")
+SIZE: Final = _MARK.size  # bytes; an image begins and ends with the same mark
+
+
+class Mark(NamedTuple):
+    """One frame of one measurement."""
+
+    measurement: int  # 0 is warming up
+    frame: int  # from 0 on, in each measurement
+    sent_ns: int  # CLOCK_MONOTONIC just before the frame's first byte was handed to the kernel
+
+    @property
+    def thrust(self) -> float:
+        """The thrust, N, with which a controller answers this frame and no frame near it."""
+        return 1.0 + self.frame % 16
+
+
+def write(frame: bytearray, image_bytes: int, mark: Mark) -> None:
+    """Mark both images at the start of a frame of the wire."""
+    packed = _MARK.pack(*mark)
+    for start in (0, image_bytes):
+        frame[start : start + SIZE] = packed
+        frame[start + image_bytes - SIZE : start + image_bytes] = packed
+
+
+def read(pixels: memoryview, side: str) -> Mark:
+    """Return the mark of a whole and undamaged image. Raises ValueError for any other."""
+    first, last = bytes(pixels[:SIZE]), bytes(pixels[-SIZE:])
+    if first != last:
+        raise ValueError(f"The {side} image is made of two: it begins with {first.hex()} and ends with {last.hex()}.")
+    if pixels[len(pixels) // 2] != FILL[side]:
+        raise ValueError(f"The {side} image has {pixels[len(pixels) // 2]} in its middle instead of {FILL[side]}.")
+    return Mark(*_MARK.unpack(first))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed that does nothing but send the same frame again and again: plain blocking sockets, nothing computed."""
+
+import socket
+import struct
+import time
+from typing import Final
+
+import marks
+from marks import Mark
+
+HOVER_THRUST: Final = 9.81  # N, of the mass and the gravity below; what an autopilot without a controller answers
+TIMEOUT_S: Final = 10.0
+_CONSTANTS: Final = struct.Struct(">ffiiffffffff")
+_FLOATS: Final = struct.Struct(">fff")  # pitch, yaw, time
+_REPLY: Final = struct.Struct(">ffff")  # pitch rate, roll rate, yaw rate, thrust
+
+
+class Conversation:
+    """One connection to an autopilot, from the constants to the end."""
+
+    def __init__(self, connected: socket.socket, width: int, height: int) -> None:
+        connected.settimeout(TIMEOUT_S)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = connected
+        self._image_bytes = 3 * width * height
+        left, right = (bytes([marks.FILL[side]]) * self._image_bytes for side in marks.SIDES)
+        self._frame = bytearray(left + right + _FLOATS.pack(0.0, 0.0, 0.0))
+        angle_of_view, separation, weight, gravity, drag, max_thrust, max_rate = 90.0, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0
+        connected.sendall(
+            _CONSTANTS.pack(
+                angle_of_view,
+                angle_of_view,
+                width,
+                height,
+                separation,
+                weight,
+                gravity,
+                drag,
+                max_thrust,
+                *[max_rate] * 3,
+            )
+        )
+
+    def exchange(self, measurement: int, number: int) -> tuple[Mark, float, float]:
+        """Send a frame and wait for the answer.
+
+        Returns the frame's mark, the thrust of the answer in N, and the seconds from the frame's first byte out to
+        the answer's last byte in.
+        """
+        began_ns = time.monotonic_ns()
+        mark = Mark(measurement, number, began_ns)
+        marks.write(self._frame, self._image_bytes, mark)
+        self._socket.sendall(self._frame)
+        reply = self._socket.recv(_REPLY.size, socket.MSG_WAITALL)
+        took_s = (time.monotonic_ns() - began_ns) / 1e9
+        if len(reply) < _REPLY.size:
+            raise ConnectionError(f"The autopilot closed instead of answering frame {number}.")
+        return mark, _REPLY.unpack(reply)[3], took_s
+
+    def close(self) -> None:
+        """End the conversation."""
+        self._socket.close()
+
+
+class Peer:
+    """Listens for one autopilot, again and again."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.settimeout(TIMEOUT_S)
+        self.port = int(self._listener.getsockname()[1])
+
+    def meet(self, width: int, height: int) -> Conversation:
+        """Wait for the autopilot, and announce cameras of this size to it."""
+        connected, _ = self._listener.accept()
+        return Conversation(connected, width, height)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._listener.close()

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes what a bridge publishes, checks every pixel that tells something, and measures how old it is.
+
+Prints `ready` when both images have come, and on SIGINT one line of JSON: for each measurement how many images came,
+and for each frame of which both came how many seconds the second one came after the frame's first byte was sent.
+With --control it answers each whole frame, with the frame's stamp, on cmd_rates.
+"""
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections import Counter, defaultdict
+
+import marks
+import rclpy
+from drone_bridge.msg import CommandRates
+from marks import SIDES, Mark
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image
+
+NOTHING = Mark(0, 0, 0)
+
+
+class Subscriber(Node):
+    """Subscribes to both images."""
+
+    def __init__(self, namespace: str, control: bool) -> None:
+        super().__init__("benchmark_subscriber", namespace=namespace)
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        self._newest = dict.fromkeys(SIDES, NOTHING)
+        self._is_ready = False
+        self._images: Counter[int] = Counter()
+        self._latencies_s: dict[int, list[float]] = defaultdict(list)
+        self._answers = self.create_publisher(CommandRates, "cmd_rates", 1) if control else None
+        self.create_subscription(Image, "left/image_raw", self._on_left, qos)
+        self.create_subscription(Image, "right/image_raw", self._on_right, qos)
+
+    def results(self) -> dict[int, dict[str, object]]:
+        """Return what came, by measurement."""
+        return {
+            number: {"images": images, "latencies_s": self._latencies_s[number]}
+            for number, images in self._images.items()
+        }
+
+    def _on_left(self, image: Image) -> None:
+        self._on_image("left", image)
+
+    def _on_right(self, image: Image) -> None:
+        self._on_image("right", image)
+
+    def _on_image(self, side: str, image: Image) -> None:
+        came_ns = time.monotonic_ns()
+        mark = self._check(side, image)
+        self._newest[side] = mark
+        self._images[mark.measurement] += 1
+        if self._newest["left"] != self._newest["right"]:
+            return
+        self._latencies_s[mark.measurement].append((came_ns - mark.sent_ns) / 1e9)
+        if self._answers:
+            answer = CommandRates(thrust=mark.thrust)
+            answer.header.stamp = image.header.stamp
+            self._answers.publish(answer)
+        if not self._is_ready:
+            self._is_ready = True
+            print("ready", flush=True)
+
+    def _check(self, side: str, image: Image) -> Mark:
+        if image.encoding != "rgb8" or image.step != 3 * image.width or len(image.data) != image.step * image.height:
+            raise ValueError(f"The {side} image's fields contradict each other: {image.encoding}, step {image.step}.")
+        mark = marks.read(memoryview(image.data), side)
+        if mark.sent_ns <= self._newest[side].sent_ns:
+            raise ValueError(f"The {side} image of {mark} came after the one of {self._newest[side]}.")
+        return mark
+
+
+def main() -> int:
+    """Run until SIGINT."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("namespace")
+    parser.add_argument("--control", action="store_true", help="answer each frame with a command")
+    arguments = parser.parse_args()
+    rclpy.init()
+    subscriber = Subscriber(arguments.namespace, arguments.control)
+    executor = SingleThreadedExecutor()
+    executor.add_node(subscriber)
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        executor.spin()
+    print(json.dumps(subscriber.results()), flush=True)
+    rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
