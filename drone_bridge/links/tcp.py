@@ -158,7 +158,11 @@ class TcpConnector:
         """Try every address that the host's name stands for."""
         failure = OSError("the name stands for no address")
         for family, kind, protocol, _, address in self._resolve():
-            connecting = socket.socket(family, kind, protocol)
+            try:
+                connecting = socket.socket(family, kind, protocol)
+            except OSError as error:  # IPv6 may be turned off, whatever the name stands for
+                failure = error
+                continue
             try:
                 self._connect_to(connecting, address)
             except OSError as error:
