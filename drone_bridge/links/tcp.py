@@ -203,6 +203,8 @@ class TcpConnector:
                 answers.put(list(socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)))
             except OSError as error:
                 answers.put(error)
+            except (ValueError, OverflowError) as error:  # no name at all, 'a..b' for instance, or no port
+                answers.put(OSError(str(error)))
             done.cancel()
 
         threading.Thread(target=resolve, name="resolve", daemon=True).start()
