@@ -2,6 +2,7 @@
 """TCP links to one peer at a time, either way round, for a thread that can be cancelled while it waits."""
 
 import contextlib
+import errno
 import os
 import queue
 import select
@@ -20,6 +21,8 @@ CONNECT_TIMEOUT_S: Final = 5.0
 KEEPALIVE_IDLE_S: Final = 5
 KEEPALIVE_INTERVAL_S: Final = 2
 KEEPALIVE_PROBES: Final = 3
+ACCEPT_RETRY_S: Final = 0.5
+_OUT_OF_RESOURCES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _DRAIN_BYTES: Final = 65536
 
 
@@ -29,21 +32,16 @@ class TcpStream:
     def __init__(
         self, connected: socket.socket, cancellation: Cancellation, on_close: Callable[[], None] = lambda: None
     ) -> None:
-        connected.setblocking(False)
-        # The protocols are made of small requests and answers, which must not wait for each other.
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in (
-            ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
-            ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
-            ("TCP_KEEPCNT", KEEPALIVE_PROBES),
-        ):
-            if hasattr(socket, option):
-                connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        """Take over a connected socket. Raises OSError, the socket closed, when the peer has gone already."""
+        try:
+            _set_options(connected)
+            self.peer = _name(connected)
+        except OSError:
+            connected.close()
+            raise
         self._socket = connected
         self._cancellation = cancellation
         self._on_close = on_close
-        self.peer = _name(connected)
 
     def receive_into(self, buffer: memoryview, timeout_s: float | None = None) -> int:
         """Wait for bytes, write them to the buffer and return how many they are: 0 when the peer has closed.
@@ -246,16 +244,20 @@ class TcpListener:
 
         The connection before has to be closed.
         """
-        while True:
-            wait_readable([self._socket, self._cancellation], None)
-            if self._cancellation.is_set:
-                raise LinkCancelledError("Listening was cancelled.")
-            with contextlib.suppress(OSError):  # the peer may have gone again
-                closed = Cancellation()
-                stream = TcpStream(self._socket.accept()[0], self._cancellation, on_close=closed.cancel)
-                self._refuser = threading.Thread(target=self._refuse_others, args=[closed], name="refuse", daemon=True)
-                self._refuser.start()
-                return stream
+        while not self._cancellation.is_set:
+            accepted = self._accept(self._cancellation)
+            if not accepted:
+                continue
+            closed = Cancellation()
+            try:
+                stream = TcpStream(accepted, self._cancellation, on_close=closed.cancel)
+            except OSError:  # the peer has gone again
+                closed.close()
+                continue
+            self._refuser = threading.Thread(target=self._refuse_others, args=[closed], name="refuse", daemon=True)
+            self._refuser.start()
+            return stream
+        raise LinkCancelledError("Listening was cancelled.")
 
     def close(self) -> None:
         """Stop listening. The connection has to be closed, or the cancellation set, before."""
@@ -265,15 +267,38 @@ class TcpListener:
 
     def _refuse_others(self, closed: Cancellation) -> None:
         """Turn away everybody who comes while one peer is there."""
-        while True:
-            wait_readable([self._socket, closed, self._cancellation], None)
-            if closed.is_set or self._cancellation.is_set:
-                closed.close()
-                return
-            with contextlib.suppress(OSError):
-                other, _ = self._socket.accept()
-                with other:
+        while not (closed.is_set or self._cancellation.is_set):
+            other = self._accept(closed, self._cancellation)
+            if other:
+                with other, contextlib.suppress(OSError):  # it may have gone again
                     self._on_refused(_name(other))
+        closed.close()
+
+    def _accept(self, *until: Cancellation) -> socket.socket | None:
+        """Wait for a peer; None when it has gone again, or as soon as one of `until` is set."""
+        wait_readable([self._socket, *until], None)
+        if any(cancellation.is_set for cancellation in until):
+            return None
+        try:
+            return self._socket.accept()[0]
+        except OSError as error:
+            if error.errno in _OUT_OF_RESOURCES:  # the peer stays in the queue: asking at once would not help
+                wait_readable([*until], ACCEPT_RETRY_S)
+            return None
+
+
+def _set_options(connected: socket.socket) -> None:
+    connected.setblocking(False)
+    # The protocols are made of small requests and answers, which must not wait for each other.
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
+        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
+        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+    ):
+        if hasattr(socket, option):
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def _name(connected: socket.socket) -> str:
