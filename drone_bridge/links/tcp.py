@@ -54,7 +54,7 @@ class TcpStream:
             except BlockingIOError:
                 self._wait(select.POLLIN, timeout_s, "sent nothing")
             except OSError as error:
-                raise LinkError(f"The connection to {self.peer} was lost: {error.strerror}.") from error
+                raise LinkError(f"The connection to {self.peer} was lost: {_reason(error)}.") from error
         raise LinkCancelledError("Receiving was cancelled.")
 
     def send_all(self, data: bytes | memoryview, timeout_s: float | None = None) -> None:
@@ -94,7 +94,7 @@ class TcpStream:
         except BlockingIOError:
             return 0
         except OSError as error:
-            raise LinkError(f"The connection to {self.peer} was lost: {error.strerror}.") from error
+            raise LinkError(f"The connection to {self.peer} was lost: {_reason(error)}.") from error
 
     def _wait(self, event: int, timeout_s: float | None, failing: str) -> None:
         poll = select.poll()
@@ -141,8 +141,8 @@ class TcpConnector:
                 return TcpStream(self._connect(), self._cancellation)
             except OSError as error:
                 delay_s = self.backoff.next_delay_s()
-                reason = error.strerror or str(error) or type(error).__name__
-                self._on_failure(f"{self._host}:{self._port} can't be reached: {reason}.", delay_s)
+                address = _address(self._host, self._port)
+                self._on_failure(f"{address} can't be reached: {_reason(error)}.", delay_s)
                 self._pause(delay_s)
 
     def close(self) -> None:
@@ -229,9 +229,10 @@ class TcpListener:
         self._refuser: threading.Thread | None = None
         self.backoff = Backoff()
         try:
-            self._socket = socket.create_server((host, port), backlog=4)
-        except OSError as error:
-            raise LinkError(f"Can't listen on {host}:{port}: {error.strerror}.") from error
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._socket = socket.create_server((host, port), family=family, backlog=4)
+        except (OSError, ValueError, OverflowError) as error:
+            raise LinkError(f"Can't listen on {_address(host, port)}: {_reason(error)}.") from error
         self._socket.setblocking(False)
 
     @property
@@ -303,4 +304,15 @@ def _set_options(connected: socket.socket) -> None:
 
 def _name(connected: socket.socket) -> str:
     host, port = connected.getpeername()[:2]
-    return f"{host}:{port}"
+    return _address(host, port)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong in the system's words, without what Python adds to them."""
+    if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
