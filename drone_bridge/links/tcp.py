@@ -27,7 +27,7 @@ _DRAIN_BYTES: Final = 65536
 
 
 class TcpStream:
-    """One connection. Its methods are for one thread, except for `close`."""
+    """One connection, for one thread. Another thread ends its waiting by the cancellation, never by `close`."""
 
     def __init__(
         self, connected: socket.socket, cancellation: Cancellation, on_close: Callable[[], None] = lambda: None
@@ -42,6 +42,7 @@ class TcpStream:
         self._socket = connected
         self._cancellation = cancellation
         self._on_close = on_close
+        self._unsent = b""  # the rest of what was being sent when it was cancelled
 
     def receive_into(self, buffer: memoryview, timeout_s: float | None = None) -> int:
         """Wait for bytes, write them to the buffer and return how many they are: 0 when the peer has closed.
@@ -60,8 +61,10 @@ class TcpStream:
     def send_all(self, data: bytes | memoryview, timeout_s: float | None = None) -> None:
         """Send all the data. Raises as `receive_into` does; how much was sent is then unknown."""
         rest = memoryview(data)
+        size = len(rest)
         while rest:
             if self._cancellation.is_set:
+                self._unsent = bytes(rest) if len(rest) < size else b""
                 raise LinkCancelledError("Sending was cancelled.")
             rest = rest[self._send_some(rest) :]
             if rest:
@@ -70,17 +73,29 @@ class TcpStream:
     def leave(self, last_words: bytes, timeout_s: float) -> None:
         """Send what has to be said last, cancelled or not, and close without taking it back.
 
-        Closing while received bytes are unread resets a connection, and a reset can overtake data. So the peer gets
-        `timeout_s` to read to the end and close as well, while what it still sends is thrown away.
+        A message that was cut short by the cancellation is completed before: its receiver would take the last words
+        for its rest. Closing while received bytes are unread resets a connection, and a reset can overtake data. So
+        the peer gets `timeout_s` to read to the end and close as well, while what it still sends is thrown away.
         """
         deadline = time.monotonic() + timeout_s
+        rest = memoryview(self._unsent + last_words)
+        is_said = False
+        scratch = bytearray(_DRAIN_BYTES)
         with contextlib.suppress(OSError, LinkError):
-            self._send_some(memoryview(last_words))
-            self._socket.shutdown(socket.SHUT_WR)
-            scratch = bytearray(_DRAIN_BYTES)
-            while (left_s := deadline - time.monotonic()) > 0 and wait_readable([self._socket], left_s)[0]:
-                if not self._socket.recv_into(scratch):
+            while True:
+                if not is_said:
+                    rest = rest[self._send_some(rest) :]
+                    if is_said := not rest:
+                        self._socket.shutdown(socket.SHUT_WR)
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
                     break
+                poll = select.poll()
+                poll.register(self._socket, select.POLLIN if is_said else select.POLLIN | select.POLLOUT)
+                poll.poll(left_s * 1000)
+                with contextlib.suppress(BlockingIOError):
+                    if not self._socket.recv_into(scratch):
+                        break
         self.close()
 
     def close(self) -> None:
