@@ -6,6 +6,7 @@ prefix: one place to find libraries, Python modules and launch files. A step is 
 depends on has changed. Runs on the system's Python with nothing installed.
 """
 
+import fcntl
 import hashlib
 import os
 import platform
@@ -130,9 +131,6 @@ def build() -> None:
         return
     stamp.unlink(missing_ok=True)
     say("building the package and its messages (about half a minute the first time)")
-    # An incremental install never removes the link to a file that has gone.
-    for installed in (PACKAGES / "drone_bridge", VENV / "lib" / "drone_bridge", VENV / "share" / "drone_bridge"):
-        shutil.rmtree(installed, ignore_errors=True)
     env = {
         **os.environ,
         "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}",
@@ -145,6 +143,11 @@ def build() -> None:
     colcon = [str(python), "-m", "colcon", "build", "--base-paths", ".", "env", "--symlink-install"]
     prefix = ["--merge-install", "--install-base", str(VENV), "--event-handlers", "console_direct+"]
     run([*colcon, *prefix, "--cmake-args", *cmake], "To start afresh: make clean setup", env)
+    # An incremental install never removes the link to a file that has gone.
+    for installed in (PACKAGES / "drone_bridge", VENV / "lib" / "drone_bridge", VENV / "share" / "drone_bridge"):
+        for path in installed.rglob("*"):
+            if not path.exists():
+                path.unlink()
     stamp.write_text(fingerprint)
 
 
@@ -152,8 +155,11 @@ def main() -> int:
     """Run the steps; print a failed step's error and what to do."""
     try:
         check_machine()
-        install_wheels()
-        build()
+        with REQUIREMENTS.open() as lock:
+            # Two terminals may ask for it at once; the second one finds everything done.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            install_wheels()
+            build()
     except (StepError, subprocess.SubprocessError, OSError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1

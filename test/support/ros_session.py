@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ROS node for tests: spins in a thread, and lets a test wait for messages instead of sleeping."""
 
+import contextlib
 import threading
 from collections import deque
 
 import rclpy
+from rcl_interfaces.srv import SetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.parameter import Parameter
 
 TIMEOUT_S = 15.0
 
@@ -55,21 +58,26 @@ class RosSession:
         self.node = rclpy.create_node(name, context=self.context)
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
+        self._idle_nodes = []
         self._thread = threading.Thread(target=self._spin)
         self._thread.start()
 
     def _spin(self):
-        try:
+        with contextlib.suppress(ExternalShutdownException):
             self._executor.spin()
-        except ExternalShutdownException:
-            pass
 
     def close(self):
         # The node may be destroyed only when nothing spins it any more.
         self._executor.shutdown()
         self._thread.join()
-        self.node.destroy_node()
+        for node in (self.node, *self._idle_nodes):
+            node.destroy_node()
         rclpy.shutdown(context=self.context)
+
+    def idle_node(self):
+        """Return a node that nobody spins."""
+        self._idle_nodes.append(rclpy.create_node("idle", context=self.context))
+        return self._idle_nodes[-1]
 
     def subscribe(self, message_type, topic, qos=10):
         inbox = Inbox()
@@ -81,6 +89,12 @@ class RosSession:
         publisher = self.node.create_publisher(message_type, topic, qos)
         wait_until(lambda: publisher.get_subscription_count() >= subscribers, f"a subscriber of {topic}")
         return publisher
+
+    def set_parameters(self, node, **values):
+        """Set parameters of another node, and return the results."""
+        parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        request = SetParameters.Request(parameters=parameters)
+        return self.call(SetParameters, f"{node}/set_parameters", request).results
 
     def call(self, service_type, name, request, timeout_s=TIMEOUT_S):
         client = self.node.create_client(service_type, name)

@@ -13,6 +13,7 @@ from drone_bridge.protocols.testbed import (
 )
 
 TIMEOUT_S = 15.0
+STEP_S = 1 / 64
 REPLY = struct.Struct(">4f")
 CONSTANTS = Constants(
     horizontal_angle_of_view=90.0,
@@ -55,6 +56,7 @@ class TestbedPeer:
         """Get a connection and open the conversation."""
         self.accept()
         self.connection = TestbedConnection(self._layout)
+        self._time = 0.0
         self.socket.sendall(self.connection.send(constants))
         return self
 
@@ -66,11 +68,13 @@ class TestbedPeer:
             self.socket = socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
         self.socket.settimeout(TIMEOUT_S)
 
-    def frame_bytes(self, time=0.0, pitch=1.0, constants=CONSTANTS, **fields):
+    def frame_bytes(self, time=None, pitch=1.0, constants=CONSTANTS, **fields):
+        """Encode a frame, a step after the last one unless its time is given."""
+        self._time = self._time + STEP_S if time is None else time
         if self._layout is AttitudeLayout.PITCH_YAW:
             fields.setdefault("yaw", 2.0)
         return self.connection.send(
-            SensorFrame(pixels(1, constants), pixels(2, constants), time=time, pitch=pitch, **fields)
+            SensorFrame(pixels(1, constants), pixels(2, constants), time=self._time, pitch=pitch, **fields)
         )
 
     def send_frame(self, **fields):

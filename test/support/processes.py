@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the package as processes of their own, whose output a test can wait for."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+from ament_index_python.packages import get_package_prefix
+
+TIMEOUT_S = 15.0
+
+
+def executable(name):
+    """Return the path of an installed executable, as `ros2 run` would find it."""
+    return os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
+
+
+class Process:
+    """A child whose lines are read as they come. Leaving the `with` block ends it."""
+
+    def __init__(self, *command, env=None):
+        self._child = subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
+        )
+        self.lines = []
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    @classmethod
+    def module(cls, name, *arguments):
+        """Start `python3 -m name`."""
+        return cls(sys.executable, "-m", name, *arguments)
+
+    @classmethod
+    def node(cls, name, *arguments, remap=(), **parameters):
+        """Start an executable of the package with ROS parameters."""
+        ros = [part for key, value in parameters.items() for part in ("-p", f"{key}:={_yaml(value)}")]
+        ros += [part for rule in remap for part in ("-r", rule)]
+        return cls(executable(name), *arguments, *(["--ros-args", *ros] if ros else []))
+
+    def _read(self):
+        for line in self._child.stdout:
+            with self._changed:
+                self.lines.append(line.decode(errors="replace").rstrip())
+                self._changed.notify_all()
+
+    @property
+    def output(self):
+        with self._changed:
+            return "\n".join(self.lines)
+
+    @property
+    def pid(self):
+        return self._child.pid
+
+    def wait_for_line(self, pattern, timeout_s=TIMEOUT_S):
+        """Return the match of the first line, from the start on, that the pattern is found in."""
+        found = []
+
+        def find():
+            found.extend(match for line in self.lines if (match := re.search(pattern, line)))
+            return bool(found)
+
+        with self._changed:
+            seen = self._changed.wait_for(find, timeout_s)
+        assert seen, f"no line with {pattern!r} within {timeout_s} s in:\n{self.output}"
+        return found[0]
+
+    def count_lines(self, pattern):
+        with self._changed:
+            return sum(bool(re.search(pattern, line)) for line in self.lines)
+
+    def send(self, number=signal.SIGTERM):
+        self._child.send_signal(number)
+
+    def wait(self, timeout_s=TIMEOUT_S):
+        """Return the exit status."""
+        try:
+            status = self._child.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"still running after {timeout_s} s:\n{self.output}") from error
+        self._reader.join(timeout_s)
+        return status
+
+    def stop(self, number=signal.SIGTERM):
+        """Ask it to end and return the exit status."""
+        if self._child.poll() is None:
+            self.send(number)
+        return self.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._child.poll() is None:
+            self._child.terminate()
+            try:
+                self._child.wait(5)
+            except subprocess.TimeoutExpired:
+                self._child.kill()
+                self._child.wait(5)
+        self._reader.join(5)
+        self._child.stdout.close()
+
+
+def _yaml(value):
+    return str(value).lower() if isinstance(value, bool) else f"'{value}'" if value == "" else value

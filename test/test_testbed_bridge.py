@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testbed_bridge as a process, between real sockets and real DDS."""
+
+import math
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from drone_bridge.msg import CommandRates, DroneProperties
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, Image, Imu
+from testbed_peer import CONSTANTS, HOVER, TestbedPeer, pixels
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.protocols.testbed import AttitudeLayout, MotionParameters
+from drone_bridge.translate.time import time_from_seconds
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def bridge(peer, **parameters):
+    return Process.node("testbed_bridge", port=peer.port, **parameters)
+
+
+@pytest.fixture
+def peer():
+    peer = TestbedPeer()
+    yield peer
+    peer.close()
+
+
+@pytest.fixture
+def pose_peer():
+    peer = TestbedPeer(layout=AttitudeLayout.POSE)
+    yield peer
+    peer.close()
+
+
+def twist(roll=0.0, pitch=0.0, yaw=0.0, thrust=0.0):
+    message = Twist()
+    message.angular.x, message.angular.y, message.angular.z = roll, pitch, yaw
+    message.linear.z = thrust
+    return message
+
+
+def command_rates(stamp, thrust=9.0):
+    message = CommandRates(roll_rate=0.1, pitch_rate=0.2, yaw_rate=0.3, thrust=thrust)
+    message.header.stamp = stamp
+    return message
+
+
+def assert_answer(answer, pitch=0.0, roll=0.0, yaw=0.0, thrust=0.0):
+    expected = MotionParameters(math.degrees(pitch), math.degrees(roll), math.degrees(yaw), thrust)
+    assert [answer.pitch_rate, answer.roll_rate, answer.yaw_rate, answer.thrust] == pytest.approx(
+        [expected.pitch_rate, expected.roll_rate, expected.yaw_rate, expected.thrust], rel=1e-6
+    )
+
+
+def exchange_until(peer, wanted, frames=2000):
+    """Exchange frames until the answer is the wanted one; the bridge answers at once with the newest command."""
+    for _ in range(frames):
+        answer = peer.exchange()
+        if wanted(answer):
+            return answer
+    raise AssertionError(f"after {frames} frames the answer is still {answer}")
+
+
+def values_of(report):
+    return {pair.key: pair.value for pair in report.status[0].values}
+
+
+# What comes from the wire.
+
+
+def test_a_frame_becomes_topics(ros, peer):
+    topics = {
+        "left/image_raw": Image,
+        "right/image_raw": Image,
+        "left/camera_info": CameraInfo,
+        "right/camera_info": CameraInfo,
+        "imu/data": Imu,
+    }
+    inboxes = {topic: ros.subscribe(kind, topic) for topic, kind in topics.items()}
+    with bridge(peer, frame_prefix="d1/"):
+        peer.open()
+        exchange_until_subscribed(peer, inboxes)
+        for inbox in inboxes.values():
+            inbox.clear()
+        peer.exchange(pitch=30.0, yaw=90.0)
+        got = {topic: inbox.wait() for topic, inbox in inboxes.items()}
+        properties = ros.subscribe(DroneProperties, "drone_properties", LATCHED).wait()
+        static = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait()
+
+    for side, seed in (("left", 1), ("right", 2)):
+        image, info = got[f"{side}/image_raw"], got[f"{side}/camera_info"]
+        assert (image.width, image.height, image.encoding, image.step) == (16, 8, "rgb8", 48)
+        assert bytes(image.data) == pixels(seed)
+        assert image.header.frame_id == f"d1/{side}_camera_optical_frame"
+        assert info.header == image.header
+        assert info.k[0] == pytest.approx(8.0)  # (16 / 2) / tan(90 / 2 degrees)
+        assert info.k[4] == pytest.approx(4 / math.tan(math.radians(30)))
+    assert got["right/camera_info"].p[3] == pytest.approx(-8.0 * 0.25)
+    assert len({(message.header.stamp.sec, message.header.stamp.nanosec) for message in got.values()}) == 1
+
+    imu = got["imu/data"]
+    assert imu.header.frame_id == "d1/base_link"
+    # Nose 30 degrees down, then turned right from north by 90 degrees: looking east.
+    assert [imu.orientation.x, imu.orientation.y, imu.orientation.z, imu.orientation.w] == pytest.approx(
+        [0.0, math.sin(math.radians(15)), 0.0, math.cos(math.radians(15))], abs=1e-6
+    )
+    assert imu.orientation_covariance[0] == pytest.approx(math.pi**2 / 3)  # roll is not on the wire
+    assert imu.angular_velocity_covariance[0] == imu.linear_acceleration_covariance[0] == -1.0
+
+    assert (properties.mass, properties.gravity, properties.max_thrust) == pytest.approx((1.5, 10.0, 25.0))
+    assert properties.max_yaw_rate == pytest.approx(math.pi)
+    offsets = {
+        transform.child_frame_id: (transform.header.frame_id, transform.transform.translation.y)
+        for transform in static.transforms
+    }
+    assert offsets["d1/left_camera_link"] == ("d1/base_link", pytest.approx(0.125))
+    assert offsets["d1/right_camera_link"] == ("d1/base_link", pytest.approx(-0.125))
+    assert offsets["d1/left_camera_optical_frame"][0] == "d1/left_camera_link"
+
+
+def exchange_until_subscribed(peer, inboxes):
+    """Exchange frames until each topic has arrived once, which says that discovery is over."""
+    for _ in range(2000):
+        peer.exchange()
+        if all(len(inbox) for inbox in inboxes.values()):
+            return
+    raise AssertionError(f"nothing came on {[topic for topic, inbox in inboxes.items() if not len(inbox)]}")
+
+
+def test_the_pose_layout_gives_odometry_and_transforms(ros, pose_peer):
+    inboxes = {"odom": ros.subscribe(Odometry, "odom"), "/tf": ros.subscribe(TFMessage, "/tf")}
+    pose = {"position": (1.0, 2.0, -3.0), "yaw": 0.0, "roll": 0.0, "pitch": 0.0}
+    with bridge(pose_peer, attitude_layout="pose"):
+        pose_peer.open()
+        for _ in range(2000):
+            pose_peer.exchange(**pose)
+            if all(len(inbox) for inbox in inboxes.values()):
+                break
+        odometry, transforms = inboxes["odom"].wait(), inboxes["/tf"].wait()
+    position, orientation = odometry.pose.pose.position, odometry.pose.pose.orientation
+    assert (position.x, position.y, position.z) == pytest.approx((1.0, 3.0, 2.0))
+    assert (orientation.z, orientation.w) == pytest.approx((math.sqrt(0.5), math.sqrt(0.5)))  # north
+    assert (odometry.header.frame_id, odometry.child_frame_id) == ("odom", "base_link")
+    assert odometry.twist.covariance[0] == -1.0
+    assert transforms.transforms[0].child_frame_id == "base_link"
+
+
+def test_the_erratum_s_layout_gives_roll(ros):
+    peer = TestbedPeer(layout=AttitudeLayout.PITCH_ROLL)
+    inbox = ros.subscribe(Imu, "imu/data")
+    with bridge(peer, attitude_layout="pitch_roll"):
+        peer.open()
+        for _ in range(2000):
+            peer.exchange(pitch=0.0, roll=90.0)
+            if len(inbox):
+                break
+        imu = inbox.wait()
+    peer.close()
+    assert (imu.orientation.x, imu.orientation.w) == pytest.approx((math.sqrt(0.5), math.sqrt(0.5)))
+    assert imu.orientation_covariance[0] == pytest.approx(1e-6)
+    assert imu.orientation_covariance[8] == pytest.approx(math.pi**2 / 3)  # yaw is not on the wire
+
+
+def test_wire_time_stamps_frames_and_drives_the_clock(ros, peer):
+    inboxes = {"imu": ros.subscribe(Imu, "imu/data"), "clock": ros.subscribe(Clock, "/clock")}
+    with bridge(peer, stamp_source="wire", publish_clock=True):
+        peer.open()
+        exchange_until_subscribed(peer, inboxes)
+        peer.exchange(time=1000.5)
+        expected = time_from_seconds(1000.5)
+        inboxes["imu"].wait(lambda message: message.header.stamp == expected)
+        inboxes["clock"].wait(lambda message: message.clock == expected)
+
+
+# What goes to the wire.
+
+
+def test_without_commands_it_hovers(peer):
+    with bridge(peer):
+        assert peer.open().exchange() == HOVER
+
+
+def test_cmd_vel_becomes_rates_and_thrust_with_the_wire_s_signs(ros, peer):
+    with bridge(peer, command_timeout=30.0):
+        peer.open()
+        ros.publisher(Twist, "cmd_vel").publish(twist(roll=0.1, pitch=0.2, yaw=0.3, thrust=9.0))
+        answer = exchange_until(peer, lambda answer: answer != HOVER)
+    assert_answer(answer, roll=0.1, pitch=0.2, yaw=-0.3, thrust=9.0)
+
+
+@pytest.mark.parametrize("kind", [TwistStamped, CommandRates])
+def test_a_stamped_command_is_refused_when_it_is_old(ros, peer, kind):
+    topic = {TwistStamped: "cmd_vel_stamped", CommandRates: "cmd_rates"}[kind]
+    with bridge(peer, command_timeout=10.0) as process:
+        peer.open()
+        publisher = ros.publisher(kind, topic)
+        old = kind() if kind is CommandRates else TwistStamped()
+        old.header.stamp = time_from_seconds(ros.node.get_clock().now().nanoseconds / 1e9 - 11)
+        publisher.publish(old)
+        process.wait_for_line(rf"A command on {topic} was refused: it is 11\.\d+ s old, and 10 s")
+        assert peer.exchange() == HOVER
+        fresh = command_rates(ros.node.get_clock().now().to_msg())
+        if kind is TwistStamped:
+            fresh = TwistStamped(header=fresh.header, twist=twist(roll=0.1, pitch=0.2, yaw=0.3, thrust=9.0))
+        publisher.publish(fresh)
+        answer = exchange_until(peer, lambda answer: answer != HOVER)
+    assert_answer(answer, roll=0.1, pitch=0.2, yaw=-0.3, thrust=9.0)
+
+
+def test_a_command_that_is_no_number_is_refused(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with bridge(peer) as process:
+        peer.open()
+        ros.publisher(Twist, "cmd_vel").publish(twist(yaw=math.nan, thrust=9.0))
+        process.wait_for_line(r"A command on cmd_vel was refused: angular\.z is nan, and has to be a finite number")
+        assert peer.exchange() == HOVER
+        reports.wait(lambda report: values_of(report)["refused commands"] == "1")
+
+
+def test_commands_are_clamped_to_the_announced_maxima(ros, peer):
+    with bridge(peer, command_timeout=30.0):
+        peer.open()
+        ros.publisher(Twist, "cmd_vel").publish(twist(roll=100.0, pitch=-100.0, yaw=100.0, thrust=1000.0))
+        answer = exchange_until(peer, lambda answer: answer != HOVER)
+    assert answer == MotionParameters(-720.0, 360.0, -180.0, 25.0)
+
+
+def test_a_command_is_forgotten_after_command_timeout(ros, peer):
+    with bridge(peer, command_timeout=0.2):
+        peer.open()
+        ros.publisher(Twist, "cmd_vel").publish(twist(thrust=9.0))
+        exchange_until(peer, lambda answer: answer != HOVER)
+        exchange_until(peer, lambda answer: answer == HOVER, frames=100_000)
+
+
+def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
+    images = ros.subscribe(Image, "left/image_raw")
+    with bridge(peer, sync="lockstep", command_timeout=0.02):
+        peer.open()
+        publisher = ros.publisher(CommandRates, "cmd_rates")
+        exchange_until_subscribed(peer, {"left/image_raw": images})
+        ros.set_parameters("testbed_bridge", command_timeout=10.0)
+        images.clear()
+        for index in range(5):
+            peer.send_frame()
+            stamp = images.wait().header.stamp
+            # A command for another frame is no answer to this one.
+            publisher.publish(command_rates(time_from_seconds(stamp.sec + 1), thrust=1.0))
+            publisher.publish(command_rates(stamp, thrust=2.0 + index))
+            assert peer.reply().thrust == 2.0 + index
+
+
+def test_lockstep_goes_on_without_a_controller(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with bridge(peer, sync="lockstep", command_timeout=0.05):
+        peer.open()
+        assert peer.exchange() == HOVER
+        assert peer.exchange() == HOVER
+        reports.wait(lambda report: values_of(report)["missed lockstep commands"] == "2")
+
+
+def test_a_slow_reliable_subscriber_does_not_hold_up_the_testbed(ros, peer):
+    # A subscriber whose node nobody spins: its history is full after one image, and it never reads it.
+    reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+    ros.idle_node().create_subscription(Image, "left/image_raw", lambda _: None, reliable)
+    fresh = ros.subscribe(Image, "left/image_raw", reliable)
+    with bridge(peer):
+        peer.open()
+        exchange_until_subscribed(peer, {"left/image_raw": fresh})
+        for _ in range(500):
+            assert peer.exchange() == HOVER
+        last = fresh.wait(lambda image: len(fresh) == 0)
+    assert bytes(last.data) == pixels(1)
+
+
+def test_large_images_arrive_whole(ros, peer):
+    constants = type(CONSTANTS)(90.0, 60.0, 640, 480, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 360.0, 180.0)
+    images = ros.subscribe(Image, "right/image_raw", QoSProfile(depth=1))
+    with bridge(peer):
+        peer.open(constants)
+        for _ in range(500):
+            peer.socket.sendall(peer.frame_bytes(constants=constants))
+            peer.reply()
+            if len(images):
+                break
+        image = images.wait()
+    assert np.array_equal(np.frombuffer(image.data, np.uint8), np.frombuffer(pixels(2, constants), np.uint8))
