@@ -63,6 +63,9 @@ class Screen:
                 # As much as a pipe that is ready takes without blocking.
                 written = os.write(self._descriptor, self._pending[: select.PIPE_BUF])
                 del self._pending[:written]
+        except BlockingIOError:
+            self._loop.add_writer(self._descriptor, self._write)
+            return
         except OSError:
             self._is_broken = True
             self._pending.clear()

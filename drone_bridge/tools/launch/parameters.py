@@ -5,7 +5,7 @@ A value is read as YAML. Where it, or an item of a list, has substitutions, they
 read as YAML once more, so that value="$(var rate)" is a number when the argument is one. `type` asks for a type.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import yaml
@@ -16,9 +16,16 @@ from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
 
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
+Scalars = type[str] | type[bool] | type[int] | type[float]
 
-_TYPES: dict[str, type] = {"str": str, "bool": bool, "int": int, "float": float}
 _SCALARS = (str, bool, int, float)
+# What `type` may be: the type of the value or of its items (None for any), and whether it is a list.
+_TYPES: dict[str | None, tuple[Scalars | None, bool]] = {
+    **{kind.__name__: (kind, False) for kind in _SCALARS},
+    **{f"list_of_{kind.__name__}": (kind, True) for kind in _SCALARS},
+    "yaml": (None, False),
+    None: (None, False),
+}
 
 
 def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
@@ -59,77 +66,62 @@ def _flatten(element: Element, scope: Scope, prefix: str) -> Iterator[tuple[str,
 
 def typed_value(text: str, wanted: str | None, scope: Scope) -> Value:
     """Return the value that `text` has for the `type` given. Raises SubstitutionError."""
-    if wanted is not None and wanted != "yaml" and wanted.removeprefix("list_of_") not in _TYPES:
-        names = ", ".join([*_TYPES, *(f"list_of_{name}" for name in _TYPES), "yaml"])
-        raise SubstitutionError(f"there is no parameter type '{wanted}'; there are {names}")
-    is_list = wanted is not None and wanted.startswith("list_of_")
-    item_type = _TYPES.get(wanted.removeprefix("list_of_")) if wanted else None
-    if is_list or item_type is None:
-        first = _read(text)
-        if isinstance(first, list):
-            return _uniform([_performed(item, item_type, scope) for item in first], text, item_type)
-        value = _performed(first, None, scope)
-        if isinstance(value, list):
-            return _uniform(value, text, item_type)
-        if not is_list:
-            return value
-        raise SubstitutionError(f"'{text}' is not a list")
-    value = _performed(text, item_type, scope)
+    if wanted not in _TYPES:
+        raise SubstitutionError(f"there is no parameter type '{wanted}'; there are {', '.join(filter(None, _TYPES))}")
+    scalar, is_list = _TYPES[wanted]
+    if scalar and not is_list:
+        return _coerced(substitutions.perform(substitutions.parse(text), scope), scalar)
+    value = _read(text)
     if isinstance(value, list):
-        raise SubstitutionError(f"'{text}' is a list, not {wanted}")
+        return _uniform([_performed(i, scalar, scope) if isinstance(i, str) else i for i in value], scalar, text)
+    if isinstance(value, str):
+        value = _performed(value, None, scope)
+    if isinstance(value, list):
+        return _uniform(value, scalar, text)
+    if is_list:
+        raise SubstitutionError(f"'{text}' is not a list")
     return value
 
 
-def _performed(item: object, wanted: type | None, scope: Scope) -> Value:
-    """Perform the substitutions in a text, and read what comes of it; anything else is left as it is."""
-    if not isinstance(item, str):
-        return _checked(item)
-    template = substitutions.parse(item)
-    text = substitutions.perform(template, scope)
-    if substitutions.is_plain(template) and wanted is None:
-        return text
-    return _coerced(text, wanted)
+def _uniform(items: Sequence[Value], wanted: Scalars | None, text: str) -> list[Scalar]:
+    """Refuse a list of mixed or other types."""
+    kinds = {type(item) for item in items}
+    if len(kinds) > 1 or not kinds <= ({wanted} if wanted else set(_SCALARS)):
+        raise SubstitutionError(f"the items of '{text}' are not all {wanted.__name__ if wanted else 'of one type'}")
+    return [item for item in items if not isinstance(item, list)]
 
 
-def _coerced(text: str, wanted: type | None) -> Value:
-    if wanted is str or (wanted is None and not text):
-        return text
-    try:
-        if wanted is bool:
-            return substitutions.truth(text)
-        if wanted is not None:
-            number: Scalar = wanted(text)
-            return number
-        return _checked(yaml.safe_load(text))
-    except (ValueError, yaml.YAMLError) as error:
-        expected = "YAML" if wanted is None else wanted.__name__
-        raise SubstitutionError(f"'{text}' cannot be read as {expected}: {error}") from error
-
-
-def _read(text: str) -> object:
+def _read(text: str) -> Value:
     """Read a value as it is written; what is not YAML yet may become so by its substitutions."""
-    if not text:
-        return text
     try:
-        return _checked(yaml.safe_load(text))
+        return _checked(yaml.safe_load(text)) if text else text
     except yaml.YAMLError:
         return text
 
 
+def _performed(text: str, wanted: Scalars | None, scope: Scope) -> Value:
+    """Perform the substitutions in a text and read the result; a text that has none is one already."""
+    template = substitutions.parse(text)
+    result = substitutions.perform(template, scope)
+    return result if wanted is None and substitutions.is_plain(template) else _coerced(result, wanted)
+
+
+def _coerced(text: str, wanted: Scalars | None) -> Value:
+    """Read a text as the wanted type, or as YAML."""
+    if wanted is bool:
+        return substitutions.truth(text)
+    if wanted is None and not text:
+        return text
+    try:
+        value = yaml.safe_load(text) if wanted is None else wanted(text)
+    except (ValueError, yaml.YAMLError) as error:
+        raise SubstitutionError(f"'{text}' is not {wanted.__name__ if wanted else 'YAML'}: {error}") from error
+    return _checked(value)
+
+
 def _checked(value: object) -> Value:
     """Refuse what is no parameter value."""
-    if isinstance(value, list) and all(isinstance(item, _SCALARS) for item in value):
-        return value
-    if isinstance(value, _SCALARS):
+    if isinstance(value, _SCALARS) or (isinstance(value, list) and all(isinstance(item, _SCALARS) for item in value)):
         return value
     kind = "nothing" if value is None else type(value).__name__
     raise SubstitutionError(f"YAML reads '{value}' as {kind}; a parameter is a bool, int, float, str or a list of one")
-
-
-def _uniform(items: list[Scalar] | list[Value], text: str, wanted: type | None) -> list[Scalar]:
-    """Refuse a list of mixed types."""
-    kind = wanted or (type(items[0]) if items else str)
-    scalars = [item for item in items if not isinstance(item, list) and type(item) is kind]
-    if len(scalars) != len(items):
-        raise SubstitutionError(f"the items of '{text}' are not all {kind.__name__}")
-    return scalars

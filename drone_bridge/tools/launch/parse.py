@@ -38,19 +38,18 @@ class Element:
 class _Tag:
     """What a tag may hold. Attributes take substitutions, except those in `literal`, some of them required."""
 
-    required: frozenset[str] = frozenset()
-    optional: frozenset[str] = frozenset()
-    literal: frozenset[str] = frozenset()
-    children: Mapping[str, "_Tag"] = field(default_factory=dict)
-
-    @property
-    def attributes(self) -> list[str]:
-        """Every attribute, in alphabetical order."""
-        return sorted(self.required | self.optional | self.literal)
+    required: frozenset[str]
+    literal: frozenset[str]
+    attributes: tuple[str, ...]  # all of them, in alphabetical order
+    children: Mapping[str, "_Tag"]
 
 
-def _tag(required: str = "", optional: str = "", literal: str = "", children: Mapping[str, _Tag] | None = None) -> _Tag:
-    return _Tag(frozenset(required.split()), frozenset(optional.split()), frozenset(literal.split()), children if children is not None else {})
+_NONE: Mapping[str, _Tag] = {}
+
+
+def _tag(required: str = "", optional: str = "", literal: str = "", children: Mapping[str, _Tag] = _NONE) -> _Tag:
+    attributes = {*required.split(), *optional.split(), *literal.split()}
+    return _Tag(frozenset(required.split()), frozenset(literal.split()), tuple(sorted(attributes)), children)
 
 
 _CONDITION = "if unless "
@@ -121,7 +120,7 @@ def _check(element: Element, known: Mapping[str, _Tag], place: str) -> None:
     """Refuse what is not known in an element and below, and parse the substitutions of its attributes."""
     kind = known.get(element.tag)
     if kind is None:
-        hint, listed = suggestion(element.tag, list(known)), ", ".join(sorted(known)) or "none"
+        hint, listed = suggestion(element.tag, known), ", ".join(sorted(known)) or "none"
         raise element.error(f"<{element.tag}> {place} is not supported by this runner{hint}; it knows {listed}")
     for name in element.attributes:
         if name not in kind.attributes:

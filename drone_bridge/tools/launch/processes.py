@@ -97,7 +97,8 @@ class _Supervisor:
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks for
                 self._loop.add_signal_handler(number, self._asked_to_stop, number)
         for process in self._processes:
-            self._start(process)
+            if not self._stopping:
+                self._start(process)
         await self._wait(lambda: self._stopping is not None or not (self._jobs or self._respawns))
         if self._stopping:
             await self._stopping

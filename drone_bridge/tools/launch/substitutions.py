@@ -3,7 +3,7 @@
 
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -219,7 +219,7 @@ def package_prefix(name: str) -> Path:
         raise SubstitutionError(f"the package '{name}' cannot be looked up: no ROS environment is active") from None
     try:
         return Path(get_package_prefix(name))
-    except (PackageNotFoundError, ValueError, LookupError) as error:
+    except (PackageNotFoundError, ValueError, OSError) as error:
         raise SubstitutionError(f"the package '{name}' is not installed: {error}") from error
 
 
@@ -236,7 +236,7 @@ def find_executable(package: str, executable: str) -> str:
     return found
 
 
-def suggestion(word: str, known: list[str]) -> str:
+def suggestion(word: str, known: Iterable[str]) -> str:
     """Return ', did you mean ...?' when a known word is close to this one."""
     close = get_close_matches(word, known, n=1)
     return f", did you mean '{close[0]}'?" if close else ""
@@ -264,7 +264,7 @@ def _check(name: str, count: int) -> None:
     kind = _KNOWN.get(name)
     if kind is None:
         raise SubstitutionError(
-            f"the substitution $({name} ...) is not supported by this runner{suggestion(name, list(_KNOWN))}; "
+            f"the substitution $({name} ...) is not supported by this runner{suggestion(name, _KNOWN)}; "
             f"it knows {', '.join(_KNOWN)}"
         )
     if not kind.least <= count <= kind.most:
