@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where is up? Attitude from the commanded rates, corrected by those angles that are measured."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]  # 3
+Matrix = npt.NDArray[np.float64]  # 3 x 3
+
+MEASUREMENT_DEVIATION = 1e-3  # rad; the wire's floats are far better, but a frame may be a little out of step
+FIRST_ROLL_DEVIATION = 0.05  # rad; where roll is not measured, the drone is taken to start level
+RATE_DEVIATION = 0.01  # rad/s, of what was done from what was commanded
+RATE_CHANGE_DEVIATION = 0.1  # share of a change of the commanded rates: it may have come a frame sooner or later
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredAttitude:
+    """REP 103 angles in rad, about z, then y, then x; None is not measured."""
+
+    roll: float | None = None  # positive banks right
+    pitch: float | None = None  # positive lowers the nose
+    yaw: float | None = None  # positive turns left
+
+
+class AttitudeEstimator:
+    """An extended Kalman filter over the rotation, with the error as a small rotation in the body frame.
+
+    Commanded rates act at once and exactly, which makes integrating them a good gyroscope. It still drifts; measured
+    angles hold it. An angle that is not measured is seen through the others whenever the drone turns: yawing while
+    banked, for example, moves the pitch. Without a measured yaw, yaw is relative to the start, which does no harm.
+    """
+
+    def __init__(self, measured: MeasuredAttitude) -> None:
+        self.rotation = rotation_from_angles(measured.roll or 0.0, measured.pitch or 0.0, measured.yaw or 0.0)
+        roll_deviation = MEASUREMENT_DEVIATION if measured.roll is not None else FIRST_ROLL_DEVIATION
+        self._covariance = np.diag([roll_deviation, MEASUREMENT_DEVIATION, MEASUREMENT_DEVIATION]) ** 2
+        self._rates: Vector = np.zeros(3)
+
+    def predict(self, rates: Vector, step: float) -> None:
+        """Turn with these body rates (rad/s about x, y, z) for step seconds."""
+        turn = rotation_from_vector(rates * step)
+        self.rotation = self.rotation @ turn
+        deviation = RATE_DEVIATION + RATE_CHANGE_DEVIATION * float(np.linalg.norm(rates - self._rates))
+        self._covariance = turn.T @ self._covariance @ turn + (deviation * step) ** 2 * np.eye(3)
+        self._rates = rates
+
+    def residuals(self, measured: MeasuredAttitude, rotation: Matrix | None = None) -> list[tuple[int, float]]:
+        """Return for each measured angle its index (roll, pitch, yaw) and how far the estimate is below it, rad."""
+        angles = angles_from_rotation(self.rotation if rotation is None else rotation)
+        values = (measured.roll, measured.pitch, measured.yaw)
+        return [
+            (index, math.remainder(value - angle, math.tau))
+            for index, (value, angle) in enumerate(zip(values, angles, strict=True))
+            if value is not None
+        ]
+
+    def correct(self, measured: MeasuredAttitude) -> None:
+        """Take measured angles into account."""
+        found = self.residuals(measured)
+        if not found:
+            return
+        jacobian = _angles_per_turn(self.rotation)[[index for index, _ in found]]
+        spread = jacobian @ self._covariance @ jacobian.T + MEASUREMENT_DEVIATION**2 * np.eye(len(found))
+        gain = np.linalg.solve(spread, jacobian @ self._covariance).T
+        self.rotation = self.rotation @ rotation_from_vector(gain @ np.array([residual for _, residual in found]))
+        keep = np.eye(3) - gain @ jacobian
+        self._covariance = keep @ self._covariance @ keep.T + MEASUREMENT_DEVIATION**2 * gain @ gain.T
+
+
+def rotation_from_vector(vector: Vector) -> Matrix:
+    """Return the rotation about the vector by its length, rad."""
+    angle = math.sqrt(float(vector @ vector))
+    x, y, z = vector
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    if angle < 1e-9:
+        return np.eye(3) + cross
+    half_sinc = math.sin(angle / 2) / angle
+    rotation: Matrix = np.eye(3) + math.sin(angle) / angle * cross + 2 * half_sinc**2 * (cross @ cross)
+    return rotation
+
+
+def rotation_from_angles(roll: float, pitch: float, yaw: float) -> Matrix:
+    """Return the rotation from the body to the levelled frame for REP 103 angles in rad."""
+    x, y, z = np.eye(3)
+    rotation: Matrix = rotation_from_vector(yaw * z) @ rotation_from_vector(pitch * y) @ rotation_from_vector(roll * x)
+    return rotation
+
+
+def angles_from_rotation(rotation: Matrix) -> tuple[float, float, float]:
+    """Return roll, pitch, yaw in rad."""
+    roll = math.atan2(rotation[2, 1], rotation[2, 2])
+    pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[2, 1], rotation[2, 2]))
+    return roll, pitch, math.atan2(rotation[1, 0], rotation[0, 0])
+
+
+def _angles_per_turn(rotation: Matrix) -> Matrix:
+    """Return how roll, pitch and yaw (rows) change with small turns about the body's axes (columns)."""
+    roll, pitch, _ = angles_from_rotation(rotation)
+    sine, cosine = math.sin(roll), math.cos(roll)
+    level = max(math.cos(pitch), 0.01)
+    tangent = math.sin(pitch) / level
+    return np.array([[1, sine * tangent, cosine * tangent], [0, cosine, -sine], [0, sine / level, cosine / level]])

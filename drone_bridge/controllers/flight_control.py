@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a wanted acceleration to body rates and thrust, and which command is in force when replies come late."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from drone_bridge.controllers.attitude_estimator import (
+    AttitudeEstimator,
+    Matrix,
+    MeasuredAttitude,
+    Vector,
+    rotation_from_vector,
+)
+
+LONGEST_DELAY = 4  # frames
+DELAY_DEVIATION = 2e-3  # rad, of an angle after a step with the right command
+LEAST_UPWARD_SHARE = 0.3  # of gravity: thrust never gets weaker, as it could not steer then
+
+
+@dataclass(frozen=True, slots=True)
+class DroneModel:
+    """What the testbed announces about the drone, in SI units."""
+
+    mass: float  # kg
+    gravity: float  # m/s^2, positive downwards
+    drag: float  # kg/s, the air's force per unit of air speed
+    max_thrust: float  # N
+    max_roll_rate: float  # rad/s
+    max_pitch_rate: float  # rad/s
+    max_yaw_rate: float  # rad/s
+
+    @property
+    def decay(self) -> float:
+        """How fast drag takes speed away, 1/s."""
+        return self.drag / self.mass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Body rates about REP 103 axes in rad/s, and thrust along body z in N."""
+
+    roll_rate: float  # about x: positive banks right
+    pitch_rate: float  # about y: positive lowers the nose
+    yaw_rate: float  # about z: positive turns left
+    thrust: float
+
+    @property
+    def rates(self) -> Vector:
+        """The body rates about x, y, z."""
+        return np.array([self.roll_rate, self.pitch_rate, self.yaw_rate])
+
+
+def hover(drone: DroneModel) -> Command:
+    """Return what keeps a level drone where it is in calm air."""
+    return Command(0.0, 0.0, 0.0, min(drone.mass * drone.gravity, drone.max_thrust))
+
+
+class CommandsInFlight:
+    """Finds out how many frames late commands come into force, by their effect on the measured angles.
+
+    In lockstep an answer acts on the step after its frame. When the bridge answers with what it has, each step is
+    flown with a command some frames older; which one varies a little.
+    """
+
+    def __init__(self, neutral: Command) -> None:
+        self._commands = deque([neutral] * (LONGEST_DELAY + 1), maxlen=LONGEST_DELAY + 1)
+        self._costs: npt.NDArray[np.float64] = (
+            np.arange(LONGEST_DELAY + 1) * 1e-3
+        )  # of each delay; without evidence the shortest wins
+
+    @property
+    def usual_delay(self) -> int:
+        """How many frames late commands usually are."""
+        return int(np.argmin(self._costs))
+
+    @property
+    def waiting(self) -> list[Command]:
+        """Commands that are still to come into force before the next one does, in order."""
+        delay = self.usual_delay
+        return list(self._commands)[len(self._commands) - delay :] if delay else []
+
+    def add(self, command: Command) -> None:
+        """Remember the answer to the newest frame."""
+        self._commands.append(command)
+
+    def acted(self, attitude: AttitudeEstimator, measured: MeasuredAttitude, step: float) -> Command:
+        """Return the command with which the last step was flown, given the attitude before and the angles after it."""
+        costs = np.zeros(LONGEST_DELAY + 1)
+        for delay in range(LONGEST_DELAY + 1):
+            turned = attitude.rotation @ rotation_from_vector(self._late_by(delay).rates * step)
+            costs[delay] = sum(residual**2 for _, residual in attitude.residuals(measured, turned))
+        costs = np.minimum(costs / DELAY_DEVIATION**2, 100.0)
+        self._costs += 0.05 * (costs - costs.min() - self._costs * (np.ptp(costs) > 1))
+        costs += 9.0 * (np.arange(LONGEST_DELAY + 1) != self.usual_delay)
+        return self._late_by(int(np.argmin(costs)))
+
+    def _late_by(self, delay: int) -> Command:
+        return self._commands[-1 - delay]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How hard to fly."""
+
+    max_tilt: float  # rad
+    max_turn_rate: float  # rad/s, about body x and y
+    max_yaw_rate: float  # rad/s
+
+
+class FlightControl:
+    """Points the thrust where acceleration is wanted, and the nose where it is wanted.
+
+    The body's z axis turns towards the wanted direction of thrust by the shortest way, with a rate proportional to
+    the angle between them. Turning about the z axis itself does not move it, so heading is controlled separately.
+    """
+
+    def __init__(self, drone: DroneModel, limits: Limits, attitude_gain: float, yaw_gain: float) -> None:
+        """Gains are in 1/s."""
+        self._drone = drone
+        self._limits = limits
+        self._attitude_gain = attitude_gain
+        self._yaw_gain = yaw_gain
+
+    def command(self, rotation: Matrix, specific_force: Vector, yaw_error: float, step: float) -> Command:
+        """Return the command for a wanted force of thrust per mass (levelled frame, m/s^2) and a turn left by rad.
+
+        `step` is how long it will act, s.
+        """
+        drone, limits = self._drone, self._limits
+        force = self._feasible(specific_force)
+        wanted_up = rotation.T @ (force / np.linalg.norm(force))  # in the body
+        axis = np.array([-wanted_up[1], wanted_up[0], 0.0])  # z x wanted_up
+        sine = float(np.linalg.norm(axis))
+        angle = math.atan2(sine, wanted_up[2])
+        rates = _share(self._attitude_gain, step) * angle / max(sine, 1e-9) * axis
+        fastest = min(1.0, limits.max_turn_rate / max(float(np.linalg.norm(rates)), 1e-9))
+        rates = rates * fastest
+        yaw_rate = _share(self._yaw_gain, step) * yaw_error
+        thrust = drone.mass * float(force @ rotation[:, 2])
+        return Command(
+            roll_rate=_clamp(rates[0], drone.max_roll_rate),
+            pitch_rate=_clamp(rates[1], drone.max_pitch_rate),
+            yaw_rate=_clamp(yaw_rate, min(limits.max_yaw_rate, drone.max_yaw_rate)),
+            thrust=min(max(thrust, 0.0), drone.max_thrust),
+        )
+
+    def yaw_turn(self, yaw_rate: float) -> float:
+        """Return the turn, rad, to ask `command` for in order to yaw with this rate."""
+        return yaw_rate / self._yaw_gain
+
+    def _feasible(self, force: Vector) -> Vector:
+        """Limit thrust and tilt; height comes before everything sideways."""
+        strongest = self._drone.max_thrust / self._drone.mass
+        upward = min(max(float(force[2]), LEAST_UPWARD_SHARE * self._drone.gravity), strongest)
+        sideways = float(np.linalg.norm(force[:2]))
+        allowed = min(upward * math.tan(self._limits.max_tilt), math.sqrt(max(strongest**2 - upward**2, 0.0)))
+        share = min(1.0, allowed / max(sideways, 1e-9))
+        return np.array([force[0] * share, force[1] * share, upward])
+
+
+def _share(gain: float, step: float) -> float:
+    """Return the rate that, held for a step, does what a continuous gain would do in that time."""
+    return -math.expm1(-gain * step) / step
+
+
+def _clamp(value: float, limit: float) -> float:
+    return float(min(max(value, -limit), limit))

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour `seek_target`: find a sphere of one colour, fly to it, stay there.
+
+Each frame goes through four stages:
+
+1. Attitude: the rates that were in force are integrated and corrected by the angles that are measured.
+2. Target: a Kalman filter over its relative position, the drone's velocity and the disturbance is fed with the
+   outlines in both images.
+3. Guidance: a velocity towards the holding point, beside the target at its height, that can always be braked with
+   the allowed deceleration; from it a wanted acceleration.
+4. Control: thrust compensates gravity, drag and disturbance and points along the wanted acceleration; the nose
+   follows the target.
+
+Stages 3 and 4 work on the state predicted for the moment when the command comes into force.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from drone_bridge.controllers.attitude_estimator import (
+    AttitudeEstimator,
+    Matrix,
+    MeasuredAttitude,
+    Vector,
+    rotation_from_vector,
+)
+from drone_bridge.controllers.flight_control import (
+    Command,
+    CommandsInFlight,
+    DroneModel,
+    FlightControl,
+    Limits,
+    hover,
+)
+from drone_bridge.controllers.sphere_detector import Image, Outline, Pinhole, SphereDetector
+from drone_bridge.controllers.target_estimator import TargetEstimator
+
+LONGEST_GAP = 1.0  # s between frames, after which everything starts anew
+FULL_TURN = 1.1 * math.tau  # rad, with some overlap
+LEAST_VIEW_TILT = math.radians(6)  # may always be used, even if the target goes out of view
+UNDERFOOT = 0.3  # m; nearer than this beside the drone, a target has no heading
+HOLDING_SPEED = 0.4  # m/s
+BRAKING_SPEED = 0.5  # m/s
+
+
+@dataclass(frozen=True, slots=True)
+class SeekParameters:
+    """What can be chosen about the behaviour. The ROS node offers each field as a parameter."""
+
+    target_colour: tuple[int, int, int] = (255, 0, 0)  # red, green, blue of the target, 0 to 255
+    colour_tolerance: int = 10  # how much each channel may be off
+    background_level: int = 200  # pixels with all channels from here on are background
+    target_radius: float = 0.5  # m
+    target_radius_deviation: float = 0.02  # relative; about 1 when the radius is not known, then stereo decides
+    hold_distance: float = 0.65  # m from the target's centre, where to stop
+    reach_distance: float = 0.75  # m from the target's centre, within which it counts as reached
+    max_speed: float = 4.0  # m/s, horizontally
+    max_climb_speed: float = 2.5  # m/s, up and down
+    max_deceleration: float = 3.0  # m/s^2, on which braking distances are based
+    max_acceleration: float = 5.0  # m/s^2, sideways
+    max_tilt: float = math.radians(30)  # rad
+    max_turn_rate: float = 4.0  # rad/s, in pitch and roll
+    search_yaw_rate: float = 2.0  # rad/s
+    search_height: float = 3.0  # m, by how much each further turn is flown higher or lower
+    coast_time: float = 2.0  # s to fly on by dead reckoning when the target is out of sight
+    position_gain: float = 1.4  # 1/s, close to the holding point
+    velocity_gain: float = 2.5  # 1/s
+    attitude_gain: float = 8.0  # 1/s
+    yaw_gain: float = 3.0  # 1/s
+    edge_margin: float = math.radians(12)  # of the target's outline to the edge of the view, where it can be had
+
+
+class SeekState(str, Enum):
+    """What the drone is about."""
+
+    SEARCHING = "searching"
+    APPROACHING = "approaching"
+    BRAKING = "braking"
+    HOLDING = "holding"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to a frame."""
+
+    command: Command
+    state: SeekState
+    reason: str  # a phrase for people
+    distance: float | None  # estimated, m from the target's centre; None while it is not known
+    sees_target: bool
+
+
+class SeekTarget:
+    """Turns frames into commands."""
+
+    def __init__(self, parameters: SeekParameters, drone: DroneModel, pinhole: Pinhole, baseline: float) -> None:
+        """Both cameras look forward with the same intrinsics; baseline is the distance between them in m."""
+        self._parameters = parameters
+        self._drone = drone
+        self._pinhole = pinhole
+        self._baseline = baseline
+        self._detector = SphereDetector(
+            pinhole, parameters.target_colour, parameters.colour_tolerance, parameters.background_level
+        )
+        limits = Limits(parameters.max_tilt, parameters.max_turn_rate, parameters.search_yaw_rate)
+        self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
+        self._stamp: float | None = None
+
+    def update(self, stamp: float, left: Image, right: Image, measured: MeasuredAttitude) -> Decision:
+        """Return the answer to the frame of this time stamp (s).
+
+        Images are height x width x 3, red green blue. A stamp that runs back, or jumps by more than a second, starts
+        everything anew. Raises ValueError for an image that is not of the camera's size.
+        """
+        outlines = (self._detector.detect(left), self._detector.detect(right))
+        if self._stamp is None or not 0 <= stamp - self._stamp <= LONGEST_GAP:
+            self._start(measured)
+        elif stamp > self._stamp:
+            self._advance(measured, stamp - self._stamp)
+        self._stamp = stamp
+        self._target.correct(outlines, self._attitude.rotation)
+        self._look(outlines, stamp)
+
+        rotation, position, velocity = self._predicted()
+        if self._target.is_tracking:
+            decision = self._approach(rotation, position, velocity)
+        else:
+            decision = self._search(rotation, velocity)
+        self._in_flight.add(decision.command)
+        return decision
+
+    def _start(self, measured: MeasuredAttitude) -> None:
+        self._attitude = AttitudeEstimator(measured)
+        self._target = TargetEstimator(
+            self._baseline,
+            self._drone.decay,
+            self._parameters.target_radius,
+            self._parameters.target_radius_deviation,
+        )
+        self._in_flight = CommandsInFlight(hover(self._drone))
+        self._step = 1 / 60  # s; until it is known
+        self._seen_at = -math.inf
+        self._sees = False
+        self._state = SeekState.SEARCHING
+        self._searching_direction = 1.0  # positive turns left
+        self._restart_search(1.0)
+
+    def _advance(self, measured: MeasuredAttitude, step: float) -> None:
+        """Let the drone fly with the command that was in force."""
+        command = self._in_flight.acted(self._attitude, measured, step)
+        before = self._attitude.rotation[:, 2]
+        self._attitude.predict(command.rates, step)
+        self._attitude.correct(measured)
+        up = (before + self._attitude.rotation[:, 2]) / 2
+        self._target.predict(self._acceleration(command, up), step)
+        self._turned += abs(command.yaw_rate) * step
+        self._height += float(self._target.velocity[2]) * step
+        self._step = step
+
+    def _acceleration(self, command: Command, up: Vector) -> Vector:
+        acceleration: Vector = command.thrust / self._drone.mass * up - np.array([0, 0, self._drone.gravity])
+        return acceleration
+
+    def _look(self, outlines: tuple[Outline | None, Outline | None], stamp: float) -> None:
+        """Keep track of whether the target is in sight, and give it up when it has not been for too long."""
+        self._sees = any(outline is not None for outline in outlines)
+        if self._sees:
+            self._seen_at = stamp
+        elif self._target.is_tracking and stamp - self._seen_at > self._parameters.coast_time:
+            self._target.forget()
+            towards = self._attitude.rotation.T @ self._target.position
+            self._searching_direction = math.copysign(1.0, towards[1])
+            self._restart_search(math.copysign(1.0, self._target.position[2]))
+
+    def _predicted(self) -> tuple[Matrix, Vector, Vector]:
+        """Return attitude, target position and velocity for when the next command comes into force."""
+        rotation, position, velocity = self._attitude.rotation, self._target.position, self._target.velocity
+        for command in self._in_flight.waiting:
+            rotation = rotation @ rotation_from_vector(command.rates * self._step)
+            acceleration = self._acceleration(command, rotation[:, 2]) + self._target.disturbance
+            acceleration = acceleration - self._drone.decay * velocity
+            position = position - (velocity + acceleration * self._step / 2) * self._step
+            velocity = velocity + acceleration * self._step
+        return rotation, position, velocity
+
+    def _approach(self, rotation: Matrix, position: Vector, velocity: Vector) -> Decision:
+        parameters = self._parameters
+        heading = rotation[:2, 0] / max(float(np.linalg.norm(rotation[:2, 0])), 1e-9)
+        beside = float(np.linalg.norm(position[:2]))
+        direction = position[:2] / beside if beside > UNDERFOOT else heading
+        distance = float(np.linalg.norm(position))
+
+        elevation = math.atan2(position[2], beside)
+        to_go = position[:2] - parameters.hold_distance * direction
+        # With a narrow view, first get to the target's height: on a straight line it would stay at the view's edge.
+        view = self._pinhole.half_height_angle
+        patience = min(max((0.9 * view - abs(elevation)) / (0.5 * view), 0.15), 1.0) if distance > 1.5 else 1.0
+        wanted = np.zeros(3)
+        wanted[:2], slowing = self._profile(to_go, velocity[:2], parameters.max_speed * patience)
+        wanted[2:], lifting = self._profile(position[2:], velocity[2:], parameters.max_climb_speed)
+        acceleration = parameters.velocity_gain * (wanted - velocity) + np.append(slowing, lifting)
+        acceleration = self._keep_in_view(_limited(acceleration, parameters.max_acceleration), heading, elevation)
+
+        yaw_error = 0.0
+        if beside > UNDERFOOT:
+            azimuth = math.atan2(heading[0] * direction[1] - heading[1] * direction[0], float(heading @ direction))
+            yaw_error = azimuth - self._off_axis(distance, azimuth)
+        command = self._control.command(rotation, self._specific_force(acceleration, velocity), yaw_error, self._step)
+        self._note_state(distance, bool(slowing.any()), velocity)
+        return Decision(command, self._state, self._reason(distance), distance, self._sees)
+
+    def _profile(self, to_go: Vector, velocity: Vector, max_speed: float) -> tuple[Vector, Vector]:
+        """Return the velocity for a way to go, and the acceleration that goes with staying on that profile.
+
+        Proportional close to the goal; farther away as fast as constant deceleration can stop.
+        """
+        parameters = self._parameters
+        distance = float(np.linalg.norm(to_go))
+        direction = to_go / max(distance, 1e-9)
+        gain, deceleration = parameters.position_gain, parameters.max_deceleration
+        bend = deceleration / gain**2
+        if distance < bend:
+            speed, slope = gain * distance, gain
+        else:
+            speed = math.sqrt(2 * deceleration * (distance - bend / 2))
+            slope = deceleration / speed
+        if speed > max_speed:
+            return max_speed * direction, np.zeros_like(to_go)
+        return speed * direction, -slope * float(velocity @ direction) * direction
+
+    def _keep_in_view(self, acceleration: Vector, heading: Vector, elevation: float) -> Vector:
+        """Limit acceleration along the heading so that the tilt for it leaves the target in view."""
+        view = self._pinhole.half_height_angle - self._parameters.edge_margin
+        lift = self._drone.gravity + float(acceleration[2])
+        forward = lift * math.tan(min(max(view - elevation, LEAST_VIEW_TILT), 1.0))
+        backward = lift * math.tan(min(max(view + elevation, LEAST_VIEW_TILT), 1.0))
+        along = float(acceleration[:2] @ heading)
+        excess = along - min(max(along, -backward), forward)
+        return acceleration - excess * np.append(heading, 0.0)
+
+    def _off_axis(self, distance: float, azimuth: float) -> float:
+        """Return the azimuth, rad, at which to keep the target's middle so that an edge of it stays in view."""
+        radius = min(self._target.radius / distance, 0.99)
+        excess = math.asin(radius) + self._parameters.edge_margin - self._pinhole.half_width_angle
+        return math.copysign(min(max(excess, 0.0), 1.0), azimuth)
+
+    def _specific_force(self, acceleration: Vector, velocity: Vector) -> Vector:
+        """Return what thrust per mass has to do for an acceleration, m/s^2."""
+        gravity = np.array([0, 0, self._drone.gravity])
+        force: Vector = acceleration + gravity + self._drone.decay * velocity - self._target.disturbance
+        return force
+
+    def _note_state(self, distance: float, slows_down: bool, velocity: Vector) -> None:
+        parameters = self._parameters
+        speed = float(np.linalg.norm(velocity))
+        reach = parameters.reach_distance * (1.2 if self._state is SeekState.HOLDING else 1.0)
+        if distance <= reach and speed < HOLDING_SPEED:
+            self._state = SeekState.HOLDING
+        elif slows_down and speed > BRAKING_SPEED:
+            self._state = SeekState.BRAKING
+        else:
+            self._state = SeekState.APPROACHING
+
+    def _reason(self, distance: float) -> str:
+        if not self._sees:
+            return f"target out of sight, expected at {distance:.1f} m"
+        return f"target in sight at {distance:.2f} m"
+
+    def _restart_search(self, first_side: float) -> None:
+        """Search at this height first, then on the given side (1 above, -1 below), then on the other, and so on."""
+        self._turned = 0.0  # rad at the present level
+        self._height = 0.0  # m above where the search began
+        self._level = 0
+        self._first_side = first_side
+
+    def _search(self, rotation: Matrix, velocity: Vector) -> Decision:
+        """Turn on the spot; after each full turn change the height: 0, +1, -1, +2, -2, ... times the search height."""
+        parameters = self._parameters
+        if self._turned > FULL_TURN:
+            self._turned = 0.0
+            self._level += 1
+        side = self._first_side if self._level % 2 else -self._first_side
+        goal = side * ((self._level + 1) // 2) * parameters.search_height
+        to_climb = np.array([goal - self._height])
+        if abs(to_climb[0]) > 1:
+            self._turned = 0.0
+        wanted = np.zeros(3)
+        wanted[2:], lifting = self._profile(to_climb, velocity[2:], parameters.max_climb_speed)
+        acceleration = parameters.velocity_gain * (wanted - velocity)
+        acceleration[2:] += lifting
+        acceleration = _limited(acceleration, parameters.max_acceleration)
+        yaw_error = self._control.yaw_turn(self._searching_direction * 1.5 * parameters.search_yaw_rate)
+        command = self._control.command(rotation, self._specific_force(acceleration, velocity), yaw_error, self._step)
+        self._state = SeekState.SEARCHING
+        place = "here" if not self._level else f"{abs(goal):.0f} m {'higher' if goal > 0 else 'lower'}"
+        return Decision(command, self._state, f"nothing in sight, looking around {place}", None, False)
+
+
+def _limited(acceleration: Vector, limit: float) -> Vector:
+    """Limit the horizontal part."""
+    share = min(1.0, limit / max(float(np.linalg.norm(acceleration[:2])), 1e-9))
+    limited: Vector = acceleration * np.array([share, share, 1.0])
+    return limited

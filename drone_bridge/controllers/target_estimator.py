@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where is the target, how fast is the drone, and what pushes it? A Kalman filter fed with outlines.
+
+Frame: levelled, z up, x where the drone looked when its yaw was 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from drone_bridge.controllers.attitude_estimator import Matrix, Vector
+from drone_bridge.controllers.sphere_detector import Outline
+
+POSITION = slice(0, 3)  # of the target relative to the drone, m
+VELOCITY = slice(3, 6)  # of the drone, m/s
+DISTURBANCE = slice(6, 9)  # acceleration that neither thrust nor drag in calm air explains, m/s^2
+LOG_RADIUS = 9  # natural logarithm of the target's radius in m
+SIZE = 10
+FITTED = [0, 1, 2, LOG_RADIUS]
+
+START_SPEED_DEVIATION = 0.3  # m/s
+START_DISTURBANCE_DEVIATION = 0.4  # m/s^2: 1 m/s of wind with a drag of 0.2 kg/s for half a kilogram
+ACCELERATION_NOISE = 0.1  # m/s^2 for 1 s
+DISTURBANCE_NOISE = 0.15  # m/s^2 after 1 s
+UNRELATED_DEVIATIONS = 5.0  # what is seen this far from where it was expected is not the same thing
+ITERATIONS = 6
+INSIDE_MARGIN = 1.02  # seen from nearer than this many radii, an outline would not exist
+
+
+class TargetEstimator:
+    """Relative position of a sphere, the drone's velocity, and a slowly changing disturbance (wind, a tilted frame).
+
+    The measurement is the angle between each point of the outline and the direction to the centre, which should be
+    asin(radius / distance). Both cameras' points together hold all there is to know: direction, apparent size,
+    disparity. Whichever of them is poor, or missing where the outline is cut off, counts for less by itself.
+    """
+
+    def __init__(self, baseline: float, decay: float, radius: float, radius_deviation: float) -> None:
+        """Baseline in m, decay of speed by drag in 1/s, radius in m with its relative standard deviation."""
+        self._eyes = (np.array([0, baseline / 2, 0]), np.array([0, -baseline / 2, 0]))  # body axes
+        self._decay = decay
+        self._radius = radius
+        self._radius_deviation = radius_deviation
+        self._state: npt.NDArray[np.float64] = np.zeros(SIZE)
+        self._state[LOG_RADIUS] = math.log(radius)
+        deviations = [0.0] * 3 + [START_SPEED_DEVIATION] * 3 + [START_DISTURBANCE_DEVIATION] * 3 + [radius_deviation]
+        self._covariance = np.diag(deviations) ** 2
+        self.is_tracking = False
+
+    @property
+    def position(self) -> Vector:
+        """Of the target relative to the drone, m. Means nothing before the first sight."""
+        return self._state[POSITION].copy()
+
+    @property
+    def velocity(self) -> Vector:
+        """Of the drone, m/s."""
+        return self._state[VELOCITY].copy()
+
+    @property
+    def disturbance(self) -> Vector:
+        """Acceleration by wind and the like, m/s^2."""
+        return self._state[DISTURBANCE].copy()
+
+    @property
+    def radius(self) -> float:
+        """Of the target, m."""
+        return math.exp(float(self._state[LOG_RADIUS]))
+
+    @property
+    def position_deviation(self) -> float:
+        """Standard deviation of the position in its least certain direction, m."""
+        return math.sqrt(float(np.linalg.eigvalsh(self._covariance[POSITION, POSITION])[-1]))
+
+    def forget(self) -> None:
+        """Give up the target, not the velocity."""
+        self.is_tracking = False
+
+    def predict(self, acceleration: Vector, step: float) -> None:
+        """Let step seconds pass under thrust and gravity (together as an acceleration, m/s^2)."""
+        transition = np.eye(SIZE)
+        kept = math.exp(-self._decay * step)
+        gained = -math.expm1(-self._decay * step) / self._decay if self._decay > 1e-9 else step
+        for axis in range(3):
+            position, velocity, disturbance = axis, VELOCITY.start + axis, DISTURBANCE.start + axis
+            transition[position, velocity] = -gained
+            transition[position, disturbance] = -step * step / 2
+            transition[velocity, velocity] = kept
+            transition[velocity, disturbance] = gained
+        self._state = transition @ self._state
+        self._state[POSITION] -= acceleration * step * step / 2
+        self._state[VELOCITY] += acceleration * gained
+        self._covariance = transition @ self._covariance @ transition.T
+        for axis in range(3):
+            self._covariance[VELOCITY.start + axis, VELOCITY.start + axis] += ACCELERATION_NOISE**2 * step
+            self._covariance[DISTURBANCE.start + axis, DISTURBANCE.start + axis] += DISTURBANCE_NOISE**2 * step
+
+    def correct(self, outlines: Sequence[Outline | None], rotation: Matrix) -> None:
+        """Take into account what the left and the right camera see, with the body turned so."""
+        seen = [
+            (rotation @ eye, outline) for eye, outline in zip(self._eyes, outlines, strict=True) if outline is not None
+        ]
+        if not seen:
+            return
+        if not self.is_tracking:
+            self._start_tracking(seen, rotation)
+        edges = [
+            (eye, outline.edges @ rotation.T, outline.deviations) for eye, outline in seen if len(outline.deviations)
+        ]
+        if edges and not self._fit(edges):
+            self._start_tracking(seen, rotation)
+            self._fit(edges)
+
+    def _start_tracking(self, seen: Sequence[tuple[Vector, Outline]], rotation: Matrix) -> None:
+        """Guess where the target is from the middle and the size of what is seen."""
+        self.is_tracking = True
+        self._covariance[LOG_RADIUS, :] = self._covariance[:, LOG_RADIUS] = 0
+        self._covariance[LOG_RADIUS, LOG_RADIUS] = self._radius_deviation**2
+        self._state[LOG_RADIUS] = math.log(self._radius)
+        guesses = []
+        for eye, outline in seen:
+            # A cone of half angle a has a solid angle of 2 pi (1 - cos a).
+            cosine = max(1 - outline.solid_angle / math.tau, 0.0)
+            distance = self._radius / math.sqrt(1 - cosine * cosine)
+            guesses.append(eye + distance * (rotation @ outline.middle))
+        guess = np.mean(guesses, axis=0)
+        self._state[POSITION] = guess
+        self._covariance[POSITION, :] = 0
+        self._covariance[:, POSITION] = 0
+        self._covariance[POSITION, POSITION] = np.eye(3) * float(guess @ guess)
+
+    def _fit(self, edges: Sequence[tuple[Vector, npt.NDArray[np.float64], npt.NDArray[np.float64]]]) -> bool:
+        """Correct the state by outlines; return False, changing nothing, when they can't be of what is tracked."""
+        prior = self._state[FITTED]
+        prior_covariance = self._covariance[np.ix_(FITTED, FITTED)]
+        prior_information = np.linalg.inv(prior_covariance + 1e-12 * np.eye(4))
+        fitted = prior.copy()
+        for _ in range(ITERATIONS):
+            information = np.zeros((4, 4))
+            pull: npt.NDArray[np.float64] = np.zeros(4)
+            for eye, directions, deviations in edges:
+                residuals, jacobian = _outline_residuals(fitted, eye, directions)
+                # Neighbouring points err alike, and each bit of an outline counts only so much.
+                weights = 1 / (deviations**2 * max(1.0, len(deviations) / 40))
+                information += jacobian.T @ (weights[:, np.newaxis] * jacobian)
+                pull -= jacobian.T @ (weights * residuals)
+            change = np.linalg.solve(prior_information + information, pull + prior_information @ (prior - fitted))
+            largest = 0.5 * float(np.linalg.norm(fitted[:3]))
+            change *= min(1.0, largest / max(float(np.linalg.norm(change[:3])), 1e-9))
+            fitted = fitted + change
+            if float(np.linalg.norm(change[:3])) < 1e-4 * largest:
+                break
+        moved = fitted - prior
+        if float(moved @ prior_information @ moved) > UNRELATED_DEVIATIONS**2:
+            return False
+        # The fit as a measurement of position and radius, with an information matrix that may be singular.
+        cross = self._covariance[:, FITTED]
+        gain = cross @ np.linalg.inv(np.eye(4) + information @ prior_covariance)
+        posterior_change = pull + information @ moved
+        self._state = self._state + gain @ posterior_change
+        self._covariance = self._covariance - gain @ information @ cross.T
+        self._covariance = (self._covariance + self._covariance.T) / 2
+        return True
+
+
+def _outline_residuals(
+    fitted: npt.NDArray[np.float64], eye: Vector, directions: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return by how much each direction is outside the outline (rad), and its derivative (n x 4) by what is fitted."""
+    radius = math.exp(min(float(fitted[3]), 10.0))
+    towards = fitted[:3] - eye
+    distance = max(float(np.linalg.norm(towards)), 1e-6)
+    towards = towards / distance
+    distance = max(distance, INSIDE_MARGIN * radius)
+    cosines = directions @ towards
+    sines = np.sqrt(np.maximum(1 - cosines**2, 1e-12))
+    sine = radius / distance
+    cosine = math.sqrt(1 - sine * sine)
+    residuals = np.arctan2(sines, cosines) - math.asin(sine)
+    sideways = (directions - cosines[:, np.newaxis] * towards) / sines[:, np.newaxis]
+    by_position = -sideways / distance + sine / (distance * cosine) * towards
+    by_log_radius = np.full((len(directions), 1), -sine / cosine)
+    return residuals, np.hstack([by_position, by_log_radius])
