@@ -1,23 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every test run has DDS to itself, on this machine only, and draws the same examples each time."""
+"""What every test gets: ROS to itself, data that hypothesis draws the same way each time, children that always end."""
 
-import importlib.util
+import importlib
 import os
 import random
+import socket
+from pathlib import Path
 
+import hypothesis
 import pytest
-from hypothesis import settings
 
-# Before anything imports rclpy: participants read these when they are made. Domains above 101 would use ports
-# that Linux hands out to clients.
+# Before anything imports rclpy: topics of our own, on this machine only. Domains above 101 may meet ephemeral ports.
 os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, 101))
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(Path(__file__).parent.parent / "config" / "fastdds.xml")
 
-settings.register_profile("drone_bridge", derandomize=True, deadline=None)
-settings.load_profile("drone_bridge")
+hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("deterministic")
 
-if importlib.util.find_spec("drone_bridge.msg") is None:
-    raise pytest.UsageError("drone_bridge.msg can't be imported: run 'make setup' and '. env/activate' first.")
+
+def pytest_configure(config):
+    try:
+        importlib.import_module("drone_bridge.msg")
+    except ImportError as error:
+        raise pytest.UsageError(
+            f"These tests need the installed package with its messages, and drone_bridge.msg can't be imported "
+            f"({error}). Without ROS: 'make setup', then '. env/activate'. With ROS: build the workspace, source it."
+        ) from error
+
+
+@pytest.fixture
+def free_port():
+    """A TCP port of 127.0.0.1 on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 @pytest.fixture
@@ -28,3 +45,19 @@ def ros():
     session = RosSession()
     yield session
     session.close()
+
+
+@pytest.fixture
+def start_child():
+    """start_child(*command) gives a Process; all of them end with the test, whatever happens."""
+    from processes import Process
+
+    children = []
+
+    def start(*command, **options):
+        children.append(Process(*command, **options))
+        return children[-1]
+
+    yield start
+    for child in reversed(children):
+        child.end()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of the package as processes of their own, whose output a test can wait for."""
 
+import contextlib
 import os
 import re
 import signal
@@ -27,6 +28,7 @@ class Process:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
         )
         self.lines = []
@@ -96,19 +98,25 @@ class Process:
             self.send(number)
         return self.wait()
 
+    def end(self, patience_s=5):
+        """Ask it to end, and insist."""
+        if self._child.poll() is None:
+            self._child.terminate()
+            try:
+                self._child.wait(patience_s)
+            except subprocess.TimeoutExpired:
+                self._child.kill()
+                self._child.wait(patience_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._child.pid, signal.SIGKILL)  # what it may have started itself
+        self._reader.join(patience_s)
+        self._child.stdout.close()
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self._child.poll() is None:
-            self._child.terminate()
-            try:
-                self._child.wait(5)
-            except subprocess.TimeoutExpired:
-                self._child.kill()
-                self._child.wait(5)
-        self._reader.join(5)
-        self._child.stdout.close()
+        self.end()
 
 
 def _yaml(value):
