@@ -77,10 +77,9 @@ def rotation_from_vector(vector: Vector) -> Matrix:
     angle = math.sqrt(float(vector @ vector))
     x, y, z = vector
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    if angle < 1e-9:
-        return np.eye(3) + cross
-    half_sinc = math.sin(angle / 2) / angle
-    rotation: Matrix = np.eye(3) + math.sin(angle) / angle * cross + 2 * half_sinc**2 * (cross @ cross)
+    sinc = math.sin(angle) / angle if angle > 1e-9 else 1.0
+    half_sinc = math.sin(angle / 2) / (angle / 2) if angle > 1e-9 else 1.0
+    rotation: Matrix = np.eye(3) + sinc * cross + half_sinc**2 / 2 * (cross @ cross)
     return rotation
 
 

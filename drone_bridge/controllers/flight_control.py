@@ -70,9 +70,8 @@ class CommandsInFlight:
 
     def __init__(self, neutral: Command) -> None:
         self._commands = deque([neutral] * (LONGEST_DELAY + 1), maxlen=LONGEST_DELAY + 1)
-        self._costs: npt.NDArray[np.float64] = (
-            np.arange(LONGEST_DELAY + 1) * 1e-3
-        )  # of each delay; without evidence the shortest wins
+        # Of each delay; without evidence the shortest wins.
+        self._costs: npt.NDArray[np.float64] = np.array([1e-3 * delay for delay in range(LONGEST_DELAY + 1)])
 
     @property
     def usual_delay(self) -> int:
@@ -91,7 +90,7 @@ class CommandsInFlight:
 
     def acted(self, attitude: AttitudeEstimator, measured: MeasuredAttitude, step: float) -> Command:
         """Return the command with which the last step was flown, given the attitude before and the angles after it."""
-        costs = np.zeros(LONGEST_DELAY + 1)
+        costs: npt.NDArray[np.float64] = np.zeros(LONGEST_DELAY + 1)
         for delay in range(LONGEST_DELAY + 1):
             turned = attitude.rotation @ rotation_from_vector(self._late_by(delay).rates * step)
             costs[delay] = sum(residual**2 for _, residual in attitude.residuals(measured, turned))

@@ -56,7 +56,7 @@ class SeekParameters:
     colour_tolerance: int = 10  # how much each channel may be off
     background_level: int = 200  # pixels with all channels from here on are background
     target_radius: float = 0.5  # m
-    target_radius_deviation: float = 0.02  # relative; about 1 when the radius is not known, then stereo decides
+    target_radius_deviation: float = 0.005  # relative; about 1 when the radius is not known, then stereo decides
     hold_distance: float = 0.65  # m from the target's centre, where to stop
     reach_distance: float = 0.75  # m from the target's centre, within which it counts as reached
     max_speed: float = 4.0  # m/s, horizontally
@@ -108,6 +108,9 @@ class SeekTarget:
             pinhole, parameters.target_colour, parameters.colour_tolerance, parameters.background_level
         )
         limits = Limits(parameters.max_tilt, parameters.max_turn_rate, parameters.search_yaw_rate)
+        # No more than the tilt allows at which the target stays in view.
+        view = max(pinhole.half_height_angle - parameters.edge_margin, LEAST_VIEW_TILT)
+        self._deceleration = min(parameters.max_deceleration, 0.8 * drone.gravity * math.tan(view))
         self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
         self._stamp: float | None = None
 
@@ -204,12 +207,15 @@ class SeekTarget:
         wanted[:2], slowing = self._profile(to_go, velocity[:2], parameters.max_speed * patience)
         wanted[2:], lifting = self._profile(position[2:], velocity[2:], parameters.max_climb_speed)
         acceleration = parameters.velocity_gain * (wanted - velocity) + np.append(slowing, lifting)
-        acceleration = self._keep_in_view(_limited(acceleration, parameters.max_acceleration), heading, elevation)
+        acceleration = self._keep_in_view(
+            _limited(acceleration, parameters.max_acceleration), heading, elevation, distance
+        )
 
         yaw_error = 0.0
         if beside > UNDERFOOT:
             azimuth = math.atan2(heading[0] * direction[1] - heading[1] * direction[0], float(heading @ direction))
-            yaw_error = azimuth - self._off_axis(distance, azimuth)
+            closing = float(velocity @ position) / distance
+            yaw_error = azimuth - self._off_axis(distance - max(closing, 0.0) / parameters.yaw_gain, azimuth)
         command = self._control.command(rotation, self._specific_force(acceleration, velocity), yaw_error, self._step)
         self._note_state(distance, bool(slowing.any()), velocity)
         return Decision(command, self._state, self._reason(distance), distance, self._sees)
@@ -219,10 +225,9 @@ class SeekTarget:
 
         Proportional close to the goal; farther away as fast as constant deceleration can stop.
         """
-        parameters = self._parameters
         distance = float(np.linalg.norm(to_go))
         direction = to_go / max(distance, 1e-9)
-        gain, deceleration = parameters.position_gain, parameters.max_deceleration
+        gain, deceleration = self._parameters.position_gain, self._deceleration
         bend = deceleration / gain**2
         if distance < bend:
             speed, slope = gain * distance, gain
@@ -233,9 +238,10 @@ class SeekTarget:
             return max_speed * direction, np.zeros_like(to_go)
         return speed * direction, -slope * float(velocity @ direction) * direction
 
-    def _keep_in_view(self, acceleration: Vector, heading: Vector, elevation: float) -> Vector:
-        """Limit acceleration along the heading so that the tilt for it leaves the target in view."""
+    def _keep_in_view(self, acceleration: Vector, heading: Vector, elevation: float, distance: float) -> Vector:
+        """Limit acceleration along the heading so that the tilt for it leaves enough of the target in view."""
         view = self._pinhole.half_height_angle - self._parameters.edge_margin
+        view += 0.7 * math.asin(min(self._target.radius / distance, 1.0))
         lift = self._drone.gravity + float(acceleration[2])
         forward = lift * math.tan(min(max(view - elevation, LEAST_VIEW_TILT), 1.0))
         backward = lift * math.tan(min(max(view + elevation, LEAST_VIEW_TILT), 1.0))
@@ -245,8 +251,12 @@ class SeekTarget:
 
     def _off_axis(self, distance: float, azimuth: float) -> float:
         """Return the azimuth, rad, at which to keep the target's middle so that an edge of it stays in view."""
-        radius = min(self._target.radius / distance, 0.99)
-        excess = math.asin(radius) + self._parameters.edge_margin - self._pinhole.half_width_angle
+        nearest = max(distance, self._parameters.hold_distance)
+        excess = (
+            math.asin(min(self._target.radius / nearest, 1.0))
+            + self._parameters.edge_margin
+            - self._pinhole.half_width_angle
+        )
         return math.copysign(min(max(excess, 0.0), 1.0), azimuth)
 
     def _specific_force(self, acceleration: Vector, velocity: Vector) -> Vector:
