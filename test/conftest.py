@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every test gets: ROS to itself, data that hypothesis draws the same way each time, children that always end."""
 
+import contextlib
 import importlib
 import os
 import random
