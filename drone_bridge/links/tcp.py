@@ -4,7 +4,6 @@
 import contextlib
 import errno
 import os
-import queue
 import select
 import socket
 import threading
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation, wait_readable
+from drone_bridge.links.connector import Connector
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 
 CONNECT_TIMEOUT_S: Final = 5.0
@@ -119,74 +119,13 @@ class TcpStream:
             raise LinkTimeoutError(f"{self.peer} {failing} for {timeout_s:g} s.")
 
 
-class TcpConnector:
+class TcpConnector(Connector[TcpStream]):
     """Connects to a peer, trying for ever."""
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        cancellation: Cancellation,
-        on_failure: Callable[[str, float], None],
-        backoff: Backoff | None = None,
-    ) -> None:
-        """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
-        self._host = host
-        self._port = port
-        self._cancellation = cancellation
-        self._on_failure = on_failure
-        self.backoff = backoff or Backoff()
-        self._is_first = True
+    kind = socket.SOCK_STREAM
 
-    @property
-    def port(self) -> int:
-        """The peer's port."""
-        return self._port
-
-    def open(self) -> TcpStream:
-        """Wait for a connection and return it. Raises LinkCancelledError.
-
-        From the second call on even the first attempt waits: a peer that accepts and closes is not stormed.
-        """
-        if not self._is_first:
-            self._pause(self.backoff.next_delay_s())
-        self._is_first = False
-        while True:
-            try:
-                return TcpStream(self._connect(), self._cancellation)
-            except OSError as error:
-                delay_s = self.backoff.next_delay_s()
-                address = _address(self._host, self._port)
-                self._on_failure(f"{address} can't be reached: {_reason(error)}.", delay_s)
-                self._pause(delay_s)
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
-
-    def _pause(self, delay_s: float) -> None:
-        if self._cancellation.wait(delay_s):
-            raise LinkCancelledError("Connecting was cancelled.")
-
-    def _connect(self) -> socket.socket:
-        """Try every address that the host's name stands for."""
-        failure = OSError("the name stands for no address")
-        for family, kind, protocol, _, address in self._resolve():
-            try:
-                connecting = socket.socket(family, kind, protocol)
-            except OSError as error:  # IPv6 may be turned off, whatever the name stands for
-                failure = error
-                continue
-            try:
-                self._connect_to(connecting, address)
-            except OSError as error:
-                connecting.close()
-                failure = error
-            except LinkCancelledError:
-                connecting.close()
-                raise
-            else:
-                return connecting
-        raise failure
+    def _stream(self, connected: socket.socket) -> TcpStream:
+        return TcpStream(connected, self._cancellation)
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         connecting.setblocking(False)
@@ -205,30 +144,6 @@ class TcpConnector:
         if connecting.getsockname() == connecting.getpeername():
             # A port from the range for clients, on this machine, with nobody listening, can meet itself.
             raise ConnectionRefusedError("nobody listens there")
-
-    def _resolve(self) -> list[Any]:
-        """Look the host up in a thread, as the system's resolver can't be cancelled and may take long."""
-        answers: queue.SimpleQueue[list[Any] | OSError] = queue.SimpleQueue()
-        done = Cancellation()
-
-        def resolve() -> None:
-            try:
-                answers.put(list(socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)))
-            except OSError as error:
-                answers.put(error)
-            except (ValueError, OverflowError) as error:  # no name at all, 'a..b' for instance, or no port
-                answers.put(OSError(str(error)))
-            done.cancel()
-
-        threading.Thread(target=resolve, name="resolve", daemon=True).start()
-        wait_readable([done, self._cancellation], None)
-        done.close()
-        if self._cancellation.is_set:
-            raise LinkCancelledError("Connecting was cancelled.")
-        answer = answers.get()
-        if isinstance(answer, OSError):
-            raise answer
-        return answer
 
 
 class TcpListener:

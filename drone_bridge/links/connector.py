@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opening a link to a host by name, again and again if need be, for a thread that can be cancelled while it waits."""
+
+import queue
+import socket
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from drone_bridge.links.backoff import Backoff
+from drone_bridge.links.cancellation import Cancellation, wait_readable
+from drone_bridge.links.errors import LinkCancelledError
+
+StreamT = TypeVar("StreamT")
+
+
+class Connector(ABC, Generic[StreamT]):
+    """Opens a link to a peer, trying for ever. What opening means depends on the transport."""
+
+    kind: ClassVar[socket.SocketKind]
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        cancellation: Cancellation,
+        on_failure: Callable[[str, float], None],
+        backoff: Backoff | None = None,
+    ) -> None:
+        """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
+        self._host = host
+        self._port = port
+        self._cancellation = cancellation
+        self._on_failure = on_failure
+        self.backoff = backoff or Backoff()
+        self._is_first = True
+
+    @property
+    def port(self) -> int:
+        """The peer's port."""
+        return self._port
+
+    def open(self) -> StreamT:
+        """Wait for a link and return it. Raises LinkCancelledError.
+
+        From the second call on even the first attempt waits: a peer that accepts and closes is not stormed.
+        """
+        if not self._is_first:
+            self._pause(self.backoff.next_delay_s())
+        self._is_first = False
+        while True:
+            try:
+                return self._stream(self._connect())
+            except OSError as error:
+                delay_s = self.backoff.next_delay_s()
+                reason = error.strerror or str(error) or type(error).__name__
+                self._on_failure(f"{self._host}:{self._port} can't be reached: {reason}.", delay_s)
+                self._pause(delay_s)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
+    @abstractmethod
+    def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        """Connect a new socket. Raises OSError and LinkCancelledError."""
+
+    @abstractmethod
+    def _stream(self, connected: socket.socket) -> StreamT:
+        """Return the link over a connected socket."""
+
+    def _pause(self, delay_s: float) -> None:
+        if self._cancellation.wait(delay_s):
+            raise LinkCancelledError("Connecting was cancelled.")
+
+    def _connect(self) -> socket.socket:
+        """Try every address that the host's name stands for."""
+        failure = OSError("the name stands for no address")
+        for family, kind, protocol, _, address in self._resolve():
+            connecting = socket.socket(family, kind, protocol)
+            try:
+                self._connect_to(connecting, address)
+            except OSError as error:
+                connecting.close()
+                failure = error
+            except LinkCancelledError:
+                connecting.close()
+                raise
+            else:
+                return connecting
+        raise failure
+
+    def _resolve(self) -> list[Any]:
+        """Look the host up in a thread, as the system's resolver can't be cancelled and may take long."""
+        answers: queue.SimpleQueue[list[Any] | OSError] = queue.SimpleQueue()
+        done = Cancellation()
+
+        def resolve() -> None:
+            try:
+                answers.put(list(socket.getaddrinfo(self._host, self._port, type=self.kind)))
+            except OSError as error:
+                answers.put(error)
+            except ValueError as error:  # a name that is none
+                answers.put(OSError(str(error)))
+            done.cancel()
+
+        threading.Thread(target=resolve, name="resolve", daemon=True).start()
+        wait_readable([done, self._cancellation], None)
+        done.close()
+        if self._cancellation.is_set:
+            raise LinkCancelledError("Connecting was cancelled.")
+        answer = answers.get()
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
