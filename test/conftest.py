@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every test gets: ROS to itself, data that hypothesis draws the same way each time, children that always end."""
 
-import contextlib
 import importlib
 import os
 import random
