@@ -10,6 +10,7 @@ and of what goes out: finite numbers, usable angles of view, pitch within half a
 """
 
 import math
+import operator
 import struct
 from array import array
 from collections import deque
@@ -50,6 +51,7 @@ __all__ = [
 
 _CONSTANTS: Final = struct.Struct(">ffiiffffffff")
 _REPLY: Final = struct.Struct(">ffff")
+_reply_values: Final = operator.attrgetter(*MotionParameters.__slots__)  # astuple is slow, and this is done per frame
 
 
 def _frame_floats(layout: AttitudeLayout) -> struct.Struct:
@@ -73,9 +75,9 @@ def _new_image(size: int) -> "array[int]":
 class AutopilotConnection:
     """The autopilot's side: constants and frames come in, motion parameters go out.
 
-    Bytes come either through `receive_data`, or without a copy through `get_buffer` and `buffer_updated`, which hand
-    out the memory of the very image that the next bytes belong to. `next_event` then gives `Constants` once,
-    `SensorFrame`s, `ConnectionClosed` at the end, and `NEED_DATA` whenever it has to wait.
+    Bytes come either through `receive_data`, or without a copy through `get_buffers` (or `get_buffer`) and
+    `buffer_updated`, which hand out the memory of the very images that the next bytes belong to. `next_event` then
+    gives `Constants` once, `SensorFrame`s, `ConnectionClosed` at the end, and `NEED_DATA` whenever it has to wait.
 
     `new_image(size)` supplies the memory of each image: an `array('B')` of exactly `size` bytes, not used by anybody
     else until the frame after the next is read.
@@ -93,11 +95,12 @@ class AutopilotConnection:
         self._limits = limits or Limits()
         self._new_image = new_image
         self._floats = _frame_floats(layout)
+        self._float_names = layout.floats
         self._constants: Constants | None = None
         self._images: list[array[int]] = []
         self._scalars = bytearray(_CONSTANTS.size)
-        self._segments = deque([memoryview(self._scalars)])
-        self._filled = 0  # bytes of the first segment that have come
+        self._size = self._missing = _CONSTANTS.size  # bytes of this message, and those of them that have yet to come
+        self._buffers = [memoryview(self._scalars)]  # where these belong
         self._events: deque[Constants | SensorFrame | ConnectionClosed] = deque()
         self._failure: RemoteProtocolError | None = None
         self._ended = False
@@ -109,35 +112,40 @@ class AutopilotConnection:
     @property
     def inside_message(self) -> bool:
         """Whether the peer owes us the rest of its constants or of a frame. Between frames it may take its time."""
-        return self._constants is None or self._filled > 0 or 0 < len(self._segments) < 3
+        return self._constants is None or 0 < self._missing < self._size
 
     @property
     def must_answer(self) -> bool:
         """Whether the testbed is waiting for an answer."""
         return self._unanswered > 0 and not self._finished
 
-    def get_buffer(self) -> memoryview:
-        """Return the memory, at least one byte, where the next received bytes have to be written.
+    def get_buffers(self) -> list[memoryview]:
+        """Return the memory, piece by piece, of all that is missing of this message: the next bytes belong there.
 
         Raises RemoteProtocolError after the peer broke the protocol.
         """
         if self._failure:
             raise self._failure
-        if not self._segments:
+        if not self._buffers:
             assert self._constants is not None
             self._images = [self._new_image(self._constants.image_bytes) for _ in range(2)]
-            self._segments.extend([*(memoryview(image) for image in self._images), memoryview(self._scalars)])
-        return self._segments[0][self._filled :]
+            self._buffers = [*map(memoryview, self._images), memoryview(self._scalars)]
+            self._size = self._missing = sum(map(len, self._buffers))
+        return self._buffers
+
+    def get_buffer(self) -> memoryview:
+        """Return the first piece, at least one byte, of what `get_buffers` returns. Raises as that does."""
+        return self.get_buffers()[0]
 
     def buffer_updated(self, count: int) -> None:
-        """Say that `count` bytes have been written to the start of what `get_buffer` returned."""
-        self._filled += count
-        if self._filled < len(self._segments[0]):
+        """Say that `count` bytes have been written to the start of what `get_buffers` or `get_buffer` returned."""
+        self._missing -= count
+        if self._missing:
+            while count >= len(self._buffers[0]):
+                count -= len(self._buffers.pop(0))
+            self._buffers[0] = self._buffers[0][count:]
             return
-        self._filled = 0
-        self._segments.popleft()
-        if self._segments:
-            return
+        self._buffers = []
         try:
             self._events.append(self._read_constants() if self._constants is None else self._read_frame())
         except RemoteProtocolError as error:
@@ -158,12 +166,10 @@ class AutopilotConnection:
         if self._ended or self._failure:
             return
         self._ended = True
+        got = f"{self._size - self._missing} of {self._size} bytes"
         if self._constants is None:
-            got = f"{self._filled} of {_CONSTANTS.size} bytes"
             self._failure = RemoteProtocolError(f"The testbed closed inside its constants, after {got}.")
         elif self.inside_message:
-            size = 2 * self._constants.image_bytes + self._floats.size
-            got = f"{size - sum(map(len, self._segments)) + self._filled} of {size} bytes"
             self._failure = RemoteProtocolError(f"The testbed closed inside frame {self._frames}, after {got}.")
         else:
             self._events.append(ConnectionClosed())
@@ -183,7 +189,7 @@ class AutopilotConnection:
         """
         if not self.must_answer:
             raise LocalProtocolError("Motion parameters answer a frame, and no frame is waiting for them.")
-        data = _pack(_REPLY, MotionParameters.__slots__, astuple(event))
+        data = _pack(_REPLY, MotionParameters.__slots__, _reply_values(event))
         self._unanswered -= 1
         return data
 
@@ -193,7 +199,7 @@ class AutopilotConnection:
         It answers the frame that waits, or ahead of time the one that has yet to come: a testbed reads it when it has
         sent that frame. So an autopilot can leave a safe command behind at any moment.
         """
-        data = _pack(_REPLY, MotionParameters.__slots__, astuple(event))
+        data = _pack(_REPLY, MotionParameters.__slots__, _reply_values(event))
         if self._finished or self._constants is None:
             raise LocalProtocolError("A last answer is possible once, after the constants have come.")
         self._finished = True
@@ -208,7 +214,7 @@ class AutopilotConnection:
         return constants
 
     def _read_frame(self) -> SensorFrame:
-        named = dict(zip(self._layout.floats, self._floats.unpack(self._scalars), strict=True))
+        named = dict(zip(self._float_names, self._floats.unpack(self._scalars), strict=True))
         if complaint := implausible_floats(named, self._angle_unit, self._time):
             raise RemoteProtocolError(f"In the testbed's frame {self._frames}, {complaint}")
         left, right = self._images
