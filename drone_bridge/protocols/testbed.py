@@ -128,8 +128,8 @@ class AutopilotConnection:
             raise self._failure
         if not self._buffers:
             assert self._constants is not None
-            self._images = [self._new_image(self._constants.image_bytes) for _ in range(2)]
-            self._buffers = [*map(memoryview, self._images), memoryview(self._scalars)]
+            left, right = self._images = [self._new_image(self._constants.image_bytes) for _ in range(2)]
+            self._buffers = [memoryview(left), memoryview(right), memoryview(self._scalars)]
             self._size = self._missing = sum(map(len, self._buffers))
         return self._buffers
 
