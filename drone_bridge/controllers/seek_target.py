@@ -46,6 +46,8 @@ LEAST_VIEW_TILT = math.radians(6)  # may always be used, even if the target goes
 UNDERFOOT = 0.3  # m; nearer than this beside the drone, a target has no heading
 HOLDING_SPEED = 0.4  # m/s
 BRAKING_SPEED = 0.5  # m/s
+BLIND_TIME = 0.3  # s without an edge of the target in view, after which the drone backs off
+BACKING_SPEED = 0.5  # m/s
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ class SeekTarget:
         self._step = 1 / 60  # s; until it is known
         self._seen_at = -math.inf
         self._sees = False
+        self._blind_for = 0.0  # s; the target fills the view of both cameras
         self._state = SeekState.SEARCHING
         self._searching_direction = 1.0  # positive turns left
         self._restart_search(1.0)
@@ -171,7 +174,10 @@ class SeekTarget:
 
     def _look(self, outlines: tuple[Outline | None, Outline | None], stamp: float) -> None:
         """Keep track of whether the target is in sight, and give it up when it has not been for too long."""
-        self._sees = any(outline is not None for outline in outlines)
+        seen = [outline for outline in outlines if outline is not None]
+        self._sees = bool(seen)
+        is_blind = self._sees and not any(len(outline.edges) for outline in seen)
+        self._blind_for = self._blind_for + self._step if is_blind else 0.0
         if self._sees:
             self._seen_at = stamp
         elif self._target.is_tracking and stamp - self._seen_at > self._parameters.coast_time:
@@ -199,7 +205,8 @@ class SeekTarget:
         distance = float(np.linalg.norm(position))
 
         elevation = math.atan2(position[2], beside)
-        to_go = position[:2] - parameters.hold_distance * direction
+        backing = BACKING_SPEED * max(self._blind_for - BLIND_TIME, 0.0)
+        to_go = position[:2] - (parameters.hold_distance + backing) * direction
         # With a narrow view, first get to the target's height: on a straight line it would stay at the view's edge.
         view = self._pinhole.half_height_angle
         patience = min(max((0.9 * view - abs(elevation)) / (0.5 * view), 0.15), 1.0) if distance > 1.5 else 1.0
@@ -279,6 +286,8 @@ class SeekTarget:
     def _reason(self, distance: float) -> str:
         if not self._sees:
             return f"target out of sight, expected at {distance:.1f} m"
+        if self._blind_for > BLIND_TIME:
+            return "target fills the view, backing off to see an edge of it"
         return f"target in sight at {distance:.2f} m"
 
     def _restart_search(self, first_side: float) -> None:

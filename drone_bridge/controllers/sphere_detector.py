@@ -22,7 +22,7 @@ Vectors = npt.NDArray[np.float64]  # n x 3
 EDGE_DEVIATION_PIXELS = 0.4
 MOST_EDGES = 120  # per image; more cost time and tell little more
 FEWEST_EDGES = 4
-MIDDLE_PIXELS = 2500  # enough for the middle of a blob
+MIDDLE_PIXELS = 800  # enough for the middle of a blob
 
 
 @dataclass(frozen=True, slots=True)

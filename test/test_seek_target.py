@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour against the emulated world, in this process, and its parts against what they promise."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from drone_bridge.controllers.attitude_estimator import (
+    AttitudeEstimator,
+    MeasuredAttitude,
+    angles_from_rotation,
+    rotation_from_angles,
+    rotation_from_vector,
+)
+from drone_bridge.controllers.flight_control import Command, CommandsInFlight, DroneModel, FlightControl, Limits, hover
+from drone_bridge.controllers.seek_target import SeekParameters, SeekState, SeekTarget
+from drone_bridge.controllers.sphere_detector import Pinhole, SphereDetector
+from drone_bridge.controllers.target_estimator import TargetEstimator
+from drone_bridge.emulators.stereo_camera import StereoCamera
+from drone_bridge.emulators.testbed_flight import REACHED_WITHIN_M, Flight
+from drone_bridge.emulators.testbed_world import GREY, RED, Airframe, DroneState, Motion, Sphere, World
+
+BASELINE = 0.25  # m
+STEP = 1 / 60  # s
+RATE_LIMIT = math.radians(720)
+DRONE = DroneModel(1.0, 9.81, 0.2, 25.0, RATE_LIMIT, RATE_LIMIT, RATE_LIMIT)
+
+
+@dataclass
+class Eyes:
+    """A stereo camera, told to both sides."""
+
+    width: int = 200
+    height: int = 200
+    horizontal: float = 120.0  # degrees
+    vertical: float = 120.0
+
+    @property
+    def camera(self):
+        return StereoCamera(self.width, self.height, self.horizontal, self.vertical, BASELINE)
+
+    @property
+    def pinhole(self):
+        return Pinhole.from_angles_of_view(
+            self.width, self.height, math.radians(self.horizontal), math.radians(self.vertical)
+        )
+
+    @property
+    def detector(self):
+        return SphereDetector(self.pinhole, RED, tolerance=10, background=200)
+
+
+def at_body(forward, left, up, radius=0.5, colour=RED):
+    """A sphere at this place in the REP 103 body frame of a drone at the start, in the emulator's axes."""
+    return Sphere((-left, up, -forward), radius, colour)
+
+
+def measure(state, layout):
+    """What a layout carries, in REP 103 terms, rounded as on the wire."""
+    heading, pitch, roll = (math.radians(np.float32(angle)) for angle in state.angles)
+    carried = {"pitch_yaw": (None, pitch, -heading), "pitch_roll": (roll, pitch, None), "pose": (roll, pitch, -heading)}
+    return MeasuredAttitude(*carried[layout])
+
+
+@dataclass
+class Outcome:
+    reached_at: float | None
+    distances: list
+    decisions: list
+
+    def farthest_after(self, time, rate):
+        return max(self.distances[round(time * rate) :])
+
+
+def fly(
+    world, *, layout="pitch_yaw", delay=0, rate=60, eyes=None, drone=DRONE, parameters=None, hold=1.0, longest=30.0
+):
+    """Fly until `hold` s after reaching the target, or for the longest time. Replies come `delay` frames late."""
+    eyes = eyes or Eyes()
+    camera = eyes.camera
+    flight = Flight(world, Airframe(drone.mass, drone.gravity, drone.drag), 1 / rate)
+    behaviour = SeekTarget(parameters or SeekParameters(), drone, eyes.pinhole, BASELINE)
+    waiting = [hover(drone)] * delay
+    distances, decisions = [], []
+    while flight.state.time < longest and (flight.reached_at is None or flight.state.time < flight.reached_at + hold):
+        left, right = camera.render(flight.state, world.spheres)
+        decisions.append(behaviour.update(flight.state.time, left, right, measure(flight.state, layout)))
+        waiting.append(decisions[-1].command)
+        command = waiting.pop(0)
+        flight.advance(
+            Motion(
+                math.degrees(command.pitch_rate),
+                math.degrees(command.roll_rate),
+                -math.degrees(command.yaw_rate),
+                command.thrust,
+            )
+        )
+        distances.append(flight.distance)
+    return Outcome(flight.reached_at, distances, decisions)
+
+
+def assert_reached_and_held(outcome, rate=60):
+    assert outcome.reached_at is not None
+    assert outcome.farthest_after(outcome.reached_at, rate) <= REACHED_WITHIN_M
+    assert min(outcome.distances) > 0.5, "it flew into the target"
+
+
+@pytest.mark.parametrize("layout", ["pitch_yaw", "pitch_roll", "pose"])
+@pytest.mark.parametrize(("seed", "delay"), [(3, 0), (8, 2)])
+def test_it_reaches_the_target_and_holds(layout, seed, delay):
+    assert_reached_and_held(fly(World.random(seed), layout=layout, delay=delay))
+
+
+def test_it_holds_for_as_long_as_it_runs():
+    outcome = fly(World.random(1), hold=8)
+    assert_reached_and_held(outcome)
+    assert outcome.decisions[-1].state is SeekState.HOLDING
+    assert outcome.distances[-1] == pytest.approx(SeekParameters().hold_distance, abs=0.02)
+
+
+def test_a_slow_small_and_late_picture_is_enough():
+    outcome = fly(World.random(5), rate=20, delay=3, eyes=Eyes(64, 48, 120, 100))
+    assert_reached_and_held(outcome, rate=20)
+
+
+def test_a_narrow_view_that_the_target_fills_is_enough():
+    # Looking straight at a target 0.65 m away, nothing but red would be seen.
+    outcome = fly(World.random(2), rate=30, eyes=Eyes(96, 96, 60, 60), hold=3)
+    assert_reached_and_held(outcome, rate=30)
+
+
+@pytest.mark.parametrize("mass", [0.5, 2.0])
+def test_the_drones_mass_does_not_matter(mass):
+    assert_reached_and_held(fly(World.random(4), rate=30, drone=replace(DRONE, mass=mass)), rate=30)
+
+
+def test_it_looks_higher_for_what_it_can_not_see_from_here():
+    # Above the view of a narrow camera at any heading.
+    world = World((Sphere((2, 4.5, -4), 0.5),))
+    outcome = fly(world, rate=30, eyes=Eyes(96, 96, 60, 60))
+    assert outcome.decisions[0].state is SeekState.SEARCHING
+    assert any("higher" in decision.reason for decision in outcome.decisions)
+    assert_reached_and_held(outcome, rate=30)
+
+
+def test_it_finds_its_way_around_what_hides_the_target():
+    world = World((Sphere((0, 0, -6), 0.5),), (Sphere((0, 0, -2), 0.6, GREY),))
+    outcome = fly(world, rate=30)
+    assert outcome.decisions[0].state is SeekState.SEARCHING
+    assert_reached_and_held(outcome, rate=30)
+
+
+def test_it_backs_off_from_a_target_that_fills_the_view():
+    world = World((Sphere((0, 0, -0.4), 0.5),))
+    outcome = fly(world, rate=30, eyes=Eyes(64, 64, 60, 60), hold=6)
+    assert any("backing off" in decision.reason for decision in outcome.decisions)
+    assert 0.55 < outcome.distances[-1] <= REACHED_WITHIN_M
+
+
+def test_the_states_follow_each_other():
+    outcome = fly(World((Sphere((3, 1, 6), 0.5),)))  # behind it
+    states = [decision.state for decision in outcome.decisions]
+    first = {state: states.index(state) for state in SeekState}
+    assert sorted(first, key=first.get) == [
+        SeekState.SEARCHING,
+        SeekState.APPROACHING,
+        SeekState.BRAKING,
+        SeekState.HOLDING,
+    ]
+    assert outcome.decisions[0].distance is None
+    assert outcome.decisions[-1].distance == pytest.approx(outcome.distances[-1], abs=0.02)
+
+
+def test_an_unknown_radius_is_found_out_by_stereo():
+    parameters = SeekParameters(target_radius=0.3, target_radius_deviation=0.7)
+    outcome = fly(World((Sphere((1, 0.5, -5), 0.5),)), parameters=parameters, hold=2)
+    assert_reached_and_held(outcome)
+
+
+def test_without_a_target_it_stays_about_where_it_is_and_keeps_looking():
+    world = World((Sphere((0, 0, 500), 0.01),))
+    eyes = Eyes(16, 16)
+    behaviour = SeekTarget(SeekParameters(), DRONE, eyes.pinhole, BASELINE)
+    flight = Flight(world, Airframe(), 1 / 30)
+    camera = eyes.camera
+    heights = []
+    for _ in range(30 * 30):
+        images = camera.render(flight.state, ())
+        decision = behaviour.update(flight.state.time, *images, measure(flight.state, "pitch_yaw"))
+        command = decision.command
+        rates = (command.pitch_rate, command.roll_rate, -command.yaw_rate)
+        flight.advance(Motion(*map(math.degrees, rates), command.thrust))
+        heights.append(flight.state.position[1])
+        assert decision.state is SeekState.SEARCHING
+        assert decision.distance is None
+    assert max(heights[: 30 * 12]) == pytest.approx(3, abs=0.5)
+    assert min(heights) == pytest.approx(-3, abs=0.5)
+    assert np.abs(flight.state.position[[0, 2]]).max() < 0.5
+
+
+def test_commands_stay_within_what_the_drone_can_do():
+    weak = replace(DRONE, max_thrust=11.0, max_roll_rate=0.5, max_pitch_rate=0.3, max_yaw_rate=0.2)
+    outcome = fly(World.random(6), drone=weak, rate=30, longest=6)
+    for decision in outcome.decisions:
+        command = decision.command
+        assert abs(command.roll_rate) <= 0.5
+        assert abs(command.pitch_rate) <= 0.3
+        assert abs(command.yaw_rate) <= 0.2
+        assert 0 <= command.thrust <= 11
+
+
+def test_time_that_runs_back_starts_anew_and_time_that_stands_still_does_no_harm():
+    eyes = Eyes(40, 40)
+    behaviour = SeekTarget(SeekParameters(), DRONE, eyes.pinhole, BASELINE)
+    left, right = eyes.camera.render(DroneState.at_start(), [at_body(4, 0, 0)])
+    level = MeasuredAttitude(pitch=0.0, yaw=0.0)
+    first = behaviour.update(5.0, left, right, level)
+    again = behaviour.update(5.0, left, right, level)
+    assert first.distance == pytest.approx(4, rel=0.1)
+    assert again.distance == pytest.approx(4, rel=0.1)
+    white = np.full_like(left, 255)
+    assert behaviour.update(5.1, white, white, level).state is not SeekState.SEARCHING
+    assert behaviour.update(0.0, white, white, level).state is SeekState.SEARCHING
+
+
+def test_the_target_is_given_up_after_a_while_out_of_sight():
+    eyes = Eyes(40, 40)
+    behaviour = SeekTarget(SeekParameters(coast_time=0.5), DRONE, eyes.pinhole, BASELINE)
+    left, right = eyes.camera.render(DroneState.at_start(), [at_body(4, 0, 0)])
+    white = np.full_like(left, 255)
+    level = MeasuredAttitude(pitch=0.0, yaw=0.0)
+    behaviour.update(0.0, left, right, level)
+    states = [behaviour.update(0.1 * frame, white, white, level).state for frame in range(1, 8)]
+    assert SeekState.SEARCHING not in states[:5]
+    assert states[6] is SeekState.SEARCHING
+
+
+def test_an_image_of_another_size_is_refused():
+    behaviour = SeekTarget(SeekParameters(), DRONE, Eyes(40, 40).pinhole, BASELINE)
+    image = np.zeros((40, 41, 3), np.uint8)
+    with pytest.raises(ValueError, match=r"\(40, 41, 3\)"):
+        behaviour.update(0.0, image, image, MeasuredAttitude())
+
+
+def outlines(eyes, *spheres):
+    detector = eyes.detector
+    return [detector.detect(image) for image in eyes.camera.render(DroneState.at_start(), spheres)]
+
+
+def located(eyes, *spheres, radius=0.5, deviation=0.005):
+    estimator = TargetEstimator(BASELINE, 0.2, radius, deviation)
+    estimator.correct(outlines(eyes, *spheres), np.eye(3))
+    return estimator
+
+
+@pytest.mark.parametrize(
+    "place",
+    [(4, 0, 0), (3, 2, 1), (5, -3, -2), (0.65, 0, 0), (0.5, 0.4, 0.2), (12, 5, 3)],
+)
+def test_the_outline_tells_where_the_target_is(place):
+    assert located(Eyes(), at_body(*place)).position == pytest.approx(place, rel=0.06, abs=0.06)
+
+
+@pytest.mark.parametrize("place", [(2, 3.4, 0), (2, -3.4, 0), (2, 0, 3.4), (1, 1.7, -1.7)])
+def test_what_the_edge_of_the_image_cuts_off_is_not_needed(place):
+    seen = [outline for outline in outlines(Eyes(), at_body(*place)) if outline]
+    assert seen
+    assert located(Eyes(), at_body(*place)).position == pytest.approx(place, rel=0.03, abs=0.03)
+
+
+def test_what_an_obstacle_hides_is_not_needed():
+    target = at_body(4, 0, 0)
+    obstacle = at_body(2, 0.35, 0, radius=0.3, colour=GREY)
+    free, hidden = (outlines(Eyes(), *spheres)[0] for spheres in ([target], [target, obstacle]))
+    assert hidden.solid_angle < 0.8 * free.solid_angle
+    assert located(Eyes(), target, obstacle).position == pytest.approx((4, 0, 0), abs=0.1)
+
+
+def test_an_obstacle_behind_the_target_costs_nothing():
+    target, wall = at_body(3, 0, 0), at_body(12, 0, 0, radius=8, colour=GREY)
+    assert located(Eyes(), target, wall).position == pytest.approx((3, 0, 0), abs=0.05)
+
+
+def test_stereo_finds_a_radius_that_is_not_known():
+    estimator = located(Eyes(400, 400), at_body(2, 0.3, 0), radius=0.25, deviation=1.0)
+    assert estimator.radius == pytest.approx(0.5, rel=0.1)
+    assert estimator.position == pytest.approx((2, 0.3, 0), abs=0.2)
+
+
+def test_one_eye_is_enough_for_a_known_radius():
+    estimator = TargetEstimator(BASELINE, 0.2, 0.5, 0.005)
+    left, _ = outlines(Eyes(), at_body(3, 0.5, 0.2))
+    estimator.correct([left, None], np.eye(3))
+    assert estimator.position == pytest.approx((3, 0.5, 0.2), abs=0.08)
+
+
+def test_a_blank_image_shows_nothing_and_a_red_one_no_edge():
+    detector = Eyes(30, 20).detector
+    assert detector.detect(np.full((20, 30, 3), 255, np.uint8)) is None
+    outline = detector.detect(np.full((20, 30, 3), RED, np.uint8))
+    assert len(outline.edges) == 0
+    assert outline.middle == pytest.approx([1, 0, 0])
+
+
+def test_the_solid_angle_is_that_of_the_sphere():
+    left, _ = outlines(Eyes(800, 800), at_body(2, 0.5, -0.7))
+    distance = math.dist((2, 0.5, -0.7), (0, BASELINE / 2, 0))
+    cosine = math.sqrt(1 - (0.5 / distance) ** 2)
+    assert left.solid_angle == pytest.approx(math.tau * (1 - cosine), rel=0.01)
+
+
+@pytest.mark.parametrize("position", [(4, 0, 0), (6, 2, -1)])
+def test_wind_is_told_from_what_the_target_seems_to_do(position):
+    """The drone hovers on the spot; an estimator that believes in calm air has to find the wind's push."""
+    estimator = TargetEstimator(BASELINE, 0.2, 0.5, 0.005)
+    seen = outlines(Eyes(), at_body(*position))
+    push = np.array([0.1, -0.15, 0])
+    for _ in range(600):
+        estimator.correct(seen, np.eye(3))
+        estimator.predict(-push, STEP)
+    assert estimator.disturbance == pytest.approx(push, abs=0.03)
+    assert np.linalg.norm(estimator.velocity) < 0.05
+
+
+def turned(rates, time, start=None):
+    return (np.eye(3) if start is None else start) @ rotation_from_vector(np.array(rates) * time)
+
+
+def test_commanded_rates_are_integrated():
+    estimator = AttitudeEstimator(MeasuredAttitude())
+    for _ in range(60):
+        estimator.predict(np.array([0.3, -0.2, 0.5]), STEP)
+    assert estimator.rotation == pytest.approx(turned([0.3, -0.2, 0.5], 1.0))
+
+
+def test_a_roll_that_is_not_measured_shows_when_the_drone_yaws():
+    truth = rotation_from_angles(0.1, 0.0, 0.0)
+    estimator = AttitudeEstimator(MeasuredAttitude(pitch=0.0, yaw=0.0))
+    rates = np.array([0, 0, 2.0])
+    for _ in range(60):
+        truth = turned(rates, STEP, truth)
+        _, pitch, yaw = angles_from_rotation(truth)
+        estimator.predict(rates, STEP)
+        estimator.correct(MeasuredAttitude(pitch=pitch, yaw=yaw))
+    assert angles_from_rotation(estimator.rotation)[0] == pytest.approx(angles_from_rotation(truth)[0], abs=0.01)
+
+
+@pytest.mark.parametrize("angles", [(0.1, -0.4, 3.0), (-1, 0.5, -3.1)])
+def test_angles_mean_what_rep_103_says(angles):
+    assert angles_from_rotation(rotation_from_angles(*angles)) == pytest.approx(angles)
+    forward = rotation_from_angles(0, 0.1, 0) @ [1, 0, 0]
+    assert forward[2] < 0, "positive pitch lowers the nose"
+    assert (rotation_from_angles(0, 0, 0.1) @ [1, 0, 0])[1] > 0, "positive yaw turns left"
+    assert (rotation_from_angles(0.1, 0, 0) @ [0, 1, 0])[2] > 0, "positive roll lifts the left side"
+
+
+@pytest.mark.parametrize("delay", range(4))
+def test_late_commands_are_recognised_by_what_they_do(delay):
+    generator = np.random.default_rng(delay)
+    neutral = Command(0, 0, 0, 9.81)
+    in_flight = CommandsInFlight(neutral)
+    estimator = AttitudeEstimator(MeasuredAttitude(pitch=0.0, yaw=0.0))
+    sent = [neutral] * delay
+    truth = np.eye(3)
+    right = 0
+    for frame in range(100):
+        sent.append(Command(*generator.normal(0, 0.5, 3), 9.81))
+        in_flight.add(sent[-1])
+        truth = turned(sent[-1 - delay].rates, STEP, truth)
+        _, pitch, yaw = angles_from_rotation(truth)
+        measured = MeasuredAttitude(pitch=pitch, yaw=yaw)
+        found = in_flight.acted(estimator, measured, STEP)
+        right += frame >= 20 and found == sent[-1 - delay]
+        estimator.predict(found.rates, STEP)
+        estimator.correct(measured)
+    assert in_flight.usual_delay == delay
+    assert len(in_flight.waiting) == delay
+    assert right >= 76
+
+
+def control(**limits):
+    return FlightControl(
+        DRONE, Limits(**{"max_tilt": 0.5, "max_turn_rate": 4.0, "max_yaw_rate": 2.0} | limits), 8.0, 3.0
+    )
+
+
+def test_thrust_carries_the_weight():
+    command = control().command(np.eye(3), np.array([0, 0, 9.81]), 0.0, STEP)
+    assert (command.roll_rate, command.pitch_rate, command.yaw_rate) == (0, 0, 0)
+    assert command.thrust == pytest.approx(9.81)
+
+
+def test_it_leans_where_it_wants_to_go():
+    forward = control().command(np.eye(3), np.array([1, 0, 9.81]), 0.0, STEP)
+    assert forward.pitch_rate > 0
+    assert forward.roll_rate == pytest.approx(0)
+    left = control().command(np.eye(3), np.array([0, 1, 9.81]), 0.0, STEP)
+    assert left.roll_rate < 0
+    assert left.pitch_rate == pytest.approx(0)
+
+
+def test_the_attitude_converges_to_the_wanted_thrust_within_the_tilt_limit():
+    rotation = rotation_from_angles(-0.3, 0.2, 1.0)
+    for _ in range(120):
+        rotation = turned(control().command(rotation, np.array([20, 5, 9.81]), 0.0, STEP).rates, STEP, rotation)
+    tilt = math.acos(rotation[2, 2])
+    assert tilt == pytest.approx(0.5, abs=1e-3)
+    assert rotation[:2, 2] / math.sin(tilt) == pytest.approx(np.array([4, 1]) / math.sqrt(17), abs=1e-3)
+
+
+def test_upside_down_it_turns_over():
+    rotation = rotation_from_angles(math.pi - 0.01, 0, 0)
+    for _ in range(240):
+        rotation = turned(control().command(rotation, np.array([0, 0, 9.81]), 0.0, STEP).rates, STEP, rotation)
+    assert rotation[2, 2] == pytest.approx(1, abs=1e-3)
