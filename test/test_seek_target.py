@@ -196,7 +196,8 @@ def test_without_a_target_it_stays_about_where_it_is_and_keeps_looking():
         assert decision.state is SeekState.SEARCHING
         assert decision.distance is None
     assert max(heights[: 30 * 12]) == pytest.approx(3, abs=0.5)
-    assert min(heights) == pytest.approx(-3, abs=0.5)
+    assert max(heights) == pytest.approx(6, abs=0.5)
+    assert min(heights) == pytest.approx(-6, abs=0.5)
     assert np.abs(flight.state.position[[0, 2]]).max() < 0.5
 
 
