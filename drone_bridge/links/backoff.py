@@ -9,18 +9,19 @@ JITTER = 0.25  # of the delay, to both sides: machines that lost one peer togeth
 
 
 class Backoff:
-    """Delays that double from attempt to attempt, with jitter, from FIRST_DELAY_S to LONGEST_DELAY_S."""
+    """Delays that double from attempt to attempt, with jitter, from FIRST_DELAY_S to the longest."""
 
-    def __init__(self, source: random.Random | None = None) -> None:
+    def __init__(self, source: random.Random | None = None, longest_s: float = LONGEST_DELAY_S) -> None:
         self._random = source or random.Random()
+        self._longest_s = longest_s
         self._delay_s = FIRST_DELAY_S
 
     def next_delay_s(self) -> float:
         """Return how long to wait now, and remember to wait longer the next time."""
         # Cutting a jittered delay off at the bounds would give half of all machines the very same first delay.
         shortest_s = max((1 - JITTER) * self._delay_s, FIRST_DELAY_S)
-        longest_s = min((1 + JITTER) * self._delay_s, LONGEST_DELAY_S)
-        self._delay_s = min(2 * self._delay_s, LONGEST_DELAY_S)
+        longest_s = min((1 + JITTER) * self._delay_s, self._longest_s)
+        self._delay_s = min(2 * self._delay_s, self._longest_s)
         return self._random.uniform(shortest_s, longest_s)
 
     def reset(self) -> None:

@@ -12,3 +12,7 @@ class LinkTimeoutError(LinkError):
 
 class LinkCancelledError(LinkError):
     """Our own side asked to stop waiting."""
+
+
+class LinkRefusedError(LinkError):
+    """Nobody listens where a datagram was sent to. The link can be used on: somebody may come yet."""

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UDP links, to one peer or to whoever sends, for a thread that can be cancelled while it waits.
+
+A link to one peer has the shape of a TCP link, so that a bridge can keep it in the same way; what it carries are whole
+datagrams, and none of them is sure to arrive.
+"""
+
+import contextlib
+import select
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from drone_bridge.links.backoff import Backoff
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.connector import Connector
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
+
+MAX_DATAGRAM_BYTES: Final = 65535  # no datagram is larger, so none is ever cut off
+# Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
+LONGEST_DELAY_S: Final = 1.0
+
+
+class Datagram(NamedTuple):
+    """What came in one piece, and from where."""
+
+    data: bytes
+    source: Any  # an address, as sockets have it
+
+
+class _UdpSocket:
+    """A socket whose every operation ends: with what was asked for, in time, or by the cancellation."""
+
+    def __init__(self, opened: socket.socket, cancellation: Cancellation) -> None:
+        opened.setblocking(False)
+        self.socket = opened
+        self._cancellation = cancellation
+        self._buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
+        self._poll = select.poll()
+        self._poll.register(opened, select.POLLIN)
+        self._poll.register(cancellation, select.POLLIN)
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait for a datagram; return whether there is one. Raises LinkCancelledError."""
+        if not self._cancellation.is_set:
+            ready = self._poll.poll(None if timeout_s is None else timeout_s * 1000)
+            if not self._cancellation.is_set:
+                return bool(ready)
+        raise LinkCancelledError("Receiving was cancelled.")
+
+    def receive(self, timeout_s: float | None, who: str, is_wanted: Callable[[Any], bool] = lambda _: True) -> Datagram:
+        """Wait for a datagram of a wanted source. Raises LinkError, or one of its kinds."""
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while self.wait(None if deadline_s is None else max(0.0, deadline_s - time.monotonic())):
+            try:
+                size, source = self.socket.recvfrom_into(self._buffer)
+            except BlockingIOError:
+                continue  # a datagram with a wrong checksum: it wakes, and is gone
+            except ConnectionRefusedError as error:
+                raise LinkRefusedError(f"Nobody listens at {who}.") from error
+            except OSError as error:
+                raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
+            if is_wanted(source):
+                return Datagram(bytes(self._buffer[:size]), source)
+        raise LinkTimeoutError(f"{who} sent nothing for {timeout_s:g} s.")
+
+    def pause(self, seconds: float) -> None:
+        """Wait for nothing but the cancellation."""
+        if self._cancellation.wait(seconds):
+            raise LinkCancelledError("Waiting was cancelled.")
+
+
+class UdpStream:
+    """Datagrams to and from one peer. Its methods are for one thread, except for `close`."""
+
+    def __init__(
+        self,
+        opened: socket.socket,
+        cancellation: Cancellation,
+        address: Any = None,
+        on_stranger: Callable[[str], None] = lambda peer: None,
+    ) -> None:
+        """`address` is the peer's when the socket is not connected but serves everybody.
+
+        It is not closed with the stream then, and `on_stranger` gets the name of each other one whose datagram is
+        thrown away.
+        """
+        self._socket = _UdpSocket(opened, cancellation)
+        self._address = address
+        self._on_stranger = on_stranger
+        self.peer = name(opened.getpeername() if address is None else address)
+
+    def send(self, datagram: bytes) -> None:
+        """Send, cancelled or not, without ever waiting.
+
+        Raises:
+            LinkRefusedError: nobody listened to an earlier datagram. This one has been sent all the same.
+            LinkError: it could not be sent.
+        """
+        try:
+            self._send(datagram)
+        except ConnectionRefusedError as error:
+            with contextlib.suppress(ConnectionRefusedError):  # once more, as this was the earlier one's failure
+                self._send(datagram)
+            raise LinkRefusedError(f"Nobody listens at {self.peer}.") from error
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """Wait for the peer's next datagram, of at most MAX_DATAGRAM_BYTES.
+
+        Raises LinkCancelledError, LinkTimeoutError, LinkRefusedError when nobody listened to what was sent, and
+        LinkError when the socket can't be used any more.
+        """
+        return self._socket.receive(timeout_s, self.peer, self._is_the_peer).data
+
+    def pause(self, seconds: float) -> None:
+        """Wait. Raises LinkCancelledError."""
+        self._socket.pause(seconds)
+
+    def close(self) -> None:
+        """Close at once. Calling it again does nothing."""
+        if self._address is None:
+            self._socket.socket.close()
+
+    def _is_the_peer(self, source: Any) -> bool:
+        if self._address in (None, source):
+            return True
+        self._on_stranger(name(source))
+        return False
+
+    def _send(self, datagram: bytes) -> None:
+        try:
+            if self._address is None:
+                self._socket.socket.send(datagram)
+            else:
+                self._socket.socket.sendto(datagram, self._address)
+        except ConnectionRefusedError:
+            raise
+        except OSError as error:
+            raise LinkError(f"Nothing can be sent to {self.peer}: {error.strerror}.") from error
+
+
+class UdpConnector(Connector[UdpStream]):
+    """Opens links to one peer. Whether it is there does not show before something has been sent."""
+
+    kind = socket.SOCK_DGRAM
+
+    def __init__(
+        self, host: str, port: int, cancellation: Cancellation, on_failure: Callable[[str, float], None]
+    ) -> None:
+        """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
+        super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S))
+
+    def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        connecting.connect(address)
+
+    def _stream(self, connected: socket.socket) -> UdpStream:
+        return UdpStream(connected, self._cancellation)
+
+
+class UdpListener:
+    """Takes datagrams on one port: from whoever sends, or from one peer at a time."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        cancellation: Cancellation,
+        on_stranger: Callable[[str], None] = lambda peer: None,
+    ) -> None:
+        """Bind; port 0 takes a free one.
+
+        `on_stranger` gets the name of each one who sends while the peer of an open stream is served. Raises LinkError
+        when the address can't be had.
+        """
+        self._cancellation = cancellation
+        self._on_stranger = on_stranger
+        self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(
+                host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
+            )[0]
+            bound = socket.socket(family, kind, protocol)
+            try:
+                bound.bind(address)
+            except OSError:
+                bound.close()
+                raise
+        except OSError as error:
+            raise LinkError(f"Can't listen on {host}:{port}: {error.strerror}.") from error
+        self._socket = _UdpSocket(bound, cancellation)
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return int(self._socket.socket.getsockname()[1])
+
+    def receive(self, timeout_s: float | None = None) -> Datagram:
+        """Wait for the next datagram, of at most MAX_DATAGRAM_BYTES, whoever sends it.
+
+        Raises LinkCancelledError, LinkTimeoutError, and LinkError when the socket can't be used any more.
+        """
+        return self._socket.receive(timeout_s, "anybody")
+
+    def open(self) -> UdpStream:
+        """Wait for a datagram and return the link to its sender, with that datagram still to be received.
+
+        Raises LinkCancelledError. The link before has to be out of use.
+        """
+        while True:
+            self._socket.wait(None)
+            with contextlib.suppress(OSError):
+                _, source = self._socket.socket.recvfrom(0, socket.MSG_PEEK)
+                return UdpStream(self._socket.socket, self._cancellation, source, self._on_stranger)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._socket.socket.close()
+
+
+def name(address: Any) -> str:
+    """Return an address for people."""
+    host, port = address[:2]
+    return f"{host}:{port}"
