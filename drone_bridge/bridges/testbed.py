@@ -141,7 +141,7 @@ class TestbedBridge(BridgeNode):
         try:
             while True:
                 timeout_s = self._silence_timeout_s if connection.inside_message else None
-                if count := stream.receive_into(connection.get_buffer(), timeout_s):
+                if count := stream.receive_into(*connection.get_buffers(), timeout_s=timeout_s):
                     connection.buffer_updated(count)
                 else:
                     connection.receive_eof()
@@ -158,8 +158,7 @@ class TestbedBridge(BridgeNode):
                     return
         except LinkCancelledError:
             if constants:
-                neutral, _ = translate.motion_parameters(translate.hover(constants), constants, self._unit)
-                stream.leave(connection.finish(neutral), LEAVE_TIMEOUT_S)
+                stream.leave(connection.finish(self._neutral), LEAVE_TIMEOUT_S)
 
     def _announce(self, constants: Constants) -> None:
         """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
@@ -175,6 +174,7 @@ class TestbedBridge(BridgeNode):
         for transform in transforms:
             transform.header.stamp = now
         self.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
+        self._neutral, _ = translate.motion_parameters(translate.hover(constants), constants, self._unit)
         self._infos = [translate.camera_info(constants, self._unit, self._names, side) for side in SIDES]
         self._images = [rgb8_image(constants.width, constants.height, self._names.optical(side)) for side in SIDES]
 
@@ -206,9 +206,10 @@ class TestbedBridge(BridgeNode):
         command = command or self._commands.newest()
         if command is None:
             self.statistics.counts["neutral answers"] += 1
-            command = translate.hover(constants)
-        answer, was_within_maxima = translate.motion_parameters(command, constants, self._unit)
-        self.statistics.counts["clamped commands"] += not was_within_maxima
+            answer = self._neutral
+        else:
+            answer, was_within_maxima = translate.motion_parameters(command, constants, self._unit)
+            self.statistics.counts["clamped commands"] += not was_within_maxima
         stream.send_all(connection.send(answer), self._silence_timeout_s)
 
     def _publish(self, frame: SensorFrame, stamp: Time) -> None:

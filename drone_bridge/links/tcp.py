@@ -44,14 +44,14 @@ class TcpStream:
         self._on_close = on_close
         self._unsent = b""  # the rest of what was being sent when it was cancelled
 
-    def receive_into(self, buffer: memoryview, timeout_s: float | None = None) -> int:
-        """Wait for bytes, write them to the buffer and return how many they are: 0 when the peer has closed.
+    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
+        """Wait for bytes, fill the buffers with them in turn and return how many they are: 0 when the peer has closed.
 
         Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
         """
         while not self._cancellation.is_set:
             try:
-                return self._socket.recv_into(buffer)
+                return self._socket.recvmsg_into(buffers)[0]
             except BlockingIOError:
                 self._wait(select.POLLIN, timeout_s, "sent nothing")
             except OSError as error:

@@ -2,7 +2,7 @@
 """The testbed's messages as ROS messages, and commands the other way."""
 
 import math
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -76,16 +76,16 @@ def hover(constants: Constants) -> Command:
 def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
     """Return a finite command in the units of the wire, within the announced maxima, and whether it was within them."""
     pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in frames.testbed_rates_from_body(command.rates))
-    asked = MotionParameters(pitch, roll, yaw, command.thrust)
-    clamped = MotionParameters(
+    asked = (pitch, roll, yaw, command.thrust)
+    clamped = (
         _clamp(pitch, -constants.max_pitch_rate, constants.max_pitch_rate),
         _clamp(roll, -constants.max_roll_rate, constants.max_roll_rate),
         _clamp(yaw, -constants.max_yaw_rate, constants.max_yaw_rate),
         _clamp(command.thrust, 0.0, constants.max_thrust),
     )
     # Radians and back to degrees may miss a maximum by a rounding error.
-    within = all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(astuple(clamped), astuple(asked), strict=True))
-    return clamped, within
+    within = clamped == asked or all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(clamped, asked, strict=True))
+    return MotionParameters(*clamped), within
 
 
 def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
