@@ -1,0 +1,562 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robot protocol, both roles: recorded bytes, documented bytes, other programs' layouts, and any bytes at all."""
+
+import itertools
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.protocols.robot import (
+    MAX_PAYLOAD_BYTES,
+    NEED_DATA,
+    BindFailure,
+    BindSubsystem,
+    BindSuccess,
+    ConnectionClosed,
+    DriverConnection,
+    FirmwareInfo,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    MotorSensors,
+    OpaqueUpdate,
+    QuerySubsystems,
+    RegisterDriver,
+    RobotConnection,
+    Sensor,
+    SensorInfo,
+    SensorLayout,
+    SensorReading,
+    SensorType,
+    SensorUpdate,
+    SkidSteerUpdate,
+    Subsystem,
+    SubsystemBound,
+    SubsystemInfo,
+    SubsystemType,
+    UnbindSubsystem,
+    UnknownPacket,
+)
+
+CAPTURES = Path(__file__).parent / "captures"
+DRIVER_TO_ROBOT = (CAPTURES / "driver_to_robot.bin").read_bytes()
+ROBOT_TO_DRIVER = (CAPTURES / "robot_to_driver.bin").read_bytes()
+TYPES = (SubsystemType.SKID_STEER, SubsystemType.LIGHTS, 9)
+DRIVE = Subsystem(
+    SubsystemType.SKID_STEER, "drive", "alice", MotorSensors(0, 1, 2, 3), MotorSensors(0x1234, 0xFFFF, 6, 7)
+)
+LAMP = Subsystem(SubsystemType.LIGHTS, "lamp")
+BATTERY = Sensor(SensorType.BATTERY, "pack", value=11_900, full_voltage_mv=12_600)
+SENSORS = (
+    BATTERY,
+    Sensor(SensorType.THERMOMETER, "left", value=-1250),
+    Sensor(SensorType.NULL, "nothing"),
+    Sensor(SensorType.AMMETER, "left", value=1500),
+    Sensor(SensorType.MOTOR_PWM, "left", value=-2048),
+)
+
+
+def packet(kind, payload):
+    return struct.pack(">HB", len(payload), kind) + payload
+
+
+def text(value):
+    raw = value if isinstance(value, bytes) else value.encode()
+    return struct.pack(">H", len(raw)) + raw
+
+
+def drain(connection):
+    """All the events there are; a broken protocol counts as the last one."""
+    events = []
+    try:
+        while (event := connection.next_event()) is not NEED_DATA:
+            events.append(event)
+            if isinstance(event, ConnectionClosed):
+                break
+    except RemoteProtocolError as error:
+        events.append(str(error))
+    return events
+
+
+def driver_reads(data, eof=False):
+    connection = DriverConnection()
+    connection.receive_data(data)
+    if eof:
+        connection.receive_eof()
+    return drain(connection)
+
+
+def robot_reads(data, types=TYPES):
+    connection = RobotConnection(types)
+    connection.receive_data(data)
+    return drain(connection)
+
+
+def complaint(events):
+    assert isinstance(events[-1], str), events
+    return events[-1]
+
+
+# What real programs sent.
+
+
+def test_the_recorded_driver_is_read_and_written_byte_for_byte():
+    events = robot_reads(DRIVER_TO_ROBOT, [SubsystemType.SKID_STEER])
+    assert events == [
+        QuerySubsystems(),
+        RegisterDriver("alice"),
+        KeepAlive(0x01A1F7B88899),
+        BindSubsystem(0),
+        SkidSteerUpdate(0, 2048, -2048),
+        SkidSteerUpdate(0, 1024, -512),
+    ]
+    connection = DriverConnection()
+    assert b"".join(map(connection.send, events)) == DRIVER_TO_ROBOT
+
+
+def test_the_recorded_robotd_is_read_and_written_byte_for_byte():
+    events = driver_reads(ROBOT_TO_DRIVER)
+    sensors = [
+        Sensor(kind, f"sabertooth M{motor} {name}", full_voltage_mv=24_000 if kind == SensorType.BATTERY else None)
+        for motor in (1, 2)
+        for kind, name in enumerate(("battery", "thermometer", "ammeter", "pwm"), start=1)
+    ]
+    drive = Subsystem(1, "Main Drive", "", MotorSensors(4, 5, 6, 7), MotorSensors(0, 1, 2, 3))
+    assert events == [
+        SensorInfo(tuple(sensors), SensorLayout.ROBOTD_1_2),
+        SubsystemInfo((drive,)),
+        FirmwareInfo("robotd", "1.2", 2),
+        KeepAlive(0x01A1F7B88899),
+        SubsystemBound(0, "alice"),
+        LogMessage("[Nov 20 2026 06:50:28 AM] [alice] bound subsystem 0"),
+        BindSuccess(0),
+    ]
+    assert b"".join(map(RobotConnection([1]).send, events)) == ROBOT_TO_DRIVER
+
+
+# What the document says, byte by byte.
+
+FROM_DRIVER = [
+    (KeepAlive(-2), "0008 01 fffffffffffffffe"),
+    (QuerySubsystems(), "0000 02"),
+    (RegisterDriver("é"), "0004 03 0002 c3a9"),
+    (BindSubsystem(258), "0002 04 0102"),
+    (SkidSteerUpdate(0, -2048, 2048), "0006 05 0000 f800 0800"),
+    (LightUpdate(1, True), "0003 05 0001 01"),
+    (LightUpdate(1, False), "0003 05 0001 00"),
+    (OpaqueUpdate(2, b"\x07"), "0003 05 0002 07"),
+    (OpaqueUpdate(99, b""), "0002 05 0063"),
+    (UnbindSubsystem(1), "0002 06 0001"),
+    (UnknownPacket(0x42, b"ab"), "0002 42 6162"),
+]
+FROM_ROBOT = [
+    (KeepAlive(1), "0008 01 0000000000000001"),
+    (SubsystemInfo(()), "0002 02 0000"),
+    (SubsystemInfo((LAMP,)), "000b 02 0001 02 0004 6c616d70 0000"),
+    (
+        SubsystemInfo((DRIVE, LAMP)),
+        "002a 02 0002 01 0005 6472697665 0005 616c696365 0000000100020003 1234ffff00060007 02 0004 6c616d70 0000",
+    ),
+    (BindFailure(7), "0002 03 0007"),
+    (BindSuccess(0), "0002 04 0000"),
+    (SensorUpdate((SensorReading(3, -1), SensorReading(0, 12000))), "000e 05 0002 0003 ffffffff 0000 00002ee0"),
+    (SubsystemBound(1, ""), "0004 06 0001 0000"),
+    (SensorInfo((BATTERY,)), "0012 07 0001 0001 0004 7061636b 00003138 00002e7c"),
+    (SensorInfo((SENSORS[1],)), "000e 07 0001 0002 0004 6c656674 fffffb1e"),
+    (SensorInfo((SENSORS[2],)), "000d 07 0001 0000 0007 6e6f7468696e67"),
+    (LogMessage("hi"), "0004 08 0002 6869"),
+    (FirmwareInfo("android", "1", 2), "000e 09 0007 616e64726f6964 0001 31 0002"),
+    (UnknownPacket(0x0A, b""), "0000 0a"),
+]
+
+
+@pytest.mark.parametrize(("event", "expected"), FROM_DRIVER)
+def test_every_packet_of_a_driver_is_laid_out_as_documented(event, expected):
+    connection = DriverConnection()
+    connection.send(RegisterDriver("me"))
+    assert connection.send(event).hex() == expected.replace(" ", "")
+    assert robot_reads(bytes.fromhex(expected)) == [event]
+
+
+@pytest.mark.parametrize(("event", "expected"), FROM_ROBOT)
+def test_every_packet_of_a_robot_is_laid_out_as_documented(event, expected):
+    assert RobotConnection(TYPES).send(event).hex() == expected.replace(" ", "")
+    assert driver_reads(bytes.fromhex(expected)) == [event]
+
+
+def test_full_and_current_voltage_come_in_this_order():
+    (info,) = driver_reads(bytes.fromhex("00120700010001 0004 7061636b 00003138 00002e7c".replace(" ", "")))
+    assert (info.sensors[0].full_voltage_mv, info.sensors[0].value) == (12600, 11900)
+
+
+# Layouts that other programs speak.
+
+
+@pytest.mark.parametrize("layout", list(SensorLayout))
+def test_the_layout_of_sensors_is_told_by_what_ends_at_the_end(layout):
+    sensors = SENSORS
+    if layout is SensorLayout.ROBOTD_1_2:
+        sensors = tuple(
+            Sensor(s.type, s.name, full_voltage_mv=s.full_voltage_mv and s.full_voltage_mv // 1000 * 1000)
+            for s in SENSORS
+        )
+    info = SensorInfo(sensors, layout)
+    assert driver_reads(RobotConnection(()).send(info)) == [info]
+
+
+def test_robotd_lists_types_that_the_document_lacks_without_a_value():
+    info = SensorInfo((Sensor(12, "sonar"), Sensor(1, "pack", full_voltage_mv=12000)), SensorLayout.ROBOTD_1_2)
+    assert driver_reads(RobotConnection(()).send(info)) == [info]
+
+
+def test_a_short_list_that_fits_both_layouts_is_the_one_that_reads_like_text():
+    """One motor with a name of two letters in robotd's layout is a null sensor with control characters by the other."""
+    info = SensorInfo((Sensor(SensorType.MOTOR_PWM, "ab"),), SensorLayout.ROBOTD_1_2)
+    assert driver_reads(RobotConnection(()).send(info)) == [info]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        struct.pack(">HH", 1, 1) + text("pack") + struct.pack(">i", 12_000),  # half a battery
+        SensorInfo(SENSORS).encode() + b"\0",
+        SensorInfo((Sensor(1, "pack", full_voltage_mv=12_000),), SensorLayout.ROBOTD_1_2).encode() + b"\0",
+        struct.pack(">HH", 2, 2) + text("one of two") + struct.pack(">i", 1),
+        struct.pack(">HHH", 1, 2, 0xFFFF) + b"short",
+        struct.pack(">HH", 1, 77) + text("\x01\x02"),  # an unknown type, with a name that is no text
+        struct.pack(">HH", 3, 77) + text("sonar") + b"1234567",  # too short for two more
+        b"\0",
+        b"",
+    ],
+)
+def test_sensors_that_fit_neither_layout_break_the_protocol(payload):
+    assert "type 0x07" in complaint(driver_reads(packet(0x07, payload)))
+
+
+def test_protocol_1_lists_subsystems_without_sensors():
+    info = SubsystemInfo((Subsystem(1, "drive", "bob"), LAMP, Subsystem(1, "second drive")))
+    assert driver_reads(RobotConnection(()).send(info)) == [info]
+
+
+def test_protocol_1_updates_sensors_without_ids():
+    update = SensorUpdate(tuple(SensorReading(i, 100 * i) for i in range(3)), has_ids=False)
+    assert RobotConnection(()).send(update).hex() == "000e0500030000000000000064000000c8"
+    assert driver_reads(RobotConnection(()).send(update)) == [update]
+
+
+# Types that nobody knows yet.
+
+
+def test_a_sensor_of_an_unknown_type_leaves_the_rest_opaque():
+    rest = b"value of unknown size" + SensorInfo(SENSORS).encode()[2:]
+    info = SensorInfo((BATTERY, Sensor(77, "sonar")), opaque=rest, missing=len(SENSORS))
+    data = packet(0x07, SensorInfo((BATTERY, Sensor(77, "sonar"))).encode() + rest)
+    data = data[:3] + struct.pack(">H", 2 + len(SENSORS)) + data[5:]
+    assert driver_reads(data) == [info]
+    assert RobotConnection(()).send(info) == data
+
+
+def test_a_subsystem_of_an_unknown_type_leaves_the_rest_opaque():
+    arm = Subsystem(9, "arm", "bob")
+    info = SubsystemInfo((DRIVE, arm), opaque=b"joints" + SubsystemInfo((LAMP,)).encode()[2:], missing=1)
+    assert driver_reads(RobotConnection(()).send(info)) == [info]
+
+
+def test_a_subsystem_of_an_unknown_type_without_a_value_hides_nothing():
+    info = SubsystemInfo((Subsystem(9, "arm"), DRIVE, LAMP))
+    assert driver_reads(RobotConnection(()).send(info)) == [info]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        SubsystemInfo((DRIVE, LAMP)).encode()[:-1],
+        SubsystemInfo((DRIVE, LAMP)).encode() + b"\0",
+        struct.pack(">HB", 1, 9) + text("\0\1") + text("") + b"joints",
+        struct.pack(">HB", 3, 9) + text("arm") + text("") + b"joints",
+        struct.pack(">HB", 1, 1) + text("drive") + b"\xff\xff",
+    ],
+)
+def test_subsystems_that_fit_no_layout_break_the_protocol(payload):
+    assert "type 0x02" in complaint(driver_reads(packet(0x02, payload)))
+
+
+def test_readings_of_an_unknown_type_leave_the_rest_opaque():
+    robot = RobotConnection(())
+    info = SensorInfo((BATTERY, Sensor(77, "sonar")), opaque=b"12345678")
+    rest = struct.pack(">HqHi", 1, 5, 0, 3)  # 8 bytes for the sonar, then the battery
+    data = packet(0x05, struct.pack(">HHi", 3, 0, 11_000) + rest)
+    update = SensorUpdate((SensorReading(0, 11_000),), opaque=rest, missing=2)
+    assert driver_reads(robot.send(info) + data) == [info, update]
+    assert robot.send(update) == data
+    assert "type 0x05" in complaint(driver_reads(robot.send(SensorInfo((BATTERY,))) + data))
+
+
+def test_packets_of_unknown_types_are_passed_over():
+    assert driver_reads(packet(0x0A, b"new") + packet(0x04, b"\0\1")) == [UnknownPacket(0x0A, b"new"), BindSuccess(1)]
+
+
+# Strings.
+
+
+def test_bytes_that_are_no_utf_8_are_replaced_and_noted():
+    data = packet(0x08, text(b"caf\xe9")) + packet(0x06, struct.pack(">H", 1) + text(b"\xff"))
+    assert driver_reads(data) == [LogMessage("caf\ufffd", True), SubsystemBound(1, "\ufffd", True)]
+    (info,) = driver_reads(packet(0x02, struct.pack(">HB", 1, 2) + text(b"l\xe4mp") + text("")))
+    assert info.has_replacements
+    assert info.subsystems[0].name == "l\ufffdmp"
+    assert robot_reads(packet(0x03, text(b"\x80"))) == [RegisterDriver("\ufffd", True)]
+
+
+def test_a_packet_of_the_largest_length_passes_and_a_larger_one_does_not():
+    largest = LogMessage("x" * (MAX_PAYLOAD_BYTES - 2))
+    data = RobotConnection(()).send(largest)
+    assert len(data) == 3 + 65535
+    assert driver_reads(data) == [largest]
+    with pytest.raises(LocalProtocolError, match="65536 bytes, and 65535 are allowed"):
+        RobotConnection(()).send(LogMessage(largest.text + "x"))
+    with pytest.raises(LocalProtocolError, match="65536 bytes, and 65535 are allowed"):
+        RobotConnection(()).send(LogMessage("x" * 65536))
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        (0x01, b"1234567"),
+        (0x01, b"123456789"),
+        (0x03, b""),
+        (0x04, b"\0\0\0"),
+        (0x06, b"\0\0"),
+        (0x08, b"\0\5four"),
+        (0x08, b"\0\1ab"),
+        (0x09, text("robotd") + text("1.2")),
+        (0x09, text("robotd") + text("1.2") + b"\0\2\0"),
+        (0x05, b"\0\1" + b"12345"),
+        (0x05, b"\0\2" + b"123456"),
+    ],
+)
+def test_a_robot_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
+    events = driver_reads(packet(0x04, b"\0\1") + packet(kind, payload) + packet(0x04, b"\0\2"))
+    assert events[0] == BindSuccess(1)
+    assert f"The robot sent a broken packet of type 0x{kind:02x}: " in complaint(events)
+    assert len(events) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        (0x01, b""),
+        (0x02, b"\0"),
+        (0x03, b"\0\3ab"),
+        (0x04, b"\0"),
+        (0x05, b"\0"),
+        (0x05, b"\0\0" + b"123"),  # a skid steer
+        (0x05, b"\0\0" + b"12345"),
+        (0x05, b"\0\1"),  # a light
+        (0x05, b"\0\1\2"),
+        (0x06, b"\0\0\0"),
+    ],
+)
+def test_a_driver_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
+    assert f"The driver sent a broken packet of type 0x{kind:02x}: " in complaint(robot_reads(packet(kind, payload)))
+
+
+def test_a_broken_protocol_stays_broken():
+    connection = DriverConnection()
+    connection.receive_data(packet(0x04, b""))
+    for _ in range(2):
+        with pytest.raises(RemoteProtocolError):
+            connection.next_event()
+        connection.receive_data(packet(0x04, b"\0\1"))
+        connection.receive_eof()
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (SkidSteerUpdate(0, 2049, 0), "left speed is 2049"),
+        (SkidSteerUpdate(0, 0, -2049), "right speed is -2049"),
+        (BindSubsystem(65536), "65536 does not fit"),
+        (KeepAlive(2**63), "does not fit"),
+        (RegisterDriver("\ud800"), "UTF-8"),
+        (RegisterDriver("x" * 65536), "65536 bytes"),
+        (BindSuccess(0), "A driver does not send BindSuccess"),
+        (UnknownPacket(0x01, b""), "does not send UnknownPacket"),
+        (UnknownPacket(0x99, bytes(65536)), "65535 are allowed"),
+    ],
+)
+def test_a_driver_sends_nothing_that_the_protocol_does_not_allow(event, reason):
+    connection = DriverConnection()
+    connection.send(RegisterDriver("me"))
+    with pytest.raises(LocalProtocolError, match=reason):
+        connection.send(event)
+
+
+def test_a_driver_registers_before_it_binds():
+    with pytest.raises(LocalProtocolError, match="has to register before"):
+        DriverConnection().send(BindSubsystem(0))
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (QuerySubsystems(), "A robot does not send QuerySubsystems"),
+        (SubsystemInfo((Subsystem(1, "drive", left=MotorSensors(0, 1, 2, 3)),)), "both sides or none"),
+        (SubsystemInfo((Subsystem(2, "lamp", "", DRIVE.left, DRIVE.right),)), "Only a skid steer"),
+        (SubsystemInfo((Subsystem(256, "lamp"),)), "256 does not fit"),
+        (SubsystemInfo((), missing=65536), "more than the 65535"),
+        (SensorInfo((Sensor(1, "pack", value=3),)), "full voltage of 'pack' is unknown"),
+        (SensorInfo((Sensor(2, "left"),)), "value of 'left' is unknown"),
+        (SensorInfo((BATTERY,), SensorLayout.ROBOTD_1_2), "whole volts"),
+        (SensorInfo((Sensor(2, "left", value=2**31),)), "does not fit"),
+        (SensorUpdate((SensorReading(-1, 0),)), "-1 does not fit"),
+    ],
+)
+def test_a_robot_sends_nothing_that_the_protocol_does_not_allow(event, reason):
+    with pytest.raises(LocalProtocolError, match=reason):
+        RobotConnection(TYPES).send(event)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\0", "inside the header of a packet, after 1 of 3 bytes"),
+        (b"\0\2\4\0", "inside a packet of type 0x04, after 4 of 5 bytes"),
+    ],
+)
+def test_an_end_inside_a_packet_is_an_error(data, reason):
+    assert reason in complaint(driver_reads(data, eof=True))
+
+
+def test_an_end_between_packets_is_the_regular_one():
+    assert driver_reads(packet(0x04, b"\0\1"), eof=True) == [BindSuccess(1), ConnectionClosed()]
+    connection = RobotConnection(())
+    connection.receive_eof()
+    assert connection.next_event() == ConnectionClosed()
+
+
+# Any events, any bytes, any split.
+
+names = st.text(st.characters(exclude_categories=["C", "Z"]), max_size=8)
+int32 = st.integers(-(2**31), 2**31 - 1)
+uint16 = st.integers(0, 0xFFFF)
+motors = st.builds(MotorSensors, uint16, uint16, uint16, uint16)
+subsystems = st.one_of(
+    st.builds(Subsystem, st.just(1), names, names, motors, motors),
+    st.builds(Subsystem, st.sampled_from([0, 2]), names, names),
+)
+sensors = st.one_of(
+    st.builds(Sensor, st.just(1), names, int32, int32),
+    st.builds(Sensor, st.just(0), names),
+    st.builds(Sensor, st.sampled_from([2, 3, 4]), names, int32),
+)
+robotd_sensors = st.one_of(
+    st.builds(Sensor, st.just(1), names, st.none(), st.integers(-(2**31), 2**31 - 1).map(lambda volts: 1000 * volts)),
+    st.builds(Sensor, st.integers(0, 0x7FFF).filter(lambda kind: kind != 1), names),
+)
+from_robot = st.one_of(
+    st.builds(KeepAlive, st.integers(-(2**63), 2**63 - 1)),
+    st.builds(SubsystemInfo, st.lists(subsystems, max_size=4).map(tuple)),
+    st.builds(BindFailure, uint16),
+    st.builds(BindSuccess, uint16),
+    st.builds(SensorUpdate, st.lists(st.builds(SensorReading, uint16, int32), max_size=4).map(tuple)),
+    st.builds(SubsystemBound, uint16, st.text(max_size=8)),
+    st.builds(LogMessage, st.text(max_size=20)),
+    st.builds(FirmwareInfo, st.text(max_size=8), st.text(max_size=8), uint16),
+    st.builds(UnknownPacket, st.integers(0x0A, 0xFF), st.binary(max_size=8)),
+)
+from_driver = st.one_of(
+    st.builds(KeepAlive, st.integers(-(2**63), 2**63 - 1)),
+    st.just(QuerySubsystems()),
+    st.builds(RegisterDriver, st.text(max_size=8)),
+    st.builds(SkidSteerUpdate, st.just(0), st.integers(-2048, 2048), st.integers(-2048, 2048)),
+    st.builds(LightUpdate, st.just(1), st.booleans()),
+    st.builds(OpaqueUpdate, st.integers(2, 0xFFFF), st.binary(max_size=8)),
+    st.builds(UnbindSubsystem, uint16),
+    st.builds(UnknownPacket, st.integers(0x07, 0xFF), st.binary(max_size=8)),
+)
+
+
+def split(data, cuts):
+    places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
+    return [data[a:b] for a, b in itertools.pairwise(places)]
+
+
+@given(st.lists(from_robot, max_size=6), st.lists(st.integers(0, 2**16), max_size=8))
+def test_what_a_robot_sends_arrives_in_any_split(events, cuts):
+    robot, driver = RobotConnection(TYPES), DriverConnection()
+    got = []
+    for part in split(b"".join(map(robot.send, events)), cuts):
+        driver.receive_data(part)
+        got += drain(driver)
+    assert got == events
+
+
+@given(st.lists(from_driver, max_size=6), st.lists(st.integers(0, 2**16), max_size=8))
+def test_what_a_driver_sends_arrives_in_any_split(events, cuts):
+    driver, robot = DriverConnection(), RobotConnection(TYPES)
+    got = []
+    for part in split(b"".join(map(driver.send, events)), cuts):
+        robot.receive_data(part)
+        got += drain(robot)
+    assert got == events
+
+
+@given(st.lists(sensors, max_size=5).map(tuple))
+def test_sensors_with_readable_names_are_never_taken_for_robotd_s(listed):
+    info = SensorInfo(listed)
+    assert driver_reads(RobotConnection(()).send(info)) == [info]
+
+
+@given(st.lists(robotd_sensors, min_size=1, max_size=5).map(tuple))
+def test_robotd_s_sensors_with_readable_names_are_never_taken_for_the_document_s(listed):
+    info = SensorInfo(listed, SensorLayout.ROBOTD_1_2)
+    assert driver_reads(RobotConnection(()).send(info)) == [info]
+
+
+def outcomes(make, data):
+    whole = make()
+    whole.receive_data(data)
+    whole.receive_eof()
+    single = make()
+    for value in data:
+        single.receive_data(bytes([value]))
+    single.receive_eof()
+    return drain(whole), drain(single)
+
+
+framed = st.lists(st.builds(packet, st.integers(0, 10), st.binary(max_size=40)), max_size=4).map(b"".join)
+
+
+@given(st.one_of(st.binary(max_size=200), framed))
+@example(ROBOT_TO_DRIVER)
+@example(packet(0x07, b"\xff" * 65535))
+@example(packet(0x07, b"\0" * 65535))
+@example(packet(0x02, b"\0" * 65535))
+@example(packet(0x05, b"\xff\xff" + b"\0" * 60000))
+def test_any_bytes_give_a_driver_events_or_a_reason(data):
+    whole, single = outcomes(DriverConnection, data)
+    assert whole == single
+    assert whole
+    assert isinstance(whole[-1], (ConnectionClosed, str))
+
+
+@given(st.one_of(st.binary(max_size=200), framed))
+@example(DRIVER_TO_ROBOT)
+def test_any_bytes_give_a_robot_events_or_a_reason(data):
+    whole, single = outcomes(lambda: RobotConnection(TYPES), data)
+    assert whole == single
+    assert isinstance(whole[-1], (ConnectionClosed, str))
+
+
+@given(st.integers(0, len(ROBOT_TO_DRIVER) - 1), st.integers(0, 255))
+def test_one_wrong_byte_gives_events_or_a_reason(place, value):
+    data = ROBOT_TO_DRIVER[:place] + bytes([value]) + ROBOT_TO_DRIVER[place + 1 :]
+    assert isinstance(driver_reads(data, eof=True)[-1], (ConnectionClosed, str))
