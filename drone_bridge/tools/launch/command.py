@@ -13,7 +13,7 @@ from drone_bridge.tools.launch.arguments import declared_in, describe, parse_ass
 from drone_bridge.tools.launch.evaluate import Process, evaluate
 from drone_bridge.tools.launch.parse import LaunchFileError, load
 from drone_bridge.tools.launch.processes import supervise
-from drone_bridge.tools.launch.substitutions import SubstitutionError, package_prefix
+from drone_bridge.tools.launch.substitutions import SubstitutionError, package_prefix, suggestion
 
 _REFUSED = 2  # exit status when nothing was started
 _INTERRUPTED = 130
@@ -21,14 +21,18 @@ _INTERRUPTED = 130
 
 def main(argv: Sequence[str]) -> int:
     """Launch what `argv` names; returns the exit status, which is 2 when the file or an argument is refused."""
-    parser = argparse.ArgumentParser(prog="drone-bridge launch", description="Run an XML launch file.")
+    parser = argparse.ArgumentParser(
+        prog="drone-bridge launch",
+        usage="%(prog)s [-s | -p] [package] file [name:=value ...]",
+        description="Run an XML launch file.",
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("-s", "--show-args", action="store_true", help="show the launch file's arguments")
     what.add_argument("-p", "--dry-run", action="store_true", help="show the processes, and start none")
     parser.add_argument(
         "words",
         nargs="+",
-        metavar="[package] file [name:=value ...]",
+        metavar="file",
         help="a launch file, by its path or by its name in a package (in drone_bridge if none is given), "
         "and its arguments (of several values for a name, the last one counts)",
     )
@@ -72,8 +76,11 @@ def _file_of_package(package: str, name: str) -> Path:
         return found[0]
     if found:
         raise LaunchFileError(f"'{name}' is in several places: {', '.join(map(str, found))}; name one by its path")
-    there = ", ".join(sorted(path.name for path in share.rglob("*.launch.xml"))) or "none"
-    raise LaunchFileError(f"there is no launch file '{name}', neither here nor in {package}, which has {there}")
+    there = sorted(path.name for path in share.rglob("*.launch.xml"))
+    raise LaunchFileError(
+        f"there is no launch file '{name}', neither here nor in the package {package}{suggestion(name, there)}; "
+        f"it has {', '.join(there) or 'none'}"
+    )
 
 
 def _shell_lines(processes: Iterable[Process]) -> str:

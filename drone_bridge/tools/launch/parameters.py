@@ -74,13 +74,11 @@ def typed_value(text: str, wanted: str | None, scope: Scope) -> Value:
     value = _read(text)
     if isinstance(value, list):
         return _uniform([_performed(i, scalar, scope) if isinstance(i, str) else i for i in value], scalar, text)
-    if isinstance(value, str):
-        value = _performed(value, None, scope)
-    if isinstance(value, list):
-        return _uniform(value, scalar, text)
     if is_list:
         raise SubstitutionError(f"'{text}' is not a list")
-    return value
+    if isinstance(value, str):
+        value = _performed(value, None, scope)
+    return _uniform(value, None, text) if isinstance(value, list) else value
 
 
 def _uniform(items: Sequence[Value], wanted: Scalars | None, text: str) -> list[Scalar]:

@@ -105,7 +105,8 @@ def _build_tree(path: Path, content: bytes) -> Element:
 
     def text(data: str) -> None:
         if data.strip():
-            raise open_elements[-1].error(f"text inside <{open_elements[-1].tag}> means nothing: '{data.strip()}'")
+            place = f"{path}:{parser.CurrentLineNumber}"
+            raise LaunchFileError(f"{place}: text in <{open_elements[-1].tag}> means nothing: '{data.strip()}'")
 
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
     try:

@@ -109,13 +109,17 @@ class _Reader:
         parts: list[str | Substitution] = []
         plain = ""
         while self._at < len(self._text) and (not end or self._text[self._at] != end):
-            if self._text.startswith("$(", self._at):
+            if self._is_at_substitution():
                 parts += [plain] if plain else []
                 plain = ""
                 parts.append(self._substitution(quote=end))
             else:
                 plain += self._character()
         return (*parts, plain) if plain else tuple(parts)
+
+    def _is_at_substitution(self) -> bool:
+        """Tell whether $( follows; after a backslash, be it an escaped one, it is text."""
+        return self._text.startswith("$(", self._at) and self._text[self._at - 1 : self._at] != "\\"
 
     def _character(self) -> str:
         """Read one character; a backslash makes the next one ordinary."""
@@ -158,7 +162,7 @@ class _Reader:
         parts: list[str | Substitution] = []
         plain = ""
         while self._at < len(self._text) and self._text[self._at] not in ends:
-            if self._text.startswith("$(", self._at):
+            if self._is_at_substitution():
                 parts += [plain] if plain else []
                 plain = ""
                 parts.append(self._substitution(quote))

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner with real processes: how they are shown, watched and stopped."""
+
+import contextlib
+import os
+import pty
+import re
+import resource
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import pytest
+from processes import executable
+
+PATIENCE_S = 10
+STOPPING_S = 5
+
+# What the processes do. Each says when it is ready; bash sees a signal between two short sleeps.
+WAIT = "trap 'echo neutral; exit' INT; echo ready; while :; do sleep 0.05; done"
+STUBBORN = "trap '' INT TERM; echo ready; while :; do sleep 0.05; done"
+FAMILY = "sleep 1001 & (trap '' INT TERM; sleep 1002) & echo ready; wait"
+
+
+def shell(script, **attributes):
+    """Return an <executable> that runs a script."""
+    given = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
+    command = quoteattr(f'bash -c "{script}"')
+    return f"<executable cmd={command}{given}/>"
+
+
+@pytest.fixture
+def launch(tmp_path, start_child):
+    """launch(<executable> ...) starts the runner on a file with these."""
+
+    def start(*elements, **options):
+        path = tmp_path / "some.launch.xml"
+        path.write_text(f"<launch>{''.join(elements)}</launch>")
+        return start_child(executable("drone-bridge"), "launch", path, **options)
+
+    return start
+
+
+@pytest.fixture
+def launch_file(tmp_path):
+    """launch_file(<executable> ...) is the command that runs a file with these."""
+
+    def write(*elements):
+        path = tmp_path / "some.launch.xml"
+        path.write_text(f"<launch>{''.join(elements)}</launch>")
+        return [executable("drone-bridge"), "launch", str(path)]
+
+    return write
+
+
+def pid_of(runner, label):
+    return int(runner.wait_for_line(rf"\[launch\] {label} started \(pid (\d+)\)")[1])
+
+
+def members(*groups):
+    """Return the processes of these groups that have not ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, group = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(group) in groups and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+def test_all_end_well(launch):
+    runner = launch(shell("echo one; echo two >&2", name="a"), shell("printf unfinished", name="b"))
+    assert runner.wait() == 0
+    assert {"[a-1] one", "[a-1] two", "[b-2] unfinished"} <= set(runner.lines)
+    assert re.search(r"\[launch\] a-1 ended \(pid \d+\)", runner.output)
+
+
+def test_nothing_to_start(launch):
+    assert launch().wait() == 0
+
+
+def test_failure_is_reported_and_the_others_go_on(launch):
+    runner = launch(shell("exit 3", name="a"), shell("kill -SEGV $$", name="b"), shell("sleep 0.5; echo on", name="c"))
+    assert runner.wait() == 1
+    runner.wait_for_line(r"\[launch\] a-1 failed with exit status 3 ")
+    runner.wait_for_line(r"\[launch\] b-2 was ended by SIGSEGV ")
+    runner.wait_for_line(r"\[c-3\] on")
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)])
+def test_end_of_a_required_process_ends_everything(launch, script, status):
+    runner = launch(shell(WAIT, name="waits"), shell(f"sleep 0.5; {script}", name="last", on_exit="shutdown"))
+    assert runner.wait(PATIENCE_S) == status
+    assert "[launch] last-2 is required: stopping everything" in runner.lines
+    assert "[waits-1] neutral" in runner.lines
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_stops_all_in_reverse_order(launch, number):
+    runner = launch(*(shell(WAIT, name=name) for name in ("emulator", "bridge", "controller")))
+    for label in ("emulator-1", "bridge-2", "controller-3"):
+        runner.wait_for_line(rf"\[{label}\] ready")
+    runner.send(number)
+    assert runner.wait() == 128 + number
+    stopped = [line for line in runner.lines if re.search("neutral|ended", line)]
+    assert [re.search(r"(emulator|bridge|controller)-\d", line)[0] for line in stopped] == [
+        *["controller-3"] * 2,
+        *["bridge-2"] * 2,
+        *["emulator-1"] * 2,
+    ]
+
+
+def test_stubborn_processes_and_grandchildren_are_gone_within_the_time(launch):
+    labels, scripts = ("stubborn-1", "family-2", "waits-3"), (STUBBORN, FAMILY, WAIT)
+    runner = launch(*(shell(script, name=label[:-2]) for script, label in zip(scripts, labels, strict=True)))
+    groups = [pid_of(runner, label) for label in labels]
+    for label in labels:
+        runner.wait_for_line(rf"\[{label}\] ready")
+    assert len(members(groups[1])) >= 3
+    begin = time.monotonic()
+    runner.send(signal.SIGINT)
+    assert runner.wait() == 130
+    assert time.monotonic() - begin < STOPPING_S
+    assert members(*groups) == []
+    runner.wait_for_line(r"stubborn-1 has not stopped, and gets SIGTERM")
+    runner.wait_for_line(r"stubborn-1 has not stopped, and gets SIGKILL")
+    runner.wait_for_line(r"stubborn-1 was ended by SIGKILL")
+
+
+def test_asking_again_hurries(launch):
+    runner = launch(shell(STUBBORN, name="stubborn"))
+    runner.wait_for_line("ready")
+    begin = time.monotonic()
+    for answer in ("SIGINT received", "gets SIGTERM", "gets SIGKILL"):
+        runner.send(signal.SIGINT)
+        runner.wait_for_line(answer)
+    assert runner.wait() == 130
+    assert time.monotonic() - begin < 1.5
+
+
+def test_what_a_process_leaves_behind_is_stopped(launch):
+    runner = launch(shell("sleep 1003 & echo ready", name="leaves"))
+    group = pid_of(runner, "leaves-1")
+    assert runner.wait() == 0
+    runner.wait_for_line("leaves-1 has left processes behind")
+    assert members(group) == []
+
+
+def test_processes_do_not_outlive_a_killed_runner(launch):
+    runner = launch(shell("trap 'exit' TERM; echo ready; while :; do sleep 0.05; done", name="a"))
+    process = os.pidfd_open(pid_of(runner, "a-1"))
+    runner.wait_for_line(r"\[a-1\] ready")
+    runner.send(signal.SIGKILL)
+    ended, _, _ = select.select([process], [], [], PATIENCE_S)
+    os.close(process)
+    assert ended
+
+
+def test_respawn(launch, tmp_path):
+    script = f"echo x >> {tmp_path}/runs; [ $(wc -l < {tmp_path}/runs) -lt 3 ] || {{ echo third; sleep 1004; }}; exit 1"
+    escaped = script.replace("$(", r"\$(")
+    runner = launch(shell(escaped, name="again", respawn="true", respawn_delay="0.05"))
+    runner.wait_for_line(r"\[again-1\] third")
+    runner.send(signal.SIGINT)
+    assert runner.wait() == 130
+    assert (tmp_path / "runs").read_text() == "x\n" * 3
+
+
+def test_each_process_has_its_folder_and_environment(launch, tmp_path):
+    environment = '<set_env name="LAUNCH_TEST" value="set"/>'
+    runner = launch(environment, shell("pwd; echo [$LAUNCH_TEST]", name="a", cwd=str(tmp_path)))
+    assert runner.wait() == 0
+    assert {f"[a-1] {tmp_path}", "[a-1] [set]"} <= set(runner.lines)
+
+
+def test_program_that_cannot_be_run(launch, tmp_path):
+    program = tmp_path / "no_program"
+    program.write_bytes(b"\x00\x01")
+    program.chmod(0o755)
+    runner = launch(f'<executable cmd="{program}" on_exit="shutdown"/>', shell(WAIT, name="later"))
+    assert runner.wait() == 126
+    runner.wait_for_line("no_program-1 cannot be started: .*Exec format error")
+    assert "later-2 started" not in runner.output
+
+
+def test_lines_stay_whole(launch):
+    lines = 20_000
+    write = f"for ((i = 0; i < {lines}; i++)); do echo $0-$i-$0; done"
+    commands = [f"bash -c '{write}' {name}" for name in ("a", "b")]
+    runner = launch(*(f'<executable cmd="{command.replace("<", "&lt;")}" name="out"/>' for command in commands))
+    assert runner.wait() == 0
+    shown = [line for line in runner.lines if line.startswith("[out-")]
+    for number, name in ((1, "a"), (2, "b")):
+        own = [line for line in shown if line.startswith(f"[out-{number}] ")]
+        assert own == [f"[out-{number}] {name}-{i}-{name}" for i in range(lines)]
+
+
+def test_endless_line_is_cut(launch):
+    runner = launch(shell("head -c 1000000 /dev/zero | tr '\\\\0' x", name="a"))
+    assert runner.wait() == 0
+    cut = [line.removeprefix("[a-1] ") for line in runner.lines if line.startswith("[a-1] ")]
+    assert "".join(cut) == "x" * 1_000_000
+    assert max(map(len, cut)) <= 16 * 1024
+
+
+def test_screen_that_stalls_neither_fills_memory_nor_delays_a_signal(launch_file):
+    command = launch_file("<executable cmd='yes' name='flood'/>")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as runner:
+        assert os.read(runner.stdout.fileno(), 10)
+        time.sleep(0.5)  # enough for a flood to be seen in the memory, if it went there
+        begin = time.monotonic()
+        runner.send_signal(signal.SIGINT)
+        _, status, used = os.wait4(runner.pid, 0)
+        runner.returncode = os.waitstatus_to_exitcode(status)
+        assert time.monotonic() - begin < STOPPING_S
+        assert runner.returncode == 130
+        assert used.ru_maxrss < 64 * 1024  # KiB
+
+
+def test_closed_screen_ends_the_run(launch_file):
+    command = launch_file("<executable cmd='yes' name='flood'/>")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as runner:
+        assert runner.stdout.readline() == "[flood-1] y\n"
+        runner.stdout.close()
+        assert runner.wait(PATIENCE_S) == 128 + signal.SIGPIPE
+        assert "the output is closed: stopping everything" in runner.stderr.read()
+
+
+def test_terminal_has_colours_and_reaches_the_runner_alone(launch_file):
+    """A Ctrl-C that is typed comes to each process once, from the runner."""
+    script = "trap 'echo caught' INT; echo ready; for i in 1 2 3 4 5 6; do sleep 0.1; done"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.pop("NO_COLOR", None)
+        command = launch_file(shell(script, name="a"))
+        os.execv(command[0], command)
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error
+        while data := os.read(terminal, 4096):
+            if b"ready" not in shown and b"ready" in shown + data:
+                os.write(terminal, b"\x03")
+            shown += data
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert b"\x1b[36m[a-1]\x1b[0m ready" in shown
+    assert shown.count(b"caught") == 1
+
+
+def test_idle_runner_uses_no_processor_time(launch):
+    runner = launch(shell(WAIT, name="waits"))
+    runner.wait_for_line(r"\[waits-1\] ready")
+
+    def ticks():
+        fields = Path(f"/proc/{runner.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    before = ticks()
+    time.sleep(1)  # the measurement itself
+    assert ticks() - before <= 1
+
+
+def test_start_is_quick(launch):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert launch().wait() == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.4

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the runner refuses, by file and line, before it starts anything."""
+
+import re
+
+import pytest
+from launch_package import make_package
+
+from drone_bridge.tools.cli import main
+from drone_bridge.tools.launch.arguments import parse_assignments
+from drone_bridge.tools.launch.evaluate import evaluate
+from drone_bridge.tools.launch.parse import LaunchFileError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(make_package(tmp_path / "prefix")))
+    return tmp_path
+
+
+def write(folder, body, name="some.launch.xml"):
+    """Write a launch file whose body begins in line 3."""
+    path = folder / name
+    path.write_text(f"<!-- a test -->\n<launch>\n{body}\n</launch>\n")
+    return path
+
+
+NODE = '<node pkg="launch_test" exec="show"'
+
+
+@pytest.mark.parametrize(
+    ("line", "body", "sentence"),
+    [
+        (3, '<timer period="1"/>', r"<timer> in <launch> is not supported by this runner; it knows arg, .*"),
+        (3, '<grup/>', r"<grup> in <launch> .*, did you mean 'group'\?; .*"),
+        (4, '<group>\n<log message="x"/></group>', r"<log> in <group> is not supported .*"),
+        (3, f'{NODE}><child/></node>', r"<child> in <node> .*; it knows env, param, remap"),
+        (3, '<let name="a" value="b"><env name="a" value="b"/></let>', r"<env> in <let> .*; it knows none"),
+        (3, f'{NODE} nmae="x"/>', r"the attribute 'nmae' of <node> is not supported .*, did you mean 'name'\?; .*"),
+        (3, f'{NODE} launch-prefix="gdb"/>', r"the attribute 'launch-prefix' of <node> is not supported .*"),
+        (4, f'{NODE}>\n<param name="a" value="1" if="true"/></node>', r"the attribute 'if' of <param> .*"),
+        (3, "<executable/>", r"<executable> needs the attribute 'cmd'"),
+        (3, "<arg/>", r"<arg> needs the attribute 'name'"),
+        (3, '<let name="a" value="b" if="1" unless="1"/>', r"<let> has both 'if' and 'unless'; use one of them"),
+        (3, "some text", r"text in <launch> means nothing: 'some text'"),
+        (3, '<let name="a" value="$(eval 1)"/>', r"value: the substitution \$\(eval \.\.\.\) is not supported .*"),
+        (3, '<group if="false"><let name="a" value="$(evn X)"/></group>', r"value: .*, did you mean 'env'\?; .*"),
+        (3, '<let name="a" value="$(env)"/>', r"value: \$\(env \.\.\.\) takes 1 to 2 arguments, not 0"),
+        (3, '<let name="a" value="$(var x"/>', r"value: '\$\(var x' is not a substitution: .*"),
+        (3, '<let name="a" value="$(var x)"/>', r"there is no launch argument or variable 'x' here"),
+        (3, '<let name="a" value="$(env LAUNCH_TEST_X)"/>', r"the environment variable 'LAUNCH_TEST_X' is not set, .*"),
+        (3, '<let name="a" value="$(find-pkg-share nope)"/>', r"the package 'nope' is not installed: .*"),
+        (3, '<let name="a" value="b" if="perhaps"/>', r"if: 'perhaps' is none of true, 1, false and 0"),
+        (3, '<node pkg="launch_test" exec="shwo"/>', r".* no executable 'shwo', did you mean 'show'\?; in .*: show"),
+        (3, '<executable cmd="no_such_program"/>', r"there is no executable 'no_such_program'"),
+        (3, '<executable cmd="show \'a $(dirname)\'"/>', r"a quote in 'show 'a ' is not closed; .*"),
+        (3, '<executable cmd="true" cwd="/no/such/folder"/>', r"cwd: there is no directory /no/such/folder"),
+        (3, '<executable cmd="true" output="scren"/>', r"output: 'scren' is none of screen, .*"),
+        (3, '<executable cmd="true" on_exit="restart"/>', r"on_exit: 'restart' is not 'shutdown'"),
+        (3, '<executable cmd="true" respawn="true" respawn_delay="-1"/>', r"respawn_delay: '-1' is not a number .*"),
+        (3, '<executable cmd="true" respawn="often"/>', r"'often' is neither true nor false"),
+        (3, f'{NODE} name="a b"/>', r"name: 'a b' is not a node name; .*"),
+        (3, f'{NODE} namespace="a//b"/>', r"'/a//b' is not a namespace; .*"),
+        (3, '<push_ros_namespace namespace="1a"/>', r"'/1a' is not a namespace; .*"),
+        (4, f'{NODE}>\n<param name="a" value="[1, a]"/></node>', r"the items of '\[1, a\]' are not all of one type"),
+        (4, f'{NODE}>\n<param name="a" value="x" type="int"/></node>', r"'x' is not int: .*"),
+        (4, f'{NODE}>\n<param name="a"/></node>', r"<param> takes either 'value' or nested <param>"),
+        (4, f'{NODE}>\n<param name="a" from="b"/></node>', r"<param> takes either 'name' or, .*"),
+        (4, f'{NODE}>\n<param from="/no/such.yaml"/></node>', r"there is no parameter file /no/such.yaml"),
+        (3, '<arg name="a" default="b"><choice value="c"/><choice value="d"/></arg>', r"a:=b is none of c, d"),
+        (3, '<arg name="a" description="what for"/>', r"the launch argument 'a' \(what for\) must be given"),
+        (4, '<group if="true">\n<arg name="a"/></group>', r"the launch argument 'a' must be given"),
+        (3, '<include file="$(dirname)/other.launch.py"/>', r".*/other.launch.py: this runner includes XML .* only"),
+        (3, '<include file="$(dirname)/some.launch.xml"/>', r".*: more than 20 files include each other"),
+        (
+            3,
+            '<include file="$(find-pkg-share launch_test)/included.launch.xml"/>',
+            r".*/included.launch.xml: the launch argument 'needed' \(must be passed\) must be given",
+        ),
+        (6, "\n<group>\n", r"this is not well-formed XML: mismatched tag"),
+    ],
+)  # fmt: skip
+def test_is_refused(folder, line, body, sentence):
+    path = write(folder, body)
+    with pytest.raises(LaunchFileError) as refusal:
+        evaluate(path, {}, folder)
+    assert re.fullmatch(f"{re.escape(str(path))}:{line}: {sentence}", str(refusal.value)), refusal.value
+
+
+def test_mistake_in_an_included_file_is_located_there(folder):
+    inner = write(folder, "<nope/>", name="inner.launch.xml")
+    outer = write(folder, '<include file="$(dirname)/inner.launch.xml"/>')
+    with pytest.raises(LaunchFileError, match=f"^{re.escape(str(inner))}:3: <nope> "):
+        evaluate(outer, {}, folder)
+
+
+def test_another_root_is_refused(folder):
+    path = folder / "other.xml"
+    path.write_text("\n<robot/>")
+    with pytest.raises(LaunchFileError, match=r"other.xml:2: <robot> at the top is not supported .*; it knows launch"):
+        evaluate(path, {}, folder)
+
+
+def test_unknown_argument_lists_those_declared(folder):
+    path = write(folder, '<arg name="host" default="a"/>\n<group if="false"><arg name="port" default="1"/></group>')
+    with pytest.raises(LaunchFileError, match=r"no launch argument 'prot', did you mean 'port'\?; it takes host, port"):
+        evaluate(path, {"prot": "1"}, folder)
+    evaluate(path, {"port": "2"}, folder)
+
+
+def test_arguments_of_included_files_may_be_given(folder):
+    write(folder, '<arg name="depth" default="1"/>', name="inner.launch.xml")
+    by_name = write(folder, '<include file="$(dirname)/inner.launch.xml" if="false"/>', name="by_name.launch.xml")
+    evaluate(by_name, {"depth": "2"}, folder)
+    body = '<arg name="which" default="inner"/><include file="$(dirname)/$(var which).launch.xml"/>'
+    by_argument = write(folder, body, name="by_argument.launch.xml")
+    evaluate(by_argument, {"depth": "2"}, folder)
+    with pytest.raises(LaunchFileError, match="no launch argument 'dept', did you mean 'depth'"):
+        evaluate(by_argument, {"dept": "2"}, folder)
+
+
+@pytest.mark.parametrize("word", ["host", "host=1", ":=1", "host:="])
+def test_words_that_are_no_arguments(word):
+    with pytest.raises(LaunchFileError, match="write name:=value"):
+        parse_assignments([word])
+
+
+def test_last_value_of_an_argument_counts():
+    assert parse_assignments(["a:=1", "b:=x:=y", "a:=2"]) == {"a": "2", "b": "x:=y"}
+
+
+def test_command_says_what_is_wrong_and_fails(folder, capfd):
+    path = write(folder, '<executable cmd="touch started"/>\n<timer period="1"/>')
+    assert main(["launch", str(path)]) == 2
+    output, errors = capfd.readouterr()
+    assert errors.startswith(f"drone-bridge launch: {path}:4: <timer> in <launch> is not supported by this runner")
+    assert not output
+    assert not (folder / "started").exists()
+
+
+def test_file_that_is_nowhere(folder, capfd):
+    assert main(["launch", "launch_test", "icluded.launch.xml"]) == 2
+    assert "in the package launch_test, did you mean 'included.launch.xml'?" in capfd.readouterr().err
+
+
+def test_arguments_are_shown(folder, capfd):
+    body = '<arg name="a" default="$(env X)" description="what for"/>\n<arg name="b"><choice value="c"/></arg>'
+    path = write(folder, body + '\n<include file="$(find-pkg-share launch_test)/included.launch.xml" if="$(var a)"/>')
+    assert main(["launch", "--show-args", str(path)]) == 0
+    shown = capfd.readouterr().out
+    assert re.search(r"'a':\n +what for\n +\(default: '\$\(env X\)'\)\n", shown)
+    assert re.search(r"'b':\n +no description\n +\(one of: c\)\n +\(required\)\n", shown)
+    assert re.search(r"'needed':\*\n +must be passed", shown)
+
+
+def test_dry_run_shows_commands_and_starts_nothing(folder, capfd, monkeypatch):
+    monkeypatch.setenv("LAUNCH_TEST_GONE", "1")
+    body = f"""<arg name="word" default="a b"/>
+        <unset_env name="LAUNCH_TEST_GONE"/>
+        <executable cmd="touch started $(var word)" name="toucher" on_exit="shutdown">
+            <env name="NEW" value="1"/>
+        </executable>
+        {NODE} name="n"><param name="p" value="5"/></node>"""
+    path = write(folder, body)
+    assert main(["launch", "--dry-run", str(path), "word:=c d"]) == 0
+    shown = capfd.readouterr().out.splitlines()
+    assert shown[:2] == ["# [toucher-1] (required)", "env -u LAUNCH_TEST_GONE NEW=1 touch started 'c d'"]
+    assert "#         p: 5" in shown
+    assert re.fullmatch(r"env -u LAUNCH_TEST_GONE \S+/show --ros-args -r __node:=n --params-file \S+", shown[-1])
+    assert not (folder / "started").exists()
+
+
+def test_file_in_a_package_is_found(folder, capfd):
+    assert main(["launch", "launch_test", "included.launch.xml", "--dry-run", "needed:=x"]) == 0
+    assert "included x 'its default'" in capfd.readouterr().out
