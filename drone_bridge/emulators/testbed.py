@@ -12,15 +12,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import signal
 import sys
 import time
 from collections.abc import Sequence
 
+from drone_bridge.emulators.program import (
+    TrajectoryFile,
+    cancelled_by_signals,
+    count,
+    not_negative,
+    port,
+    positive,
+    say,
+    triple,
+)
 from drone_bridge.emulators.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed_conversation import Conversation, Fault, Setup, say
-from drone_bridge.emulators.testbed_flight import TrajectoryFile
-from drone_bridge.emulators.testbed_world import Airframe, Triple, World
+from drone_bridge.emulators.testbed_conversation import Conversation, Fault, Setup
+from drone_bridge.emulators.testbed_flight import COLUMNS
+from drone_bridge.emulators.testbed_world import Airframe, World
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
@@ -71,13 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
     options = parse(arguments)
     cancellation = Cancellation()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: cancellation.cancel())
     link: TcpListener | TcpConnector
     try:
-        setup = make_setup(options)
         with contextlib.ExitStack() as stack:
-            trajectory = stack.enter_context(TrajectoryFile(options.trajectory)) if options.trajectory else None
+            stack.enter_context(cancelled_by_signals(cancellation))
+            setup = make_setup(options)
+            trajectory = (
+                stack.enter_context(TrajectoryFile(options.trajectory, COLUMNS)) if options.trajectory else None
+            )
             if options.role == "listen":
                 link = TcpListener(
                     options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time")
@@ -211,49 +221,6 @@ def fault(text: str) -> Fault:
         return Fault.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"must be truncate@N, stall@N or garbage@N: {error}") from error
-
-
-def port(text: str) -> int:
-    """Read a port number."""
-    value = count(text)
-    if value > 65535:
-        raise argparse.ArgumentTypeError(f"must be at most 65535, not {text}")
-    return value
-
-
-def count(text: str) -> int:
-    """Read a whole number that is not below 0."""
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must not be below 0, not {text}")
-    return value
-
-
-def triple(text: str) -> Triple:
-    """Read 'x y z'."""
-    try:
-        x, y, z = map(float, text.split())
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be three numbers, not {text!r}") from error
-    if not all(map(math.isfinite, (x, y, z))):
-        raise argparse.ArgumentTypeError(f"must be finite, not {text!r}")
-    return x, y, z
-
-
-def not_negative(text: str) -> float:
-    """Read a finite number that is not below 0."""
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be finite and not below 0, not {text}")
-    return value
-
-
-def positive(text: str) -> float:
-    """Read a finite number above 0."""
-    value = not_negative(text)
-    if not value:
-        raise argparse.ArgumentTypeError("must be above 0")
-    return value
 
 
 if __name__ == "__main__":

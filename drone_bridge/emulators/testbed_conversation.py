@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from enum import Enum
 
+from drone_bridge.emulators.program import TrajectoryFile, say
 from drone_bridge.emulators.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed_flight import Flight, TrajectoryFile
+from drone_bridge.emulators.testbed_flight import Flight
 from drone_bridge.emulators.testbed_world import Airframe, Motion, World
 from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.errors import LinkError
+from drone_bridge.links.pace import Pace
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
@@ -77,22 +78,6 @@ class Setup:
         return 1.0 if self.angle_unit is AngleUnit.DEGREES else math.degrees(1)
 
 
-class Pace:
-    """Keeps steps apart by the wall clock. After a delay it goes on from there, without a burst to catch up."""
-
-    def __init__(self, step: float, cancellation: Cancellation) -> None:
-        self._step = step
-        self._cancellation = cancellation
-        self._due = time.monotonic()
-
-    def wait(self) -> None:
-        """Wait until the next step is due. Raises LinkCancelledError."""
-        now = time.monotonic()
-        self._due = max(self._due + self._step, now - self._step)
-        if self._due > now and self._cancellation.wait(self._due - now):
-            raise LinkCancelledError("Pacing was cancelled.")
-
-
 class Conversation:
     """One flight with one autopilot."""
 
@@ -113,7 +98,7 @@ class Conversation:
         """
         self._record(Motion())
         self._stream.send_all(self._protocol.send(self._setup.constants))
-        pace = Pace(self._setup.step, self._cancellation)
+        pace = Pace(self._cancellation)
         while not self._is_over():
             self._send_frame(fault)
             motion = self._receive_motion()
@@ -129,7 +114,7 @@ class Conversation:
             if self.flight.reached_at is not None and not was_reached:
                 say(f"target reached at t={self.flight.reached_at:.2f} s, distance {self.flight.distance:.2f} m")
             if self._setup.realtime:
-                pace.wait()
+                pace.wait(self._setup.step)
         return True
 
     def _is_over(self) -> bool:
@@ -140,7 +125,7 @@ class Conversation:
         if self._trajectory:
             if self.flight.steps == 0:
                 self._trajectory.restart()
-            self._trajectory.write(self.flight, motion)
+            self._trajectory.write(self.flight.row(motion))
 
     def _send_frame(self, fault: Fault | None) -> None:
         state = self.flight.state
@@ -177,8 +162,3 @@ class Conversation:
             return None
         unit = self._setup.degrees_per_unit
         return Motion(event.pitch_rate * unit, event.roll_rate * unit, event.yaw_rate * unit, event.thrust)
-
-
-def say(text: str) -> None:
-    """Report one event."""
-    print(text, flush=True)

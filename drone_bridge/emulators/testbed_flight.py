@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import csv
 import math
-import os
-from types import TracebackType
 
 from drone_bridge.emulators.testbed_world import Airframe, DroneState, Motion, Sphere, Wind, World
 
@@ -15,7 +12,8 @@ EDGE_OF_THE_WORLD_M = 1e6  # beyond it single-precision positions mean nothing
 
 # Seconds, metres, degrees, newtons.
 _STATE_COLUMNS = ("time", "x", "y", "z", "heading", "pitch", "roll", "vx", "vy", "vz")
-_COLUMNS = (*_STATE_COLUMNS, "pitch_rate", "roll_rate", "yaw_rate", "thrust", "distance")
+#: Of each state, the rates and the thrust being those of the step that led to it.
+COLUMNS = (*_STATE_COLUMNS, "pitch_rate", "roll_rate", "yaw_rate", "thrust", "distance")
 
 
 class Flight:
@@ -50,38 +48,12 @@ class Flight:
         self.steps += 1
         self._look_at_distance()
 
+    def row(self, motion: Motion) -> list[float]:
+        """Return the values of COLUMNS: the state now and the motion that led to it."""
+        values = [self.state.time, *self.state.position, *self.state.angles, *self.state.velocity]
+        return [*values, motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust, self.distance]
+
     def _look_at_distance(self) -> None:
         self.smallest_distance = min(self.smallest_distance, self.distance)
         if self.reached_at is None and self.distance <= REACHED_WITHIN_M:
             self.reached_at = self.state.time
-
-
-class TrajectoryFile:
-    """A CSV file with one row per state, the rates and the thrust being those of the step that led to it."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Create or overwrite the file. Raises OSError."""
-        # Line by line, so that it can be followed while the drone flies.
-        self._file = open(path, "w", newline="", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed in close
-        self._writer = csv.writer(self._file)
-
-    def __enter__(self) -> TrajectoryFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._file.close()
-
-    def restart(self) -> None:
-        """Forget the flight before."""
-        self._file.seek(0)
-        self._file.truncate()
-        self._writer.writerow(_COLUMNS)
-
-    def write(self, flight: Flight, motion: Motion) -> None:
-        """Append the flight's state and the motion that led to it."""
-        state = flight.state
-        values = [state.time, *state.position, *state.angles, *state.velocity]
-        values += [motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust, flight.distance]
-        self._writer.writerow([f"{value:.6g}" for value in values])
