@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation, wait_readable
-from drone_bridge.links.errors import LinkCancelledError
+from drone_bridge.links.errors import LinkCancelledError, reason
 
 StreamT = TypeVar("StreamT")
 
@@ -54,8 +54,7 @@ class Connector(ABC, Generic[StreamT]):
                 return self._stream(self._connect())
             except OSError as error:
                 delay_s = self.backoff.next_delay_s()
-                reason = error.strerror or str(error) or type(error).__name__
-                self._on_failure(f"{self._host}:{self._port} can't be reached: {reason}.", delay_s)
+                self._on_failure(f"{address_name(self._host, self._port)} can't be reached: {reason(error)}.", delay_s)
                 self._pause(delay_s)
 
     def close(self) -> None:
@@ -77,7 +76,11 @@ class Connector(ABC, Generic[StreamT]):
         """Try every address that the host's name stands for."""
         failure = OSError("the name stands for no address")
         for family, kind, protocol, _, address in self._resolve():
-            connecting = socket.socket(family, kind, protocol)
+            try:
+                connecting = socket.socket(family, kind, protocol)
+            except OSError as error:  # IPv6 may be turned off, whatever the name stands for
+                failure = error
+                continue
             try:
                 self._connect_to(connecting, address)
             except OSError as error:
@@ -100,7 +103,7 @@ class Connector(ABC, Generic[StreamT]):
                 answers.put(list(socket.getaddrinfo(self._host, self._port, type=self.kind)))
             except OSError as error:
                 answers.put(error)
-            except ValueError as error:  # a name that is none
+            except (ValueError, OverflowError) as error:  # no name at all, 'a..b' for instance, or no port
                 answers.put(OSError(str(error)))
             done.cancel()
 
@@ -113,3 +116,8 @@ class Connector(ABC, Generic[StreamT]):
         if isinstance(answer, OSError):
             raise answer
         return answer
+
+
+def address_name(host: str, port: int) -> str:
+    """Return an address for people."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

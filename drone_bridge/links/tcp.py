@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation, wait_readable
-from drone_bridge.links.connector import Connector
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.connector import Connector, address_name
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError, reason
 
 CONNECT_TIMEOUT_S: Final = 5.0
 # A peer whose machine has gone is noticed after KEEPALIVE_IDLE_S + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL_S.
@@ -55,7 +55,7 @@ class TcpStream:
             except BlockingIOError:
                 self._wait(select.POLLIN, timeout_s, "sent nothing")
             except OSError as error:
-                raise LinkError(f"The connection to {self.peer} was lost: {_reason(error)}.") from error
+                raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
         raise LinkCancelledError("Receiving was cancelled.")
 
     def send_all(self, data: bytes | memoryview, timeout_s: float | None = None) -> None:
@@ -109,7 +109,7 @@ class TcpStream:
         except BlockingIOError:
             return 0
         except OSError as error:
-            raise LinkError(f"The connection to {self.peer} was lost: {_reason(error)}.") from error
+            raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
 
     def _wait(self, event: int, timeout_s: float | None, failing: str) -> None:
         poll = select.poll()
@@ -158,11 +158,13 @@ class TcpListener:
         self._on_refused = on_refused
         self._refuser: threading.Thread | None = None
         self.backoff = Backoff()
+        if not 0 <= port <= 65535:
+            raise LinkError(f"Can't listen on port {port}: it has to be from 0 to 65535.")
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self._socket = socket.create_server((host, port), family=family, backlog=4)
-        except (OSError, ValueError, OverflowError) as error:
-            raise LinkError(f"Can't listen on {_address(host, port)}: {_reason(error)}.") from error
+        except (OSError, ValueError) as error:
+            raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
         self._socket.setblocking(False)
 
     @property
@@ -234,15 +236,4 @@ def _set_options(connected: socket.socket) -> None:
 
 def _name(connected: socket.socket) -> str:
     host, port = connected.getpeername()[:2]
-    return _address(host, port)
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _reason(error: Exception) -> str:
-    """Return what went wrong in the system's words, without what Python adds to them."""
-    if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
-        return os.strerror(error.errno)
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return address_name(host, port)
