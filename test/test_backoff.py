@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delays between attempts."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drone_bridge.links.backoff import FIRST_DELAY_S, JITTER, LONGEST_DELAY_S, Backoff
+
+LOWEST, HIGHEST = 0.0, 1.0
+
+
+class Extreme(random.Random):
+    """Always draws the same place between the two bounds."""
+
+    def __init__(self, place):
+        super().__init__()
+        self._place = place
+
+    def random(self):
+        return self._place
+
+
+def delays(count, source=None):
+    backoff = Backoff(source)
+    return [backoff.next_delay_s() for _ in range(count)]
+
+
+def test_delays_double_up_to_the_longest():
+    assert delays(7, Extreme(HIGHEST)) == pytest.approx([0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0])
+    assert delays(7, Extreme(LOWEST)) == pytest.approx([0.2, 0.3, 0.6, 1.2, 2.4, 3.75, 3.75])
+
+
+def test_the_longest_delay_can_be_chosen():
+    longest_s = 1.0
+    backoff = Backoff(Extreme(HIGHEST), longest_s)
+    assert [backoff.next_delay_s() for _ in range(5)] == pytest.approx([0.25, 0.5, 1.0, 1.0, 1.0])
+
+
+@given(st.integers(), st.integers(1, 40))
+def test_every_delay_is_within_the_bounds(seed, count):
+    assert all(FIRST_DELAY_S <= delay <= LONGEST_DELAY_S for delay in delays(count, random.Random(seed)))
+
+
+def test_machines_that_lost_one_peer_together_do_not_come_back_together():
+    first, second = delays(20), delays(20)
+    assert not set(first) & set(second)
+
+
+def test_even_the_first_and_the_longest_delay_are_spread():
+    firsts = {delays(1, random.Random(seed))[0] for seed in range(100)}
+    longests = {delays(12, random.Random(seed))[-1] for seed in range(100)}
+    assert len(firsts) == len(longests) == 100
+    assert max(firsts) - min(firsts) > 0.8 * JITTER * FIRST_DELAY_S
+    assert max(longests) - min(longests) > 0.8 * JITTER * LONGEST_DELAY_S
+
+
+def test_a_reset_starts_over():
+    backoff = Backoff(Extreme(LOWEST))
+    for _ in range(10):
+        backoff.next_delay_s()
+    backoff.reset()
+    assert backoff.next_delay_s() == FIRST_DELAY_S
