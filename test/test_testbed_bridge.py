@@ -11,6 +11,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from ros_session import wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from testbed_peer import CONSTANTS, HOVER, TestbedPeer, pixels
@@ -60,13 +61,26 @@ def assert_answer(answer, pitch=0.0, roll=0.0, yaw=0.0, thrust=0.0):
     )
 
 
-def exchange_until(peer, wanted, frames=2000):
-    """Exchange frames until the answer is the wanted one; the bridge answers at once with the newest command."""
-    for _ in range(frames):
-        answer = peer.exchange()
-        if wanted(answer):
-            return answer
-    raise AssertionError(f"after {frames} frames the answer is still {answer}")
+def exchange_until(peer, wanted, publish=lambda: None):
+    """Exchange frames until the answer is the wanted one; the bridge answers at once with the newest command.
+
+    `publish` is done before each: a reader that has not found its writer yet ignores what that writes.
+    """
+    answers = []
+
+    def exchange():
+        publish()
+        answers[:] = [peer.exchange()]
+        return wanted(answers[0])
+
+    wait_until(exchange, "the wanted answer")
+    return answers[0]
+
+
+def publishing(ros, topic, message):
+    """Return a function that publishes the message again and again."""
+    publisher = ros.publisher(type(message), topic)
+    return lambda: publisher.publish(message)
 
 
 def values_of(report):
@@ -87,7 +101,7 @@ def test_a_frame_becomes_topics(ros, peer):
     inboxes = {topic: ros.subscribe(kind, topic) for topic, kind in topics.items()}
     with bridge(peer, frame_prefix="d1/", stamp_source="wire"):
         peer.open()
-        exchange_until_subscribed(peer, inboxes)
+        exchange_until_subscribed(peer, *inboxes.values())
         peer.exchange(time=1000.5, pitch=30.0, yaw=90.0)
         stamp = time_from_seconds(1000.5)
         got = {topic: inbox.wait(lambda message: message.header.stamp == stamp) for topic, inbox in inboxes.items()}
@@ -123,13 +137,9 @@ def test_a_frame_becomes_topics(ros, peer):
     assert offsets["d1/left_camera_optical_frame"][0] == "d1/left_camera_link"
 
 
-def exchange_until_subscribed(peer, inboxes):
-    """Exchange frames until each topic has arrived once, which says that discovery is over."""
-    for _ in range(2000):
-        peer.exchange()
-        if all(len(inbox) for inbox in inboxes.values()):
-            return
-    raise AssertionError(f"nothing came on {[topic for topic, inbox in inboxes.items() if not len(inbox)]}")
+def exchange_until_subscribed(peer, *inboxes, **fields):
+    """Exchange frames until something has come into each inbox, which says that discovery is over."""
+    wait_until(lambda: peer.exchange(**fields) and all(map(len, inboxes)), "messages on every topic")
 
 
 def test_the_pose_layout_gives_odometry_and_transforms(ros, pose_peer):
@@ -137,10 +147,7 @@ def test_the_pose_layout_gives_odometry_and_transforms(ros, pose_peer):
     pose = {"position": (1.0, 2.0, -3.0), "yaw": 0.0, "roll": 0.0, "pitch": 0.0}
     with bridge(pose_peer, attitude_layout="pose"):
         pose_peer.open()
-        for _ in range(2000):
-            pose_peer.exchange(**pose)
-            if all(len(inbox) for inbox in inboxes.values()):
-                break
+        exchange_until_subscribed(pose_peer, *inboxes.values(), **pose)
         odometry, transforms = inboxes["odom"].wait(), inboxes["/tf"].wait()
     position, orientation = odometry.pose.pose.position, odometry.pose.pose.orientation
     assert (position.x, position.y, position.z) == pytest.approx((1.0, 3.0, 2.0))
@@ -155,10 +162,7 @@ def test_the_erratum_s_layout_gives_roll(ros):
     inbox = ros.subscribe(Imu, "imu/data")
     with bridge(peer, attitude_layout="pitch_roll"):
         peer.open()
-        for _ in range(2000):
-            peer.exchange(pitch=0.0, roll=90.0)
-            if len(inbox):
-                break
+        exchange_until_subscribed(peer, inbox, pitch=0.0, roll=90.0)
         imu = inbox.wait()
     peer.close()
     assert (imu.orientation.x, imu.orientation.w) == pytest.approx((math.sqrt(0.5), math.sqrt(0.5)))
@@ -170,7 +174,7 @@ def test_wire_time_stamps_frames_and_drives_the_clock(ros, peer):
     inboxes = {"imu": ros.subscribe(Imu, "imu/data"), "clock": ros.subscribe(Clock, "/clock")}
     with bridge(peer, stamp_source="wire", publish_clock=True):
         peer.open()
-        exchange_until_subscribed(peer, inboxes)
+        exchange_until_subscribed(peer, *inboxes.values())
         peer.exchange(time=1000.5)
         expected = time_from_seconds(1000.5)
         inboxes["imu"].wait(lambda message: message.header.stamp == expected)
@@ -188,8 +192,8 @@ def test_without_commands_it_hovers(peer):
 def test_cmd_vel_becomes_rates_and_thrust_with_the_wire_s_signs(ros, peer):
     with bridge(peer, command_timeout=30.0):
         peer.open()
-        ros.publisher(Twist, "cmd_vel").publish(twist(roll=0.1, pitch=0.2, yaw=0.3, thrust=9.0))
-        answer = exchange_until(peer, lambda answer: answer != HOVER)
+        publish = publishing(ros, "cmd_vel", twist(roll=0.1, pitch=0.2, yaw=0.3, thrust=9.0))
+        answer = exchange_until(peer, lambda answer: answer != HOVER, publish)
     assert_answer(answer, roll=0.1, pitch=0.2, yaw=-0.3, thrust=9.0)
 
 
@@ -201,14 +205,13 @@ def test_a_stamped_command_is_refused_when_it_is_old(ros, peer, kind):
         publisher = ros.publisher(kind, topic)
         old = kind() if kind is CommandRates else TwistStamped()
         old.header.stamp = time_from_seconds(ros.node.get_clock().now().nanoseconds / 1e9 - 11)
-        publisher.publish(old)
-        process.wait_for_line(rf"A command on {topic} was refused: it is 11\.\d+ s old, and 10 s")
+        refusal = rf"A command on {topic} was refused: it is \d+\.\d+ s old, and 10 s"
+        wait_until(lambda: publisher.publish(old) or process.count_lines(refusal), "a refusal")
         assert peer.exchange() == HOVER
         fresh = command_rates(ros.node.get_clock().now().to_msg())
         if kind is TwistStamped:
             fresh = TwistStamped(header=fresh.header, twist=twist(roll=0.1, pitch=0.2, yaw=0.3, thrust=9.0))
-        publisher.publish(fresh)
-        answer = exchange_until(peer, lambda answer: answer != HOVER)
+        answer = exchange_until(peer, lambda answer: answer != HOVER, lambda: publisher.publish(fresh))
     assert_answer(answer, roll=0.1, pitch=0.2, yaw=-0.3, thrust=9.0)
 
 
@@ -216,26 +219,26 @@ def test_a_command_that_is_no_number_is_refused(ros, peer):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with bridge(peer) as process:
         peer.open()
-        ros.publisher(Twist, "cmd_vel").publish(twist(yaw=math.nan, thrust=9.0))
-        process.wait_for_line(r"A command on cmd_vel was refused: angular\.z is nan, and has to be a finite number")
+        publish = publishing(ros, "cmd_vel", twist(yaw=math.nan, thrust=9.0))
+        refusal = r"A command on cmd_vel was refused: angular\.z is nan, and has to be a finite number"
+        wait_until(lambda: publish() or process.count_lines(refusal), "a refusal")
         assert peer.exchange() == HOVER
-        reports.wait(lambda report: values_of(report)["refused commands"] == "1")
+        reports.wait(lambda report: int(values_of(report)["refused commands"]) > 0)
 
 
 def test_commands_are_clamped_to_the_announced_maxima(ros, peer):
     with bridge(peer, command_timeout=30.0):
         peer.open()
-        ros.publisher(Twist, "cmd_vel").publish(twist(roll=100.0, pitch=-100.0, yaw=100.0, thrust=1000.0))
-        answer = exchange_until(peer, lambda answer: answer != HOVER)
+        publish = publishing(ros, "cmd_vel", twist(roll=100.0, pitch=-100.0, yaw=100.0, thrust=1000.0))
+        answer = exchange_until(peer, lambda answer: answer != HOVER, publish)
     assert answer == MotionParameters(-720.0, 360.0, -180.0, 25.0)
 
 
 def test_a_command_is_forgotten_after_command_timeout(ros, peer):
     with bridge(peer, command_timeout=0.2):
         peer.open()
-        ros.publisher(Twist, "cmd_vel").publish(twist(thrust=9.0))
-        exchange_until(peer, lambda answer: answer != HOVER)
-        exchange_until(peer, lambda answer: answer == HOVER, frames=100_000)
+        exchange_until(peer, lambda answer: answer != HOVER, publishing(ros, "cmd_vel", twist(thrust=9.0)))
+        exchange_until(peer, lambda answer: answer == HOVER)
 
 
 def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
@@ -243,7 +246,7 @@ def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
     with bridge(peer, sync="lockstep", command_timeout=0.02):
         peer.open()
         publisher = ros.publisher(CommandRates, "cmd_rates")
-        exchange_until_subscribed(peer, {"left/image_raw": images})
+        exchange_until_subscribed(peer, images)
         ros.set_parameters("testbed_bridge", command_timeout=10.0)
         images.clear()
         for index in range(5):
@@ -271,7 +274,7 @@ def test_a_slow_reliable_subscriber_does_not_hold_up_the_testbed(ros, peer):
     fresh = ros.subscribe(Image, "left/image_raw", reliable)
     with bridge(peer):
         peer.open()
-        exchange_until_subscribed(peer, {"left/image_raw": fresh})
+        exchange_until_subscribed(peer, fresh)
         for _ in range(500):
             assert peer.exchange() == HOVER
         last = fresh.wait(lambda image: len(fresh) == 0)
@@ -283,10 +286,6 @@ def test_large_images_arrive_whole(ros, peer):
     images = ros.subscribe(Image, "right/image_raw", QoSProfile(depth=1))
     with bridge(peer):
         peer.open(constants)
-        for _ in range(500):
-            peer.socket.sendall(peer.frame_bytes(constants=constants))
-            peer.reply()
-            if len(images):
-                break
+        exchange_until_subscribed(peer, images, constants=constants)
         image = images.wait()
     assert np.array_equal(np.frombuffer(image.data, np.uint8), np.frombuffer(pixels(2, constants), np.uint8))

@@ -20,7 +20,7 @@ def executable(name):
 
 
 class Process:
-    """A child whose lines are read as they come. Leaving the `with` block ends it."""
+    """A child whose lines are read as they come. Leaving the `with` block ends it, and it has to end well."""
 
     def __init__(self, *command, env=None):
         self._child = subprocess.Popen(
@@ -115,8 +115,14 @@ class Process:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
+        was_running = self._child.poll() is None
         self.end()
+        if kind is not None:
+            print(self.output)  # pytest shows it with the failure
+        # Whatever a test is about: a program that is asked to end does so, in time and cleanly.
+        if was_running and kind is None:
+            assert self._child.returncode == 0, f"ended with {self._child.returncode}:\n{self.output}"
 
 
 def _yaml(value):

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testbed_bridge when something goes wrong, and how it leaves the drone behind."""
+
+import signal
+import socket
+import struct
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Twist
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from processes import Process
+from rcl_interfaces.srv import GetParameters
+from ros_session import wait_until
+from sensor_msgs.msg import Image
+from testbed_peer import HOVER, REPLY, TestbedPeer
+
+from drone_bridge.protocols.testbed import MotionParameters
+
+NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
+
+
+def bridge(peer, **parameters):
+    return Process.node("testbed_bridge", port=peer.port, **parameters)
+
+
+@pytest.fixture
+def peer():
+    peer = TestbedPeer()
+    yield peer
+    peer.close()
+
+
+def values_of(report):
+    return {pair.key: pair.value for pair in report.status[0].values}
+
+
+def fly(ros, peer):
+    """Exchange frames until the bridge passes a command on that is not the neutral one."""
+    message = Twist()
+    message.linear.z = NOT_HOVER.thrust
+    publisher = ros.publisher(Twist, "cmd_vel")
+    wait_until(lambda: publisher.publish(message) or peer.exchange() == NOT_HOVER, "the command on the wire")
+
+
+# The peer.
+
+
+def test_a_testbed_that_is_not_there_yet_is_waited_for(free_port):
+    with Process.node("testbed_bridge", port=free_port) as process:
+        process.wait_for_line(rf"127\.0\.0\.1:{free_port} can't be reached: Connection refused\. Trying again in")
+        with socket.create_server(("127.0.0.1", free_port)) as server:
+            server.settimeout(15)
+            server.accept()[0].close()
+            process.wait_for_line("The testbed closed inside its constants, after 0 of 48 bytes")
+
+
+def test_a_testbed_killed_inside_a_frame_is_reported_and_connected_to_again(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with bridge(peer) as process:
+        peer.open().exchange()
+        peer.socket.sendall(peer.frame_bytes()[:100])
+        # Killed, not closed: the connection is reset.
+        peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.hang_up()
+        process.wait_for_line("The connection to .* was lost: Connection reset by peer")
+        assert peer.open().exchange() == HOVER
+        report = reports.wait(lambda report: values_of(report)["lost connections"] == "1")
+        assert values_of(report)["connections"] in "12"
+        reports.wait(lambda report: report.status[0].level == DiagnosticStatus.OK)
+
+
+def test_a_frame_cut_short_is_reported_with_its_size(peer):
+    with bridge(peer) as process:
+        peer.open().exchange()
+        peer.socket.sendall(peer.frame_bytes()[:100])
+        peer.hang_up()
+        process.wait_for_line("closed inside frame 1, after 100 of 780 bytes")
+        assert peer.open().exchange() == HOVER
+
+
+def test_the_regular_end_is_no_problem(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with bridge(peer) as process:
+        peer.open().exchange()
+        peer.hang_up()
+        process.wait_for_line("The testbed ended the conversation")
+        assert peer.open().exchange() == HOVER
+        report = reports.wait(lambda report: values_of(report)["connections"] == "2")
+    assert values_of(report)["rejected input"] == values_of(report)["lost connections"] == "0"
+
+
+def test_garbage_is_named_counted_and_followed_by_a_new_connection(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with bridge(peer) as process:
+        peer.open().exchange()
+        peer.socket.sendall(peer.frame_bytes()[:-12] + struct.pack(">3f", 1.0, float("nan"), 1.0))
+        process.wait_for_line("frame 1, yaw is nan, and has to be a finite number")
+        assert peer.read_to_end() == b""
+        peer.accept()
+        peer.socket.sendall(b"GET / HTTP/1.1\r\nHost: a-browser-on-the-wrong-port\r\n\r\n")
+        process.wait_for_line("In the testbed's constants, ")
+        assert peer.open().exchange() == HOVER
+        reports.wait(lambda report: values_of(report)["rejected input"] == "2")
+        assert process.count_lines("WARN") <= 2  # a line for each
+
+
+def test_an_image_too_large_is_refused_before_memory_is_taken(peer):
+    with bridge(peer, max_width=640, max_height=480) as process:
+        peer.accept()
+        peer.socket.sendall(struct.pack(">ffiiffffffff", 90, 90, 641, 480, 0.25, 1, 9.81, 0.2, 25, 1, 1, 1))
+        process.wait_for_line("width is 641, and has to be from 1 to 640 pixels")
+
+
+def test_a_testbed_silent_inside_a_frame_is_given_up_and_between_frames_it_is_not(peer):
+    with bridge(peer, silence_timeout=0.2) as process:
+        peer.open().exchange()
+        assert process.count_lines("sent nothing") == 0
+        frame = peer.frame_bytes()
+        peer.socket.sendall(frame[:10])
+        process.wait_for_line(r"sent nothing for 0\.2 s")
+        peer.open()
+        # Longer than the time-out, between frames. The read ends with the deadline, not with an answer.
+        peer.socket.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            peer.socket.recv(1)
+        peer.socket.settimeout(15)
+        assert peer.exchange() == HOVER
+
+
+def test_a_second_testbed_is_refused_and_the_first_is_not_disturbed(ros):
+    with Process.node("testbed_bridge", role="listen", port=0) as process:
+        port = int(process.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
+        request = GetParameters.Request(names=["actual_port"])
+        values = ros.call(GetParameters, "testbed_bridge/get_parameters", request).values
+        assert values[0].integer_value == port
+        first = TestbedPeer(connect_to=port)
+        assert first.open().exchange() == HOVER
+        with socket.create_connection(("127.0.0.1", port)) as second:
+            second.settimeout(15)
+            assert second.recv(1) == b""
+            process.wait_for_line(rf"127\.0\.0\.1:{second.getsockname()[1]} was refused")
+        assert first.exchange() == HOVER
+        first.close()
+        process.wait_for_line("The testbed ended the conversation")
+        # The place is free again, perhaps after a moment.
+        third = TestbedPeer(connect_to=port)
+        assert third.open().exchange() == HOVER
+        third.close()
+
+
+def test_a_port_that_is_taken_is_an_error_with_a_sentence(free_port):
+    with socket.create_server(("127.0.0.1", free_port)):
+        process = Process.node("testbed_bridge", role="listen", port=free_port)
+        assert process.wait() == 1
+        process.wait_for_line(rf"Can't listen on 127\.0\.0\.1:{free_port}: Address already in use")
+        process.end()
+
+
+# Parameters.
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"sync": "sometimes"}, "sync is 'sometimes', and has to be one of latest, lockstep"),
+        ({"attitude_layout": "yaw"}, "has to be one of pitch_yaw, pitch_roll, pose"),
+        ({"port": 65536}, "Min: 0, Max: 65535, value: 65536"),
+        ({"port": 0}, "port is 0, and has to be from 1 to 65535 when the role is connect"),
+        ({"command_timeout": -1.0}, "command_timeout"),
+    ],
+)
+def test_a_bad_parameter_is_refused_with_a_sentence(parameters, sentence):
+    process = Process.node("testbed_bridge", **parameters)
+    assert process.wait() == 1
+    assert sentence in process.output
+    assert "Traceback" not in process.output
+    process.end()
+
+
+def test_what_is_read_at_configure_can_be_changed_only_before(ros, peer):
+    with bridge(peer):
+        peer.open().exchange()
+        results = ros.set_parameters("testbed_bridge", sync="lockstep", actual_port=1, command_timeout=2.0)
+    assert [result.successful for result in results] == [False, False, True]
+    assert "sync can be changed only while the node is unconfigured" in results[0].reason
+    assert "actual_port is set by the node itself" in results[1].reason
+
+
+# Leaving.
+
+
+def change(ros, transition):
+    request = ChangeState.Request(transition=Transition(id=transition))
+    return ros.call(ChangeState, "testbed_bridge/change_state", request).success
+
+
+def last_answer(peer):
+    received = peer.read_to_end()
+    assert len(received) == REPLY.size, "one last answer, and nothing else, is expected"
+    return MotionParameters(*REPLY.unpack(received))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_between_frames_leaves_hover_as_the_last_command(ros, peer, number):
+    with bridge(peer, command_timeout=30.0) as process:
+        peer.open()
+        fly(ros, peer)
+        process.send(number)
+        assert last_answer(peer) == HOVER
+        assert process.wait() == 0
+
+
+def test_sigterm_inside_a_frame_leaves_hover_as_the_last_command(ros, peer):
+    with bridge(peer, command_timeout=30.0) as process:
+        peer.open()
+        fly(ros, peer)
+        frame = peer.frame_bytes()
+        peer.socket.sendall(frame[:100])
+        process.send()
+        # The testbed finishes its frame before it reads, and must be able to.
+        peer.socket.sendall(frame[100:])
+        assert last_answer(peer) == HOVER
+        assert process.wait() == 0
+
+
+def test_sigterm_while_a_command_is_waited_for_leaves_hover(ros, peer):
+    images = ros.subscribe(Image, "left/image_raw")
+    with bridge(peer, sync="lockstep", command_timeout=0.01) as process:
+        peer.open()
+        wait_until(lambda: peer.exchange() and len(images), "an image")
+        ros.set_parameters("testbed_bridge", command_timeout=30.0)
+        images.clear()
+        peer.send_frame()
+        images.wait()
+        process.send()
+        assert last_answer(peer) == HOVER
+        assert process.wait() == 0
+
+
+@pytest.mark.parametrize("moment", ["before the connection", "before the constants", "between attempts"])
+def test_sigterm_before_there_is_anything_to_leave(peer, free_port, moment):
+    with (
+        bridge(peer) if moment == "before the constants" else Process.node("testbed_bridge", port=free_port) as process
+    ):
+        if moment == "before the constants":
+            peer.accept()
+            process.wait_for_line("Connected to")
+        elif moment == "between attempts":
+            process.wait_for_line("Trying again")
+        process.send()
+        assert process.wait(5) == 0 if moment != "before the connection" else process.wait(5) in (0, -signal.SIGTERM)
+
+
+def test_deactivate_leaves_hover_and_activate_connects_again(ros, peer):
+    with bridge(peer, command_timeout=30.0):
+        peer.open()
+        fly(ros, peer)
+        assert change(ros, Transition.TRANSITION_DEACTIVATE)
+        assert last_answer(peer) == HOVER
+        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        assert peer.open().exchange() == HOVER  # a command from before counts no more
+        assert change(ros, Transition.TRANSITION_DEACTIVATE)
+        assert change(ros, Transition.TRANSITION_CLEANUP)
+        assert ros.set_parameters("testbed_bridge", sync="lockstep")[0].successful
+        assert change(ros, Transition.TRANSITION_CONFIGURE)
+        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        assert peer.open().exchange() == HOVER
+
+
+def test_without_autostart_it_waits_to_be_asked(ros, peer):
+    with bridge(peer, autostart=False):
+        assert change(ros, Transition.TRANSITION_CONFIGURE)
+        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        assert peer.open().exchange() == HOVER
