@@ -88,7 +88,8 @@ def record(node: "Recorder", stop: StopRequest) -> int:
         except BagError as error:
             node.get_logger().error(str(error))
             status = 1
-        print(summary(bag, node.topics), flush=True)
+        if bag.path.exists():
+            print(summary(bag, node.topics), flush=True)
     missing = settings.topics - node.recorded.keys()
     if missing:
         node.get_logger().warning(f"Never published, or not recordable: {', '.join(sorted(missing))}.")

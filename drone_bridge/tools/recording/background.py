@@ -5,6 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from drone_bridge.tools.recording.bag import Bag, Topic
 
@@ -53,9 +54,11 @@ class BackgroundWriter:
         for topic in topics:
             if topic.connection is None:
                 self._bag.add(topic)
-        self._bag.close()
         if self._unexpected:
+            with suppress(Exception):  # what comes of a broken bag says less than what broke it
+                self._bag.close()
             raise self._unexpected
+        self._bag.close()
 
     def _run(self) -> None:
         try:

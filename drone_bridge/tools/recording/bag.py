@@ -150,4 +150,4 @@ class Bag:
 def _reason(error: OSError, path: Path) -> str:
     existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     free = shutil.disk_usage(existing).free
-    return f"{error.strerror or error} ({free / MIB:.0f} MiB free)"
+    return f"{error.strerror or error} ({free / MIB:.0f} MiB free now)"

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
 from ament_index_python.resources import get_resource
-from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_typestore
+from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
 
 TYPE_NAME = re.compile(r"([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)")
 IDL_INCLUDE = re.compile(r"^\s*#include\s+[\"<]([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)\.idl[\">]", re.MULTILINE)
+CHAR_FIELD = re.compile(r"^\s*char\b", re.MULTILINE)
 SEPARATOR = "=" * 80
 FLOATS_AND_TEXT = ("float32", "float64", "string", "wstring")
 INTEGERS = ("bool", "byte", "char", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -67,8 +68,9 @@ def find_definition(type_name: str) -> MessageDefinition:
         try:
             text = _concatenate(type_name, ".msg", _msg_dependencies)
         except FileNotFoundError:
-            text = _idl_text(type_name)
-        return MessageDefinition(type_name, text, _installed_hash(type_name) or _computed_hash(type_name))
+            heading = f"{SEPARATOR}\nIDL: {type_name}\n"
+            text = heading + _concatenate(type_name, ".idl", _idl_dependencies)
+        return MessageDefinition(type_name, text, _installed_hash(type_name) or _computed_hash(type_name, text))
     except (OSError, UnicodeDecodeError, TypesysError) as error:
         raise UnknownTypeError(f"The installed definition of '{type_name}' can't be used: {error}") from None
 
@@ -97,10 +99,6 @@ def _concatenate(root: str, suffix: str, dependencies: Callable[[str, str], Iter
     return "".join(parts)
 
 
-def _idl_text(type_name: str) -> str:
-    return f"{SEPARATOR}\nIDL: {type_name}\n" + _concatenate(type_name, ".idl", _idl_dependencies)
-
-
 def _msg_dependencies(text: str, type_name: str) -> Iterator[str]:
     package = type_name.partition("/")[0]
     for line in text.splitlines():
@@ -127,11 +125,14 @@ def _installed_hash(type_name: str) -> str:
         return ""
 
 
-def _computed_hash(type_name: str) -> str:
-    """Compute the hash from the .idl files, which name the exact primitive types (.msg has 'char' for uint8)."""
+def _computed_hash(type_name: str, text: str) -> str:
     store = get_typestore(Stores.EMPTY)
-    for part in _idl_text(type_name).split(f"{SEPARATOR}\nIDL: ")[1:]:
-        # The parser knows #include <...> only; what is included follows anyway.
-        body = [line for line in part.splitlines()[1:] if not line.startswith("#include")]
-        store.register(get_types_from_idl("\n".join(body)))
+    if text.startswith(SEPARATOR):
+        for part in text.split(f"{SEPARATOR}\nIDL: ")[1:]:
+            # The parser knows #include <...> only; what is included follows anyway.
+            body = [line for line in part.splitlines()[1:] if not line.startswith("#include")]
+            store.register(get_types_from_idl("\n".join(body)))
+    else:
+        # In a .msg file, char is another word for uint8; to the parser it is the type of IDL.
+        store.register(get_types_from_msg(CHAR_FIELD.sub("uint8", text), type_name))
     return store.hash_rihs01(type_name)

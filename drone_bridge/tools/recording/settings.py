@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rcl_interfaces.msg import IntegerRange, ParameterDescriptor
-from rclpy.exceptions import InvalidTopicNameException, ParameterException
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 
 COMPRESSIONS = ("none", "zstd")
@@ -89,8 +89,8 @@ def _topics(node: Node, value: object) -> frozenset[str]:
         raise SettingsError(f"topics is '{value}'; a list of topic names is expected, or a string of them.")
     try:
         return frozenset(node.resolve_topic_name(name) for name in names if name)
-    except (InvalidTopicNameException, ValueError) as error:
-        raise SettingsError(f"topics holds a name that can't be one: {error}".replace("\n", " ")) from None
+    except (RuntimeError, ValueError) as error:  # RCLError, which has no public home on all distributions
+        raise SettingsError(f"topics is '{value}', which holds a name that no topic can have: {error}") from None
 
 
 def _pattern(text: str) -> re.Pattern[str] | None:

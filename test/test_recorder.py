@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder as it is run: a program on a real network of topics."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+import rclpy
+from drone_bridge.msg import CommandRates
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
+from rosbags.highlevel import AnyReader
+from rosbags.rosbag2 import Reader
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Image
+from std_msgs.msg import Bool, String
+
+from drone_bridge.tools.recording.node import Recorder
+from drone_bridge.tools.recording.settings import Settings
+
+BEST_EFFORT = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+RELIABLE = QoSProfile(depth=100)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+PATIENCE_S = 30
+CLOSING_S = 2
+
+
+@pytest.fixture
+def domain(monkeypatch):
+    number = random.randrange(1, 101)
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    return number
+
+
+@contextmanager
+def participant(domain, name):
+    """A node that is a DDS participant of its own."""
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    node = Node(name, context=context, start_parameter_services=False)
+    try:
+        yield node
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+@pytest.fixture
+def node(domain):
+    with participant(domain, "publisher") as node:
+        yield node
+
+
+def wait_until(node, condition):
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    limit = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < limit, "timed out"
+        executor.spin_once(timeout_sec=0.02)
+    executor.remove_node(node)
+
+
+def wait_for_subscription(node, *publishers):
+    wait_until(node, lambda: all(publisher.get_subscription_count() for publisher in publishers))
+
+
+class Recording:
+    """A recorder in a process of its own."""
+
+    def __init__(self, bag, *parameters, env=None):
+        self.bag = bag
+        arguments = [f"bag:={bag}", *parameters]
+        command = [sys.executable, "-c", "import sys; from drone_bridge.tools.recorder import main; sys.exit(main())"]
+        command += ["--ros-args", *(word for argument in arguments for word in ("-p", argument))]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.communicate(timeout=PATIENCE_S)
+
+    def stop(self, *signals):
+        """Send signals; return the exit status, standard output and error output."""
+        started = time.monotonic()
+        for number in signals or (signal.SIGINT,):
+            self.process.send_signal(number)
+        output = self.finish()
+        assert time.monotonic() - started < CLOSING_S
+        return output
+
+    def finish(self):
+        output, errors = self.process.communicate(timeout=PATIENCE_S)
+        assert "Traceback" not in errors
+        return self.process.returncode, output, errors
+
+
+def publish(publisher, message):
+    """Publish, and return the very bytes: where a type has padding, each serialization can differ."""
+    data = serialize_message(message)
+    assert len(data) % 4 == 0, "DDS would pad it"
+    publisher.publish(data)
+    return data
+
+
+def recorded(bag, topic):
+    with Reader(bag) as reader:
+        connections = [connection for connection in reader.connections if connection.topic == topic]
+        return [bytes(data) for _, _, data in reader.messages(connections)] if connections else []
+
+
+def table(output):
+    """The recorder's summary as {topic: (type, messages, dropped)}."""
+    rows = [line.split() for line in output.splitlines() if line.startswith("/")]
+    return {name: (type_name, int(messages), int(dropped)) for name, type_name, messages, dropped in rows}
+
+
+def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):
+    image = Image(width=64, height=48, step=192, encoding="rgb8", data=bytes(range(256)) * 36)
+    flying = node.create_publisher(Bool, "flying", LATCHED)
+    images = node.create_publisher(Image, "left/image_raw", RELIABLE)
+    noise = node.create_publisher(String, "noise", BEST_EFFORT)
+    sent = {"/flying": [publish(flying, Bool(data=True))], "/left/image_raw": [], "/noise": []}
+    with Recording(tmp_path / "flight") as recording:
+        wait_for_subscription(node, images, noise, flying)
+        for number in range(20):
+            image.header.stamp.sec = number
+            sent["/noise"].append(publish(noise, String(data=f"{number:03}")))
+            sent["/left/image_raw"].append(publish(images, image))
+        late = node.create_publisher(CommandRates, "cmd_rates", RELIABLE)
+        wait_for_subscription(node, late)
+        before = time.time_ns()
+        sent["/cmd_rates"] = [publish(late, CommandRates(thrust=9.81))]
+        for publisher in (images, flying, late):
+            publisher.wait_for_all_acked()
+        after = time.time_ns()
+        status, output, errors = recording.stop()
+    assert status == 0, errors
+    assert {topic: recorded(tmp_path / "flight", topic) for topic in sent} == sent
+    with AnyReader([tmp_path / "flight"]) as reader:  # the bag alone tells what its types are
+        content = {connection.topic: (connection, data) for connection, _, data in reader.messages()}
+        connection, data = content["/cmd_rates"]
+        assert reader.deserialize(data, connection.msgtype).thrust == 9.81
+        offers = {connection.topic: connection.ext.offered_qos_profiles for connection in reader.connections}
+    assert [offer.durability.name for offer in offers["/flying"]] == ["TRANSIENT_LOCAL"]
+    assert [offer.reliability.name for offer in offers["/noise"]] == ["BEST_EFFORT"]
+    file = (tmp_path / "flight/flight.mcap").read_bytes()
+    place = file.index(sent["/cmd_rates"][0])
+    arrived, published = (int.from_bytes(file[place - offset :][:8], "little") for offset in (16, 8))
+    assert before < published < arrived < after
+    rows = table(output)
+    assert rows["/left/image_raw"] == ("sensor_msgs/msg/Image", 20, 0)
+    assert rows["/cmd_rates"] == ("drone_bridge/msg/CommandRates", 1, 0)
+
+
+def test_a_publisher_that_offers_less_and_comes_later_is_recorded_too(node, tmp_path):
+    strict = node.create_publisher(String, "text", LATCHED)
+    with Recording(tmp_path / "flight") as recording:
+        wait_for_subscription(node, strict)
+        sent = [publish(strict, String(data="strict!"))]
+        strict.wait_for_all_acked()
+        loose = node.create_publisher(String, "text", BEST_EFFORT)
+        wait_for_subscription(node, loose, strict)
+        sent.append(publish(loose, String(data="loose..")))
+        # Best effort gives no acknowledgement, but what goes the same way after it does.
+        marker = node.create_publisher(String, "marker", RELIABLE)
+        wait_for_subscription(node, marker)
+        marker.publish(String())
+        marker.wait_for_all_acked()
+        status, _, errors = recording.stop(signal.SIGTERM)
+    assert status == 0, errors
+    assert errors.count("offers less") == 1
+    assert recorded(tmp_path / "flight", "/text") == sent
+
+
+def test_topics_exclude_and_compression_select(node, tmp_path):
+    names = ("chosen/a", "chosen/b", "other")
+    publishers = [node.create_publisher(String, name, RELIABLE) for name in names]
+    parameters = ("topics:=/chosen/a chosen/b never", "exclude:=b$", "compression:=zstd")
+    with Recording(tmp_path / "flight", *parameters) as recording:
+        wait_for_subscription(node, publishers[0])
+        for publisher in publishers:
+            publisher.publish(String(data="again " * 1000))
+        publishers[0].wait_for_all_acked()
+        status, output, errors = recording.stop()
+    assert status == 0, errors
+    assert list(table(output)) == ["/chosen/a"]
+    assert "/never" in errors
+    assert (tmp_path / "flight/flight.mcap").stat().st_size < 5000
+    assert len(recorded(tmp_path / "flight", "/chosen/a")) == 1
+
+
+def test_what_can_not_be_recorded_is_named_once_and_the_rest_goes_on(node, domain, tmp_path):
+    # A prefix that lacks one interface package: to this recorder, Clock is a type nobody has heard of.
+    prefix, installed = tmp_path / "prefix", Path(os.environ["AMENT_PREFIX_PATH"].split(":")[0])
+    index = Path("share/ament_index/resource_index")
+    (prefix / index / "rosidl_interfaces").mkdir(parents=True)
+    for folder in (Path("share"), index, index / "rosidl_interfaces"):
+        for path in (installed / folder).iterdir():
+            if not (prefix / folder / path.name).exists() and path.name != "rosgraph_msgs":
+                (prefix / folder / path.name).symlink_to(path)
+    unknown = node.create_publisher(Clock, "unknown", RELIABLE)
+    known = node.create_publisher(String, "known", RELIABLE)
+    with Recording(tmp_path / "flight", env={"AMENT_PREFIX_PATH": str(prefix)}) as recording:
+        wait_for_subscription(node, known)
+        with participant(domain, "contrary") as contrary:
+            contrary.create_publisher(Bool, "known", RELIABLE)
+            later = contrary.create_publisher(String, "later", RELIABLE)
+            wait_for_subscription(contrary, later)
+        known.publish(String(data="still here"))
+        known.wait_for_all_acked()
+        status, output, errors = recording.stop()
+    assert status == 0, errors
+    assert unknown.get_subscription_count() == 0
+    assert errors.count("Not recording '/unknown' as 'rosgraph_msgs/msg/Clock'") == 1
+    assert errors.count("Not recording '/known' as ") == 1
+    assert "/later" in table(output)
+    assert table(output)["/known"] == ("std_msgs/msg/String", 1, 0)
+
+
+def test_further_signals_do_no_harm(node, tmp_path):
+    publisher = node.create_publisher(Image, "image", RELIABLE)
+    image = Image(data=bytes(200_000))
+    with Recording(tmp_path / "flight") as recording:
+        wait_for_subscription(node, publisher)
+        for _ in range(50):
+            publisher.publish(image)
+        publisher.wait_for_all_acked()
+        status, output, errors = recording.stop(signal.SIGINT, signal.SIGTERM, signal.SIGINT)
+    assert status == 0, errors
+    assert table(output)["/image"][1:] == (50, 0)
+    assert len(recorded(tmp_path / "flight", "/image")) == 50
+
+
+def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):
+    publisher = node.create_publisher(Image, "image", RELIABLE)
+    image = Image(data=bytes(200_000))
+    with Recording(tmp_path / "flight") as recording:
+        wait_for_subscription(node, publisher)
+        resource.prlimit(recording.process.pid, resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
+        limit = time.monotonic() + PATIENCE_S
+        while publisher.get_subscription_count():
+            data = publish(publisher, image)
+            publisher.wait_for_all_acked()
+            assert time.monotonic() < limit
+        status, output, errors = recording.finish()
+    assert status == 1
+    assert errors.count("[ERROR]") == 1
+    assert f"Writing the bag '{tmp_path / 'flight'}' failed: File too large (" in errors
+    assert "closed and readable" in errors
+    messages = recorded(tmp_path / "flight", "/image")
+    assert {len(message) for message in messages} == {len(data)}
+    _, count, dropped = table(output)["/image"]
+    assert 6 <= count == len(messages) <= 15
+    assert dropped > 0
+
+
+def test_an_existing_directory_is_refused(domain, tmp_path):
+    with Recording(tmp_path) as recording:
+        status, _, errors = recording.finish()
+    assert status == 1
+    assert f"The bag '{tmp_path}' exists already" in errors
+
+
+def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
+    complaints = {
+        "compression:=lz4": "allowed are none, zstd",
+        "exclude:=(": "not a regular expression",
+        "topics:=/a b!": "a name that no topic can have",
+        "queue_size:=0": "out of range",
+    }
+    with ExitStack() as stack:
+        recordings = {
+            parameter: stack.enter_context(Recording(tmp_path / "flight", parameter)) for parameter in complaints
+        }
+        for parameter, recording in recordings.items():
+            status, _, errors = recording.finish()
+            assert status == 1
+            assert complaints[parameter] in errors
+    assert not (tmp_path / "flight").exists()
+
+
+def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_path):
+    clock = node.create_publisher(Clock, "clock", RELIABLE)
+    latched = node.create_publisher(String, "text", LATCHED)
+    latched.publish(String(data="from the beginning"))
+    with Recording(tmp_path / "flight", "use_sim_time:=true") as recording:
+        wait_for_subscription(node, clock)
+        assert latched.get_subscription_count() == 0
+        now = Clock()
+        now.clock.sec = 100
+
+        def recording_started():
+            clock.publish(now)
+            return latched.get_subscription_count()
+
+        wait_until(node, recording_started)
+        latched.wait_for_all_acked()
+        status, _, errors = recording.stop()
+    assert status == 0, errors
+    assert len(recorded(tmp_path / "flight", "/text")) == 1
+    with Reader(tmp_path / "flight") as reader:
+        assert {when for _, when, _ in reader.messages()} == {100 * 10**9}
+
+
+def test_where_rclpy_tells_no_times_the_time_of_arrival_is_taken(node, domain, tmp_path, monkeypatch):
+    monkeypatch.setattr("drone_bridge.tools.recording.node.HAS_MESSAGE_INFO", False)  # as before Iron
+    publishers = [node.create_publisher(String, name, LATCHED) for name in ("text", "_hidden/text")]
+    before = time.time_ns()
+    for publisher in publishers:
+        publisher.publish(String(data="x"))
+    received = []
+    settings = Settings(tmp_path, topics=frozenset(), exclude=None, compress=False, queue_bytes=0)
+    rclpy.init(domain_id=domain)
+    try:
+        recorder = Recorder()
+        recorder.record(settings, lambda topic, *message: received.append((topic.name, *message)))
+        wait_until(recorder, lambda: any(name == "/text" for name, *_ in received))
+        recorder.destroy_node()
+    finally:
+        rclpy.shutdown()
+    [(arrived, published)] = [(log_ns, publish_ns) for name, log_ns, publish_ns, _ in received if name == "/text"]
+    assert before < arrived == published < time.time_ns()
+    assert "/_hidden/text" not in recorder.recorded

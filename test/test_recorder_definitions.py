@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Message definitions and type hashes, found in the installed interfaces."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from ament_index_python.packages import get_package_share_directory
+from ament_index_python.resources import get_resource, get_resources
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from drone_bridge.tools.recording import definitions
+from drone_bridge.tools.recording.definitions import UnknownTypeError, find_definition
+
+INSTALLED = sorted(
+    f"{package}/{Path(line).parent}/{Path(line).stem}"
+    for package in get_resources("rosidl_interfaces")
+    for line in get_resource("rosidl_interfaces", package)[0].split()
+    if line.startswith("msg/") and line.endswith(".idl")
+)
+
+
+def test_every_installed_type_has_a_definition_that_defines_it():
+    assert "drone_bridge/msg/CommandRates" in INSTALLED
+    for type_name in INSTALLED:
+        definition = find_definition(type_name)
+        store = get_typestore(Stores.EMPTY)
+        store.register(get_types_from_msg(definition.text, type_name))
+        assert store.generate_msgdef(type_name, ros_version=2)
+
+
+def test_hashes_are_those_of_the_build_and_can_be_computed_where_the_build_made_none(monkeypatch):
+    built = {type_name: find_definition(type_name).type_hash for type_name in INSTALLED}
+    monkeypatch.setattr(definitions, "_installed_hash", lambda type_name: "")
+    assert {type_name: find_definition(type_name).type_hash for type_name in INSTALLED} == built
+    assert all(type_hash.startswith("RIHS01_") for type_hash in built.values())
+
+
+def test_a_definition_is_the_file_and_then_each_dependency_once_under_a_heading():
+    text = find_definition("drone_bridge/msg/CommandRates").text
+    own = Path(get_package_share_directory("drone_bridge"), "msg/CommandRates.msg").read_text()
+    assert text.startswith(own)
+    headings = [line for line in text[len(own) :].splitlines() if line.startswith(("=", "MSG: "))]
+    assert headings == ["=" * 80, "MSG: std_msgs/Header", "=" * 80, "MSG: builtin_interfaces/Time"]
+
+
+def install(prefix, package, files):
+    index = prefix / "share/ament_index/resource_index"
+    for kind in ("packages", "rosidl_interfaces"):
+        (index / kind).mkdir(parents=True, exist_ok=True)
+    (index / "packages" / package).write_text("")
+    (index / "rosidl_interfaces" / package).write_text("\n".join(f"msg/{name}" for name in files))
+    (prefix / "share" / package / "msg").mkdir(parents=True)
+    for name, text in files.items():
+        (prefix / "share" / package / "msg" / name).write_text(text)
+
+
+@pytest.fixture
+def prefix(tmp_path, monkeypatch):
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    return tmp_path
+
+
+def test_where_there_is_no_msg_file_the_idl_is_taken(prefix):
+    inner = "module small { module msg { struct Inner { int32 x; }; }; };"
+    outer = '#include "small/msg/Inner.idl"\nmodule small { module msg { struct Outer { small::msg::Inner i; }; }; };'
+    install(prefix, "small", {"Inner.idl": inner, "Outer.idl": outer})
+    definition = find_definition("small/msg/Outer")
+    line = "=" * 80
+    assert definition.text == f"{line}\nIDL: small/msg/Outer\n{outer}\n{line}\nIDL: small/msg/Inner\n{inner}"
+    assert definition.type_hash.startswith("RIHS01_")
+
+
+def test_types_of_the_same_package_bounds_arrays_and_constants(prefix):
+    fields = ["string NAME=x # not a/Type", "string<=10 text", "Inner[<=3] some", "Inner[] more", "bool[2] pair true"]
+    text = "\n".join(fields) + "\n"
+    install(prefix, "small", {"Inner.msg": "int32 x\n", "Outer.msg": text, "Inner.idl": "", "Outer.idl": ""})
+    assert find_definition("small/msg/Outer").text == f"{text}\n{'=' * 80}\nMSG: small/Inner\nint32 x\n"
+
+
+def test_a_dependency_that_is_missing_is_named(prefix):
+    install(prefix, "small", {"Outer.msg": "gone/Inner inner\n", "Outer.idl": ""})
+    with pytest.raises(UnknownTypeError, match="'gone' of 'gone/msg/Inner' is not installed"):
+        find_definition("small/msg/Outer")
+
+
+def test_a_definition_that_makes_no_sense_is_an_unknown_type(prefix):
+    install(prefix, "small", {"Odd.msg": "bool what?\n", "Odd.idl": ""})
+    with pytest.raises(UnknownTypeError, match=r"'small/msg/Odd' can't be used"):
+        find_definition("small/msg/Odd")
+
+
+@pytest.mark.parametrize(
+    ("type_name", "reason"),
+    [
+        ("nowhere_msgs/msg/Thing", "'nowhere_msgs' .* is not installed"),
+        ("std_msgs/msg/Nothing", "no message 'Nothing'"),
+        ("antigravity/msg/Thing", "not installed"),  # a Python module, but no interface package
+        ("std_msgs/String", "not a message type"),
+        ("std_srvs/srv/Trigger", "not a message type"),
+        ("../../etc/msg/Passwd", "not a message type"),
+        ("std_msgs/msg/../../etc/passwd", "not a message type"),
+        ("", "not a message type"),
+    ],
+)
+def test_what_is_not_an_installed_message_is_refused(type_name, reason):
+    with pytest.raises(UnknownTypeError, match=reason):
+        find_definition(type_name)
+    assert "antigravity" not in sys.modules
