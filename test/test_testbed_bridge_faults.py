@@ -263,7 +263,7 @@ def test_deactivate_leaves_hover_and_activate_connects_again(ros, peer):
         assert peer.open().exchange() == HOVER  # a command from before counts no more
         assert change(ros, Transition.TRANSITION_DEACTIVATE)
         assert change(ros, Transition.TRANSITION_CLEANUP)
-        assert ros.set_parameters("testbed_bridge", sync="lockstep")[0].successful
+        assert ros.set_parameters("testbed_bridge", command_timeout=0.05, sync="lockstep")[1].successful
         assert change(ros, Transition.TRANSITION_CONFIGURE)
         assert change(ros, Transition.TRANSITION_ACTIVATE)
         assert peer.open().exchange() == HOVER

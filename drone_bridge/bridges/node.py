@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -17,6 +18,7 @@ from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
+from drone_bridge.bridges.log_limiter import LogLimiter
 from drone_bridge.bridges.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration
 from drone_bridge.bridges.statistics import LinkStatistics
 from drone_bridge.links.backoff import Backoff
@@ -26,7 +28,6 @@ from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.protocols.errors import RemoteProtocolError
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
-LOG_PERIOD_S: Final = 1.0  # a peer can't fill a log faster than a line of each kind per this
 STOP_TIMEOUT_S: Final = 2.0
 
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
@@ -61,10 +62,12 @@ class Endpoint(Protocol):
         """Give back what it holds."""
 
 
-def common_parameters(port: int, port_meaning: str) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters that every bridge with a TCP link has."""
+def common_parameters(
+    port: int, port_meaning: str, roles: tuple[str, ...] = ("connect", "listen")
+) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters that every bridge has, the first of the roles being the default."""
     return (
-        ParameterDeclaration("role", "connect", "Who opens the connection.", choices=("connect", "listen")),
+        ParameterDeclaration("role", roles[0], "Who opens the connection.", choices=roles),
         ParameterDeclaration("host", "127.0.0.1", "The peer's address, or when listening the address of our own side."),
         ParameterDeclaration("port", port, port_meaning, range=(0, 65535)),
         ParameterDeclaration(
@@ -109,15 +112,18 @@ class BridgeNode(LifecycleNode):
     #: The counts of LinkStatistics that /diagnostics shows as rates, and those whose growth is a warning.
     rates: tuple[str, ...] = ()
     problems: tuple[str, ...] = ("rejected input", "lost connections", "internal errors", "refused peers")
+    #: What a link that works does, for logs and /diagnostics.
+    open_state = "connected"
 
     def __init__(self, name: str, declarations: Iterable[ParameterDeclaration]) -> None:
         super().__init__(name)
         self.parameters = DeclaredParameters(self, declarations)
-        self.statistics = LinkStatistics()
+        self.statistics = LinkStatistics(self.open_state)
         self._endpoint: Endpoint | None = None
         self._cancellation: Cancellation | None = None
         self._thread: threading.Thread | None = None
         self._leaving = threading.Lock()
+        self._log_limiter = LogLimiter()
         self._made: list[tuple[Callable[[Any], Any], Any]] = []  # how to destroy what configure created
 
     # What a bridge has to provide.
@@ -158,10 +164,19 @@ class BridgeNode(LifecycleNode):
         self._made.append((self.destroy_lifecycle_publisher, publisher))
         return publisher
 
-    def make_subscription(self, message_type: type, topic: str, callback: Callable[[Any], None], depth: int) -> None:
+    def make_subscription(
+        self,
+        message_type: type,
+        topic: str,
+        callback: Callable[[Any], Any],
+        depth: int,
+        callback_group: CallbackGroup | None = None,
+    ) -> None:
         """Create a subscription whose QoS can be overridden by parameters."""
         options = QoSOverridingOptions.with_default_policies()
-        subscription = self.create_subscription(message_type, topic, callback, depth, qos_overriding_options=options)
+        subscription = self.create_subscription(
+            message_type, topic, callback, depth, callback_group=callback_group, qos_overriding_options=options
+        )
         self._made.append((self.destroy_subscription, subscription))
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
@@ -196,7 +211,7 @@ class BridgeNode(LifecycleNode):
     @_said_when_it_fails
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, start to report."""
-        self.statistics = LinkStatistics()
+        self.statistics = LinkStatistics(self.open_state)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._made.append((self.destroy_publisher, self._diagnostics))
         # A steady clock: a simulation that stands still is no reason not to report.
@@ -275,9 +290,9 @@ class BridgeNode(LifecycleNode):
                 stream = endpoint.open()
             except LinkCancelledError:
                 break
-            self.statistics.state, self.statistics.peer = "connected", stream.peer
+            self.statistics.state, self.statistics.peer = self.open_state, stream.peer
             self.statistics.counts["connections"] += 1
-            self.get_logger().info(f"Connected to {stream.peer}.")
+            self.get_logger().info(f"{self.open_state.capitalize()} to {stream.peer}.")
             try:
                 self.converse(stream)
             except LinkCancelledError:
@@ -293,14 +308,18 @@ class BridgeNode(LifecycleNode):
         self.statistics.state = "closed"
 
     def complain(self, count: str, sentence: str) -> None:
-        """Count a problem and log a sentence about it, not more often than LOG_PERIOD_S."""
+        """Count a problem, and log a sentence about it unless there are too many."""
         self.statistics.counts[count] += 1
+        self.warn(sentence)
+
+    def warn(self, sentence: str) -> None:
+        """Log a sentence about a peer or a command, unless there are too many."""
         self.statistics.last_error = sentence
-        self.get_logger().warning(sentence, throttle_duration_sec=LOG_PERIOD_S)
+        if line := self._log_limiter.admit(sentence):
+            self.get_logger().warning(line)
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
-        self.statistics.last_error = sentence
-        self.get_logger().warning(f"{sentence} Trying again in {delay_s:.1f} s.", throttle_duration_sec=LOG_PERIOD_S)
+        self.warn(f"{sentence} Trying again in {delay_s:.1f} s.")
 
     def _peer_refused(self, peer: str) -> None:
         self.complain(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters that say what they mean, and refuse what they can't mean with a sentence."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,8 @@ class ParameterDeclaration:
         """Return a sentence when the node, in this lifecycle state, can't take the value."""
         if self.read_only:
             return f"{self.name} is set by the node itself and can only be read."
+        if isinstance(value, float) and not math.isfinite(value):  # a range, as ROS checks it, lets nan pass
+            return f"{self.name} is {value}, and has to be a finite number."
         if self.choices and value not in self.choices:
             return f"{self.name} is {value!r}, and has to be one of {', '.join(self.choices)}."
         if not self.live and state != UNCONFIGURED:

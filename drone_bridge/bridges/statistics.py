@@ -16,6 +16,7 @@ class LinkStatistics:
     and the number of what took time since the last report.
     """
 
+    open_state: str = "connected"  # the only state that is no warning
     state: str = "closed"
     peer: str = ""
     last_error: str = ""
@@ -51,7 +52,7 @@ class LinkStatistics:
             values[f"{key} (ms)"] = f"{1000 * total / number:.2f}"
         self._reported_at, self._reported_counts = now, counts
         status = DiagnosticStatus(name=name, hardware_id=self.peer)
-        status.level = DiagnosticStatus.OK if self.state == "connected" and not grown else DiagnosticStatus.WARN
+        status.level = DiagnosticStatus.OK if self.state == self.open_state and not grown else DiagnosticStatus.WARN
         status.message = f"{self.state}; {', '.join(grown)} growing" if grown else self.state
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
         return status

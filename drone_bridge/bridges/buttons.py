@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buttons that act when they are pressed, on a wire that may lose some of the packets that say so."""
+
+import threading
+from typing import Final
+
+from rclpy.task import Future
+
+#: As many packets have to say that a button is pressed, and that it is not, for the edge to be sure to get across.
+PACKETS_PER_LEVEL: Final = 3
+
+
+class Press:
+    """One press of a button: held for a time, then released, each for PACKETS_PER_LEVEL packets at least."""
+
+    def __init__(self, hold_s: float) -> None:
+        #: Done, in the executor, when the press is over.
+        self.over: Future[None] = Future()
+        self._hold_s = hold_s
+        self._first_sent_s = 0.0
+        self._packets_down = 0
+        self._packets_up = 0
+        #: Whether nobody listened to one of the packets.
+        self.was_refused = False
+        self._is_broken_off = False
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether a packet said that the button is pressed."""
+        return self._packets_down > 0
+
+    @property
+    def was_released(self) -> bool:
+        """Whether it went to its end."""
+        return self._packets_up >= PACKETS_PER_LEVEL
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will be sent of it."""
+        return self.was_released or self._is_broken_off
+
+    def is_down(self, now_s: float) -> bool:
+        """Return whether the packet that is about to be sent has to say that the button is pressed."""
+        if self._packets_up or self.is_over:
+            return False
+        return self._packets_down < PACKETS_PER_LEVEL or now_s < self._first_sent_s + self._hold_s
+
+    def sent(self, was_down: bool, now_s: float, was_refused: bool) -> None:
+        """Note a packet that has just been sent; `was_refused` tells that nobody listened to the one before."""
+        self.was_refused |= was_refused and self._packets_down > 0
+        if not was_down:
+            self._packets_up += 1
+            return
+        if not self._packets_down:
+            self._first_sent_s = now_s
+        self._packets_down += 1
+
+    def break_off(self) -> None:
+        """Note that no more packets will be sent."""
+        self._is_broken_off = True
+
+
+class ButtonPanel:
+    """Which buttons are being pressed. The executor begins and ends presses, the link's thread sends them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._presses: dict[str, Press] = {}
+        self._is_open = False
+
+    def open(self) -> None:
+        """Allow presses, from now on there is a link to send them."""
+        with self._lock:
+            self._is_open = True
+
+    def close(self) -> None:
+        """Allow no more presses, and break off those under way."""
+        with self._lock:
+            self._is_open = False
+            for press in self._presses.values():
+                press.break_off()
+
+    def press(self, button: str, hold_s: float) -> Press:
+        """Begin to press. Raises ValueError with a sentence when that is impossible."""
+        with self._lock:
+            if not self._is_open:
+                raise ValueError(f"{button} can't be pressed while nothing is sent: activate the bridge first.")
+            if button in self._presses:
+                raise ValueError(f"{button} is still being pressed.")
+            self._presses[button] = Press(hold_s)
+            return self._presses[button]
+
+    def forget(self, button: str) -> None:
+        """Allow the button, whose press is over, to be pressed again."""
+        with self._lock:
+            del self._presses[button]
+
+    def down(self, now_s: float) -> frozenset[str]:
+        """Return the buttons that the packet about to be sent has to name as pressed."""
+        with self._lock:
+            return frozenset(button for button, press in self._presses.items() if press.is_down(now_s))
+
+    def sent(self, down: frozenset[str], now_s: float, was_refused: bool) -> bool:
+        """Note a packet with these buttons pressed; return whether a press is over now.
+
+        `was_refused` tells that nobody listened to the packet before.
+        """
+        with self._lock:
+            for button, press in self._presses.items():
+                press.sent(button in down, now_s, was_refused)
+            return any(press.is_over for press in self._presses.values())
+
+    def over(self) -> list[Press]:
+        """Return the presses that are over and wait to be forgotten."""
+        with self._lock:
+            return [press for press in self._presses.values() if press.is_over]
