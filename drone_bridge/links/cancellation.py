@@ -1,8 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A way to end another thread's waiting, whatever it waits for."""
+"""Ways to end another thread's waiting, whatever it waits for: once and for all, or for something to do."""
 
+import contextlib
 import select
 import socket
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+_WAKE_BYTES: Final = 64  # more than one is left only when waking was faster than waiting
+
+
+class Selectable(Protocol):
+    """What can be waited for: sockets, and what is below."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable."""
 
 
 class Cancellation:
@@ -35,7 +47,36 @@ class Cancellation:
         self._watched.close()
 
 
-def wait_readable(files: "list[Cancellation | socket.socket]", timeout_s: float | None) -> list[bool]:
+class Wakeup:
+    """Ends the waiting of one thread when another one has left something for it, any number of times."""
+
+    def __init__(self) -> None:
+        self._watched, self._trigger = socket.socketpair()
+        self._watched.setblocking(False)
+        self._trigger.setblocking(False)
+
+    def wake(self) -> None:
+        """Wake the thread, now or when it waits next. May be called from any thread."""
+        with contextlib.suppress(OSError):  # full: it will wake in any case; closed: nobody waits any more
+            self._trigger.send(b"\0")
+
+    def clear(self) -> None:
+        """Forget that somebody woke this thread. To be called before it looks for what was left."""
+        with contextlib.suppress(BlockingIOError):
+            while len(self._watched.recv(_WAKE_BYTES)) == _WAKE_BYTES:
+                pass
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when the thread was woken."""
+        return self._watched.fileno()
+
+    def close(self) -> None:
+        """Give the descriptors back, when nobody waits any more."""
+        self._trigger.close()
+        self._watched.close()
+
+
+def wait_readable(files: Sequence[Selectable], timeout_s: float | None) -> list[bool]:
     """Wait until one of the files is readable, or has failed, or for this long; tell for each whether it is."""
     poll = select.poll()
     for file in files:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from drone_bridge.links.backoff import Backoff
-from drone_bridge.links.cancellation import Cancellation, wait_readable
+from drone_bridge.links.cancellation import Cancellation, Selectable, wait_readable
 from drone_bridge.links.connector import Connector, address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError, reason
 
@@ -57,6 +57,16 @@ class TcpStream:
             except OSError as error:
                 raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
         raise LinkCancelledError("Receiving was cancelled.")
+
+    def wait(self, wakeup: Selectable, timeout_s: float | None) -> bool:
+        """Wait for bytes, for being woken, or for this long; return whether `receive_into` has something to say.
+
+        Raises LinkCancelledError.
+        """
+        is_readable, _, is_cancelled = wait_readable([self._socket, wakeup, self._cancellation], timeout_s)
+        if is_cancelled:
+            raise LinkCancelledError("Waiting was cancelled.")
+        return is_readable
 
     def send_all(self, data: bytes | memoryview, timeout_s: float | None = None) -> None:
         """Send all the data. Raises as `receive_into` does; how much was sent is then unknown."""

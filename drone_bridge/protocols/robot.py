@@ -50,9 +50,6 @@ from drone_bridge.protocols.robot_packets import (
 from drone_bridge.protocols.robot_wire import MAX_STRING_BYTES, MisfitError
 
 __all__ = [
-    "DISCOVERY_GROUP",
-    "DISCOVERY_PORT",
-    "DISCOVERY_QUERY",
     "FULL_SPEED",
     "MAX_PAYLOAD_BYTES",
     "MAX_STRING_BYTES",
@@ -92,9 +89,6 @@ __all__ = [
 
 PROTOCOL_VERSION: Final = 2
 TCP_PORT: Final = 25600
-DISCOVERY_GROUP: Final = "238.160.102.2"
-DISCOVERY_PORT: Final = 25601  # UDP
-DISCOVERY_QUERY: Final = b"find robots"  # the whole datagram; the answer is the robot's bare name
 MAX_PAYLOAD_BYTES: Final = 0xFFFF
 
 _HEADER: Final = struct.Struct(">HB")  # length of what follows, type

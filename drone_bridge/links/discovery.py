@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding robots: a question to a UDP multicast group (or one address), and the names that come back.
+
+IPv4 only, as the group is. Everything goes through one interface, named by its address: with 127.0.0.1 nothing leaves
+this machine.
+"""
+
+import contextlib
+import ipaddress
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from drone_bridge.links.cancellation import Cancellation, wait_readable
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.tcp import TcpConnector
+
+DISCOVERY_GROUP: Final = "238.160.102.2"
+DISCOVERY_PORT: Final = 25601
+DISCOVERY_QUERY: Final = b"find robots"  # the whole datagram; the answer is the robot's bare name
+ANY_INTERFACE: Final = "0.0.0.0"
+MAX_NAME_BYTES: Final = 255  # of a host; a longer answer is none
+MAX_ROBOTS: Final = 256  # answers beyond these are ignored
+QUERIES: Final = 3  # spread over the time that answers are waited for, as any of them may get lost
+_MAX_QUERIES_AT_ONCE: Final = 16  # answered before whoever serves a responder gets its turn again
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRobot:
+    """A robot that answered."""
+
+    address: str  # IPv4
+    name: str  # bytes that are no UTF-8 are replaced
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryRoute:
+    """Where robots are asked for, and through which interface. Raises ValueError."""
+
+    address: str = DISCOVERY_GROUP  # a multicast group, or the address of one robot
+    port: int = DISCOVERY_PORT  # 0, for a responder only: a free one
+    interface: str = "127.0.0.1"  # an address of this machine; ANY_INTERFACE leaves the choice to the system
+
+    def __post_init__(self) -> None:
+        for what, address in (("The address of discovery", self.address), ("The interface", self.interface)):
+            try:
+                ipaddress.IPv4Address(address)
+            except ValueError as error:
+                raise ValueError(f"{what} is {address!r}, and has to be an IPv4 address.") from error
+        if not 0 <= self.port <= 0xFFFF:
+            raise ValueError(f"The port of discovery is {self.port}, and has to be from 0 to 65535.")
+        if ipaddress.IPv4Address(self.interface).is_multicast:
+            raise ValueError(f"The interface is {self.interface}, and has to be an address of this machine.")
+
+    @property
+    def is_multicast(self) -> bool:
+        """Whether a group is asked."""
+        return ipaddress.IPv4Address(self.address).is_multicast
+
+
+def find_robots(
+    route: DiscoveryRoute,
+    timeout_s: float,
+    cancellation: Cancellation,
+    is_enough: Callable[[FoundRobot], bool] = lambda robot: False,
+) -> list[FoundRobot]:
+    """Ask, and return who answers within the time, in the order of the answers and each once.
+
+    Ends early with the robot that `is_enough`. Raises LinkCancelledError, and LinkError when nothing can be sent.
+    """
+    found: dict[FoundRobot, None] = {}
+    start_s = time.monotonic()
+    with _asking_socket(route) as asking:
+        for query in range(QUERIES):
+            _ask(asking, route)
+            until_s = start_s + timeout_s * (query + 1) / QUERIES
+            while (left_s := until_s - time.monotonic()) > 0:
+                robot = _next_answer(asking, left_s, cancellation)
+                if robot and (robot in found or len(found) < MAX_ROBOTS):
+                    found[robot] = None
+                    if is_enough(robot):
+                        return list(found)
+    return list(found)
+
+
+def _asking_socket(route: DiscoveryRoute) -> socket.socket:
+    asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        asking.setblocking(False)
+        if route.interface != ANY_INTERFACE:
+            asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(route.interface))
+        asking.bind((route.interface, 0))
+    except OSError as error:
+        asking.close()
+        raise LinkError(f"Robots can't be asked for through {route.interface}: {error.strerror}.") from error
+    return asking
+
+
+def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
+    try:
+        asking.sendto(DISCOVERY_QUERY, (route.address, route.port))
+    except BlockingIOError:
+        pass  # the next one may fit
+    except OSError as error:
+        raise LinkError(f"Robots can't be asked for at {route.address}:{route.port}: {error.strerror}.") from error
+
+
+def _next_answer(asking: socket.socket, timeout_s: float, cancellation: Cancellation) -> FoundRobot | None:
+    """Wait for a datagram; None when it is no answer, or none came."""
+    wait_readable([asking, cancellation], timeout_s)
+    if cancellation.is_set:
+        raise LinkCancelledError("Discovery was cancelled.")
+    # A refusal, too, comes as an error: nobody listens at the one address that was asked.
+    with contextlib.suppress(OSError):
+        answer, source = asking.recvfrom(MAX_NAME_BYTES + 1)
+        if 0 < len(answer) <= MAX_NAME_BYTES:
+            return FoundRobot(source[0], answer.decode(errors="replace"))
+    return None
+
+
+class DiscoveryConnector(TcpConnector):
+    """Connects to the robot of a name, wherever it is found: it is looked for again before each attempt."""
+
+    def __init__(
+        self,
+        name: str,
+        port: int,
+        cancellation: Cancellation,
+        on_failure: Callable[[str, float], None],
+        *,
+        route: DiscoveryRoute,
+        timeout_s: float,
+    ) -> None:
+        """`port` is the TCP port of the robot, `timeout_s` how long its answer is waited for."""
+        super().__init__(name, port, cancellation, on_failure)
+        self._route = route
+        self._timeout_s = timeout_s
+
+    def _resolve(self) -> list[Any]:
+        try:
+            found = find_robots(
+                self._route, self._timeout_s, self._cancellation, lambda robot: robot.name == self._host
+            )
+        except LinkCancelledError:
+            raise
+        except LinkError as error:
+            raise OSError(str(error).rstrip(".")) from error
+        addresses = [robot.address for robot in found if robot.name == self._host]
+        if not addresses:
+            others = ", ".join(repr(robot.name) for robot in found[:8]) or "nobody"
+            raise OSError(f"no robot of this name answered at {self._route.address}:{self._route.port}, but {others}")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
+
+
+class DiscoveryResponder:
+    """The robot's side: answers with its name, asked through the group or directly.
+
+    It owns `sockets`, none of which ever blocks; whoever waits for them calls `answer` when one is readable.
+    """
+
+    def __init__(self, name: str, route: DiscoveryRoute) -> None:
+        """Bind and join. Raises LinkError, and ValueError for a name that is no answer."""
+        self._answer = name.encode()
+        if not 0 < len(self._answer) <= MAX_NAME_BYTES:
+            raise ValueError(f"A robot's name has from 1 to {MAX_NAME_BYTES} bytes, and {name!r} does not.")
+        self.sockets: list[socket.socket] = []
+        try:
+            direct = self._bind(route.interface, route.port)
+            self.port = int(direct.getsockname()[1])
+            if route.is_multicast:
+                # The other socket's address keeps everything out that comes through other interfaces. A socket that
+                # takes all of them takes the group as well.
+                group = direct if route.interface == ANY_INTERFACE else self._bind(route.address, self.port)
+                membership = socket.inet_aton(route.address) + socket.inet_aton(route.interface)
+                group.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+        except OSError as error:
+            self.close()
+            raise LinkError(
+                f"Discovery can't listen on {route.address}:{route.port} through {route.interface}: {error.strerror}."
+            ) from error
+
+    def _bind(self, address: str, port: int) -> socket.socket:
+        bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sockets.append(bound)
+        bound.setblocking(False)
+        # Several robots on one machine share the group.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, port))
+        return bound
+
+    def answer(self, readable: socket.socket) -> list[str]:
+        """Answer what has come to one of the sockets, and return whom, as addresses for people."""
+        asked = []
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_MAX_QUERIES_AT_ONCE):
+                try:
+                    query, source = readable.recvfrom(len(DISCOVERY_QUERY) + 1)
+                except ConnectionError:
+                    continue  # somebody did not wait for an answer
+                if query == DISCOVERY_QUERY:
+                    with contextlib.suppress(OSError):  # an answer may get lost in any case
+                        self.sockets[0].sendto(self._answer, source)
+                        asked.append(f"{source[0]}:{source[1]}")
+        return asked
+
+    def close(self) -> None:
+        """Leave the group and stop listening."""
+        for opened in self.sockets:
+            opened.close()

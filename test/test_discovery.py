@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discovery between real sockets, on the loopback interface only."""
+
+import contextlib
+import socket
+import threading
+import time
+
+import pytest
+
+from drone_bridge.links.cancellation import Cancellation, wait_readable
+from drone_bridge.links.discovery import (
+    DISCOVERY_GROUP,
+    DISCOVERY_QUERY,
+    MAX_NAME_BYTES,
+    DiscoveryConnector,
+    DiscoveryResponder,
+    DiscoveryRoute,
+    FoundRobot,
+    find_robots,
+)
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+
+LOOPBACK = "127.0.0.1"
+BRIEF_S = 0.3
+LONG_S = 10.0
+
+
+@pytest.fixture
+def respond():
+    """respond(name, port=0) starts a robot's responder and returns its port."""
+    stop = Cancellation()
+    threads = []
+
+    def serve(responder):
+        while not stop.is_set:
+            for opened, ready in zip(responder.sockets, wait_readable([*responder.sockets, stop], None), strict=False):
+                if ready:
+                    responder.answer(opened)
+        responder.close()
+
+    def start(name, port=0, address=DISCOVERY_GROUP):
+        responder = DiscoveryResponder(name, DiscoveryRoute(address, port))
+        threads.append(threading.Thread(target=serve, args=[responder]))
+        threads[-1].start()
+        return responder.port
+
+    yield start
+    stop.cancel()
+    for thread in threads:
+        thread.join()
+    stop.close()
+
+
+@pytest.fixture
+def cancellation():
+    cancellation = Cancellation()
+    yield cancellation
+    cancellation.close()
+
+
+@pytest.fixture
+def plain():
+    """A UDP socket that answers nothing by itself."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        opened.bind((LOOPBACK, 0))
+        opened.settimeout(LONG_S)
+        yield opened
+
+
+def ask(plain, datagram, port, address=LOOPBACK):
+    plain.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(LOOPBACK))
+    plain.sendto(datagram, (address, port))
+    return plain.recvfrom(100)
+
+
+# The robot's side.
+
+
+@pytest.mark.parametrize("address", [DISCOVERY_GROUP, LOOPBACK])
+def test_the_answer_is_the_bare_name_from_the_port_that_was_asked(respond, plain, address):
+    port = respond("saber")
+    assert ask(plain, b"find robots", port, address) == (b"saber", (LOOPBACK, port))
+
+
+@pytest.mark.parametrize("query", [b"find robots\n", b"find robots\0", b"Find robots", b"find robot", b"", b"x" * 2000])
+def test_nothing_else_is_answered(respond, plain, query):
+    port = respond("saber")
+    plain.sendto(query, (LOOPBACK, port))
+    assert ask(plain, DISCOVERY_QUERY, port)[0] == b"saber"
+    plain.settimeout(0.05)
+    with pytest.raises(TimeoutError):
+        plain.recv(100)
+
+
+@pytest.mark.parametrize("name", ["", "x" * (MAX_NAME_BYTES + 1)])
+def test_a_name_that_is_no_answer_is_refused(name):
+    with pytest.raises(ValueError, match="from 1 to 255 bytes"):
+        DiscoveryResponder(name, DiscoveryRoute(port=0))
+
+
+def test_an_address_of_another_machine_can_t_be_listened_on():
+    with pytest.raises(LinkError, match=r"can't listen on 238\.160\.102\.2:0 through 192\.0\.2\.1"):
+        DiscoveryResponder("saber", DiscoveryRoute(port=0, interface="192.0.2.1"))
+
+
+# The driver's side.
+
+
+def test_all_robots_of_a_group_are_found_once_each(respond, cancellation):
+    port = respond("saber")
+    respond("rapier", port)
+    found = find_robots(DiscoveryRoute(port=port), BRIEF_S, cancellation)
+    assert sorted(found, key=str) == [FoundRobot(LOOPBACK, "rapier"), FoundRobot(LOOPBACK, "saber")]
+
+
+def test_a_robot_can_be_asked_directly(respond, cancellation):
+    port = respond("saber", address=LOOPBACK)
+    assert find_robots(DiscoveryRoute(LOOPBACK, port), BRIEF_S, cancellation) == [FoundRobot(LOOPBACK, "saber")]
+
+
+@pytest.mark.parametrize("address", [DISCOVERY_GROUP, LOOPBACK])
+def test_nobody_may_answer(cancellation, free_port, address):
+    """Asked directly, the system answers that nobody listens there."""
+    started = time.monotonic()
+    assert find_robots(DiscoveryRoute(address, free_port), BRIEF_S, cancellation) == []
+    assert time.monotonic() - started >= BRIEF_S
+
+
+def test_finding_the_right_one_is_enough(respond, cancellation):
+    port = respond("saber")
+    started = time.monotonic()
+    found = find_robots(DiscoveryRoute(port=port), LONG_S, cancellation, lambda robot: robot.name == "saber")
+    assert found[-1].name == "saber"
+    assert time.monotonic() - started < LONG_S / 2
+
+
+def test_a_lost_question_is_asked_again(plain, cancellation):
+    """The first question stays without an answer, as if it had been lost."""
+
+    def answer_the_second():
+        plain.recvfrom(100)
+        _, source = plain.recvfrom(100)
+        plain.sendto(b"deaf", source)
+
+    thread = threading.Thread(target=answer_the_second)
+    thread.start()
+    found = find_robots(DiscoveryRoute(LOOPBACK, plain.getsockname()[1]), 3 * BRIEF_S, cancellation)
+    thread.join()
+    assert found == [FoundRobot(LOOPBACK, "deaf")]
+
+
+def test_answers_that_are_no_names_are_ignored_and_bytes_that_are_no_text_replaced(plain, cancellation):
+    def answer():
+        _, source = plain.recvfrom(100)
+        for datagram in (b"", b"x" * (MAX_NAME_BYTES + 1), b"x" * 60_000, b"caf\xe9", b"caf\xe9"):
+            plain.sendto(datagram, source)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    found = find_robots(DiscoveryRoute(LOOPBACK, plain.getsockname()[1]), BRIEF_S, cancellation)
+    thread.join()
+    assert found == [FoundRobot(LOOPBACK, "caf\ufffd")]
+
+
+def test_a_flood_of_names_ends_in_time_and_is_cut_off(plain, cancellation):
+    ended = threading.Event()
+
+    def flood():
+        _, source = plain.recvfrom(100)
+        number = 0
+        while not ended.is_set():
+            with contextlib.suppress(OSError):
+                plain.sendto(f"robot {number}".encode(), source)
+            number += 1
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    try:
+        started = time.monotonic()
+        found = find_robots(DiscoveryRoute(LOOPBACK, plain.getsockname()[1]), BRIEF_S, cancellation)
+        assert time.monotonic() - started < LONG_S / 2
+    finally:
+        ended.set()
+        thread.join()
+    assert 0 < len(found) <= 256
+
+
+def test_asking_can_be_cancelled(cancellation, free_port):
+    threading.Timer(0.05, cancellation.cancel).start()
+    with pytest.raises(LinkCancelledError):
+        find_robots(DiscoveryRoute(port=free_port), LONG_S, cancellation)
+
+
+def test_an_interface_of_another_machine_is_an_error(cancellation):
+    with pytest.raises(LinkError, match=r"through 192\.0\.2\.1"):
+        find_robots(DiscoveryRoute(interface="192.0.2.1"), BRIEF_S, cancellation)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"address": "saber.local"}, "has to be an IPv4 address"),
+        ({"interface": "eth0"}, "has to be an IPv4 address"),
+        ({"interface": DISCOVERY_GROUP}, "address of this machine"),
+        ({"port": 65536}, "from 0 to 65535"),
+    ],
+)
+def test_a_route_that_can_t_be_is_refused(arguments, reason):
+    with pytest.raises(ValueError, match=reason):
+        DiscoveryRoute(**arguments)
+
+
+# Connecting by name.
+
+
+def connector(name, port, discovery_port, cancellation, failures):
+    return DiscoveryConnector(
+        name,
+        port,
+        DiscoveryRoute(port=discovery_port),
+        BRIEF_S,
+        cancellation,
+        lambda *failure: failures.append(failure),
+    )
+
+
+def test_a_robot_is_connected_to_by_name(respond, cancellation):
+    with socket.create_server((LOOPBACK, 0)) as server:
+        discovery_port = respond("saber")
+        respond("rapier", discovery_port)
+        failures = []
+        link = connector("rapier", server.getsockname()[1], discovery_port, cancellation, failures)
+        stream = link.open()
+        assert stream.peer == f"{LOOPBACK}:{server.getsockname()[1]}"
+        assert failures == []
+        stream.close()
+
+
+def test_a_robot_that_comes_later_is_found_later(respond, cancellation, free_port):
+    with socket.create_server((LOOPBACK, 0)) as server:
+        failures = []
+        respond("saber", free_port)
+
+        def fail(*failure):
+            if not failures:
+                respond("rapier", free_port)
+            failures.append(failure)
+
+        route = DiscoveryRoute(port=free_port)
+        port = server.getsockname()[1]
+        link = DiscoveryConnector("rapier", port, cancellation, fail, route=route, timeout_s=BRIEF_S)
+        link.open().close()
+        assert "rapier" in failures[0][0]
+        assert "no robot of this name answered at 238.160.102.2" in failures[0][0]
+        assert "but 'saber'" in failures[0][0]
+
+
+def test_looking_for_a_name_can_be_cancelled(cancellation, free_port):
+    threading.Timer(0.05, cancellation.cancel).start()
+    with pytest.raises(LinkCancelledError):
+        connector("nobody", 1, free_port, cancellation, []).open()
