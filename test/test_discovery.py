@@ -215,13 +215,9 @@ def test_a_route_that_can_t_be_is_refused(arguments, reason):
 
 
 def connector(name, port, discovery_port, cancellation, failures):
+    route = DiscoveryRoute(port=discovery_port)
     return DiscoveryConnector(
-        name,
-        port,
-        DiscoveryRoute(port=discovery_port),
-        BRIEF_S,
-        cancellation,
-        lambda *failure: failures.append(failure),
+        name, port, cancellation, lambda *failure: failures.append(failure), route=route, timeout_s=BRIEF_S
     )
 
 
