@@ -238,6 +238,43 @@ def test_the_target_is_given_up_after_a_while_out_of_sight():
     assert states[6] is SeekState.SEARCHING
 
 
+@pytest.mark.parametrize("eyes", [Eyes(24, 16), Eyes(1, 1), Eyes(3, 90, 179.9, 0.001)])
+def test_whatever_the_pictures_show_commands_are_numbers_within_limits(eyes):
+    generator = np.random.default_rng(eyes.width)
+    palette = np.array([RED, GREY, (255, 255, 255), (250, 3, 9)], np.uint8)
+    behaviour = SeekTarget(SeekParameters(), DRONE, eyes.pinhole, BASELINE)
+    stamp = 0.0
+    for _ in range(300):
+        stamp += generator.choice([0, 1e-6, STEP, 0.3, 5])
+        share = generator.dirichlet([0.3] * 4)
+        images = palette[generator.choice(4, (2, eyes.height, eyes.width), p=share)]
+        angles = generator.uniform(-4, 4, 3)
+        known = generator.random(3) < 0.5
+        measured = MeasuredAttitude(*(angle if use else None for angle, use in zip(angles, known, strict=True)))
+        decision = behaviour.update(stamp, *images, measured)
+        command = decision.command
+        assert np.isfinite(command.rates).all()
+        assert np.abs(command.rates).max() <= RATE_LIMIT
+        assert 0 <= command.thrust <= DRONE.max_thrust
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: replace(DRONE, mass=0.0), "mass"),
+        (lambda: replace(DRONE, gravity=-9.81), "gravity"),
+        (lambda: replace(DRONE, max_thrust=math.nan), "max_thrust"),
+        (lambda: SeekParameters(max_speed=0.0), "max_speed"),
+        (lambda: SeekParameters(coast_time=math.nan), "coast_time"),
+        (lambda: SeekParameters(hold_distance=0.4), "hold_distance has to be between target_radius, 0.5"),
+        (lambda: SeekParameters(hold_distance=0.9), "hold_distance"),
+    ],
+)
+def test_impossible_drones_and_parameters_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
 def test_an_image_of_another_size_is_refused():
     behaviour = SeekTarget(SeekParameters(), DRONE, Eyes(40, 40).pinhole, BASELINE)
     image = np.zeros((40, 41, 3), np.uint8)

@@ -25,7 +25,7 @@ LEAST_UPWARD_SHARE = 0.3  # of gravity: thrust never gets weaker, as it could no
 
 @dataclass(frozen=True, slots=True)
 class DroneModel:
-    """What the testbed announces about the drone, in SI units."""
+    """What the testbed announces about the drone, in SI units. Raises ValueError for what can't fly."""
 
     mass: float  # kg
     gravity: float  # m/s^2, positive downwards
@@ -34,6 +34,12 @@ class DroneModel:
     max_roll_rate: float  # rad/s
     max_pitch_rate: float  # rad/s
     max_yaw_rate: float  # rad/s
+
+    def __post_init__(self) -> None:
+        for name in ("mass", "gravity", "max_thrust"):
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise ValueError(f"{name} has to be above 0, not {value}")
 
     @property
     def decay(self) -> float:

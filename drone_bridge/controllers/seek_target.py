@@ -17,7 +17,7 @@ Stages 3 and 4 work on the state predicted for the moment when the command comes
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 
 import numpy as np
@@ -52,7 +52,10 @@ BACKING_SPEED = 0.5  # m/s
 
 @dataclass(frozen=True, slots=True)
 class SeekParameters:
-    """What can be chosen about the behaviour. The ROS node offers each field as a parameter."""
+    """What can be chosen about the behaviour; the ROS node offers each field as a parameter.
+
+    Raises ValueError for a number that is not above 0, and for a holding point in the target or out of its reach.
+    """
 
     target_colour: tuple[int, int, int] = (255, 0, 0)  # red, green, blue of the target, 0 to 255
     colour_tolerance: int = 10  # how much each channel may be off
@@ -75,6 +78,17 @@ class SeekParameters:
     attitude_gain: float = 8.0  # 1/s
     yaw_gain: float = 3.0  # 1/s
     edge_margin: float = math.radians(12)  # of the target's outline to the edge of the view, where it can be had
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not 0 < value < math.inf:
+                raise ValueError(f"{field.name} has to be above 0, not {value}")
+        if not self.target_radius < self.hold_distance < self.reach_distance:
+            raise ValueError(
+                f"hold_distance has to be between target_radius, {self.target_radius}, and reach_distance, "
+                f"{self.reach_distance}, not {self.hold_distance}"
+            )
 
 
 class SeekState(str, Enum):

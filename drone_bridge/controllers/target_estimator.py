@@ -28,6 +28,7 @@ ACCELERATION_NOISE = 0.1  # m/s^2 for 1 s
 DISTURBANCE_NOISE = 0.15  # m/s^2 after 1 s
 UNRELATED_DEVIATIONS = 5.0  # what is seen this far from where it was expected is not the same thing
 ITERATIONS = 6
+FARTHEST = 1000.0  # m, for a first guess
 INSIDE_MARGIN = 1.02  # seen from nearer than this many radii, an outline would not exist
 
 
@@ -124,8 +125,8 @@ class TargetEstimator:
         guesses = []
         for eye, outline in seen:
             # A cone of half angle a has a solid angle of 2 pi (1 - cos a).
-            cosine = max(1 - outline.solid_angle / math.tau, 0.0)
-            distance = self._radius / math.sqrt(1 - cosine * cosine)
+            versine = min(outline.solid_angle / math.tau, 1.0)
+            distance = min(self._radius / math.sqrt(versine * (2 - versine)), FARTHEST)
             guesses.append(eye + distance * (rotation @ outline.middle))
         guess = np.mean(guesses, axis=0)
         self._state[POSITION] = guess
