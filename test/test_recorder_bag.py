@@ -166,6 +166,8 @@ def test_an_empty_bag_is_a_bag(tmp_path):
     assert messages_in(tmp_path / "flight") == []
     with Reader(tmp_path / "flight") as reader:
         assert [connection.topic for connection in reader.connections] == ["/text"]
+    [statistics] = [content for kind, content in mcap_records(tmp_path / "flight") if kind == 0x0B]
+    assert statistics[26:42] == bytes(16)  # first and last time
 
 
 def test_zstd_makes_it_smaller_and_stays_readable(tmp_path):

@@ -178,4 +178,6 @@ class McapStorage(McapWriter):
         if not self.chunk.msgs:
             # Schemas and channels without a message are in the summary.
             self.chunk = _empty_chunk()
+            if not self.written:
+                self.message_start_time = self.message_end_time = 0  # as the format has it for no messages
         super().close(version, metadata)
