@@ -94,6 +94,23 @@ def feed_by_buffer(connection, data):
         data = data[count:]
 
 
+def feed_by_buffers(connection, data):
+    """Write data over all the memory that the connection offers, as a link does that reads a frame with one call."""
+    while data:
+        try:
+            buffers = connection.get_buffers()
+        except RemoteProtocolError:
+            return
+        count = 0
+        for buffer in buffers:
+            part = data[count : count + len(buffer)]
+            buffer[: len(part)] = part
+            count += len(part)
+        assert count > 0
+        connection.buffer_updated(count)
+        data = data[count:]
+
+
 def feed_by_copy(connection, data):
     connection.receive_data(data)
 
@@ -152,7 +169,7 @@ RECORDED_FRAMES = [
 RECORDED_REPLY = MotionParameters(10.5, -20.25, 30.125, float32(14.715))
 
 
-@pytest.mark.parametrize("feed", [feed_by_copy, feed_by_buffer])
+@pytest.mark.parametrize("feed", [feed_by_copy, feed_by_buffer, feed_by_buffers])
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -169,7 +186,9 @@ def test_recorded_testbed_decodes_to_the_documented_pixels_and_floats(pieces, fe
 
 
 @settings(max_examples=20)
-@given(st.lists(st.integers(min_value=0), max_size=40), st.sampled_from([feed_by_copy, feed_by_buffer]))
+@given(
+    st.lists(st.integers(min_value=0), max_size=40), st.sampled_from([feed_by_copy, feed_by_buffer, feed_by_buffers])
+)
 def test_recorded_testbed_decodes_the_same_in_any_split(cuts, feed):
     events = converse(AutopilotConnection(), split(TESTBED_TO_AUTOPILOT, cuts), feed)
     assert events == [RECORDED_CONSTANTS, *RECORDED_FRAMES, ConnectionClosed()]
@@ -329,6 +348,8 @@ def test_any_bytes_in_any_split_give_the_autopilot_the_same_events_or_an_error(c
         (split(data, cuts), feed_by_copy),
         (split(data, cuts), feed_by_buffer),
         (single_bytes(data), feed_by_buffer),
+        ([data], feed_by_buffers),
+        (split(data, cuts), feed_by_buffers),
     ):
         supply = ImageSupply(SMALL_LIMITS)
         connection = AutopilotConnection(layout, unit, SMALL_LIMITS, supply)
@@ -591,7 +612,7 @@ def test_time_may_stand_still_but_not_run_back(layout):
     assert text == "In the testbed's frame 3, time runs back from 1000.25 s to 1000.125 s."
 
 
-@pytest.mark.parametrize("feed", [feed_by_copy, feed_by_buffer])
+@pytest.mark.parametrize("feed", [feed_by_copy, feed_by_buffer, feed_by_buffers])
 def test_a_failed_autopilot_connection_stays_failed(feed):
     autopilot = AutopilotConnection()
     feed(autopilot, constants_bytes() + frame_bytes() + frame_bytes(time=0))
@@ -600,8 +621,9 @@ def test_a_failed_autopilot_connection_stays_failed(feed):
     feed(autopilot, frame_bytes(time=9))
     autopilot.receive_eof()
     assert [drain(autopilot) for _ in range(3)] == 3 * [[error]]
-    with pytest.raises(RemoteProtocolError, match="runs back"):
-        autopilot.get_buffer()
+    for get in (autopilot.get_buffer, autopilot.get_buffers):
+        with pytest.raises(RemoteProtocolError, match="runs back"):
+            get()
 
 
 def test_a_failed_testbed_connection_stays_failed():

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every sign by its physical meaning, against rotations from first principles."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rotations import about, matrix, turned
+
+from drone_bridge.protocols.testbed import AngleUnit
+from drone_bridge.translate import frames
+from drone_bridge.translate.frames import BodyRates
+
+FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
+EAST, NORTH, SKY = np.eye(3)  # world, ENU
+# The testbed's world and body: right-handed, y up, heading 0 along -z.
+TESTBED_RIGHT, TESTBED_UP, TESTBED_BACK = np.eye(3)
+
+angles = st.floats(-math.pi, math.pi)
+numbers = st.floats(-1000, 1000)
+
+
+def level_flight(pitch=0.0, roll=0.0, heading=0.0):
+    """The attitude of the testbed's angles, radians, as a matrix from the body to ENU."""
+    return matrix(frames.orientation_from_testbed(pitch, roll, heading))
+
+
+def close(actual, expected):
+    return np.allclose(actual, expected, atol=1e-9)
+
+
+# Rotations by themselves.
+
+
+def test_positive_roll_lifts_the_left_side():
+    assert turned(frames.quaternion_from_euler(0.1, 0, 0), LEFT)[2] > 0
+
+
+def test_positive_pitch_lowers_the_nose():
+    assert turned(frames.quaternion_from_euler(0, 0.1, 0), FORWARD)[2] < 0
+
+
+def test_positive_yaw_turns_the_nose_left():
+    assert turned(frames.quaternion_from_euler(0, 0, 0.1), FORWARD)[1] > 0
+
+
+@given(angles, angles, angles)
+def test_euler_angles_turn_about_z_then_the_new_y_then_the_newest_x(roll, pitch, yaw):
+    expected = about(UP, yaw) @ about(LEFT, pitch) @ about(FORWARD, roll)
+    assert close(matrix(frames.quaternion_from_euler(roll, pitch, yaw)), expected)
+
+
+@given(angles, angles, angles)
+def test_quaternions_have_length_one(roll, pitch, yaw):
+    assert math.hypot(*frames.quaternion_from_euler(roll, pitch, yaw)) == pytest.approx(1)
+
+
+@given(angles, st.floats(-1.57, 1.57), angles)
+def test_euler_angles_come_back_from_the_quaternion(roll, pitch, yaw):
+    back = frames.euler_from_quaternion(frames.quaternion_from_euler(roll, pitch, yaw))
+    assert close(matrix(frames.quaternion_from_euler(*back)), matrix(frames.quaternion_from_euler(roll, pitch, yaw)))
+    differences = [math.remainder(a - b, 2 * math.pi) for a, b in zip(back, (roll, pitch, yaw), strict=True)]
+    assert differences == pytest.approx([0, 0, 0], abs=1e-6)
+
+
+@given(angles, angles, angles)
+def test_euler_angles_beyond_the_vertical_are_the_same_rotation(roll, pitch, yaw):
+    quaternion = frames.quaternion_from_euler(roll, pitch, yaw)
+    back = frames.euler_from_quaternion(quaternion)
+    assert np.allclose(matrix(frames.quaternion_from_euler(*back)), matrix(quaternion), atol=1e-6)
+
+
+@pytest.mark.parametrize("pitch", [math.pi / 2, -math.pi / 2])
+def test_straight_down_and_up_are_numbers_as_well(pitch):
+    roll, back, yaw = frames.euler_from_quaternion(frames.quaternion_from_euler(0.0, pitch, 0.0))
+    assert back == pytest.approx(pitch, abs=1e-6)
+    assert math.isfinite(roll + yaw)
+
+
+def test_no_rotation_is_no_rotation():
+    assert close(matrix(frames.IDENTITY), np.eye(3))
+
+
+# The optical frame.
+
+
+def optical(point_in_camera_body):
+    """A point, given in a camera's body axes, in its optical axes."""
+    return matrix(frames.OPTICAL_IN_BODY).T @ point_in_camera_body
+
+
+def test_a_point_ahead_is_at_positive_z_of_the_optical_frame():
+    assert close(optical(FORWARD), [0, 0, 1])
+
+
+def test_a_point_to_the_right_is_at_positive_x_of_the_optical_frame():
+    assert close(optical(-LEFT), [1, 0, 0])
+
+
+def test_a_point_below_is_at_positive_y_of_the_optical_frame():
+    assert close(optical(-UP), [0, 1, 0])
+
+
+# The testbed's world.
+
+
+def test_the_testbeds_right_is_east_its_ahead_north_its_up_up():
+    assert frames.enu_from_testbed(1, 0, 0) == (1, 0, 0)
+    assert frames.enu_from_testbed(0, 0, -1) == (0, 1, 0)
+    assert frames.enu_from_testbed(0, 1, 0) == (0, 0, 1)
+
+
+def test_both_worlds_are_right_handed():
+    columns = [frames.enu_from_testbed(*axis) for axis in np.eye(3)]
+    assert np.linalg.det(np.column_stack(columns)) == pytest.approx(1)
+
+
+@given(numbers, numbers, numbers)
+def test_points_come_back_from_enu(x, y, z):
+    assert frames.testbed_from_enu(*frames.enu_from_testbed(x, y, z)) == (x, y, z)
+
+
+def test_heading_zero_is_north():
+    assert close(level_flight() @ FORWARD, NORTH)
+    assert frames.enu_yaw_from_heading(0) == pytest.approx(math.pi / 2)
+
+
+def test_heading_a_quarter_turn_is_east():
+    assert close(level_flight(heading=math.pi / 2) @ FORWARD, EAST)
+    assert frames.enu_yaw_from_heading(math.pi / 2) == pytest.approx(0)
+
+
+@given(st.floats(-100, 100))
+def test_the_yaw_of_any_heading_is_within_half_a_turn(heading):
+    yaw = frames.enu_yaw_from_heading(heading)
+    assert abs(yaw) <= math.pi
+    assert [math.cos(yaw), math.sin(yaw)] == pytest.approx([math.sin(heading), math.cos(heading)], abs=1e-9)
+
+
+@given(angles)
+def test_at_no_pitch_and_roll_up_is_up_whatever_the_heading(heading):
+    assert close(level_flight(heading=heading) @ UP, SKY)
+
+
+@given(angles)
+def test_positive_pitch_looks_down_whatever_the_heading(heading):
+    assert close((level_flight(pitch=0.5, heading=heading) @ FORWARD) @ SKY, -math.sin(0.5))
+
+
+@given(angles)
+def test_positive_roll_banks_right_whatever_the_heading(heading):
+    assert close((level_flight(roll=0.5, heading=heading) @ LEFT) @ SKY, math.sin(0.5))
+
+
+def test_thrust_of_a_drone_banked_right_pushes_right():
+    right_of_north = level_flight(roll=0.5) @ UP @ EAST
+    assert right_of_north == pytest.approx(math.sin(0.5))
+
+
+def test_thrust_of_a_drone_with_its_nose_down_pushes_ahead():
+    ahead = level_flight(pitch=0.5) @ UP @ NORTH
+    assert ahead == pytest.approx(math.sin(0.5))
+
+
+@given(angles, angles, angles)
+def test_the_attitude_is_the_testbeds_attitude_seen_from_enu(pitch, roll, heading):
+    """The testbed's own rotation, about its own axes with its own signs, with both ends renamed."""
+    heading_turn = about(-TESTBED_UP, heading)  # to the right
+    pitch_turn = about(-TESTBED_RIGHT, pitch)  # down
+    roll_turn = about(-TESTBED_BACK, roll)  # to the right
+    world = np.column_stack([frames.enu_from_testbed(*axis) for axis in np.eye(3)])
+    body = np.column_stack([-LEFT, UP, -FORWARD])  # the testbed's x, y, z of the body in REP 103
+    expected = world @ heading_turn @ pitch_turn @ roll_turn @ body.T
+    assert close(level_flight(pitch, roll, heading), expected)
+
+
+# Rates.
+
+
+def wire_rates(**rates):
+    return frames.testbed_rates_from_body(BodyRates(**{"roll": 0.0, "pitch": 0.0, "yaw": 0.0, **rates}))
+
+
+def test_positive_pitch_rate_lowers_the_nose_here_and_there():
+    assert about(LEFT, 0.1) @ FORWARD @ UP < 0  # what a positive rate about y does
+    assert wire_rates(pitch=2.0) == (2.0, 0.0, 0.0)
+
+
+def test_positive_roll_rate_banks_right_here_and_there():
+    assert about(FORWARD, 0.1) @ LEFT @ UP > 0
+    assert wire_rates(roll=2.0) == (0.0, 2.0, 0.0)
+
+
+def test_wire_yaw_rate_turns_right_ros_yaw_turns_left():
+    assert about(UP, 0.1) @ FORWARD @ LEFT > 0
+    assert wire_rates(yaw=2.0) == (0.0, 0.0, -2.0)
+
+
+@given(numbers, numbers, numbers)
+def test_the_rates_are_one_angular_velocity_in_two_bodies(roll, pitch, yaw):
+    pitch_rate, roll_rate, yaw_rate = frames.testbed_rates_from_body(BodyRates(roll, pitch, yaw))
+    in_testbed = -pitch_rate * TESTBED_RIGHT - yaw_rate * TESTBED_UP - roll_rate * TESTBED_BACK
+    body = np.column_stack([-LEFT, UP, -FORWARD])
+    assert close(body @ in_testbed, [roll, pitch, yaw])
+
+
+# Units.
+
+
+def test_degrees_of_the_wire_are_radians_here():
+    assert frames.radians_from_wire(180, AngleUnit.DEGREES) == pytest.approx(math.pi)
+    assert frames.wire_from_radians(math.pi, AngleUnit.DEGREES) == pytest.approx(180)
+
+
+def test_radians_of_the_wire_stay_what_they_are():
+    assert frames.radians_from_wire(0.1, AngleUnit.RADIANS) == 0.1
+    assert frames.wire_from_radians(0.1, AngleUnit.RADIANS) == 0.1

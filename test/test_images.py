@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images: memory that is lent in turn, and that becomes a message without being copied on this very rclpy."""
+
+import math
+from array import array
+
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import Image
+
+from drone_bridge.translate.images import ImageMemory, pinhole_camera_info, rgb8_image, set_pixels
+
+WIDTH, HEIGHT = 160, 120
+SIZE = 3 * WIDTH * HEIGHT
+
+
+def pattern(seed, size=SIZE):
+    return array("B", np.random.default_rng(seed).integers(0, 256, size, np.uint8).tobytes())
+
+
+# Memory.
+
+
+def test_arrays_are_lent_in_turn():
+    memory = ImageMemory(turns=4)
+    lent = [memory.lend(12) for _ in range(9)]
+    assert len({id(one) for one in lent[:4]}) == 4
+    assert all(one is again for one, again in zip(lent, lent[4:], strict=False))
+    assert all(isinstance(one, array) and one.typecode == "B" and len(one) == 12 for one in lent)
+
+
+def test_an_array_stays_as_it_is_for_as_many_turns_as_promised():
+    memory = ImageMemory(turns=3)
+    first = memory.lend(1)
+    first[0] = 7
+    for _ in range(2):
+        memory.lend(1)[0] = 1
+    assert first[0] == 7
+
+
+def test_another_size_gets_new_arrays():
+    memory = ImageMemory(turns=2)
+    small = memory.lend(3)
+    large = [memory.lend(6) for _ in range(3)]
+    assert [len(one) for one in (small, *large)] == [3, 6, 6, 6]
+    assert large[0] is large[2]
+    assert large[0] is not large[1]
+
+
+# Messages.
+
+
+def test_an_image_says_how_it_is_laid_out():
+    image = rgb8_image(WIDTH, HEIGHT, "left_camera_optical_frame")
+    assert (image.width, image.height, image.step) == (WIDTH, HEIGHT, 3 * WIDTH)
+    assert (image.encoding, image.is_bigendian) == ("rgb8", 0)
+    assert image.header.frame_id == "left_camera_optical_frame"
+
+
+def test_pixels_become_the_message_without_a_copy():
+    image, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), pattern(1)
+    set_pixels(image, pixels)
+    assert image._data is pixels
+    assert image.data is pixels
+    pixels[5] ^= 0xFF
+    assert image.data[5] == pixels[5]
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_pixels_in_other_memory_are_copied(kind):
+    image, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), pattern(2)
+    set_pixels(image, kind(pixels.tobytes()))
+    assert image.data == pixels
+
+
+@pytest.mark.parametrize("size", [0, SIZE - 1, SIZE + 1])
+def test_pixels_that_are_no_such_image_are_refused(size):
+    image = rgb8_image(WIDTH, HEIGHT, "camera")
+    with pytest.raises(ValueError, match=f"{size} bytes are no image of 120 rows of 480 bytes"):
+        set_pixels(image, array("B", bytes(size)))
+    assert len(image.data) == 0
+
+
+def test_a_message_around_shared_memory_serializes_like_any_other():
+    image, ordinary, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), rgb8_image(WIDTH, HEIGHT, "camera"), pattern(3)
+    set_pixels(image, pixels)
+    ordinary.data = pixels
+    assert serialize_message(image) == serialize_message(ordinary)
+    assert deserialize_message(serialize_message(image), Image).data == pixels
+
+
+def test_images_published_from_memory_used_in_turn_arrive_with_exactly_their_bytes(ros):
+    """publish() has finished with the array when it returns, on this rclpy and this middleware."""
+    reliable = QoSProfile(depth=20, reliability=ReliabilityPolicy.RELIABLE)
+    inbox = ros.subscribe(Image, "images", reliable)
+    publisher = ros.publisher(Image, "images", reliable)
+    memory = ImageMemory(turns=2)
+    image = rgb8_image(WIDTH, HEIGHT, "camera")
+    for seed in range(10):
+        pixels = memory.lend(SIZE)
+        memoryview(pixels)[:] = pattern(seed)
+        set_pixels(image, pixels)
+        image.header.stamp.sec = seed
+        publisher.publish(image)
+        memoryview(pixels)[:] = bytes(SIZE)
+    for seed in range(10):
+        received = inbox.wait()
+        assert received.header.stamp.sec == seed
+        assert received.data == pattern(seed)
+        assert (received.width, received.height, received.encoding) == (WIDTH, HEIGHT, "rgb8")
+
+
+# The pinhole.
+
+
+def project(info, point):
+    """Pixel coordinates, counted from the centre of the first pixel, of a point in the left optical frame."""
+    u, v, w = np.array(info.p).reshape(3, 4) @ [*point, 1]
+    return u / w, v / w
+
+
+def pinhole(baseline=0.0):
+    focal_x = WIDTH / 2 / math.tan(math.radians(120) / 2)
+    focal_y = HEIGHT / 2 / math.tan(math.radians(90) / 2)
+    return pinhole_camera_info(WIDTH, HEIGHT, focal_x=focal_x, focal_y=focal_y, frame_id="camera", baseline=baseline)
+
+
+def test_the_axis_meets_the_centre_of_the_image():
+    assert project(pinhole(), (0, 0, 5)) == pytest.approx(((WIDTH - 1) / 2, (HEIGHT - 1) / 2))
+
+
+@pytest.mark.parametrize(("side", "edge"), [(1, WIDTH - 0.5), (-1, -0.5)])
+def test_half_the_horizontal_angle_of_view_is_the_outer_edge_of_the_last_pixel(side, edge):
+    assert project(pinhole(), (side * math.tan(math.radians(60)), 0, 1))[0] == pytest.approx(edge)
+
+
+@pytest.mark.parametrize(("side", "edge"), [(1, HEIGHT - 0.5), (-1, -0.5)])
+def test_half_the_vertical_angle_of_view_is_the_outer_edge_of_the_last_row(side, edge):
+    assert project(pinhole(), (0, side * math.tan(math.radians(45)), 1))[1] == pytest.approx(edge)
+
+
+def test_the_right_camera_sees_a_point_from_its_own_place():
+    point, baseline = np.array([0.3, -0.2, 4.0]), 0.25
+    assert project(pinhole(baseline), point) == pytest.approx(project(pinhole(), point - [baseline, 0, 0]))
+    assert project(pinhole(baseline), point)[0] < project(pinhole(), point)[0]  # nearer to its left edge
+
+
+def test_the_baseline_is_where_stereo_software_reads_it():
+    info = pinhole(0.25)
+    assert info.p[3] == pytest.approx(-info.p[0] * 0.25)
+    assert -info.p[3] / info.p[0] == pytest.approx(0.25)
+    assert pinhole().p[3] == 0
+
+
+def test_an_ideal_pinhole_has_no_distortion_and_no_rectification():
+    info = pinhole(0.25)
+    assert (info.width, info.height, info.header.frame_id) == (WIDTH, HEIGHT, "camera")
+    assert info.distortion_model == "plumb_bob"
+    assert list(info.d) == [0.0] * 5
+    assert np.array_equal(np.array(info.r).reshape(3, 3), np.eye(3))
+    assert np.array_equal(np.array(info.k).reshape(3, 3), np.array(info.p).reshape(3, 4)[:, :3])

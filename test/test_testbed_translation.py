@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed's messages as ROS messages: what each number means, and what is marked as unknown."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from drone_bridge.msg import CommandRates
+from geometry_msgs.msg import Twist
+from hypothesis import given
+from hypothesis import strategies as st
+from rotations import about, matrix, turned
+
+from drone_bridge.emulators.stereo_camera import StereoCamera
+from drone_bridge.emulators.testbed_world import RED, Airframe, DroneState, Motion, Sphere
+from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.frames import BodyRates
+from drone_bridge.translate.testbed import Command, FrameNames
+from drone_bridge.translate.time import seconds_between, time_from_seconds
+
+DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
+CONSTANTS = Constants(120, 90, 320, 240, 0.25, 1.5, 9.81, 0.2, 25, 720, 360, 180)
+NAMES = FrameNames()
+STAMP = Time(sec=3, nanosec=250_000_000)
+DEVIATION = 0.01
+FRAME = SensorFrame(b"", b"", time=1, pitch=10)
+FORWARD, LEFT, UP = np.eye(3)
+EAST, NORTH, SKY = np.eye(3)
+
+
+def command(roll=0.0, pitch=0.0, yaw=0.0, thrust=9.81):
+    return Command(BodyRates(roll, pitch, yaw), thrust)
+
+
+def imu(unit=DEGREES, **fields):
+    return translate.imu(replace(FRAME, **fields), unit, DEVIATION, STAMP, NAMES)
+
+
+def flight(**fields):
+    return translate.odometry(replace(FRAME, position=(1.0, 2.0, 3.0), **fields), DEGREES, STAMP, NAMES)
+
+
+# Commands.
+
+
+def test_a_twist_holds_body_rates_and_thrust():
+    twist = Twist()
+    twist.angular.x, twist.angular.y, twist.angular.z, twist.linear.z = 1.0, 2.0, 3.0, 4.0
+    twist.linear.x = twist.linear.y = 99.0  # means nothing to a drone with one thrust axis
+    assert translate.command_from_twist(twist) == command(roll=1.0, pitch=2.0, yaw=3.0, thrust=4.0)
+
+
+def test_command_rates_hold_the_same_in_named_fields():
+    rates = CommandRates(roll_rate=1.0, pitch_rate=2.0, yaw_rate=3.0, thrust=4.0)
+    assert translate.command_from_rates(rates) == command(roll=1.0, pitch=2.0, yaw=3.0, thrust=4.0)
+
+
+def test_body_rates_go_out_in_degrees_per_second_with_yaw_to_the_right():
+    sent, was_within = translate.motion_parameters(command(1, 2, 3, 4), CONSTANTS, DEGREES)
+    expected = MotionParameters(pitch_rate=114.591559, roll_rate=57.2957795, yaw_rate=-171.887339, thrust=4)
+    assert sent.pitch_rate == pytest.approx(expected.pitch_rate)
+    assert sent.roll_rate == pytest.approx(expected.roll_rate)
+    assert sent.yaw_rate == pytest.approx(expected.yaw_rate)
+    assert sent.thrust == 4
+    assert was_within
+
+
+def test_body_rates_go_out_in_radians_per_second_where_the_wire_has_them():
+    sent, was_within = translate.motion_parameters(command(1, 2, 3, 4), CONSTANTS, RADIANS)
+    assert (sent, was_within) == (MotionParameters(pitch_rate=2, roll_rate=1, yaw_rate=-3, thrust=4), True)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_each_rate_is_clamped_to_its_own_maximum(sign):
+    for asked, name, maximum in (
+        (command(pitch=sign * 100), "pitch_rate", 720),
+        (command(roll=sign * 100), "roll_rate", 360),
+        (command(yaw=-sign * 100), "yaw_rate", 180),
+    ):
+        sent, was_within = translate.motion_parameters(asked, CONSTANTS, DEGREES)
+        assert getattr(sent, name) == sign * maximum
+        assert not was_within
+
+
+def test_thrust_is_clamped_between_nothing_and_the_maximum():
+    for thrust, clamped in ((-0.5, 0), (0, 0), (25, 25), (25.5, 25), (1e300, 25)):
+        sent, was_within = translate.motion_parameters(command(thrust=thrust), CONSTANTS, DEGREES)
+        assert sent.thrust == clamped
+        assert was_within is (thrust == clamped)
+
+
+def test_a_rate_at_its_maximum_is_within_it_whatever_the_unit_rounds_to():
+    maxima = [math.radians(rate) for rate in (360, 720, 180)]
+    for sign in (1, -1):
+        asked = command(*(sign * rate for rate in maxima))
+        assert translate.motion_parameters(asked, CONSTANTS, DEGREES)[1]
+
+
+@given(*4 * [st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)])
+def test_whatever_is_asked_for_what_is_sent_is_within_the_maxima(roll, pitch, yaw, thrust):
+    for unit in AngleUnit:
+        sent, _ = translate.motion_parameters(command(roll, pitch, yaw, thrust), CONSTANTS, unit)
+        assert abs(sent.pitch_rate) <= 720
+        assert abs(sent.roll_rate) <= 360
+        assert abs(sent.yaw_rate) <= 180
+        assert 0 <= sent.thrust <= 25
+
+
+@pytest.mark.parametrize("gravity", [9.81, -9.81])
+def test_hovering_is_no_rotation_and_thrust_against_the_weight(gravity):
+    assert translate.hover(replace(CONSTANTS, gravity=gravity)) == command(thrust=pytest.approx(1.5 * 9.81))
+
+
+def test_a_drone_too_heavy_to_hover_does_its_best():
+    heavy = replace(CONSTANTS, weight=1000)
+    assert translate.motion_parameters(translate.hover(heavy), heavy, DEGREES) == (MotionParameters(0, 0, 0, 25), False)
+
+
+def test_the_drone_follows_a_command_the_way_it_was_meant():
+    """A command through translation and the emulated testbed: the body turns about the axes that ROS names."""
+    for rates in (BodyRates(0.5, 0, 0), BodyRates(0, 0.5, 0), BodyRates(0, 0, 0.5)):
+        sent, _ = translate.motion_parameters(Command(rates, 0.0), CONSTANTS, DEGREES)
+        motion = Motion(sent.pitch_rate, sent.roll_rate, sent.yaw_rate, sent.thrust)
+        state = DroneState.at_start().advance(Airframe(), motion, np.zeros(3), 0.1)
+        heading, pitch, roll = state.angles
+        frame = replace(FRAME, pitch=pitch, roll=roll, yaw=heading)
+        attitude = matrix(translate.imu(frame, DEGREES, DEVIATION, STAMP, NAMES).orientation)
+        north = about(UP, math.pi / 2)
+        assert np.allclose(attitude, north @ about(rates, 0.05), atol=1e-9)
+
+
+# Attitude.
+
+
+def test_pitch_of_the_wire_looks_down():
+    assert turned(imu(pitch=30).orientation, FORWARD)[2] == pytest.approx(-0.5)
+
+
+def test_roll_of_the_wire_banks_right():
+    assert turned(imu(pitch=0, roll=30).orientation, LEFT)[2] == pytest.approx(0.5)
+
+
+def test_yaw_of_the_wire_is_a_heading_from_north_to_the_right():
+    assert turned(imu(pitch=0, yaw=0).orientation, FORWARD) == pytest.approx(NORTH)
+    assert turned(imu(pitch=0, yaw=90).orientation, FORWARD) == pytest.approx(EAST)
+
+
+def test_radians_of_the_wire_are_taken_as_such():
+    assert turned(imu(RADIANS, pitch=math.pi / 6).orientation, FORWARD)[2] == pytest.approx(-0.5)
+
+
+def test_an_unknown_heading_is_zero_yaw_with_the_variance_of_a_full_circle():
+    message = imu(pitch=30, roll=10)
+    assert turned(message.orientation, FORWARD)[1] == pytest.approx(0)
+    covariance = np.array(message.orientation_covariance).reshape(3, 3)
+    assert np.allclose(covariance, np.diag([DEVIATION**2, DEVIATION**2, math.pi**2 / 3]))
+
+
+def test_an_unknown_roll_is_zero_with_the_variance_of_a_full_circle():
+    covariance = np.array(imu(pitch=30, yaw=10).orientation_covariance).reshape(3, 3)
+    assert np.allclose(covariance, np.diag([math.pi**2 / 3, DEVIATION**2, DEVIATION**2]))
+
+
+def test_a_full_attitude_is_as_exact_as_was_said():
+    covariance = np.array(imu(pitch=30, yaw=10, roll=5).orientation_covariance).reshape(3, 3)
+    assert np.allclose(covariance, DEVIATION**2 * np.eye(3))
+
+
+def test_rates_and_accelerations_are_marked_as_not_measured():
+    message = imu()
+    assert message.angular_velocity_covariance[0] == -1
+    assert message.linear_acceleration_covariance[0] == -1
+    assert message.angular_velocity.x == message.linear_acceleration.z == 0
+
+
+def test_the_attitude_is_that_of_the_body_at_the_time_of_the_frame():
+    message = imu()
+    assert message.header.frame_id == "base_link"
+    assert message.header.stamp == STAMP
+
+
+@pytest.mark.parametrize("angle", [1e38, -3.4e38])
+def test_angles_far_beyond_a_turn_are_still_a_rotation(angle):
+    orientation = imu(pitch=0, roll=angle, yaw=angle).orientation
+    assert math.hypot(orientation.x, orientation.y, orientation.z, orientation.w) == pytest.approx(1)
+
+
+# Position.
+
+
+def test_a_frame_without_a_position_gives_no_odometry():
+    assert translate.odometry(FRAME, DEGREES, STAMP, NAMES) is None
+
+
+def test_the_position_is_east_north_up():
+    position = flight(roll=0, yaw=0).pose.pose.position
+    assert (position.x, position.y, position.z) == (1, -3, 2)
+
+
+def test_odometry_has_the_attitude_of_the_imu():
+    angles = {"pitch": 20, "roll": -10, "yaw": 130}
+    assert flight(**angles).pose.pose.orientation == imu(**angles).orientation
+
+
+def test_odometry_marks_the_velocity_as_not_measured():
+    message = flight(roll=0, yaw=0)
+    assert message.twist.covariance[0] == -1
+    assert (message.header.frame_id, message.child_frame_id, message.header.stamp) == ("odom", "base_link", STAMP)
+
+
+def test_the_transform_says_what_the_odometry_says():
+    message = flight(roll=-10, yaw=130)
+    transform = translate.odometry_transform(message)
+    assert (transform.header.frame_id, transform.child_frame_id, transform.header.stamp) == ("odom", "base_link", STAMP)
+    moved, position = transform.transform.translation, message.pose.pose.position
+    assert (moved.x, moved.y, moved.z) == (position.x, position.y, position.z)
+    assert transform.transform.rotation == message.pose.pose.orientation
+
+
+def test_odometry_counts_from_the_map():
+    transform = translate.map_transform(NAMES)
+    assert (transform.header.frame_id, transform.child_frame_id) == ("map", "odom")
+    assert matrix(transform.transform.rotation) == pytest.approx(np.eye(3))
+
+
+# Cameras.
+
+
+def camera_pose(side, names=NAMES):
+    """Where one optical frame is in base_link: translation and rotation, over both transforms."""
+    transforms = {transform.child_frame_id: transform for transform in translate.camera_transforms(CONSTANTS, names)}
+    optical = transforms[names.optical(side)]
+    camera = transforms[optical.header.frame_id]
+    assert camera.header.frame_id == names.base_link
+    shift = camera.transform.translation
+    rotation = matrix(camera.transform.rotation) @ matrix(optical.transform.rotation)
+    return np.array([shift.x, shift.y, shift.z]), rotation
+
+
+def test_the_left_camera_is_on_the_left():
+    assert camera_pose("left")[0] == pytest.approx(0.125 * LEFT)
+    assert camera_pose("right")[0] == pytest.approx(-0.125 * LEFT)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_cameras_look_ahead(side):
+    right, down, ahead = camera_pose(side)[1].T
+    assert right == pytest.approx(-LEFT)
+    assert down == pytest.approx(-UP)
+    assert ahead == pytest.approx(FORWARD)
+
+
+def test_the_focal_lengths_follow_from_the_angles_of_view():
+    info = translate.camera_info(CONSTANTS, DEGREES, NAMES, "left")
+    assert info.k[0] == pytest.approx(160 / math.tan(math.radians(60)))
+    assert info.k[4] == pytest.approx(120 / math.tan(math.radians(45)))
+    assert (info.k[2], info.k[5]) == (159.5, 119.5)
+
+
+def test_the_right_camera_has_the_baseline():
+    left, right = (translate.camera_info(CONSTANTS, DEGREES, NAMES, side) for side in ("left", "right"))
+    assert left.p[3] == 0
+    assert right.p[3] == pytest.approx(-right.p[0] * 0.25)
+    assert (left.header.frame_id, right.header.frame_id) == (
+        "left_camera_optical_frame",
+        "right_camera_optical_frame",
+    )
+
+
+def test_the_unit_of_the_angles_of_view_is_that_of_the_wire():
+    in_radians = replace(CONSTANTS, horizontal_angle_of_view=math.radians(120), vertical_angle_of_view=math.pi / 2)
+    in_degrees = translate.camera_info(CONSTANTS, DEGREES, NAMES, "left")
+    assert translate.camera_info(in_radians, RADIANS, NAMES, "left").k == pytest.approx(in_degrees.k)
+
+
+@pytest.mark.parametrize("angle", [1e-40, 179.99998])
+def test_extreme_angles_of_view_give_finite_numbers(angle):
+    extreme = replace(CONSTANTS, horizontal_angle_of_view=angle, vertical_angle_of_view=angle, camera_separation=3e38)
+    assert np.isfinite(translate.camera_info(extreme, DEGREES, NAMES, "right").p).all()
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(("heading", "pitch", "roll"), [(0, 0, 0), (40, 0, 0), (0, 25, 0), (0, 0, 30), (-60, -15, 50)])
+def test_the_emulated_camera_sees_a_target_where_tf_and_camera_info_say(side, heading, pitch, roll):
+    """From the testbed's world through position, attitude, tf and CameraInfo to a pixel, and the picture agrees."""
+    right, up, back = np.eye(3)
+    rotation = about(-up, math.radians(heading)) @ about(-right, math.radians(pitch)) @ about(-back, math.radians(roll))
+    state = DroneState(np.array([3.0, -2.0, 5.0]), np.zeros(3), rotation)
+    target = state.position + rotation @ [0.4, 0.7, -4.0]
+    images = StereoCamera(320, 240, 120, 90, 0.25).render(state, [Sphere(tuple(target), 0.15, RED)])
+    rows, columns = np.nonzero((images[side == "right"] == RED).all(axis=2))
+
+    frame = replace(FRAME, pitch=pitch, roll=roll, yaw=heading, position=tuple(state.position))
+    body = translate.odometry_transform(translate.odometry(frame, DEGREES, STAMP, NAMES)).transform
+    place = np.array([body.translation.x, body.translation.y, body.translation.z])
+    in_enu = np.array([target[0], -target[2], target[1]])
+    in_body = matrix(body.rotation).T @ (in_enu - place)
+    shift, camera = camera_pose(side)
+    in_camera = camera.T @ (in_body - shift)
+    intrinsics = np.array(translate.camera_info(CONSTANTS, DEGREES, NAMES, side).k).reshape(3, 3)
+    column, row, depth = intrinsics @ in_camera
+    assert depth > 0
+    assert columns.mean() == pytest.approx(column / depth, abs=0.6)
+    assert rows.mean() == pytest.approx(row / depth, abs=0.6)
+
+
+def test_every_frame_has_the_prefix():
+    names = FrameNames("drone1/")
+    assert names.map == "drone1/map"
+    transforms = [*translate.camera_transforms(CONSTANTS, names), translate.map_transform(names)]
+    frame_ids = {transform.header.frame_id for transform in transforms}
+    frame_ids |= {transform.child_frame_id for transform in transforms}
+    frame_ids |= {translate.camera_info(CONSTANTS, DEGREES, names, "left").header.frame_id}
+    assert frame_ids == {
+        "drone1/map",
+        "drone1/odom",
+        "drone1/base_link",
+        "drone1/left_camera_link",
+        "drone1/left_camera_optical_frame",
+        "drone1/right_camera_link",
+        "drone1/right_camera_optical_frame",
+    }
+
+
+# Properties.
+
+
+@pytest.mark.parametrize("gravity", [9.81, -9.81])
+def test_drone_properties_are_in_si_units_with_gravity_downwards(gravity):
+    properties = translate.drone_properties(replace(CONSTANTS, gravity=gravity), DEGREES)
+    assert (properties.image_width, properties.image_height) == (320, 240)
+    assert properties.horizontal_angle_of_view == pytest.approx(2 * math.pi / 3)
+    assert properties.vertical_angle_of_view == pytest.approx(math.pi / 2)
+    assert properties.camera_separation == 0.25
+    assert (properties.mass, properties.gravity, properties.drag) == (1.5, 9.81, 0.2)
+    assert properties.max_thrust == 25
+    assert properties.max_pitch_rate == pytest.approx(4 * math.pi)
+    assert properties.max_roll_rate == pytest.approx(2 * math.pi)
+    assert properties.max_yaw_rate == pytest.approx(math.pi)
+
+
+def test_drone_properties_of_a_testbed_in_radians_stay_what_they_are():
+    properties = translate.drone_properties(CONSTANTS, RADIANS)
+    assert (properties.max_pitch_rate, properties.horizontal_angle_of_view) == (720, 120)
+
+
+# Times.
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0.0, (0, 0)),
+        (-0.0, (0, 0)),
+        (0.125, (0, 125_000_000)),
+        (1.5, (1, 500_000_000)),
+        (0.9999999999, (1, 0)),
+        (1e-10, (0, 0)),
+        (16_777_216.0, (16_777_216, 0)),
+        (2.0**31 - 1, (2**31 - 1, 0)),
+        (2.0**31, (2**31 - 1, 0)),
+        (3.4e38, (2**31 - 1, 0)),
+        (-1.0, (0, 0)),
+        (-3.4e38, (0, 0)),
+    ],
+)
+def test_a_time_of_the_wire_is_the_nearest_stamp_there_is(seconds, expected):
+    stamp = time_from_seconds(seconds)
+    assert (stamp.sec, stamp.nanosec) == expected
+
+
+@given(st.floats(0, 2**31 - 128, width=32))
+def test_every_float32_is_its_stamp_to_the_nanosecond(seconds):
+    stamp = time_from_seconds(seconds)
+    assert stamp.sec * 10**9 + stamp.nanosec == round(Fraction(seconds) * 10**9)
+
+
+def test_seconds_between_stamps_are_signed():
+    earlier, later = Time(sec=1, nanosec=900_000_000), Time(sec=3, nanosec=100_000_000)
+    assert seconds_between(later, earlier) == pytest.approx(1.2)
+    assert seconds_between(earlier, later) == pytest.approx(-1.2)
+    assert seconds_between(later, later) == 0
