@@ -13,4 +13,6 @@ Where this differs from `ros2 launch`, on purpose:
 - there are no log files, so all output goes to the screen, whatever `output` says;
 - processes are stopped one after the other, the last one started first;
 - the exit status tells how it went (see `processes`).
+
+What is supported is known to `ros2 launch` of Humble, Jazzy and Kilted alike, but for `on_exit`, which Humble refuses.
 """

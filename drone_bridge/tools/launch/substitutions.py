@@ -37,9 +37,7 @@ class Scope:
 
 def parse(text: str) -> Template:
     """Return the template that `text` describes; raises SubstitutionError."""
-    reader = _Reader(text)
-    template = reader.fragments(end="")
-    return template or ("",)
+    return _Reader(text).parts() or ("",)
 
 
 def perform(template: Template, scope: Scope) -> str:
@@ -98,21 +96,21 @@ def split_command(template: Template) -> tuple[Template, ...]:
 
 
 class _Reader:
-    """Recursive descent over one text; inside quotes, `quote` ends the text and cannot be used again."""
+    """Recursive descent over one text. `quote` is the quote that we are inside of; the other one is ordinary there."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
 
-    def fragments(self, end: str) -> Template:
-        """Read text and substitutions up to the character `end`, or to the end of everything."""
+    def parts(self, ends: str = "", quote: str = "") -> Template:
+        """Read text and substitutions up to one of the characters in `ends`, or to the end of everything."""
         parts: list[str | Substitution] = []
         plain = ""
-        while self._at < len(self._text) and (not end or self._text[self._at] != end):
+        while self._at < len(self._text) and self._text[self._at] not in ends:
             if self._is_at_substitution():
                 parts += [plain] if plain else []
                 plain = ""
-                parts.append(self._substitution(quote=end))
+                parts.append(self._substitution(quote))
             else:
                 plain += self._character()
         return (*parts, plain) if plain else tuple(parts)
@@ -149,29 +147,18 @@ class _Reader:
         return Substitution(name, tuple(arguments))
 
     def _argument(self, quote: str) -> Template:
-        """Read one argument; `quote` is the quote that we are already in, which makes other quotes ordinary."""
         opening = self._text[self._at : self._at + 1]
         if not quote and opening and opening in "'\"":
             self._at += 1
-            quoted = self.fragments(end=opening)
+            argument = self.parts(ends=opening, quote=opening)
             if not self._text.startswith(opening, self._at):
                 raise SubstitutionError(f"a {opening} in '{self._text}' is not closed")
             self._at += 1
-            return quoted
-        ends = f" (){quote}" if quote else " ()'\""
-        parts: list[str | Substitution] = []
-        plain = ""
-        while self._at < len(self._text) and self._text[self._at] not in ends:
-            if self._is_at_substitution():
-                parts += [plain] if plain else []
-                plain = ""
-                parts.append(self._substitution(quote))
-            else:
-                plain += self._character()
-        parts += [plain] if plain else []
-        if not parts:
+            return argument
+        argument = self.parts(ends=" ()" + (quote or "'\""), quote=quote)
+        if not argument:
             raise SubstitutionError(f"an argument is missing in '{self._text}'; an empty one is written ''")
-        return tuple(parts)
+        return argument
 
 
 @dataclass(frozen=True, slots=True)
