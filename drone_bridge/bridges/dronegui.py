@@ -42,15 +42,9 @@ PARAMETERS: Final = (
     ),
     *(
         ParameterDeclaration(
-            f"full_scale.{axis}",
-            default,
-            f"The cmd_vel {field} that means full {axis}.",
-            range=(1e-3, 1e3),
-            live=True,
+            f"full_scale.{axis}", 1.0, f"The {field} of cmd_vel that means full {axis}.", range=(1e-3, 1e3), live=True
         )
-        for axis, default, field in zip(
-            AXES, FullScale(), ("linear.y", "linear.x", "angular.z", "linear.z"), strict=True
-        )
+        for axis, field in zip(AXES, ("linear.y", "linear.x", "angular.z", "linear.z"), strict=True)
     ),
     ParameterDeclaration(
         "hover_on_zero", False, "Press hover for a cmd_vel of zero, instead of holding the drone level.", live=True
@@ -110,7 +104,7 @@ class DroneGuiBridge(BridgeNode):
 
     def make_endpoint(self, cancellation: Cancellation) -> UdpConnector:
         """Send to one peer, with numbers that start from 1 for as long as the node is active."""
-        self._pace = Pace(cancellation)
+        self._cancelled = cancellation
         self._connection = ControllerConnection()
         return UdpConnector(self.parameters["host"], self.parameters["port"], cancellation, self._connecting_failed)
 
@@ -127,10 +121,11 @@ class DroneGuiBridge(BridgeNode):
         self._followed: _Command | None = None
         self._commands.mailbox.clear()
         self._buttons.open()
+        pace = Pace(self._cancelled)
         try:
             for number in itertools.count():
                 self._send(stream, HOVER if number < HOVER_PACKETS else self._commanded())
-                self._pace.wait(1 / self.parameters["rate"])
+                pace.wait(1 / self.parameters["rate"])
         except LinkCancelledError:
             self._leave_hovering(stream)
         finally:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
-from rclpy.lifecycle import LifecycleNode
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 UNCONFIGURED = "unconfigured"
@@ -57,9 +57,9 @@ class ParameterDeclaration:
 
 
 class DeclaredParameters:
-    """The parameters of a lifecycle node, declared from their declarations."""
+    """The parameters of a node, declared from their declarations."""
 
-    def __init__(self, node: LifecycleNode, declarations: Iterable[ParameterDeclaration]) -> None:
+    def __init__(self, node: Node, declarations: Iterable[ParameterDeclaration]) -> None:
         """Declare them all. Raises what rclpy raises for an override of the wrong type or out of range."""
         self._node = node
         self._declarations = {declaration.name: declaration for declaration in declarations}

@@ -95,3 +95,11 @@ def orientation_from_testbed(pitch: float, roll: float, heading: float) -> Quate
 def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
     """Return pitch, roll and yaw rate as the testbed counts them, rad/s: its yaw rate is positive to the right."""
     return rates.pitch, rates.roll, -rates.yaw
+
+
+# The dronegui protocol has no frames, only directions: roll + goes right, pitch + goes backward, yaw + turns right.
+
+
+def dronegui_axes_from_body(forward: float, left: float, up: float, left_turn: float) -> tuple[float, ...]:
+    """Return roll, pitch, yaw and gas for linear x, y, z and angular z of a body; the scale stays as it is."""
+    return 0.0 - left, 0.0 - forward, 0.0 - left_turn, up  # 0.0 - x, because -x of zero is the other zero

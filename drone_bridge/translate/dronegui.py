@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands as the controls of the dronegui protocol, and these as a ROS message."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+
+from drone_bridge.msg import DroneGuiState
+from drone_bridge.protocols.dronegui import AXES, BUTTONS, Controls
+from drone_bridge.translate import frames
+
+#: The command that is always safe, and never wrong: no button but hover.
+HOVER = Controls(hover=True)
+
+
+class FullScale(NamedTuple):
+    """The command that each axis follows with all it has, in the order of the wire."""
+
+    roll: float  # linear.y
+    pitch: float  # linear.x
+    yaw: float  # angular.z
+    gas: float  # linear.z
+
+
+def controls_from_twist(twist: Twist, full_scale: FullScale) -> tuple[Controls, bool]:
+    """Return a finite cmd_vel as shares of the maxima, clamped to them, and whether it was within them.
+
+    linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
+    """
+    asked = frames.dronegui_axes_from_body(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
+    shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
+    clamped = [max(-1.0, min(1.0, share)) for share in shares]
+    roll, pitch, yaw, gas = clamped
+    return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas), clamped == shares
+
+
+def is_zero(controls: Controls) -> bool:
+    """Return whether all axes are centred."""
+    return not any(getattr(controls, axis) for axis in AXES)
+
+
+def with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:
+    """Return the controls with these buttons pressed as well."""
+    pressed_ones: dict[str, Any] = dict.fromkeys(pressed, True)
+    return replace(controls, **pressed_ones)
+
+
+def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
+    """Return a packet as it was sent."""
+    message = DroneGuiState(seq=seq, **{name: getattr(controls, name) for name in (*BUTTONS, *AXES)})
+    message.header.stamp = stamp
+    return message
