@@ -17,7 +17,7 @@ Stages 3 and 4 work on the state predicted for the moment when the command comes
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -29,6 +29,7 @@ from drone_bridge.controllers.attitude_estimator import (
     Vector,
     rotation_from_vector,
 )
+from drone_bridge.controllers.behaviour_parameters import described
 from drone_bridge.controllers.flight_control import (
     Command,
     CommandsInFlight,
@@ -57,38 +58,31 @@ class SeekParameters:
     Raises ValueError for a number that is not above 0, and for a holding point in the target or out of its reach.
     """
 
-    target_colour: tuple[int, int, int] = (255, 0, 0)  # red, green, blue of the target, 0 to 255
-    colour_tolerance: int = 10  # how much each channel may be off
-    background_level: int = 200  # pixels with all channels from here on are background
-    target_radius: float = 0.5  # m
-    target_radius_deviation: float = 0.005  # relative; about 1 when the radius is not known, then stereo decides
-    hold_distance: float = 0.65  # m from the target's centre, where to stop
-    reach_distance: float = 0.75  # m from the target's centre, within which it counts as reached
-    max_speed: float = 4.0  # m/s, horizontally
-    max_climb_speed: float = 2.5  # m/s, up and down
-    max_deceleration: float = 3.0  # m/s^2, on which braking distances are based
-    max_acceleration: float = 5.0  # m/s^2, sideways
-    max_tilt: float = math.radians(30)  # rad
-    max_turn_rate: float = 4.0  # rad/s, in pitch and roll
-    search_yaw_rate: float = 2.0  # rad/s
-    search_height: float = 3.0  # m, by how much each further turn is flown higher or lower
-    coast_time: float = 2.0  # s to fly on by dead reckoning when the target is out of sight
-    position_gain: float = 1.4  # 1/s, close to the holding point
-    velocity_gain: float = 2.5  # 1/s
-    attitude_gain: float = 8.0  # 1/s
-    yaw_gain: float = 3.0  # 1/s
-    edge_margin: float = math.radians(12)  # of the target's outline to the edge of the view, where it can be had
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, float) and not 0 < value < math.inf:
-                raise ValueError(f"{field.name} has to be above 0, not {value}")
-        if not self.target_radius < self.hold_distance < self.reach_distance:
-            raise ValueError(
-                f"hold_distance has to be between target_radius, {self.target_radius}, and reach_distance, "
-                f"{self.reach_distance}, not {self.hold_distance}"
-            )
+    target_colour: tuple[int, ...] = described((255, 0, 0), "Red, green, blue of the target, each 0 to 255.")
+    colour_tolerance: int = described(10, "How much each channel may be off.", 0, 255)
+    background_level: int = described(200, "Pixels with all channels from here on are background.", 0, 255)
+    target_radius: float = described(0.5, "Radius of the target, m.", 0.01, 100.0)
+    target_radius_deviation: float = described(
+        0.005, "Relative deviation of the radius; about 1 when it is not known, then stereo decides.", 0.0, 10.0
+    )
+    hold_distance: float = described(0.65, "Where to stop, m from the target's centre.", 0.1, 100.0)
+    reach_distance: float = described(0.75, "Within this, m from its centre, the target counts as reached.", 0.1, 100.0)
+    max_speed: float = described(4.0, "Horizontal speed limit, m/s.", 0.1, 50.0)
+    max_climb_speed: float = described(2.5, "Speed limit up and down, m/s.", 0.1, 50.0)
+    max_deceleration: float = described(3.0, "On which braking distances are based, m/s^2.", 0.1, 50.0)
+    max_acceleration: float = described(5.0, "Sideways, m/s^2.", 0.1, 50.0)
+    max_tilt: float = described(math.radians(30), "Off the vertical, rad.", 0.05, 1.2)
+    max_turn_rate: float = described(4.0, "In pitch and roll, rad/s.", 0.1, 20.0)
+    search_yaw_rate: float = described(2.0, "While looking around, rad/s.", 0.1, 10.0)
+    search_height: float = described(3.0, "By how much each further turn is flown higher or lower, m.", 0.1, 100.0)
+    coast_time: float = described(2.0, "To fly on by dead reckoning when the target is out of sight, s.", 0.0, 60.0)
+    position_gain: float = described(1.4, "Close to the holding point, 1/s.", 0.01, 20.0)
+    velocity_gain: float = described(2.5, "1/s.", 0.01, 20.0)
+    attitude_gain: float = described(8.0, "1/s.", 0.1, 50.0)
+    yaw_gain: float = described(3.0, "1/s.", 0.1, 50.0)
+    edge_margin: float = described(
+        math.radians(12), "Of the target's outline to the edge of the view, where it can be had, rad.", 0.0, 1.0
+    )
 
 
 class SeekState(str, Enum):
@@ -190,7 +184,7 @@ class SeekTarget:
         """Keep track of whether the target is in sight, and give it up when it has not been for too long."""
         seen = [outline for outline in outlines if outline is not None]
         self._sees = bool(seen)
-        is_blind = self._sees and not any(len(outline.edges) for outline in seen)
+        is_blind = self._sees and all(outline.fills_view for outline in seen)
         self._blind_for = self._blind_for + self._step if is_blind else 0.0
         if self._sees:
             self._seen_at = stamp

@@ -9,6 +9,7 @@ outside the image or behind an obstacle.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -21,7 +22,6 @@ Vectors = npt.NDArray[np.float64]  # n x 3
 # The outline runs somewhere between the centres of two neighbouring pixels.
 EDGE_DEVIATION_PIXELS = 0.4
 MOST_EDGES = 120  # per image; more cost time and tell little more
-FEWEST_EDGES = 4
 MIDDLE_PIXELS = 800  # enough for the middle of a blob
 
 
@@ -72,21 +72,25 @@ class Pinhole:
 class Outline:
     """What one camera sees of the sphere."""
 
-    edges: Vectors  # n x 3: directions of points on the outline, body axes; n may be 0 when nothing else is in view
+    edges: Vectors  # n x 3: directions of points on the outline, body axes; n may be 0
     deviations: npt.NDArray[np.float64]  # n: standard deviation of each one's angle, rad
     middle: npt.NDArray[np.float64]  # 3: direction to the middle of what is seen
     solid_angle: float  # of what is seen, sr
+    fills_view: bool  # nothing else is in the image
 
 
 class SphereDetector:
     """Finds pixels of the target's colour and the outline between them and the background.
 
     Assumes that one sphere has this colour, and that the background is near to white. Where the target borders on
-    anything else, that may be in front of it; such edges are left out, unless there are no others.
+    anything else, that may be in front of it: no outline runs there.
     """
 
-    def __init__(self, pinhole: Pinhole, colour: tuple[int, int, int], tolerance: int, background: int) -> None:
-        """A pixel is the target's if no channel is off by more than tolerance, and background if none is below it."""
+    def __init__(self, pinhole: Pinhole, colour: Sequence[int], tolerance: int, background: int) -> None:
+        """A pixel is the target's if no channel is off by more than the tolerance.
+
+        Of the others, those with no channel below `background` are background: all of them if that is 0.
+        """
         self._pinhole = pinhole
         self._lowest = np.array([max(channel - tolerance, 0) for channel in colour])
         self._highest = np.array([min(channel + tolerance, 255) for channel in colour])
@@ -109,11 +113,9 @@ class SphereDetector:
         columns = slice(max(left - 1, 0), left + width + 1)
         rows = slice(max(top - 1, 0), top + height + 1)
         inside = mask[rows, columns] > 0
-        background = cv2.inRange(image[rows, columns], self._background, np.array([255] * 3)) > 0
+        background = (cv2.inRange(image[rows, columns], self._background, np.array([255] * 3)) > 0) & ~inside
 
         edge_columns, edge_rows = _borders(inside, background)
-        if len(edge_columns) < FEWEST_EDGES:
-            edge_columns, edge_rows = _borders(inside, ~inside)
         if len(edge_columns) > MOST_EDGES:
             chosen = np.linspace(0, len(edge_columns) - 1, MOST_EDGES).astype(int)
             edge_columns, edge_rows = edge_columns[chosen], edge_rows[chosen]
@@ -121,7 +123,7 @@ class SphereDetector:
 
         middle, solid_angle = self._middle(inside, columns.start, rows.start)
         focal = math.sqrt(self._pinhole.fx * self._pinhole.fy)
-        return Outline(edges, EDGE_DEVIATION_PIXELS / focal * edges[:, 0], middle, solid_angle)
+        return Outline(edges, EDGE_DEVIATION_PIXELS / focal * edges[:, 0], middle, solid_angle, bool(mask.all()))
 
     def _middle(self, inside: npt.NDArray[np.bool_], left: int, top: int) -> tuple[npt.NDArray[np.float64], float]:
         """Return the mean direction of the pixels, weighted by solid angle, and the solid angle of all."""

@@ -28,6 +28,10 @@ ACCELERATION_NOISE = 0.1  # m/s^2 for 1 s
 DISTURBANCE_NOISE = 0.15  # m/s^2 after 1 s
 UNRELATED_DEVIATIONS = 5.0  # what is seen this far from where it was expected is not the same thing
 ITERATIONS = 6
+DOUBTED_SPEED_DEVIATION = 1.0  # m/s
+DISTURBANCE_TIME = 30.0  # s after which a push that nothing shows any more is forgotten
+MIDDLE_DEVIATION = 3.0  # of the target's centre from the middle of what is seen, in apparent radii; errs for long
+LEAST_APPARENT_RADIUS = 0.01  # rad
 FARTHEST = 1000.0  # m, for a first guess
 INSIDE_MARGIN = 1.02  # seen from nearer than this many radii, an outline would not exist
 
@@ -37,7 +41,8 @@ class TargetEstimator:
 
     The measurement is the angle between each point of the outline and the direction to the centre, which should be
     asin(radius / distance). Both cameras' points together hold all there is to know: direction, apparent size,
-    disparity. Whichever of them is poor, or missing where the outline is cut off, counts for less by itself.
+    disparity. Whichever of them is poor, or missing where the outline is cut off, counts for less by itself. A sliver
+    without any outline still says that the target is somewhere there.
     """
 
     def __init__(self, baseline: float, decay: float, radius: float, radius_deviation: float) -> None:
@@ -92,6 +97,7 @@ class TargetEstimator:
             transition[position, disturbance] = -step * step / 2
             transition[velocity, velocity] = kept
             transition[velocity, disturbance] = gained
+            transition[disturbance, disturbance] = math.exp(-step / DISTURBANCE_TIME)
         self._state = transition @ self._state
         self._state[POSITION] -= acceleration * step * step / 2
         self._state[VELOCITY] += acceleration * gained
@@ -109,12 +115,10 @@ class TargetEstimator:
             return
         if not self.is_tracking:
             self._start_tracking(seen, rotation)
-        edges = [
-            (eye, outline.edges @ rotation.T, outline.deviations) for eye, outline in seen if len(outline.deviations)
-        ]
-        if edges and not self._fit(edges):
+        if not self._fit(seen, rotation):
+            self._doubt_motion()
             self._start_tracking(seen, rotation)
-            self._fit(edges)
+            self._fit(seen, rotation)
 
     def _start_tracking(self, seen: Sequence[tuple[Vector, Outline]], rotation: Matrix) -> None:
         """Guess where the target is from the middle and the size of what is seen."""
@@ -134,7 +138,15 @@ class TargetEstimator:
         self._covariance[:, POSITION] = 0
         self._covariance[POSITION, POSITION] = np.eye(3) * float(guess @ guess)
 
-    def _fit(self, edges: Sequence[tuple[Vector, npt.NDArray[np.float64], npt.NDArray[np.float64]]]) -> bool:
+    def _doubt_motion(self) -> None:
+        """Believe little in a motion that has led to where the target is not."""
+        for block, deviation in ((VELOCITY, DOUBTED_SPEED_DEVIATION), (DISTURBANCE, START_DISTURBANCE_DEVIATION)):
+            self._covariance[block, :] = 0
+            self._covariance[:, block] = 0
+            self._covariance[block, block] = deviation**2 * np.eye(3)
+        self._state[DISTURBANCE] = 0
+
+    def _fit(self, seen: Sequence[tuple[Vector, Outline]], rotation: Matrix) -> bool:
         """Correct the state by outlines; return False, changing nothing, when they can't be of what is tracked."""
         prior = self._state[FITTED]
         prior_covariance = self._covariance[np.ix_(FITTED, FITTED)]
@@ -143,12 +155,15 @@ class TargetEstimator:
         for _ in range(ITERATIONS):
             information = np.zeros((4, 4))
             pull: npt.NDArray[np.float64] = np.zeros(4)
-            for eye, directions, deviations in edges:
-                residuals, jacobian = _outline_residuals(fitted, eye, directions)
+            for eye, outline in seen:
                 # Neighbouring points err alike, and each bit of an outline counts only so much.
-                weights = 1 / (deviations**2 * max(1.0, len(deviations) / 40))
+                weights = 1 / (outline.deviations**2 * max(1.0, len(outline.deviations) / 40))
+                residuals, jacobian = _outline_residuals(fitted, eye, outline.edges @ rotation.T)
                 information += jacobian.T @ (weights[:, np.newaxis] * jacobian)
                 pull -= jacobian.T @ (weights * residuals)
+                residuals, jacobian = _middle_residuals(fitted, eye, rotation @ outline.middle)
+                information += jacobian.T @ jacobian
+                pull -= jacobian.T @ residuals
             change = np.linalg.solve(prior_information + information, pull + prior_information @ (prior - fitted))
             largest = 0.5 * float(np.linalg.norm(fitted[:3]))
             change *= min(1.0, largest / max(float(np.linalg.norm(change[:3])), 1e-9))
@@ -166,6 +181,19 @@ class TargetEstimator:
         self._covariance = self._covariance - gain @ information @ cross.T
         self._covariance = (self._covariance + self._covariance.T) / 2
         return True
+
+
+def _middle_residuals(
+    fitted: npt.NDArray[np.float64], eye: Vector, middle: Vector
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return how far the target is from what is seen of it, in its deviations, and the derivative (3 x 4)."""
+    towards = fitted[:3] - eye
+    distance = max(float(np.linalg.norm(towards)), 1e-6)
+    apparent_radius = math.asin(min(math.exp(min(float(fitted[3]), 10.0)) / distance, 1.0))
+    weight = 1 / (MIDDLE_DEVIATION * max(apparent_radius, LEAST_APPARENT_RADIUS))
+    sideways = np.eye(3) - np.outer(middle, middle)
+    residuals = weight * (sideways @ towards) / distance
+    return residuals, np.hstack([weight / distance * sideways, np.zeros((3, 1))])
 
 
 def _outline_residuals(

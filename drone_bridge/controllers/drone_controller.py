@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone_controller: flies a drone by standard topics, in one of several behaviours."""
+
+from typing import Final, Protocol
+
+from rclpy.node import Node
+
+from drone_bridge.bridges.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.controllers import seek_target_behaviour
+from drone_bridge.program import run
+
+
+class Behaviour(Protocol):
+    """What the node brings to life. It is made with the node and its parameters, and subscribes and publishes."""
+
+    def leave(self) -> None:
+        """Stop; nothing is published any more."""
+
+
+class BehaviourModule(Protocol):
+    """A module that offers a behaviour under a name."""
+
+    NAME: str
+    PARAMETERS: tuple[ParameterDeclaration, ...]
+
+    def start(self, node: Node, parameters: DeclaredParameters) -> Behaviour:
+        """Return the behaviour at work."""
+
+
+BEHAVIOURS: Final[dict[str, BehaviourModule]] = {module.NAME: module for module in (seek_target_behaviour,)}
+
+
+class DroneController(Node):
+    """One behaviour, chosen by the parameter `behaviour`."""
+
+    def __init__(self) -> None:
+        super().__init__("drone_controller")
+        names = tuple(BEHAVIOURS)
+        behaviour = ParameterDeclaration("behaviour", names[0], "What to do.", choices=names)
+        of_all = (declaration for module in BEHAVIOURS.values() for declaration in module.PARAMETERS)
+        self._declared = DeclaredParameters(self, (behaviour, *of_all))
+        self._behaviour: Behaviour | None = None
+
+    def start(self) -> bool:
+        """Begin to fly."""
+        name = self._declared["behaviour"]
+        self._behaviour = BEHAVIOURS[name].start(self, self._declared)
+        self._declared.freeze("flying")
+        self.get_logger().info(f"Behaviour {name} is ready.")
+        return True
+
+    def leave(self) -> None:
+        """Stop flying: the bridge sees to the drone when commands cease."""
+        if self._behaviour:
+            self._behaviour.leave()
+
+
+def main() -> int:
+    """Run the node."""
+    return run(DroneController)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of several topics that belong together because they have the same stamp."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+
+KEPT: Final = 4  # incomplete sets; what is older will not be completed any more
+
+
+class StampedSets:
+    """Collects one message of each topic per stamp, and hands them over when they are complete, newest wins."""
+
+    def __init__(self, topics: tuple[str, ...], on_complete: Callable[[dict[str, Any]], None]) -> None:
+        self._topics = frozenset(topics)
+        self._on_complete = on_complete
+        self._sets: OrderedDict[tuple[int, int], dict[str, Any]] = OrderedDict()
+
+    def add(self, topic: str, message: Any) -> None:
+        """Take a message with a header."""
+        stamp = (message.header.stamp.sec, message.header.stamp.nanosec)
+        messages = self._sets.setdefault(stamp, {})
+        messages[topic] = message
+        if messages.keys() >= self._topics:
+            # What came before can only be completed by something older than this.
+            for key in list(self._sets):
+                del self._sets[key]
+                if key == stamp:
+                    break
+            self._on_complete(messages)
+        while len(self._sets) > KEPT:
+            self._sets.popitem(last=False)
