@@ -316,6 +316,18 @@ def test_what_an_obstacle_hides_is_not_needed():
     assert located(Eyes(), target, obstacle).position == pytest.approx((4, 0, 0), abs=0.1)
 
 
+def test_a_sliver_between_obstacles_tells_the_direction_and_nothing_false():
+    # Two walls leave a slit; what is seen through it has no edge that is the target's own.
+    target = at_body(6, 0, 0)
+    walls = [at_body(2, side * 1.05, 0, radius=1.0, colour=GREY) for side in (-1, 1)]
+    seen = outlines(Eyes(), target, *walls)
+    assert any(outline and len(outline.edges) < 10 for outline in seen)
+    estimator = located(Eyes(), target, *walls)
+    x, y, z = estimator.position
+    assert math.hypot(y, z) / x < 0.1
+    assert abs(x - 6) < 3 * estimator.position_deviation
+
+
 def test_an_obstacle_behind_the_target_costs_nothing():
     target, wall = at_body(3, 0, 0), at_body(12, 0, 0, radius=8, colour=GREY)
     assert located(Eyes(), target, wall).position == pytest.approx((3, 0, 0), abs=0.05)
@@ -339,6 +351,7 @@ def test_a_blank_image_shows_nothing_and_a_red_one_no_edge():
     assert detector.detect(np.full((20, 30, 3), 255, np.uint8)) is None
     outline = detector.detect(np.full((20, 30, 3), RED, np.uint8))
     assert len(outline.edges) == 0
+    assert outline.fills_view
     assert outline.middle == pytest.approx([1, 0, 0])
 
 
