@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 # Each command is a module with `main(argv) -> exit status`, imported only when it is asked for.
 COMMANDS = {
+    "demo": ("drone_bridge.tools.demo.command", "show what the package can do, without hardware"),
     "launch": ("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
 }
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A composition started through its launch file, for a demonstration."""
+
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+# In all, so that no demonstration ever outlives its terminal.
+STOP_TIMEOUT_S: Final = 15.0
+#: `drone-bridge launch` ends with this status when it was interrupted and everything ended well.
+INTERRUPTED: Final = 128 + signal.SIGINT
+# Above this, the ports of a DDS domain reach into those that Linux hands out.
+HIGHEST_DOMAIN: Final = 101
+
+
+def keep_to_ourselves() -> None:
+    """Give this process and its children topics of their own, on this machine only. To be called before ROS starts."""
+    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, HIGHEST_DOMAIN))
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+
+
+def free_port() -> int:
+    """Return a TCP port of this machine on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Composition:
+    """`drone-bridge launch` with these arguments, its output in a log file and searched as it comes."""
+
+    def __init__(self, launch_file: str, log: Path, **arguments: object) -> None:
+        command = [sys.executable, "-m", "drone_bridge.tools.cli", "launch", launch_file]
+        command += [
+            f"{name}:={str(value).lower() if isinstance(value, bool) else value}" for name, value in arguments.items()
+        ]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self._log = log
+        self._lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, name="composition output", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._log.open("w") as log:
+            for line in self._process.stdout:
+                log.write(line)
+                self._lines.append(line)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is."""
+        return self._process.poll() is None
+
+    def find(self, pattern: str) -> re.Match[str] | None:
+        """Return the first match in the output so far."""
+        return re.search(pattern, "".join(self._lines))
+
+    def stop(self) -> bool:
+        """Interrupt it, and return whether all of it ended well."""
+        if self.is_running:
+            self._process.send_signal(signal.SIGINT)
+        status = self._process.wait(STOP_TIMEOUT_S)
+        self._reader.join(STOP_TIMEOUT_S)
+        return status in (0, INTERRUPTED)
+
+    def tail(self, lines: int = 20) -> str:
+        """Return the end of its output."""
+        return "".join(self._lines[-lines:])

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same flight in many seeded worlds, in both ways of keeping pace with the testbed."""
+
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from drone_bridge.emulators.testbed_world import World
+from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+
+WORLDS: Final = 20
+ENOUGH: Final = 19
+LONGEST_FLIGHT_S: Final = 40.0  # simulated
+LONGEST_WAIT_S: Final = 90.0  # on the wall
+# Replies come with the frame that asks for them in lockstep, so the testbed need not wait for the clock on the wall.
+MODES: Final = {"latest": "--realtime", "lockstep": "--fast"}
+
+
+def show(worlds: int = WORLDS) -> int:
+    """Fly in every world and mode, print the table, and return 0 if enough targets were reached."""
+    keep_to_ourselves()
+    results: dict[str, list[float | None]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for mode in MODES:
+            results[mode] = _fly_all(mode, worlds, Path(folder) / f"{mode}.txt")
+    print(f"\n{'seed':>4}  {'target at':>9}  " + "  ".join(f"{mode:>10}" for mode in MODES))
+    for seed in range(worlds):
+        distance_m = float(np.linalg.norm(World.random(seed).targets[0].centre))
+        times = (results[mode][seed] for mode in MODES)
+        cells = "  ".join(f"{'missed' if time_s is None else f'{time_s:.2f} s':>10}" for time_s in times)
+        print(f"{seed:>4}  {distance_m:>7.2f} m  {cells}")
+    reached = {mode: sum(time_s is not None for time_s in times) for mode, times in results.items()}
+    print("reached         " + "  ".join(f"{f'{count} of {worlds}':>10}" for count in reached.values()))
+    return 0 if all(count * WORLDS >= ENOUGH * worlds for count in reached.values()) else 1
+
+
+def _fly_all(mode: str, worlds: int, log: Path) -> list[float | None]:
+    """Return the simulated time to the target per world, None where it was not reached.
+
+    Bridge and controller stay; one testbed after the other connects to the bridge.
+    """
+    port = free_port()
+    composition = Composition(
+        "testbed.launch.xml", log, control=True, role="listen", port=port, sync=mode, stamp_source="wire"
+    )
+    try:
+        return [_fly(mode, seed, port) for seed in range(worlds)]
+    finally:
+        composition.stop()
+
+
+def _fly(mode: str, seed: int, port: int) -> float | None:
+    options = f"--role connect --port {port} --seed {seed} {MODES[mode]} --once --until-reached"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "drone_bridge.emulators.testbed", *options.split(), "--duration", str(LONGEST_FLIGHT_S)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=LONGEST_WAIT_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate()
+    reached = re.search(r"target reached at t=([\d.]+) s", output)
+    print(f"{mode}, seed {seed}: {output.strip().splitlines()[-1]}", flush=True)
+    return float(reached[1]) if reached else None
