@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A driver for tests: says what it is told and waits for what should come back."""
+
+import contextlib
+import socket
+import time
+
+from drone_bridge.protocols.robot import (
+    NEED_DATA,
+    BindSubsystem,
+    BindSuccess,
+    ConnectionClosed,
+    DriverConnection,
+    KeepAlive,
+    QuerySubsystems,
+    RegisterDriver,
+)
+
+TIMEOUT_S = 15.0
+
+
+class RobotDriver:
+    """One connection to a robot."""
+
+    def __init__(self, port, name=None, receive_buffer=None):
+        self._socket = socket.socket()
+        self._socket.settimeout(TIMEOUT_S)
+        if receive_buffer:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self._socket.connect(("127.0.0.1", port))
+        self._connection = DriverConnection()
+        self.events = []
+        if name:
+            self.send(RegisterDriver(name))
+
+    def send(self, *packets):
+        self._socket.sendall(b"".join(map(self._connection.send, packets)))
+
+    def send_bytes(self, data):
+        self._socket.sendall(data)
+
+    def send_bytes_until_closed(self, data):
+        """Send again and again, and read nothing, until the robot has had enough."""
+        with contextlib.suppress(ConnectionError):
+            while True:
+                self._socket.sendall(data)
+
+    def next_event(self):
+        while (event := self._connection.next_event()) is NEED_DATA:
+            try:
+                data = self._socket.recv(65536)
+            except ConnectionResetError:
+                data = b""
+            if data:
+                self._connection.receive_data(data)
+            else:
+                self._connection.receive_eof()
+        self.events.append(event)
+        return event
+
+    def wait_for(self, kind, wanted=lambda event: True):
+        """Return the first event of a kind that is wanted; what came before is in `events`."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            event = self.next_event()
+            if isinstance(event, kind) and wanted(event):
+                return event
+            assert not isinstance(event, ConnectionClosed), f"closed after {self.events}"
+        raise AssertionError(f"no {kind.__name__} in {self.events}")
+
+    def bind(self, subsystem):
+        self.send(BindSubsystem(subsystem))
+        self.wait_for(BindSuccess, lambda event: event.id == subsystem)
+
+    def query(self):
+        """Return the three answers."""
+        self.send(QuerySubsystems())
+        return [self.next_event() for _ in range(3)]
+
+    def settle(self, mark=0):
+        """Wait until everything sent so far has been dealt with."""
+        now_ms = time.time_ns() // 1_000_000 + mark
+        self.send(KeepAlive(now_ms))
+        self.wait_for(KeepAlive, lambda event: event.time_ms == now_ms)
+
+    def close(self):
+        self._socket.close()

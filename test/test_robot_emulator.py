@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated robot as its drivers meet it: a process, its output, its exit code, what it says on the wire."""
+
+import csv
+import math
+import signal
+import socket
+import sys
+import time
+
+import pytest
+from robot_driver import RobotDriver
+
+from drone_bridge.emulators.robot_vehicle import Chassis, Vehicle
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.robot import (
+    BindFailure,
+    BindSubsystem,
+    BindSuccess,
+    ConnectionClosed,
+    FirmwareInfo,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    MotorSensors,
+    Sensor,
+    SensorInfo,
+    SensorLayout,
+    SensorUpdate,
+    SkidSteerUpdate,
+    Subsystem,
+    SubsystemBound,
+    SubsystemInfo,
+    UnbindSubsystem,
+)
+
+COMMAND = (sys.executable, "-m", "drone_bridge.emulators.robot", "--port", 0, "--discovery-port", 0)
+TRACKS, LIGHT = 0, 1
+ROBOTD = ("--dialect", "robotd-1.2")
+
+
+@pytest.fixture
+def emulate(start_child):
+    def start(*arguments):
+        child = start_child(*COMMAND, "--verbose", *arguments)
+        child.port = int(child.wait_for_line(r"^listening on 127\.0\.0\.1:(\d+)")[1])
+        return child
+
+    return start
+
+
+@pytest.fixture
+def connect():
+    drivers = []
+
+    def start(emulator, name=None, **options):
+        drivers.append(RobotDriver(emulator.port, name, **options))
+        return drivers[-1]
+
+    yield start
+    for driver in drivers:
+        driver.close()
+
+
+# What it answers.
+
+
+def test_nothing_is_sent_on_connect_and_a_query_is_answered_in_robotd_s_order(emulate, connect):
+    driver = connect(emulate("--full-voltage", "12.6", "--sensor-period", "60"))
+    sensors, subsystems, firmware = driver.query()
+    assert [type(event) for event in driver.events] == [SensorInfo, SubsystemInfo, FirmwareInfo]
+    assert sensors.layout is SensorLayout.DOCUMENT
+    assert sensors.sensors[0].full_voltage_mv == 12_600
+    assert sensors.sensors[0].value == pytest.approx(12_590, abs=5)  # under the load of the electronics
+    assert [(s.type, s.name) for s in sensors.sensors[1:4]] == [(2, "left motor"), (3, "left motor"), (4, "left motor")]
+    assert subsystems == SubsystemInfo(
+        (
+            Subsystem(1, "tracks", "", MotorSensors(0, 1, 2, 3), MotorSensors(0, 4, 5, 6)),
+            Subsystem(2, "headlight", ""),
+        )
+    )
+    assert firmware == FirmwareInfo("emulator", "1", 2)
+
+
+def test_a_keep_alive_comes_back_as_it_was(emulate, connect):
+    driver = connect(emulate())
+    driver.send(KeepAlive(-5), KeepAlive(2**62))
+    assert driver.wait_for(KeepAlive) == KeepAlive(-5)
+    assert driver.wait_for(KeepAlive) == KeepAlive(2**62)
+
+
+def test_a_bind_is_announced_to_all_then_logged_then_granted(emulate, connect):
+    emulator = emulate("--sensor-period", "60")
+    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+    bob.settle()
+    bob.events.clear()
+    alice.bind(LIGHT)
+    bound, log, success = alice.events
+    assert bound == SubsystemBound(LIGHT, "alice")
+    assert log.text.endswith("[alice] bound subsystem 1")
+    assert success == BindSuccess(LIGHT)
+    bob.wait_for(LogMessage)
+    assert bob.events == [bound, log]
+    assert bob.query()[1].subsystems[LIGHT].driver == "alice"
+
+
+def test_what_one_driver_has_no_other_one_gets(emulate, connect):
+    emulator = emulate()
+    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+    alice.bind(TRACKS)
+    bob.send(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, -2048, -2048), UnbindSubsystem(TRACKS))
+    assert bob.wait_for(BindFailure) == BindFailure(TRACKS)
+    bob.settle()
+    alice.send(SkidSteerUpdate(TRACKS, 100, 100))
+    emulator.wait_for_line("motors 100 100")
+    assert not emulator.count_lines("motors -2048")
+    alice.bind(TRACKS)  # once more does no harm
+    alice.send(UnbindSubsystem(TRACKS))
+    emulator.wait_for_line("motors stopped: alice has unbound them")
+    assert bob.wait_for(SubsystemBound, lambda event: not event.driver) == SubsystemBound(TRACKS, "")
+    bob.bind(TRACKS)
+
+
+@pytest.mark.parametrize("subsystem", [2, 65535])
+def test_what_does_not_exist_can_t_be_bound_and_its_updates_are_ignored(emulate, connect, subsystem):
+    driver = connect(emulate(), "alice")
+    driver.send(SkidSteerUpdate(subsystem, 1, 1), UnbindSubsystem(subsystem), BindSubsystem(subsystem))
+    assert driver.wait_for(BindFailure) == BindFailure(subsystem)
+
+
+def test_who_has_not_registered_binds_nothing(emulate, connect):
+    driver = connect(emulate())
+    driver.send_bytes(bytes.fromhex("0002040000"))
+    assert driver.wait_for(BindFailure) == BindFailure(TRACKS)
+
+
+def test_readings_come_by_themselves_and_follow_the_load(emulate, connect):
+    emulator = emulate("--sensor-period", "0.05", "--capacity", "0.001")
+    driver = connect(emulator, "alice")
+    at_rest = driver.wait_for(SensorUpdate)
+    assert [reading.sensor for reading in at_rest.readings] == list(range(7))
+    driver.bind(TRACKS)
+    driver.send(SkidSteerUpdate(TRACKS, 2048, -2048))
+    warm = driver.wait_for(SensorUpdate, lambda update: update.readings[1].value > at_rest.readings[1].value)
+    voltage, _, left_current, left_pwm, _, _, right_pwm = (reading.value for reading in warm.readings)
+    assert voltage < at_rest.readings[0].value
+    assert left_current > 1000
+    assert (left_pwm, right_pwm) == (2048, -2048)
+
+
+def test_a_light_is_switched(emulate, connect):
+    emulator = emulate()
+    driver = connect(emulator, "alice")
+    driver.send(LightUpdate(LIGHT, True))  # not bound yet
+    driver.bind(LIGHT)
+    driver.send(LightUpdate(LIGHT, True), LightUpdate(LIGHT, False))
+    emulator.wait_for_line("^light off")
+    assert emulator.count_lines("^light on") == 1
+
+
+# Drivers that go.
+
+
+def test_the_motors_stop_when_their_driver_vanishes(emulate, connect):
+    emulator = emulate()
+    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+    alice.bind(TRACKS)
+    alice.send(SkidSteerUpdate(TRACKS, 500, 500))
+    emulator.wait_for_line("motors 500 500")
+    alice.close()
+    emulator.wait_for_line("motors stopped: alice has vanished")
+    bob.wait_for(SubsystemBound, lambda event: not event.driver)
+    bob.bind(TRACKS)
+
+
+def test_the_motors_stop_when_their_driver_says_nothing(emulate, connect):
+    emulator = emulate("--silence-timeout", "0.2")
+    driver = connect(emulator, "alice")
+    driver.bind(TRACKS)
+    driver.send(SkidSteerUpdate(TRACKS, 500, 500))
+    emulator.wait_for_line("motors stopped: alice is silent")
+    driver.send(SkidSteerUpdate(TRACKS, 600, 600))  # and go on when it is back
+    emulator.wait_for_line("motors 600 600")
+
+
+def test_a_driver_that_reads_nothing_is_given_up(emulate, connect):
+    emulator = emulate()
+    driver = connect(emulator, "alice", receive_buffer=4096)
+    driver.send_bytes_until_closed(bytes.fromhex("000002") * 1000)
+    emulator.wait_for_line("alice is gone")
+    connect(emulator, "bob").bind(TRACKS)
+
+
+@pytest.mark.parametrize("data", [b"\0\1\4\0", b"\0\3\3\0\5x", b"GET / HTTP/1.1\r\n\r\n" * 2000])
+def test_garbage_costs_its_sender_the_connection_and_nobody_else(emulate, connect, data):
+    emulator = emulate()
+    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+    alice.bind(TRACKS)
+    bob.settle()
+    bob.send_bytes(data)
+    bob._socket.shutdown(socket.SHUT_WR)
+    emulator.wait_for_line("bob is gone: The driver")
+    alice.settle()
+
+
+def test_names_are_shown_without_control_characters_and_cut_to_what_fits(emulate, connect):
+    emulator = emulate()
+    name = "\x1b[2J\n" + "x" * 60_000
+    connect(emulator, name).bind(TRACKS)
+    emulator.wait_for_line(r"is \\x1b\[2J\\nx+")
+
+
+# robotd's dialect.
+
+
+def test_robotd_lists_its_sensors_in_its_own_layout_and_sends_no_readings(emulate, connect):
+    driver = connect(emulate(*ROBOTD, "--sensor-period", "0.01"))
+    sensors, _, firmware = driver.query()
+    assert sensors.layout is SensorLayout.ROBOTD_1_2
+    assert sensors.sensors[0] == Sensor(1, "battery", full_voltage_mv=13_000)
+    assert firmware == FirmwareInfo("robotd", "1.2", 2)
+    time.sleep(0.1)  # in which readings would come
+    driver.settle()
+    assert not any(isinstance(event, SensorUpdate) for event in driver.events)
+
+
+def test_robotd_hangs_up_on_a_bind_without_registration(emulate, connect):
+    emulator = emulate(*ROBOTD)
+    driver = connect(emulator)
+    driver.send_bytes(bytes.fromhex("0002040000"))
+    assert driver.next_event() == ConnectionClosed()
+    emulator.wait_for_line("is gone: it binds without having registered")
+
+
+def test_robotd_hangs_up_on_a_bind_after_another_driver_has_vanished(emulate, connect):
+    emulator = emulate(*ROBOTD)
+    alice = connect(emulator, "alice")
+    alice.bind(TRACKS)
+    alice.close()
+    emulator.wait_for_line("motors stopped: alice has vanished")  # unlike the original
+    bob = connect(emulator, "bob")
+    assert bob.query()[1].subsystems[TRACKS].driver == "alice"
+    bob.send(BindSubsystem(TRACKS))
+    assert bob.next_event() == ConnectionClosed()
+    connect(emulator, "bob").bind(TRACKS)
+
+
+def test_robotd_does_not_stop_on_unbind_but_on_an_old_keep_alive(emulate, connect):
+    emulator = emulate(*ROBOTD)
+    driver = connect(emulator, "alice")
+    driver.bind(TRACKS)
+    driver.send(SkidSteerUpdate(TRACKS, 7, 7), UnbindSubsystem(TRACKS))
+    emulator.wait_for_line("unbound subsystem 0")
+    assert not emulator.count_lines("motors stopped")
+    driver.settle(mark=-2500)
+    emulator.wait_for_line(r"motors stopped: the keep-alive of alice is 2\.5 s old")
+
+
+# Discovery, faults, the program.
+
+
+def test_it_answers_discovery(emulate):
+    emulator = emulate("--name", "saber")
+    port = int(emulator.wait_for_line(r"^discovery on 238\.160\.102\.2:(\d+) through 127\.0\.0\.1")[1])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.settimeout(10)
+        asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+        for address in ("238.160.102.2", "127.0.0.1"):
+            asking.sendto(b"find robots", (address, port))
+            assert asking.recv(100) == b"saber"
+    emulator.wait_for_line("told 127.0.0.1:.* that this is saber")
+
+
+def test_it_can_keep_out_of_discovery(emulate):
+    assert not emulate("--no-discovery").count_lines("discovery on")
+
+
+@pytest.mark.parametrize(("fault", "error"), [("truncate@1", "closed inside"), ("garbage@1", "broken packet")])
+def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
+    emulator = emulate("--fault", fault)
+    driver = connect(emulator)
+    driver.settle()
+    driver.send(KeepAlive(1))
+    with pytest.raises(RemoteProtocolError, match=error):
+        driver.next_event()
+    again = connect(emulator)
+    again.settle()
+    again.settle(mark=1)
+
+
+def test_the_fault_silence_leaves_the_connection_open(emulate, connect):
+    emulator = emulate("--fault", "silence@0", "--sensor-period", "0.01")
+    driver = connect(emulator)
+    driver.send(KeepAlive(1))
+    emulator.wait_for_line("fault: silence")
+    driver._socket.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        driver.wait_for(KeepAlive)
+
+
+def test_a_trajectory_is_written(emulate, connect, tmp_path):
+    path = tmp_path / "trajectory.csv"
+    emulator = emulate("--trajectory", path, "--duration", "0.6", "--rate", "100")
+    driver = connect(emulator, "alice")
+    driver.bind(TRACKS)
+    driver.send(SkidSteerUpdate(TRACKS, 2048, 2048))
+    assert emulator.wait() == 0
+    with path.open() as file:
+        rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+    assert list(rows[0]) == ["time", "x", "y", "heading", "left", "right", "voltage", "light"]
+    assert rows[0]["x"] == 0
+    assert rows[-1]["x"] > 0.05
+    assert rows[-1]["left"] == 2048
+    assert rows[-1]["y"] == rows[-1]["heading"] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_well_when_it_is_told_to(emulate, connect, number):
+    emulator = emulate()
+    driver = connect(emulator, "alice")
+    driver.bind(TRACKS)
+    emulator.send(number)
+    emulator.send(number)  # impatience changes nothing
+    assert emulator.wait() == 0
+    emulator.wait_for_line(r"^ended: .* at x 0\.000 m")
+    assert "Traceback" not in emulator.output
+    while driver.next_event() != ConnectionClosed():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--port", "70000"), "must be at most 65535"),
+        (("--fault", "smoke@1"), "must be truncate@N, garbage@N or silence@N"),
+        (("--charge", "2"), "must be"),
+        (("--discovery-interface", "lo"), "has to be an IPv4 address"),
+        (("--host", "192.0.2.1"), ""),
+        (("--name", ""), "from 1 to 255 bytes"),
+        (("--trajectory", "/nonexistent/file"), "No such file"),
+    ],
+)
+def test_what_can_t_be_is_refused_with_a_sentence(start_child, arguments, reason):
+    child = start_child(*COMMAND, *arguments)
+    assert child.wait() == 2
+    assert reason in child.output
+    assert "Traceback" not in child.output
+
+
+# The physics.
+
+
+def drive(left, right, seconds=20.0, **chassis):
+    vehicle = Vehicle(Chassis(**chassis))
+    vehicle.drive(left, right)
+    for _ in range(round(seconds * 100)):
+        vehicle.advance(0.01)
+    return vehicle
+
+
+def test_equal_speeds_go_straight_and_the_faster_side_is_the_outer_one():
+    assert (drive(2048, 2048).heading, drive(2048, 2048).y) == (0, 0)
+    assert drive(1024, 2048, seconds=0.5).heading > 0  # the right track is faster: to the left
+    assert drive(-2048, -2048).x < -15
+
+
+def test_a_circle_has_the_radius_that_the_wheels_say():
+    """v = 0.75 m/s, turning 0.5 / 0.5 = 1 rad/s: after half a turn the robot is a diameter away."""
+    vehicle = drive(1024, 2048, seconds=math.pi, wheel_separation=0.5, max_speed=1.0)
+    lag = 0.1  # s, of the motors
+    assert math.hypot(vehicle.x, vehicle.y) == pytest.approx(1.5, abs=0.05)
+    assert vehicle.heading % math.tau == pytest.approx(math.pi - lag, abs=0.01)
+
+
+def test_settings_beyond_full_speed_are_full_speed():
+    assert drive(32767, -32768).turn_rate == pytest.approx(drive(2048, -2048).turn_rate)
+
+
+def test_the_battery_drains_with_the_load_and_an_empty_one_moves_nothing():
+    idle, busy = drive(0, 0), drive(2048, -2048)
+    assert busy.charge < idle.charge < 1
+    assert busy.voltage < idle.voltage < 12.6
+    assert busy.left.temperature > idle.left.temperature == pytest.approx(22)
+    assert busy.left.current > 0 == idle.left.current
+    empty = drive(2048, 2048, capacity=0.001)
+    assert empty.charge == 0
+    assert empty.speed == pytest.approx(0)
