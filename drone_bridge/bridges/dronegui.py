@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 
 from geometry_msgs.msg import Twist
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool, Empty
@@ -108,12 +107,6 @@ class DroneGuiBridge(BridgeNode):
         self._connection = ControllerConnection()
         return UdpConnector(self.parameters["host"], self.parameters["port"], cancellation, self._connecting_failed)
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start to send, hover first; tell whether the drone is taken to fly."""
-        result = super().on_activate(state)
-        self._publish_flying()
-        return result
-
     # The conversation, on the link's thread.
 
     def converse(self, stream: UdpStream) -> None:
@@ -121,6 +114,7 @@ class DroneGuiBridge(BridgeNode):
         self._followed: _Command | None = None
         self._commands.mailbox.clear()
         self._buttons.open()
+        self._publish_flying()
         pace = Pace(self._cancelled)
         try:
             for number in itertools.count():

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from rclpy.node import Node
 
 from drone_bridge.bridges.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.controllers import seek_target_behaviour
+from drone_bridge.controllers import flight_plan_behaviour, seek_target_behaviour
 from drone_bridge.program import run
 
 
@@ -27,7 +27,9 @@ class BehaviourModule(Protocol):
         """Return the behaviour at work."""
 
 
-BEHAVIOURS: Final[dict[str, BehaviourModule]] = {module.NAME: module for module in (seek_target_behaviour,)}
+BEHAVIOURS: Final[dict[str, BehaviourModule]] = {
+    module.NAME: module for module in (seek_target_behaviour, flight_plan_behaviour)
+}
 
 
 class DroneController(Node):

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Take off, fly a square at constant height, land: by the clock alone, for a drone that tells nothing back."""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from drone_bridge.controllers.behaviour_parameters import described
+
+# Each leg's direction (forward, left): a square to the right hand, which ends where it began. The nose does not turn.
+_LEGS: Final = (("forward", 1.0, 0.0), ("right", 0.0, -1.0), ("backward", -1.0, 0.0), ("left", 0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanParameters:
+    """What the flight looks like."""
+
+    take_off_time: float = described(5.0, "Seconds from the answer of takeoff until the drone is up.", 0.1, 60.0)
+    take_off_patience: float = described(10.0, "Seconds for which a refused takeoff is tried again.", 0.0, 600.0)
+    leg_time: float = described(2.0, "Seconds per side of the square.", 0.1, 60.0)
+    pause_time: float = described(2.5, "Seconds of hovering after each side, to come to rest.", 0.1, 60.0)
+    speed: float = described(0.3, "cmd_vel along a side, in the unit that full_scale of the bridge has.", 0.001, 1000.0)
+
+
+class Call(NamedTuple):
+    """A service to call: takeoff and land, or hover with its data."""
+
+    service: str
+    data: bool | None = None
+
+
+class Velocity(NamedTuple):
+    """What cmd_vel says, body axes of REP 103."""
+
+    forward: float
+    left: float
+
+
+class Stage(NamedTuple):
+    """A part of the flight: the call it begins with, and then a velocity, or silence, for a time in s."""
+
+    name: str
+    call: Call
+    duration_s: float
+    velocity: Velocity | None = None
+
+
+class Step(NamedTuple):
+    """What to do now: at most one call, and at most one velocity."""
+
+    call: Call | None = None
+    velocity: Velocity | None = None
+
+
+def square(parameters: PlanParameters) -> tuple[Stage, ...]:
+    """Return the stages of the flight.
+
+    Hover is pressed between the sides: it brakes, and if this controller should die, it holds the drone in place.
+    """
+    stages = [Stage("taking off", Call("takeoff"), parameters.take_off_time)]
+    for name, forward, left in _LEGS:
+        velocity = Velocity(parameters.speed * forward, parameters.speed * left)
+        stages.append(Stage(name, Call("hover", False), parameters.leg_time, velocity))
+        stages.append(Stage("hovering", Call("hover", True), parameters.pause_time))
+    stages.append(Stage("landing", Call("land"), 0.0))
+    # Whoever flies next finds the drone following commands.
+    return (*stages, Stage("letting go of hover", Call("hover", False), 0.0))
+
+
+class FlightPlan:
+    """The flight as it goes. `update` is to be called steadily, `answered` once for each call it asks for.
+
+    A takeoff that is refused is tried again for a while, and then the flight is off; after any other refusal the drone
+    lands.
+    """
+
+    RETRY_S: Final = 1.0
+
+    def __init__(self, parameters: PlanParameters) -> None:
+        self._stages = square(parameters)
+        self._patience_s = parameters.take_off_patience
+        self._index = 0
+        self._began_s: float | None = None  # when takeoff was first asked for
+        self._call_due_s: float | None = None  # when the stage's call is to be made
+        self._answered_s: float | None = None
+        self._problem = ""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether takeoff has been asked for."""
+        return self._began_s is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will be done."""
+        return self._index >= len(self._stages)
+
+    @property
+    def state(self) -> str:
+        """What the flight is at."""
+        if not self.is_over:
+            return self._stages[self._index].name
+        return "failed" if self._problem else "done"
+
+    @property
+    def problem(self) -> str:
+        """What was refused, if anything."""
+        return self._problem
+
+    def update(self, now_s: float) -> Step:
+        """Return what to do now."""
+        if self._began_s is None:
+            self._began_s = self._call_due_s = now_s
+        if self._answered_s is not None and now_s >= self._answered_s + self._stages[self._index].duration_s:
+            self._go_to(self._index + 1, now_s)
+        if self.is_over:
+            return Step()
+        stage = self._stages[self._index]
+        if self._call_due_s is not None and now_s >= self._call_due_s:
+            self._call_due_s = None
+            return Step(stage.call)
+        return Step(velocity=stage.velocity if self._answered_s is not None else None)
+
+    def answered(self, now_s: float, success: bool, message: str) -> None:
+        """Take the answer to the call of the last `update` that had one."""
+        if self.is_over:
+            return
+        call = self._stages[self._index].call
+        if success:
+            self._answered_s = now_s
+        elif call.service == "takeoff":
+            assert self._began_s is not None
+            if now_s + self.RETRY_S <= self._began_s + self._patience_s:
+                self._call_due_s = now_s + self.RETRY_S
+            else:
+                self.give_up(f"takeoff was refused: {message}")
+        else:
+            self._problem = self._problem or f"{call.service} was refused: {message}"
+            landing = next(index for index, stage in enumerate(self._stages) if stage.call.service == "land")
+            self._go_to(landing if self._index < landing else len(self._stages), now_s)
+
+    def give_up(self, problem: str) -> None:
+        """End the flight where it is."""
+        if not self.is_over:
+            self._problem = self._problem or problem
+            self._index = len(self._stages)
+
+    def _go_to(self, index: int, now_s: float) -> None:
+        self._index = index
+        self._call_due_s, self._answered_s = now_s, None

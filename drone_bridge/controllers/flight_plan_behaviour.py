@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour `flight_plan` between topics and services: takeoff, cmd_vel, hover, land."""
+
+import math
+import time
+from typing import Any, Final
+
+from geometry_msgs.msg import Twist
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool, Trigger
+
+from drone_bridge.bridges.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.controllers.behaviour_parameters import declarations, read
+from drone_bridge.controllers.flight_plan import Call, FlightPlan, PlanParameters
+from drone_bridge.msg import ControllerState
+
+NAME: Final = "flight_plan"
+PARAMETERS: Final = (
+    ParameterDeclaration(f"{NAME}.rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
+    *declarations(PlanParameters, NAME),
+)
+
+
+class FlightPlanBehaviour:
+    """Flies the plan once, as soon as a bridge says whether the drone flies."""
+
+    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
+        self._node = node
+        self._plan = FlightPlan(read(PlanParameters, NAME, parameters))
+        self._said = ""
+        self._is_left = False
+        self._velocity_publisher = node.create_publisher(Twist, "cmd_vel", 1)
+        self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
+        self._clients: dict[str, Any] = {
+            "takeoff": node.create_client(Trigger, "takeoff"),
+            "land": node.create_client(Trigger, "land"),
+            "hover": node.create_client(SetBool, "hover"),
+        }
+        self._is_bridge_there = False
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        node.create_subscription(Bool, "flying", self._on_flying, latched)
+        # A drone flies on, whatever ROS time does.
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)
+
+    def leave(self) -> None:
+        """Fall silent."""
+        self._is_left = True
+
+    def _on_flying(self, _: Bool) -> None:
+        self._is_bridge_there = True
+
+    def _on_timer(self) -> None:
+        if self._is_left or not self._is_bridge_there:
+            return
+        if not all(client.service_is_ready() for client in self._clients.values()):
+            if not self._plan.has_begun:
+                return
+            self._plan.give_up("the bridge is gone")
+        if not self._plan.is_over:
+            step = self._plan.update(time.monotonic())
+            if step.call:
+                self._call(step.call)
+            if step.velocity:
+                twist = Twist()
+                twist.linear.x, twist.linear.y = step.velocity
+                self._velocity_publisher.publish(twist)
+        self._tell()
+
+    def _call(self, call: Call) -> None:
+        request = Trigger.Request() if call.data is None else SetBool.Request(data=call.data)
+        self._clients[call.service].call_async(request).add_done_callback(self._on_answer)
+
+    def _on_answer(self, future: Any) -> None:
+        answer = future.result()
+        self._plan.answered(time.monotonic(), answer.success, answer.message)
+        if not answer.success:
+            self._node.get_logger().warning(f"Refused: {answer.message}")
+
+    def _tell(self) -> None:
+        state = ControllerState(
+            behaviour=NAME, state=self._plan.state, reason=self._plan.problem or "by the clock", distance=math.nan
+        )
+        state.header.stamp = self._node.get_clock().now().to_msg()
+        self._state_publisher.publish(state)
+        if state.state != self._said:
+            self._said = state.state
+            self._node.get_logger().info(f"{state.state}: {state.reason}")
+
+
+def start(node: Node, parameters: DeclaredParameters) -> FlightPlanBehaviour:
+    """Return the behaviour at work."""
+    return FlightPlanBehaviour(node, parameters)
