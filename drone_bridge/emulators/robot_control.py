@@ -38,7 +38,7 @@ from drone_bridge.protocols.robot import (
     SubsystemType,
     UnbindSubsystem,
 )
-from drone_bridge.text import printable
+from drone_bridge.protocols.text import printable
 
 TRACKS: Final = 0
 LIGHT: Final = 1

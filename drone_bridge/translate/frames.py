@@ -103,3 +103,37 @@ def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
 def dronegui_axes_from_body(forward: float, left: float, up: float, left_turn: float) -> tuple[float, ...]:
     """Return roll, pitch, yaw and gas for linear x, y, z and angular z of a body; the scale stays as it is."""
     return 0.0 - left, 0.0 - forward, 0.0 - left_turn, up  # 0.0 - x, because -x of zero is the other zero
+
+
+# A skid steer has a left and a right side that each run forward or backward, and no frames.
+
+
+def wheel_speeds_from_body(forward: float, left_turn: float, separation: float) -> tuple[float, float]:
+    """Return the speeds of the left and the right side, m/s, for linear x in m/s and angular z in rad/s of the body.
+
+    `separation` is the distance between the sides in m. To turn left, the right side has to be the faster one.
+    """
+    return forward - left_turn * separation / 2, forward + left_turn * separation / 2
+
+
+def body_from_wheel_speeds(left: float, right: float, separation: float) -> tuple[float, float]:
+    """Return linear x in m/s and angular z in rad/s of the body for the speeds of its sides, m/s."""
+    return (left + right) / 2, (right - left) / separation
+
+
+# The robot protocol counts in whole thousandths and hundredths.
+
+
+def volts_from_millivolts(millivolts: int) -> float:
+    """Return a voltage in V."""
+    return millivolts / 1000
+
+
+def amperes_from_milliamperes(milliamperes: int) -> float:
+    """Return a current in A."""
+    return milliamperes / 1000
+
+
+def celsius_from_hundredths(hundredths: int) -> float:
+    """Return a temperature in degrees Celsius."""
+    return hundredths / 100

@@ -15,6 +15,8 @@ from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameter
 from drone_bridge.translate import frames
 from drone_bridge.translate.frames import BodyRates, Quaternion, radians_from_wire, wire_from_radians
 from drone_bridge.translate.images import pinhole_camera_info
+from drone_bridge.translate.transforms import odometry_transform as odometry_transform
+from drone_bridge.translate.transforms import set_quaternion, transform
 
 # An angle that can be anything: the variance of a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE: Final = math.pi**2 / 3  # rad^2
@@ -124,14 +126,14 @@ def camera_transforms(constants: Constants, names: FrameNames) -> list[Transform
     """Return base_link to both cameras, which stand on its y axis, and on to their optical frames."""
     transforms = []
     for side, y in zip(SIDES, (constants.camera_separation / 2, -constants.camera_separation / 2), strict=True):
-        transforms.append(_transform(names.base_link, names.camera(side), (0.0, y, 0.0)))
-        transforms.append(_transform(names.camera(side), names.optical(side), rotation=frames.OPTICAL_IN_BODY))
+        transforms.append(transform(names.base_link, names.camera(side), (0.0, y, 0.0)))
+        transforms.append(transform(names.camera(side), names.optical(side), rotation=frames.OPTICAL_IN_BODY))
     return transforms
 
 
 def map_transform(names: FrameNames) -> TransformStamped:
     """Return map to odom: one and the same, as the wire's position does not drift."""
-    return _transform(names.map, names.odom)
+    return transform(names.map, names.odom)
 
 
 def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, stamp: Time, names: FrameNames) -> Imu:
@@ -142,7 +144,7 @@ def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, stamp: T
     message = Imu()
     message.header.stamp = stamp
     message.header.frame_id = names.base_link
-    _set_quaternion(message.orientation, _orientation(frame, unit))
+    set_quaternion(message.orientation, _orientation(frame, unit))
     known = standard_deviation**2
     roll_variance = UNKNOWN_ANGLE_VARIANCE if frame.roll is None else known
     yaw_variance = UNKNOWN_ANGLE_VARIANCE if frame.yaw is None else known
@@ -161,20 +163,9 @@ def odometry(frame: SensorFrame, unit: AngleUnit, stamp: Time, names: FrameNames
     message.header.frame_id = names.odom
     position = message.pose.pose.position
     position.x, position.y, position.z = frames.enu_from_testbed(*frame.position)
-    _set_quaternion(message.pose.pose.orientation, _orientation(frame, unit))
+    set_quaternion(message.pose.pose.orientation, _orientation(frame, unit))
     message.twist.covariance[0] = -1.0
     return message
-
-
-def odometry_transform(message: Odometry) -> TransformStamped:
-    """Return odom to base_link."""
-    position, orientation = message.pose.pose.position, message.pose.pose.orientation
-    rotation = Quaternion(orientation.x, orientation.y, orientation.z, orientation.w)
-    transform = _transform(
-        message.header.frame_id, message.child_frame_id, (position.x, position.y, position.z), rotation
-    )
-    transform.header.stamp = message.header.stamp
-    return transform
 
 
 def _orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
@@ -183,25 +174,6 @@ def _orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
     if frame.yaw is None:
         return frames.quaternion_from_euler(roll, pitch, 0.0)
     return frames.orientation_from_testbed(pitch, roll, radians_from_wire(frame.yaw, unit))
-
-
-def _transform(
-    parent: str,
-    child: str,
-    translation: tuple[float, float, float] = (0.0, 0.0, 0.0),
-    rotation: Quaternion = frames.IDENTITY,
-) -> TransformStamped:
-    message = TransformStamped(child_frame_id=child)
-    message.header.frame_id = parent
-    vector = message.transform.translation
-    vector.x, vector.y, vector.z = translation
-    _set_quaternion(message.transform.rotation, rotation)
-    return message
-
-
-def _set_quaternion(message: object, value: Quaternion) -> None:
-    for name, part in zip(Quaternion._fields, value, strict=True):
-        setattr(message, name, part)
 
 
 def _clamp(value: float, low: float, high: float) -> float:

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms between frames, as tf has them."""
+
+from geometry_msgs.msg import TransformStamped
+from nav_msgs.msg import Odometry
+
+from drone_bridge.translate import frames
+from drone_bridge.translate.frames import Quaternion
+
+
+def transform(
+    parent: str,
+    child: str,
+    translation: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    rotation: Quaternion = frames.IDENTITY,
+) -> TransformStamped:
+    """Return where the child is in its parent, without a stamp; translation in m."""
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id = parent
+    vector = message.transform.translation
+    vector.x, vector.y, vector.z = translation
+    set_quaternion(message.transform.rotation, rotation)
+    return message
+
+
+def set_quaternion(message: object, value: Quaternion) -> None:
+    """Write a rotation into a geometry_msgs/Quaternion."""
+    for name, part in zip(Quaternion._fields, value, strict=True):
+        setattr(message, name, part)
+
+
+def odometry_transform(message: Odometry) -> TransformStamped:
+    """Return the pose of the odometry as a transform of the same time."""
+    position, orientation = message.pose.pose.position, message.pose.pose.orientation
+    rotation = Quaternion(orientation.x, orientation.y, orientation.z, orientation.w)
+    moved = transform(message.header.frame_id, message.child_frame_id, (position.x, position.y, position.z), rotation)
+    moved.header.stamp = message.header.stamp
+    return moved
