@@ -55,12 +55,14 @@ BACKING_SPEED = 0.5  # m/s
 class SeekParameters:
     """What can be chosen about the behaviour; the ROS node offers each field as a parameter.
 
-    Raises ValueError for a number that is not above 0, and for a holding point in the target or out of its reach.
+    Raises ValueError for a holding point inside the target, or from where it does not count as reached.
     """
 
     target_colour: tuple[int, ...] = described((255, 0, 0), "Red, green, blue of the target, each 0 to 255.")
     colour_tolerance: int = described(10, "How much each channel may be off.", 0, 255)
-    background_level: int = described(200, "Pixels with all channels from here on are background.", 0, 255)
+    background_level: int = described(
+        200, "Pixels with all channels from here on are background; 0: all but the target.", 0, 255
+    )
     target_radius: float = described(0.5, "Radius of the target, m.", 0.01, 100.0)
     target_radius_deviation: float = described(
         0.005, "Relative deviation of the radius; about 1 when it is not known, then stereo decides.", 0.0, 10.0
@@ -83,6 +85,13 @@ class SeekParameters:
     edge_margin: float = described(
         math.radians(12), "Of the target's outline to the edge of the view, where it can be had, rad.", 0.0, 1.0
     )
+
+    def __post_init__(self) -> None:
+        if not self.target_radius < self.hold_distance < self.reach_distance:
+            raise ValueError(
+                f"hold_distance has to be between target_radius, {self.target_radius}, and reach_distance, "
+                f"{self.reach_distance}, not {self.hold_distance}"
+            )
 
 
 class SeekState(str, Enum):
