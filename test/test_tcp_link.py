@@ -560,7 +560,7 @@ def test_a_message_that_was_cut_short_is_completed_before_the_last_words(connect
 def test_a_peer_that_does_not_close_is_left_in_time(connected, last_words):
     stream, peer = connected
     start_s = time.monotonic()
-    stream.leave(last_words, 0.1)
+    Task(stream.leave, last_words, 0.1).result()
     assert 0.09 < time.monotonic() - start_s < 1
     assert read_to_the_end(peer) == last_words
 
@@ -569,7 +569,7 @@ def test_a_peer_that_does_not_read_is_left_in_time(connected):
     stream, _ = connected
     fill(stream)
     start_s = time.monotonic()
-    stream.leave(b"last words", 0.1)
+    Task(stream.leave, b"last words", 0.1).result()
     assert time.monotonic() - start_s < 1
 
 
@@ -584,7 +584,7 @@ def test_a_peer_that_never_stops_sending_is_left_in_time(connected):
     sending = Task(keep_sending)
     receive(stream)
     start_s = time.monotonic()
-    stream.leave(b"last words", 0.1)
+    Task(stream.leave, b"last words", 0.1).result()
     assert time.monotonic() - start_s < 1
     sending.result()
 
@@ -593,7 +593,7 @@ def test_a_peer_that_has_gone_can_be_left(connected):
     stream, peer = connected
     reset(peer)
     start_s = time.monotonic()
-    stream.leave(b"last words", LONG_S)
+    Task(stream.leave, b"last words", LONG_S).result()
     assert time.monotonic() - start_s < LONG_S / 2
 
 
