@@ -3,11 +3,13 @@
 
 import functools
 import threading
+import time
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
@@ -26,6 +28,7 @@ from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.translate.time import NANOSECONDS
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
 STOP_TIMEOUT_S: Final = 2.0
@@ -193,6 +196,12 @@ class BridgeNode(LifecycleNode):
             return publisher.get_subscription_count() > 0
         except (rclpy_implementation.RCLError, InvalidHandle):
             return False
+
+    def now(self) -> Time:
+        """Return the node's time. rclpy's own way to a message takes three times as long, too long for every frame."""
+        clock: Any = self.get_clock()  # a ROSClock, whatever the stubs say
+        nanoseconds = clock.now().nanoseconds if clock.ros_time_is_active else time.time_ns()
+        return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
 
     def opened(self) -> None:
         """Say that the peer has proved to be of use, so that a lost connection is worth trying again at once."""

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """testbed_bridge: the autopilot's side of the testbed protocol, as a ROS 2 node. See docs/testbed.md."""
 
+import math
 import time
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, Imu
@@ -34,6 +38,8 @@ from drone_bridge.translate.time import time_from_seconds
 
 #: How long a testbed that is being left gets to finish its frame and close.
 LEAVE_TIMEOUT_S: Final = 0.3
+#: How often it is asked who listens to what: asking costs almost as much as all the rest of a frame but its pixels.
+AUDIENCE_PERIOD_S: Final = 0.02
 _MEBIBYTE: Final = 1024 * 1024
 _LIMITS: Final = Limits()
 
@@ -87,6 +93,13 @@ PARAMETERS: Final = (
 )
 
 
+class Output(NamedTuple):
+    """A topic, and what makes its message of a frame and a stamp."""
+
+    publisher: "Publisher[Any]"
+    make: Callable[[SensorFrame, Time], Any]
+
+
 class TestbedBridge(BridgeNode):
     """Publishes what the testbed's drone senses, and answers every frame with a command."""
 
@@ -108,7 +121,7 @@ class TestbedBridge(BridgeNode):
         self._standard_deviation = get("attitude_standard_deviation")
         self._silence_timeout_s = get("silence_timeout")
         self._names = FrameNames(get("frame_prefix"))
-        self._memory = ImageMemory(turns=2 * len(SIDES))
+        self._memory = ImageMemory(turns=len(SIDES))  # a frame is published before the next one is read
         self._last_stamp = Time()
 
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -163,7 +176,7 @@ class TestbedBridge(BridgeNode):
     def _announce(self, constants: Constants) -> None:
         """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
         self._commands.mailbox.clear()
-        now = self.get_clock().now().to_msg()
+        now = self.now()
         properties = translate.drone_properties(constants, self._unit)
         properties.header.stamp = now
         properties.header.frame_id = self._names.base_link
@@ -175,8 +188,8 @@ class TestbedBridge(BridgeNode):
             transform.header.stamp = now
         self.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
         self._neutral, _ = translate.motion_parameters(translate.hover(constants), constants, self._unit)
-        self._infos = [translate.camera_info(constants, self._unit, self._names, side) for side in SIDES]
-        self._images = [rgb8_image(constants.width, constants.height, self._names.optical(side)) for side in SIDES]
+        self._outputs = list(self._make_outputs(constants))
+        self._asked_s = -math.inf  # when it was asked last who listens
 
     def _serve(
         self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, frame: SensorFrame
@@ -184,7 +197,7 @@ class TestbedBridge(BridgeNode):
         """Answer one frame and publish it, in the order that keeps the testbed waiting least."""
         came_s = time.monotonic()
         self.opened()
-        stamp = time_from_seconds(frame.time) if self._stamps_are_wire_time else self.get_clock().now().to_msg()
+        stamp = time_from_seconds(frame.time) if self._stamps_are_wire_time else self.now()
         self._last_stamp = stamp
         if self._is_lockstep:
             self._publish(frame, stamp)
@@ -214,27 +227,47 @@ class TestbedBridge(BridgeNode):
 
     def _publish(self, frame: SensorFrame, stamp: Time) -> None:
         """Publish what somebody listens to."""
+        now_s = time.monotonic()
+        if now_s - self._asked_s > AUDIENCE_PERIOD_S:
+            self._asked_s = now_s
+            self._wanted = [output for output in self._outputs if self.is_wanted(output.publisher)]
+        for output in self._wanted:
+            self.publish(output.publisher, output.make(frame, stamp))
+
+    def _make_outputs(self, constants: Constants) -> Iterator[Output]:
+        """Pair every topic with what makes its message of a frame; what no frame changes is made here."""
         if self._clock_publisher:
-            self.publish(self._clock_publisher, Clock(clock=time_from_seconds(frame.time)))
-        for publisher, info in zip(self._info_publishers, self._infos, strict=True):
-            if self.is_wanted(publisher):
-                info.header.stamp = stamp
-                self.publish(publisher, info)
-        for publisher, image, pixels in zip(
-            self._image_publishers, self._images, (frame.left, frame.right), strict=True
-        ):
-            if self.is_wanted(publisher):
-                image.header.stamp = stamp
-                set_pixels(image, pixels)
-                self.publish(publisher, image)
-                self.statistics.counts["images"] += 1
-        if self.is_wanted(self._imu_publisher):
-            imu = translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
-            self.publish(self._imu_publisher, imu)
-        odometry = translate.odometry(frame, self._unit, stamp, self._names)
-        if odometry and self._odometry_publisher and self._tf_publisher:
-            self.publish(self._odometry_publisher, odometry)
-            self.publish(self._tf_publisher, TFMessage(transforms=[translate.odometry_transform(odometry)]))
+            yield Output(self._clock_publisher, lambda frame, _: Clock(clock=time_from_seconds(frame.time)))
+        for side, publisher in zip(SIDES, self._info_publishers, strict=True):
+            info = translate.camera_info(constants, self._unit, self._names, side)
+            yield Output(publisher, partial(self._stamp_info, info))
+        for side, publisher in zip(SIDES, self._image_publishers, strict=True):
+            image = rgb8_image(constants.width, constants.height, self._names.optical(side))
+            yield Output(publisher, partial(self._fill_image, image, side))
+        yield Output(self._imu_publisher, self._imu)
+        if self._odometry_publisher:
+            yield Output(self._odometry_publisher, self._odometry)
+        if self._tf_publisher:
+            yield Output(self._tf_publisher, self._transform)
+
+    def _stamp_info(self, info: CameraInfo, _: SensorFrame, stamp: Time) -> CameraInfo:
+        info.header.stamp = stamp
+        return info
+
+    def _fill_image(self, image: Image, side: str, frame: SensorFrame, stamp: Time) -> Image:
+        image.header.stamp = stamp
+        set_pixels(image, frame.left if side == "left" else frame.right)
+        self.statistics.counts["images"] += 1
+        return image
+
+    def _imu(self, frame: SensorFrame, stamp: Time) -> Imu:
+        return translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
+
+    def _odometry(self, frame: SensorFrame, stamp: Time) -> Odometry:
+        return translate.odometry(frame, self._unit, stamp, self._names)
+
+    def _transform(self, frame: SensorFrame, stamp: Time) -> TFMessage:
+        return TFMessage(transforms=[translate.odometry_transform(self._odometry(frame, stamp))])
 
 
 def main() -> int:
