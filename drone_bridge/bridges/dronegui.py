@@ -152,7 +152,8 @@ class DroneGuiBridge(BridgeNode):
                 stream.send(datagram)
         except LinkRefusedError as error:
             was_refused = True
-            self.complain("undelivered packets", f"{error} Packets are sent on, for when somebody does.")
+            if not self._cancelled.is_set:  # nothing is sent on after a farewell, and a GUI may leave before us
+                self.complain("undelivered packets", f"{error} Packets are sent on, for when somebody does.")
         self.statistics.counts["packets"] += 1
         if self._buttons.sent(down, now_s, was_refused):
             self._press_ended.trigger()

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dronegui protocol, both roles: documented packets, every refusal, and any datagram at all."""
+
+import contextlib
+import json
+import math
+from dataclasses import asdict
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from drone_bridge.protocols.dronegui import (
+    AXES,
+    BUTTONS,
+    MAX_DATAGRAM_BYTES,
+    MAX_NESTING,
+    MAX_SEQ,
+    NEED_DATA,
+    ControllerConnection,
+    ControlPacket,
+    Controls,
+    LatePacket,
+    ReceiverConnection,
+)
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+
+shares = st.floats(-1, 1)
+controls = st.builds(
+    Controls, **dict.fromkeys(BUTTONS, st.booleans()), **dict.fromkeys(AXES, shares | st.sampled_from([-1, 0, 1]))
+)
+
+
+def receive(receiver, document):
+    """Hand over one datagram and return what it was."""
+    datagram = document if isinstance(document, bytes) else json.dumps(document).encode()
+    receiver.receive_data(datagram)
+    event = receiver.next_event()
+    assert receiver.next_event() is NEED_DATA
+    return event
+
+
+def refusal(document, **options):
+    with pytest.raises(RemoteProtocolError) as refused:
+        receive(ReceiverConnection(**options), document)
+    return str(refused.value)
+
+
+# The controller.
+
+
+def test_packets_are_numbered_from_1_and_complete():
+    connection = ControllerConnection()
+    for number in (1, 2, 3):
+        assert connection.next_seq == number
+        packet = json.loads(connection.send(Controls(take_off=True, hover=False, roll=0.5, gas=-1)))
+        assert packet == {
+            "seq": number,
+            "state": {
+                "take_off": True,
+                "reset": False,
+                "hover": False,
+                "roll": 0.5,
+                "pitch": 0.0,
+                "yaw": 0.0,
+                "gas": -1,
+            },
+        }
+
+
+def test_packets_are_strict_json():
+    datagram = ControllerConnection().send(Controls(take_off=True))
+    assert b"true" in datagram
+    assert b"True" not in datagram
+    assert datagram.isascii()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("roll", math.nan),
+        ("pitch", math.inf),
+        ("yaw", 1.0001),
+        ("gas", -2),
+        ("roll", True),
+        ("roll", "1"),
+        ("hover", 1),
+        ("take_off", None),
+    ],
+)
+def test_what_cannot_be_said_is_not_sent(name, value):
+    connection = ControllerConnection()
+    with pytest.raises(LocalProtocolError, match=f"{name} is .*has to be"):
+        connection.send(Controls(**{name: value}))
+    assert connection.next_seq == 1
+
+
+# The receiver.
+
+
+def test_the_smallest_document_changes_nothing():
+    assert receive(ReceiverConnection(), b'{ "seq": 1 }') == ControlPacket(1, Controls())
+
+
+def test_states_are_merged():
+    receiver = ReceiverConnection()
+    receive(receiver, {"seq": 1, "state": {"hover": False, "roll": 1.0, "pitch": 1.0}})
+    receive(receiver, {"seq": 2, "state": {"take_off": True}})
+    packet = receive(receiver, {"seq": 7, "state": {"pitch": -0.25}})
+    assert packet == ControlPacket(7, Controls(take_off=True, hover=False, roll=1.0, pitch=-0.25))
+
+
+def test_unknown_keys_are_ignored():
+    document = {"seq": 1, "from": {"a": [1, {}]}, "state": {"zoom": "x", "gas": 1, "Roll": 5}}
+    assert receive(ReceiverConnection(), document).controls == Controls(gas=1.0)
+
+
+def test_late_packets_are_discarded():
+    receiver = ReceiverConnection()
+    receive(receiver, {"seq": 10, "state": {"roll": 0.5}})
+    for seq in (10, 9, 2, 0):
+        assert receive(receiver, {"seq": seq, "state": {"roll": -1, "hover": False}}) == LatePacket(seq, 10)
+    assert receive(receiver, {"seq": 11}).controls == Controls(roll=0.5)
+
+
+def test_packet_1_starts_anew_and_keeps_the_state():
+    receiver = ReceiverConnection()
+    receive(receiver, {"seq": 5000, "state": {"roll": 0.5}})
+    assert receive(receiver, {"seq": 1}) == ControlPacket(1, Controls(roll=0.5))
+    assert receive(receiver, {"seq": 2}).seq == 2
+    assert receive(receiver, {"seq": 1}).seq == 1
+
+
+def test_a_receiver_may_come_late():
+    assert receive(ReceiverConnection(), {"seq": 40}).seq == 40
+
+
+def test_a_refused_packet_changes_nothing():
+    receiver = ReceiverConnection()
+    receive(receiver, {"seq": 5, "state": {"gas": 0.5}})
+    with pytest.raises(RemoteProtocolError):
+        receive(receiver, {"seq": 900, "state": {"hover": False, "roll": 1.5}})
+    assert receive(receiver, {"seq": 6}) == ControlPacket(6, Controls(gas=0.5))
+
+
+def test_events_come_in_the_order_of_the_datagrams():
+    receiver = ReceiverConnection()
+    for datagram in (b'{"seq": 3}', b"?", b'{"seq": 2}'):
+        receiver.receive_data(datagram)
+    assert receiver.next_event().seq == 3
+    with pytest.raises(RemoteProtocolError):
+        receiver.next_event()
+    assert receiver.next_event() == LatePacket(2, 3)
+    assert receiver.next_event() is NEED_DATA
+
+
+@pytest.mark.parametrize("name", BUTTONS)
+@pytest.mark.parametrize("value", [0, 1, None, "true", [], {}])
+def test_buttons_are_true_or_false(name, value):
+    assert f"{name} is {value!r}" in refusal({"seq": 1, "state": {name: value}})
+
+
+@pytest.mark.parametrize("name", AXES)
+@pytest.mark.parametrize("value", [1.0001, -1.0001, 2, True, None, "0.5", [0], {}])
+def test_axes_are_numbers_from_minus_1_to_1(name, value):
+    assert f"{name} is {value!r}" in refusal({"seq": 1, "state": {name: value}})
+
+
+@pytest.mark.parametrize("seq", [-1, 1.0, True, None, "1", [], MAX_SEQ + 1])
+def test_seq_is_a_whole_number(seq):
+    assert "seq is" in refusal({"seq": seq})
+
+
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity"])
+def test_literals_that_are_no_json_are_named(literal):
+    assert literal in refusal(f'{{"seq": 1, "state": {{"roll": {literal}}}}}'.encode())
+    assert literal in refusal(f'{{"seq": 1, "x": {literal}}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("datagram", "reason"),
+    [
+        (b"", "no JSON"),
+        (b"{}", "no seq"),
+        (b"1", "has to be an object"),
+        (b'[{"seq": 1}]', "has to be an object"),
+        (b'{"seq": 1, "state": []}', "state is []"),
+        (b'{"seq": 1, "state": null}', "state is None"),
+        (b'{"seq": 1} {"seq": 2}', "no JSON"),
+        (b'{"seq": 1}\0', "no JSON"),
+        (b"{'seq': 1}", "no JSON"),
+        (b'\xef\xbb\xbf{"seq": 1}', "no JSON"),
+        ('{"seq": 1}'.encode("utf-16"), "no UTF-8"),
+        (b'{"seq": 1, "x": "\xff"}', "no UTF-8"),
+        (b'{"seq": 1, "seq": 2}', "'seq' twice"),
+        (b'{"seq": 1, "state": {"hover": true, "hover": false}}', "'hover' twice"),
+        (b'{"seq": 1, "state": {"roll": 1e999}}', "roll is inf"),
+        (b'{"seq": 1, "state": {"roll": ' + b"1" * 400 + b"}}", "roll is 1111"),
+        (b'{"seq": ' + b"1" * 5000 + b"}", "packet can't be read|seq is 1111"),
+        (b"[" * MAX_DATAGRAM_BYTES, "nested more than"),
+        (b'{"seq": 1, "x": ' + b"[" * MAX_NESTING + b"]" * MAX_NESTING + b"}", "nested more than"),
+        (b'{"x":' * 1000 + b"1" + b"}" * 1000, "nested more than"),
+    ],
+)
+def test_what_is_no_packet_is_refused_with_a_reason(datagram, reason):
+    sentence = refusal(datagram)
+    assert any(part in sentence for part in reason.split("|"))
+    assert len(sentence) < 250
+
+
+def test_nesting_up_to_the_limit_is_ignored():
+    inside = MAX_NESTING - 1
+    assert receive(ReceiverConnection(), b'{"seq": 1, "x": ' + b"[" * inside + b"]" * inside + b"}").seq == 1
+
+
+def test_brackets_in_strings_are_no_nesting():
+    assert receive(ReceiverConnection(), {"seq": 1, "x": '\\"' + "[{" * 100}).seq == 1
+
+
+def test_a_datagram_may_have_8_kib():
+    packet = b'{"seq": 1}'
+    assert receive(ReceiverConnection(), packet.ljust(MAX_DATAGRAM_BYTES)).seq == 1
+    assert "more than 8192 bytes" in refusal(packet.ljust(MAX_DATAGRAM_BYTES + 1))
+
+
+# What programs do differently.
+
+AS_DOCUMENTED = b'{ "seq": 1, "state": { "take_off": True, "hover": False, "note": None } }'
+
+
+def test_python_literals_are_refused_unless_asked_for():
+    assert "no JSON" in refusal(AS_DOCUMENTED)
+    packet = receive(ReceiverConnection(python_literals=True), AS_DOCUMENTED)
+    assert packet.controls == Controls(take_off=True, hover=False)
+
+
+def test_python_literals_are_not_looked_for_in_strings():
+    receiver = ReceiverConnection(python_literals=True)
+    receive(receiver, rb'{"seq": 1, "state": {"True": 1, "true": 2, "\"None\\": 3, "hover": False}}')
+    with pytest.raises(RemoteProtocolError, match="no JSON"):
+        receive(receiver, b'{"seq": 2, "state": {"hover": Falsehood}}')
+
+
+def test_the_real_receiver_wants_complete_states():
+    complete = asdict(Controls())
+    for name in complete:
+        partial = {key: value for key, value in complete.items() if key != name}
+        assert f"state lacks {name}," in refusal({"seq": 1, "state": partial}, complete_states_only=True)
+    assert "lacks take_off, reset" in refusal({"seq": 1}, complete_states_only=True)
+    assert receive(ReceiverConnection(complete_states_only=True), {"seq": 1, "state": complete}).seq == 1
+
+
+# Anything at all.
+
+
+@given(st.lists(controls, min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_what_a_controller_sends_a_receiver_understands(states, python_literals, complete_states_only):
+    controller = ControllerConnection()
+    receiver = ReceiverConnection(python_literals, complete_states_only)
+    for number, state in enumerate(states, start=1):
+        assert receive(receiver, controller.send(state)) == ControlPacket(number, state)
+
+
+@given(st.permutations(range(1, 8)), st.sets(st.integers(2, 7)))
+def test_lost_and_reordered_packets_never_take_back_a_newer_one(order, lost):
+    controller = ControllerConnection()
+    datagrams = {number: controller.send(Controls(roll=number / 10)) for number in range(1, 8)}
+    receiver = ReceiverConnection()
+    newest = 0
+    for number in order:
+        if number in lost:
+            continue
+        event = receive(receiver, datagrams[number])
+        if number == 1 or number > newest:
+            newest = number
+            assert event == ControlPacket(number, Controls(roll=number / 10))
+        else:
+            assert event == LatePacket(number, newest)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["seq", "state", *AXES]), inner),
+)
+packets = st.fixed_dictionaries(
+    {},
+    optional={
+        "seq": st.integers(-2, 2**70) | anything,
+        "state": anything | st.dictionaries(st.sampled_from([*BUTTONS, *AXES, "x"]), anything),
+    },
+)
+datagrams = st.one_of(
+    st.binary(max_size=200),
+    st.text(alphabet='{}[]":,\\ 0123456789eE+-.TrueFalseNoneNaN').map(str.encode),
+    packets.map(lambda document: json.dumps(document).encode()),
+    packets.map(lambda document: str(document).replace("'", '"').encode(errors="surrogatepass")),
+    st.integers(0, 9000).map(lambda count: b'{"seq":' * count),
+    st.integers(0, 9000).map(lambda count: b'"\\"' * count),
+)
+
+
+@given(st.lists(datagrams, max_size=4), st.booleans(), st.booleans())
+@example([b'"' + b"\\" * 8000], True, True)
+@example([b'{"seq":1,"\\ud800":"\\ud800"}'], True, False)
+@example([b"-" * 8192], False, False)
+def test_any_datagram_gives_a_state_or_a_reason(received, python_literals, complete_states_only):
+    receiver = ReceiverConnection(python_literals, complete_states_only)
+    for datagram in received:
+        receiver.receive_data(datagram)
+        with contextlib.suppress(RemoteProtocolError):
+            event = receiver.next_event()
+            assert isinstance(event, (ControlPacket, LatePacket))
+            if isinstance(event, ControlPacket):
+                ControllerConnection().send(event.controls)  # whatever comes out can be said
+        assert receiver.next_event() is NEED_DATA

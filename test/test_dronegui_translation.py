@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands as controls: each sign with its physical meaning."""
+
+import math
+
+from geometry_msgs.msg import Twist
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drone_bridge.protocols.dronegui import ControllerConnection, Controls
+from drone_bridge.translate.dronegui import FullScale, controls_from_twist, drone_gui_state, is_zero, with_buttons
+from drone_bridge.translate.time import time_from_seconds
+
+SHARES = FullScale(1.0, 1.0, 1.0, 1.0)
+
+
+def twist(forward=0.0, left=0.0, up=0.0, left_turn=0.0):
+    message = Twist()
+    message.linear.x, message.linear.y, message.linear.z, message.angular.z = forward, left, up, left_turn
+    return message
+
+
+def test_forward_tilts_the_nose_down_which_the_wire_counts_negative():
+    assert controls_from_twist(twist(forward=0.5), SHARES) == (Controls(hover=False, pitch=-0.5), True)
+
+
+def test_left_banks_left_which_the_wire_counts_negative():
+    assert controls_from_twist(twist(left=0.5), SHARES) == (Controls(hover=False, roll=-0.5), True)
+
+
+def test_up_climbs():
+    assert controls_from_twist(twist(up=0.5), SHARES) == (Controls(hover=False, gas=0.5), True)
+
+
+def test_a_left_turn_is_negative_on_the_wire():
+    assert controls_from_twist(twist(left_turn=0.5), SHARES) == (Controls(hover=False, yaw=-0.5), True)
+
+
+def test_full_scale_is_the_command_that_means_all_of_an_axis():
+    controls, was_within = controls_from_twist(twist(2.0, -1.0, 0.35, math.pi), FullScale(4.0, 2.0, math.pi, 0.7))
+    assert controls == Controls(hover=False, roll=0.25, pitch=-1.0, yaw=-1.0, gas=0.5)
+    assert was_within
+
+
+def test_more_than_all_is_all():
+    controls, was_within = controls_from_twist(twist(5.0, -1e300, -2.0, 1.5), SHARES)
+    assert controls == Controls(hover=False, roll=1.0, pitch=-1.0, yaw=-1.0, gas=-1.0)
+    assert not was_within
+
+
+def test_what_is_not_on_the_wire_is_not_looked_at():
+    message = twist()
+    message.angular.x = message.angular.y = 1.0
+    controls, was_within = controls_from_twist(message, SHARES)
+    assert is_zero(controls)
+    assert not controls.hover
+    assert was_within
+
+
+def test_centred_axes_are_plain_zeros():
+    controls, _ = controls_from_twist(twist(), SHARES)
+    assert b"-0" not in ControllerConnection().send(controls)
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(finite, finite, finite, finite, st.floats(1e-3, 1e3))
+def test_every_finite_command_can_be_said(forward, left, up, left_turn, full):
+    controls, _ = controls_from_twist(twist(forward, left, up, left_turn), FullScale(full, full, full, full))
+    ControllerConnection().send(controls)
+
+
+def test_a_packet_as_a_message():
+    controls = with_buttons(Controls(hover=True, roll=0.1, pitch=0.2, yaw=0.3, gas=0.4), frozenset({"reset"}))
+    message = drone_gui_state(7, controls, time_from_seconds(1.5))
+    assert (message.seq, message.header.stamp.sec) == (7, 1)
+    assert (message.take_off, message.reset, message.hover) == (False, True, True)
+    assert (message.roll, message.pitch, message.yaw, message.gas) == (0.1, 0.2, 0.3, 0.4)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UDP links over real sockets: to a peer that may not be there, from whoever sends, and cancellation."""
+
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.links.udp import UdpConnector, UdpListener
+
+pytestmark = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
+
+LONG_S = 10.0
+SHORT_S = 0.05
+LARGEST_PAYLOAD = 65507  # what IPv4 leaves of a datagram
+
+
+@pytest.fixture
+def cancellation():
+    cancellation = Cancellation()
+    yield cancellation
+    cancellation.close()
+
+
+@pytest.fixture
+def threads(cancellation):
+    with ThreadPoolExecutor() as pool:
+        yield pool
+        cancellation.cancel()
+
+
+@pytest.fixture
+def new_peer():
+    """new_peer() gives a bound socket of somebody else."""
+    peers = []
+
+    def bind(port=0):
+        peers.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        peers[-1].bind(("127.0.0.1", port))
+        peers[-1].settimeout(LONG_S)
+        return peers[-1]
+
+    yield bind
+    for peer in peers:
+        peer.close()
+
+
+@pytest.fixture
+def peer(new_peer):
+    return new_peer()
+
+
+@pytest.fixture
+def stream(peer, cancellation):
+    """A link of ours to the peer."""
+    stream = connector(peer.getsockname()[1], cancellation).open()
+    yield stream
+    stream.close()
+
+
+@pytest.fixture
+def listener(cancellation):
+    """A listener of ours; who was not served is in `listener.strangers`."""
+    strangers = []
+    listener = UdpListener("127.0.0.1", 0, cancellation, strangers.append)
+    listener.strangers = strangers
+    yield listener
+    listener.close()
+
+
+def connector(port, cancellation, host="127.0.0.1", on_failure=lambda sentence, delay_s: None):
+    return UdpConnector(host, port, cancellation, on_failure)
+
+
+def name(peer):
+    return "{}:{}".format(*peer.getsockname())
+
+
+# To one peer.
+
+
+def test_datagrams_arrive_whole(stream, peer):
+    assert stream.peer == name(peer)
+    for data in (b"one", b"", bytes(LARGEST_PAYLOAD)):
+        stream.send(data)
+        received, source = peer.recvfrom(65535)
+        assert received == data
+        peer.sendto(data[::-1], source)
+        assert stream.receive(LONG_S) == data[::-1]
+
+
+def test_others_are_not_heard(stream, peer, new_peer):
+    stream.send(b"here I am")
+    _, address = peer.recvfrom(100)
+    new_peer().sendto(b"from a stranger", address)
+    peer.sendto(b"from the peer", address)
+    assert stream.receive(LONG_S) == b"from the peer"
+
+
+def test_what_is_too_large_for_a_datagram_is_an_error(stream):
+    with pytest.raises(LinkError, match=r"Nothing can be sent to 127\.0\.0\.1:.*long"):
+        stream.send(bytes(LARGEST_PAYLOAD + 1))
+
+
+def test_silence_is_a_timeout(stream):
+    start = time.monotonic()
+    with pytest.raises(LinkTimeoutError, match=r"sent nothing for 0\.05 s"):
+        stream.receive(SHORT_S)
+    assert time.monotonic() - start >= SHORT_S
+
+
+def test_nobody_there_shows_with_the_next_datagram_which_is_sent_all_the_same(stream, peer, new_peer):
+    port = peer.getsockname()[1]
+    peer.close()
+    stream.send(b"to nobody")
+    again = new_peer(port)
+    with pytest.raises(LinkRefusedError, match="Nobody listens at"):
+        stream.send(b"to somebody")
+    assert again.recv(100) == b"to somebody"
+    stream.send(b"more")
+    assert again.recv(100) == b"more"
+
+
+def test_nobody_there_shows_when_receiving_too(stream, peer):
+    peer.close()
+    stream.send(b"to nobody")
+    with pytest.raises(LinkRefusedError):
+        stream.receive(LONG_S)
+
+
+def test_sending_to_nobody_again_and_again_is_refused_each_time_but_the_first(stream, peer):
+    peer.close()
+    stream.send(b"0")
+    for _ in range(5):
+        with pytest.raises(LinkRefusedError):
+            stream.send(b"again")
+
+
+def test_cancelling_ends_receiving_but_not_sending(stream, peer, cancellation, threads):
+    receiving = threads.submit(stream.receive)
+    cancellation.cancel()
+    with pytest.raises(LinkCancelledError):
+        receiving.result(LONG_S)
+    with pytest.raises(LinkCancelledError):
+        stream.receive(LONG_S)
+    stream.send(b"last words")
+    assert peer.recv(100) == b"last words"
+
+
+def test_closing_twice_does_nothing(stream):
+    stream.close()
+    stream.close()
+
+
+def test_a_name_that_is_none_is_tried_again(cancellation, threads):
+    failures = []
+
+    def on_failure(sentence, delay_s):
+        failures.append((sentence, delay_s))
+        if len(failures) == 2:
+            cancellation.cancel()
+
+    opening = threads.submit(connector(5560, cancellation, "no such host", on_failure).open)
+    with pytest.raises(LinkCancelledError):
+        opening.result(LONG_S)
+    assert all("no such host:5560 can't be reached" in sentence for sentence, _ in failures)
+    assert all(delay_s <= 1.0 for _, delay_s in failures)
+
+
+def test_names_are_resolved(peer, cancellation):
+    stream = connector(peer.getsockname()[1], cancellation, "localhost").open()
+    assert stream.peer.endswith(f":{peer.getsockname()[1]}")
+    stream.close()
+
+
+# From whoever sends.
+
+
+def test_a_listener_hears_everybody(listener, new_peer):
+    for peer in (new_peer(), new_peer()):
+        peer.sendto(name(peer).encode(), ("127.0.0.1", listener.port))
+        data, source = listener.receive(LONG_S)
+        assert data.decode() == name(peer) == "{}:{}".format(*source)
+
+
+def test_a_listener_times_out_and_is_cancelled(listener, cancellation, threads):
+    with pytest.raises(LinkTimeoutError):
+        listener.receive(0)
+    receiving = threads.submit(listener.receive)
+    cancellation.cancel()
+    with pytest.raises(LinkCancelledError):
+        receiving.result(LONG_S)
+
+
+def test_a_taken_port_cannot_be_had(peer, cancellation):
+    port = peer.getsockname()[1]
+    with pytest.raises(LinkError, match=f"Can.t listen on 127.0.0.1:{port}: Address already in use"):
+        UdpListener("127.0.0.1", port, cancellation)
+
+
+def test_a_listener_serves_one_peer_at_a_time(listener, new_peer, threads):
+    first, second = new_peer(), new_peer()
+    opening = threads.submit(listener.open)
+    first.sendto(b"hello", ("127.0.0.1", listener.port))
+    stream = opening.result(LONG_S)
+    assert stream.peer == name(first)
+    assert stream.receive(LONG_S) == b"hello"
+    stream.send(b"welcome")
+    assert first.recv(100) == b"welcome"
+    second.sendto(b"me too", ("127.0.0.1", listener.port))
+    first.sendto(b"go on", ("127.0.0.1", listener.port))
+    assert stream.receive(LONG_S) == b"go on"
+    assert listener.strangers == [name(second)]
+
+
+def test_strangers_do_not_put_off_a_timeout(listener, new_peer, threads):
+    first, second = new_peer(), new_peer()
+    first.sendto(b"hello", ("127.0.0.1", listener.port))
+    stream = listener.open()
+    stream.receive(LONG_S)
+    waiting = threads.submit(stream.receive, 4 * SHORT_S)
+    while not waiting.done():
+        second.sendto(b"noise", ("127.0.0.1", listener.port))
+        time.sleep(SHORT_S / 5)
+    with pytest.raises(LinkTimeoutError):
+        waiting.result()
+
+
+def test_after_one_peer_comes_the_next(listener, new_peer):
+    for peer in (new_peer(), new_peer()):
+        peer.sendto(b"", ("127.0.0.1", listener.port))  # an empty datagram is one as well
+        stream = listener.open()
+        assert stream.peer == name(peer)
+        assert stream.receive(LONG_S) == b""
+        stream.close()
+
+
+def test_waiting_for_a_peer_can_be_cancelled(listener, cancellation, threads):
+    opening = threads.submit(listener.open)
+    cancellation.cancel()
+    with pytest.raises(LinkCancelledError):
+        opening.result(LONG_S)
