@@ -13,32 +13,32 @@ class Mailbox(Generic[CommandT]):
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._command: CommandT | None = None
+        # The command and when it came, replaced as one: `newest` is asked per frame and needs no lock.
+        self._latest: tuple[CommandT | None, float] = (None, 0.0)
         self._stamp: tuple[int, int] | None = None
-        self._arrived_s = 0.0
         self._is_closed = False
 
     def put(self, command: CommandT, stamp: tuple[int, int] | None = None) -> None:
         """Replace the command. `stamp` is the (sec, nanosec) of the frame that it answers."""
         with self._changed:
-            self._command, self._stamp, self._arrived_s = command, stamp, time.monotonic()
+            self._latest, self._stamp = (command, time.monotonic()), stamp
             self._changed.notify_all()
 
     def newest(self, timeout_s: float) -> CommandT | None:
         """Return the command if it came within the last `timeout_s`."""
-        with self._changed:
-            return self._command if time.monotonic() - self._arrived_s <= timeout_s else None
+        command, arrived_s = self._latest
+        return command if time.monotonic() - arrived_s <= timeout_s else None
 
     def wait_for(self, stamp: tuple[int, int], timeout_s: float) -> CommandT | None:
         """Wait for the command that answers the frame of this stamp; None when it does not come, or on `close`."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._stamp == stamp, timeout_s)
-            return self._command if self._stamp == stamp and not self._is_closed else None
+            return self._latest[0] if self._stamp == stamp and not self._is_closed else None
 
     def clear(self) -> None:
         """Forget the command."""
         with self._changed:
-            self._command = self._stamp = None
+            self._latest, self._stamp = (None, 0.0), None
 
     def close(self) -> None:
         """End all waiting, for good."""

@@ -97,7 +97,7 @@ class AutopilotConnection:
         self._floats = _frame_floats(layout)
         self._float_names = layout.floats
         self._constants: Constants | None = None
-        self._images: list[array[int]] = []
+        self._images: tuple[array[int], ...] = ()
         self._scalars = bytearray(_CONSTANTS.size)
         self._size = self._missing = _CONSTANTS.size  # bytes of this message, and those of them that have yet to come
         self._buffers = [memoryview(self._scalars)]  # where these belong
@@ -128,9 +128,10 @@ class AutopilotConnection:
             raise self._failure
         if not self._buffers:
             assert self._constants is not None
-            left, right = self._images = [self._new_image(self._constants.image_bytes) for _ in range(2)]
+            size = self._constants.image_bytes
+            left, right = self._images = self._new_image(size), self._new_image(size)
             self._buffers = [memoryview(left), memoryview(right), memoryview(self._scalars)]
-            self._size = self._missing = sum(map(len, self._buffers))
+            self._missing = self._size
         return self._buffers
 
     def get_buffer(self) -> memoryview:
@@ -211,6 +212,7 @@ class AutopilotConnection:
             raise RemoteProtocolError(f"In the testbed's constants, {complaint}")
         self._constants = constants
         self._scalars = bytearray(self._floats.size)
+        self._size = 2 * constants.image_bytes + self._floats.size
         return constants
 
     def _read_frame(self) -> SensorFrame:
