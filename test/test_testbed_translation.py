@@ -21,6 +21,7 @@ from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.frames import BodyRates
 from drone_bridge.translate.testbed import Command, FrameNames
 from drone_bridge.translate.time import seconds_between, time_from_seconds
+from drone_bridge.translate.transforms import odometry_transform
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
 CONSTANTS = Constants(120, 90, 320, 240, 0.25, 1.5, 9.81, 0.2, 25, 720, 360, 180)
@@ -214,7 +215,7 @@ def test_odometry_marks_the_velocity_as_not_measured():
 
 def test_the_transform_says_what_the_odometry_says():
     message = flight(roll=-10, yaw=130)
-    transform = translate.odometry_transform(message)
+    transform = odometry_transform(message)
     assert (transform.header.frame_id, transform.child_frame_id, transform.header.stamp) == ("odom", "base_link", STAMP)
     moved, position = transform.transform.translation, message.pose.pose.position
     assert (moved.x, moved.y, moved.z) == (position.x, position.y, position.z)
@@ -295,7 +296,7 @@ def test_the_emulated_camera_sees_a_target_where_tf_and_camera_info_say(side, he
     rows, columns = np.nonzero((images[side == "right"] == RED).all(axis=2))
 
     frame = replace(FRAME, pitch=pitch, roll=roll, yaw=heading, position=tuple(state.position))
-    body = translate.odometry_transform(translate.odometry(frame, DEGREES, STAMP, NAMES)).transform
+    body = odometry_transform(translate.odometry(frame, DEGREES, STAMP, NAMES)).transform
     place = np.array([body.translation.x, body.translation.y, body.translation.z])
     in_enu = np.array([target[0], -target[2], target[1]])
     in_body = matrix(body.rotation).T @ (in_enu - place)

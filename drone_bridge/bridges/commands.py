@@ -18,9 +18,21 @@ CommandT = TypeVar("CommandT")
 class CommandIntake(Generic[CommandT]):
     """Subscribes to the topics that command a vehicle, and keeps the newest command that may be followed."""
 
-    def __init__(self, node: BridgeNode, now: Callable[[], Time] | None = None) -> None:
-        """`now` is the time that stamps are compared with: the node's clock, unless they are of another time."""
+    def __init__(
+        self,
+        node: BridgeNode,
+        now: Callable[[], Time] | None = None,
+        on_command: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Prepare to take commands.
+
+        Args:
+            node: whose topics they come from.
+            now: the time that stamps are compared with: the node's clock, unless they are of another time.
+            on_command: called in the executor when there is a new command.
+        """
         self._node = node
+        self._on_command = on_command
         self._now = now or (lambda: node.get_clock().now().to_msg())
         self.mailbox: Mailbox[CommandT] = Mailbox()
 
@@ -43,6 +55,7 @@ class CommandIntake(Generic[CommandT]):
                 return
             self._node.statistics.counts["commands"] += 1
             self.mailbox.put(read(message), (stamp.sec, stamp.nanosec) if stamp else None)
+            self._on_command()
 
         self._node.make_subscription(message_type, topic, receive, depth=1)
 

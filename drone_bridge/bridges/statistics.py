@@ -13,7 +13,7 @@ class LinkStatistics:
     """Counters of one link since the node was configured. Written by its IO thread, read once a second.
 
     `counts` holds what grows: frames, dropped images, rejected input, commands. `durations_s` holds, by name, the sum
-    and the number of what took time since the last report.
+    and the number of what took time since the last report. `facts` holds what the peer has told of itself.
     """
 
     open_state: str = "connected"  # the only state that is no warning
@@ -22,6 +22,7 @@ class LinkStatistics:
     last_error: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     durations_s: dict[str, tuple[float, int]] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
     _reported_at: float = field(default_factory=time.monotonic)
     _reported_counts: Counter[str] = field(default_factory=Counter)
 
@@ -44,6 +45,7 @@ class LinkStatistics:
         self.durations_s = {}
         grown = [problem for problem in problems if counts[problem] > self._reported_counts[problem]]
         values = {"state": self.state, "peer": self.peer, "last error": self.last_error}
+        values |= self.facts.copy()
         values |= {key: str(counts[key]) for key in (*rates, *problems)}
         values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
         for key in rates:

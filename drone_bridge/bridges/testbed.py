@@ -35,6 +35,7 @@ from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import ImageMemory, rgb8_image, set_pixels
 from drone_bridge.translate.testbed import SIDES, Command, FrameNames
 from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.translate.transforms import odometry_transform
 
 #: How long a testbed that is being left gets to finish its frame and close.
 LEAVE_TIMEOUT_S: Final = 0.3
@@ -267,7 +268,7 @@ class TestbedBridge(BridgeNode):
         return translate.odometry(frame, self._unit, stamp, self._names)
 
     def _transform(self, frame: SensorFrame, stamp: Time) -> TFMessage:
-        return TFMessage(transforms=[translate.odometry_transform(self._odometry(frame, stamp))])
+        return TFMessage(transforms=[odometry_transform(self._odometry(frame, stamp))])
 
 
 def main() -> int:

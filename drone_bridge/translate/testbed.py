@@ -15,7 +15,6 @@ from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameter
 from drone_bridge.translate import frames
 from drone_bridge.translate.frames import BodyRates, Quaternion, radians_from_wire, wire_from_radians
 from drone_bridge.translate.images import pinhole_camera_info
-from drone_bridge.translate.transforms import odometry_transform as odometry_transform
 from drone_bridge.translate.transforms import set_quaternion, transform
 
 # An angle that can be anything: the variance of a uniform distribution over the whole circle.

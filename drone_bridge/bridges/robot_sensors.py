@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A topic for each sensor that a robot has. Which those are shows only when it is there."""
+
+from typing import Any, Final
+
+from rclpy.publisher import Publisher
+
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.protocols.robot import Sensor, SensorInfo, SensorUpdate
+from drone_bridge.translate.robot import BATTERY_TOPIC, MEASUREMENTS, sensor_topics
+
+MAX_TOPICS: Final = 64  # of one robot
+QUEUE_DEPTH: Final = 10
+
+
+class SensorTopics:
+    """Publishers by topic, kept for as long as the robot lists the sensor. For the link's thread."""
+
+    def __init__(self, node: BridgeNode, frame_id: str) -> None:
+        self._node = node
+        self._frame_id = frame_id
+        self._info = SensorInfo(())
+        self._publishers: dict[str, tuple[type, Publisher[Any]]] = {}
+        #: The topic of each sensor in the list; empty for none.
+        self.topics: list[str] = []
+
+    @property
+    def info(self) -> SensorInfo:
+        """The newest list."""
+        return self._info
+
+    def update(self, info: SensorInfo) -> None:
+        """Take a new list, make and destroy topics as it says, and publish the values in it."""
+        self._info = info
+        self.topics = sensor_topics(info.sensors, MAX_TOPICS)
+        wanted = {
+            topic: MEASUREMENTS[sensor.type].message_type
+            for topic, sensor in zip(self.topics, info.sensors, strict=True)
+            if topic
+        }
+        for topic in tuple(self._publishers):
+            if wanted.get(topic) is not self._publishers[topic][0]:
+                self._destroy(topic)
+        for topic, message_type in wanted.items():
+            if topic not in self._publishers:
+                # Without parameters that override their QoS: those would pile up with the names of a hostile robot.
+                publisher: Publisher[Any] = self._node.create_publisher(message_type, topic, QUEUE_DEPTH)
+                self._publishers[topic] = message_type, publisher
+        left_out = sum(sensor.type in MEASUREMENTS for sensor in info.sensors) - len(wanted)
+        if left_out:
+            self._node.complain("sensors without a topic", f"{left_out} sensors get no topic: {MAX_TOPICS} are enough.")
+        for number, sensor in enumerate(info.sensors):
+            if sensor.value is not None or self.topics[number].startswith(BATTERY_TOPIC):
+                self._publish(number, sensor, sensor.value)
+
+    def read(self, update: SensorUpdate) -> None:
+        """Publish the newest reading of each sensor."""
+        sensors = self._info.sensors
+        if not update.has_ids and len(update.readings) != len(sensors):
+            self._node.complain(
+                "unknown sensors",
+                f"The robot sent {len(update.readings)} readings without ids, and has {len(sensors)} sensors.",
+            )
+            return
+        newest = {reading.sensor: reading.value for reading in update.readings}
+        known = {number: value for number, value in newest.items() if number < len(sensors)}
+        if len(known) < len(newest):
+            self._node.complain("unknown sensors", "The robot sent readings of sensors that it has not listed.")
+        for number, value in known.items():
+            self._publish(number, sensors[number], value)
+
+    def close(self) -> None:
+        """Destroy all topics."""
+        for topic in tuple(self._publishers):
+            self._destroy(topic)
+        self._info = SensorInfo(())
+        self.topics = []
+
+    def _publish(self, number: int, sensor: Sensor, value: int | None) -> None:
+        topic = self.topics[number]
+        if topic and self._node.is_wanted(publisher := self._publishers[topic][1]):
+            message = MEASUREMENTS[sensor.type].message(sensor, value, self._node.now(), self._frame_id)
+            self._node.publish(publisher, message)
+
+    def _destroy(self, topic: str) -> None:
+        _, publisher = self._publishers.pop(topic)
+        self._node.destroy_publisher(publisher)

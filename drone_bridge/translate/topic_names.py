@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topic names out of names that people, or machines, have given to things."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+LONGEST: Final = 64  # characters: a whole topic name has less than 256
+
+
+def topic_token(name: str, fallback: str) -> str:
+    """Return a name as one level of a topic name: lower-case letters, digits and single underscores.
+
+    Accents are dropped. A name that starts with a digit gets the fallback in front, one without any letter or digit
+    of ASCII becomes it; `fallback` has to be a token itself.
+    """
+    plain = unicodedata.normalize("NFKD", name[: 4 * LONGEST]).encode("ascii", "ignore").decode()
+    token = re.sub("[^a-z0-9]+", "_", plain.lower()).strip("_")
+    if not token:
+        return fallback
+    if token[0].isdigit():
+        token = f"{fallback}_{token}"
+    return token[:LONGEST].strip("_")
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Return the names, each once: the second of a kind gets _2 after it, the third _3, unless that is taken."""
+    taken: set[str] = set()
+    unique = []
+    for name in names:
+        candidate, number = name, 2
+        while candidate in taken:
+            candidate, number = f"{name}_{number}", number + 1
+        taken.add(candidate)
+        unique.append(candidate)
+    return unique
