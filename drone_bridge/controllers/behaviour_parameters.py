@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclasses whose fields are ROS parameters: each says once what it means, its default and its range."""
+"""Dataclasses of described fields as ROS parameters."""
 
 from collections.abc import Callable
-from dataclasses import field, fields
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from drone_bridge.bridges.parameters import ParameterDeclaration
+from drone_bridge.controllers.described import MEANING, RANGE
 
 T = TypeVar("T")
-_MEANING, _RANGE = "meaning", "range"
-
-
-def described(default: Any, meaning: str, low: float | None = None, high: float | None = None) -> Any:
-    """Return a dataclass field with a default, a meaning that names the unit, and a range if it has one."""
-    bounds = None if low is None or high is None else (low, high)
-    return field(default=default, metadata={_MEANING: meaning, _RANGE: bounds})
 
 
 def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, ...]:
@@ -23,8 +17,8 @@ def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, .
         ParameterDeclaration(
             f"{prefix}.{item.name}",
             list(item.default) if isinstance(item.default, tuple) else item.default,
-            item.metadata[_MEANING],
-            range=item.metadata[_RANGE],
+            item.metadata[MEANING],
+            range=item.metadata[RANGE],
         )
         for item in fields(parameters)
     )

@@ -29,7 +29,7 @@ from drone_bridge.controllers.attitude_estimator import (
     Vector,
     rotation_from_vector,
 )
-from drone_bridge.controllers.behaviour_parameters import described
+from drone_bridge.controllers.described import described
 from drone_bridge.controllers.flight_control import (
     Command,
     CommandsInFlight,

@@ -5,9 +5,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from cv_bridge import CvBridge
+from cv_bridge import CvBridge, CvBridgeError
 from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Header
@@ -62,30 +63,38 @@ class SeekTargetBehaviour:
 
     def _make_sender(self, topic: str) -> Callable[[Header, Command], None]:
         kind, convert = _COMMANDS[topic]
-        publisher = self._node.create_publisher(kind, topic, 1)
+        publisher: Publisher[Any] = self._node.create_publisher(kind, topic, 1)
         return lambda header, command: publisher.publish(convert(header, command))
 
     def _on_properties(self, message: DroneProperties) -> None:
-        self._drone = DroneModel(
-            mass=message.mass,
-            gravity=message.gravity,
-            drag=message.drag,
-            max_thrust=message.max_thrust,
-            max_roll_rate=message.max_roll_rate,
-            max_pitch_rate=message.max_pitch_rate,
-            max_yaw_rate=message.max_yaw_rate,
-        )
         self._seek = None
+        try:
+            self._drone = DroneModel(
+                mass=message.mass,
+                gravity=message.gravity,
+                drag=message.drag,
+                max_thrust=message.max_thrust,
+                max_roll_rate=message.max_roll_rate,
+                max_pitch_rate=message.max_pitch_rate,
+                max_yaw_rate=message.max_yaw_rate,
+            )
+        except ValueError as error:
+            self._drone = None
+            self._node.get_logger().error(f"No controller can fly what was announced on drone_properties: {error}")
 
     def _on_frame(self, frame: dict[str, Any]) -> None:
         """Answer the images, camera infos and attitude of one moment."""
         if self._drone is None:
             return
         info, right_info = frame["left/camera_info"], frame["right/camera_info"]
-        seek = self._seeker(self._drone, info, right_info)
-        left, right = (self._images.imgmsg_to_cv2(frame[topic], "rgb8") for topic in _FRAME[:2])
         stamp = info.header.stamp
-        decision = seek.update(stamp.sec + stamp.nanosec / NANOSECONDS, left, right, _attitude(frame["imu/data"]))
+        try:
+            seek = self._seeker(self._drone, info, right_info)
+            left, right = (self._images.imgmsg_to_cv2(frame[topic], "rgb8") for topic in _FRAME[:2])
+            decision = seek.update(stamp.sec + stamp.nanosec / NANOSECONDS, left, right, _attitude(frame["imu/data"]))
+        except (ValueError, ZeroDivisionError, CvBridgeError) as error:
+            self._node.get_logger().error(f"A frame can't be used: {error}", throttle_duration_sec=1.0)
+            return
         self._send(info.header, decision.command)
         self._tell(info.header, decision)
 

@@ -46,6 +46,8 @@ class Composition:
         )
         self._log = log
         self._lines: list[str] = []
+        self._changed = threading.Condition()
+        self._has_ended = False
         self._reader = threading.Thread(target=self._read, name="composition output", daemon=True)
         self._reader.start()
 
@@ -54,12 +56,24 @@ class Composition:
         with self._log.open("w") as log:
             for line in self._process.stdout:
                 log.write(line)
-                self._lines.append(line)
+                with self._changed:
+                    self._lines.append(line)
+                    self._changed.notify_all()
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
 
     @property
     def is_running(self) -> bool:
         """Whether it is."""
         return self._process.poll() is None
+
+    def wait_for(self, pattern: str, timeout_s: float) -> bool:
+        """Wait until the output matches; return whether it did before the end or the time-out."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.find(pattern) or self._has_ended, timeout_s) and bool(
+                self.find(pattern)
+            )
 
     def find(self, pattern: str) -> re.Match[str] | None:
         """Return the first match in the output so far."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,40 +79,43 @@ class Recording:
 
     times: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     positions: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))  # n x 3, ENU, m
+    distances: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))  # n, to the target's centre, m
     images: dict[str, list[tuple[float, npt.NDArray[np.uint8]]]] = field(default_factory=dict)  # by side
     messages: int = 0
 
 
-def read_bag(bag: Path, moments: tuple[float, ...]) -> Recording:
-    """Read the flight's path, and of each camera the images nearest to the given shares (0 to 1) of its duration."""
+def read_bag(bag: Path, world: World) -> Recording:
+    """Read the flight's path, and what each camera saw at the start, with half of the way to go, and at the end."""
     recording = Recording()
-    path: list[tuple[float, tuple[float, float, float]]] = []
-    stamps: dict[str, list[float]] = {"left": [], "right": []}
     with AnyReader([bag]) as reader:
-        connections = {connection.topic: connection for connection in reader.connections}
         recording.messages = reader.message_count
-        for connection, _, raw in reader.messages([connections["/odom"]]):
-            message: Any = reader.deserialize(raw, connection.msgtype)
-            position = message.pose.pose.position
-            path.append((_seconds(message), (position.x, position.y, position.z)))
-        images = [connections[f"/{side}/image_raw"] for side in stamps]
-        # Images are large: their times first, then only those that are wanted.
-        for connection, _, raw in reader.messages(images):
-            stamps[_side(connection.topic)].append(_seconds(reader.deserialize(raw, connection.msgtype)))
-        wanted = {side: {times[round(share * (len(times) - 1))] for share in moments} for side, times in stamps.items()}
-        for connection, _, raw in reader.messages(images):
-            message = reader.deserialize(raw, connection.msgtype)
-            side = _side(connection.topic)
-            if _seconds(message) in wanted[side]:
-                pixels = message.data.reshape(message.height, message.width, 3)
-                recording.images.setdefault(side, []).append((_seconds(message), pixels))
-    recording.times = np.array([moment for moment, _ in path])
-    recording.positions = np.array([position for _, position in path])
+        path = [(_seconds(message), _position(message)) for message in _messages(reader, "/odom")]
+        recording.times = np.array([seconds for seconds, _ in path])
+        recording.positions = np.array([position for _, position in path])
+        recording.distances = np.linalg.norm(recording.positions - target_in_enu(world), axis=1)
+        halfway = recording.times[np.argmax(recording.distances <= recording.distances[0] / 2)]
+        for side in ("left", "right"):
+            topic = f"/{side}/image_raw"
+            # Images are large: their times first, then only those that are wanted.
+            times = np.array([_seconds(message) for message in _messages(reader, topic)])
+            moments = {times[0], times[np.argmin(abs(times - halfway))], times[-1]}
+            recording.images[side] = [
+                (_seconds(message), message.data.reshape(message.height, message.width, 3))
+                for message in _messages(reader, topic)
+                if _seconds(message) in moments
+            ]
     return recording
 
 
-def _side(topic: str) -> str:
-    return topic.split("/")[1]
+def _messages(reader: AnyReader, topic: str) -> Iterator[Any]:
+    connections = [connection for connection in reader.connections if connection.topic == topic]
+    for connection, _, raw in reader.messages(connections):
+        yield reader.deserialize(raw, connection.msgtype)
+
+
+def _position(message: Any) -> tuple[float, float, float]:
+    position = message.pose.pose.position
+    return position.x, position.y, position.z
 
 
 def _seconds(message: Any) -> float:

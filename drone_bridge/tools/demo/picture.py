@@ -20,12 +20,17 @@ from drone_bridge.emulators.testbed_world import World
 from drone_bridge.tools.demo.flight import Recording, target_in_enu
 from drone_bridge.translate.frames import enu_from_testbed
 
+Vector = npt.NDArray[np.float64]  # 3, ENU
+
 PATH_COLOUR: Final = "#1f5fbf"
 TARGET_COLOUR: Final = "#d62728"
 OBSTACLE_COLOUR: Final = "#9a9a9a"
+GRID_COLOUR: Final = "#e6e6e6"
 INK: Final = "#333333"
+MARGIN_M: Final = 1.5  # around path and target
+EAST, NORTH, UP = np.eye(3)
 MOMENTS: Final = ("start", "midway", "end")
-SIZE_INCHES: Final = (13.0, 7.4)
+SIZE_INCHES: Final = (13.0, 6.6)
 DOTS_PER_INCH: Final = 110
 
 
@@ -33,12 +38,19 @@ def draw(recording: Recording, world: World, reached_at_s: float, file: Path) ->
     """Write the picture as PNG."""
     mpl.rcParams.update({"font.size": 10, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK})
     figure = plt.figure(figsize=SIZE_INCHES, constrained_layout=True)
-    cameras, flight = figure.subfigures(2, 1, height_ratios=[1.0, 1.15])
+    cameras, flight = figure.subfigures(2, 1, height_ratios=[1.0, 1.9])
     _draw_cameras(cameras, recording)
     above, side, distance = flight.subplots(1, 3)
-    _draw_path(above, recording, world, reached_at_s, axes=(0, 1), labels=("east (m)", "north (m)"), title="from above")
-    _draw_path(side, recording, world, reached_at_s, axes=(0, 2), labels=("east (m)", "up (m)"), title="from the side")
-    _draw_distance(distance, recording, world, reached_at_s)
+    goal = target_in_enu(world)
+    along = np.array([goal[0], goal[1], 0.0]) / np.hypot(goal[0], goal[1])
+    views = {
+        "from above": ((EAST, "east (m)"), (NORTH, "north (m)")),
+        "from the side": ((along, "along the way to the target (m)"), (UP, "up (m)")),
+    }
+    for panel, (title, directions) in zip((above, side), views.items(), strict=True):
+        _draw_path(panel, recording, world, reached_at_s, directions)
+        panel.set_title(title, loc="left", fontweight="bold")
+    _draw_distance(distance, recording, reached_at_s)
     figure.savefig(file, dpi=DOTS_PER_INCH, facecolor="white")
     plt.close(figure)
 
@@ -57,44 +69,35 @@ def _draw_cameras(figure: Any, recording: Recording) -> None:
 
 
 def _draw_path(
-    panel: Any,
-    recording: Recording,
-    world: World,
-    reached_at_s: float,
-    *,
-    axes: tuple[int, int],
-    labels: tuple[str, str],
-    title: str,
+    panel: Any, recording: Recording, world: World, reached_at_s: float, directions: tuple[tuple[Vector, str], ...]
 ) -> None:
-    """Draw the path and the spheres, seen along the axis that is left out, everything to one scale."""
-    first, second = axes
+    """Draw the path and the spheres along two directions, everything to one scale."""
+    onto = np.array([direction for direction, _ in directions])  # 2 x 3
+    target = onto @ target_in_enu(world)
+    path = recording.positions @ onto.T
     for sphere in world.obstacles:
-        centre = enu_from_testbed(*sphere.centre)
-        panel.add_patch(Circle((centre[first], centre[second]), sphere.radius, color=OBSTACLE_COLOUR, lw=0))
-    target = target_in_enu(world)
-    panel.add_patch(Circle((target[first], target[second]), world.targets[0].radius, color=TARGET_COLOUR, lw=0))
-    panel.add_patch(
-        Circle((target[first], target[second]), REACHED_WITHIN_M, fill=False, color=TARGET_COLOUR, ls=":", lw=1.2)
-    )
-    path = recording.positions
-    panel.plot(path[:, first], path[:, second], color=PATH_COLOUR, lw=2)
-    panel.plot(path[0, first], path[0, second], "o", color=PATH_COLOUR, ms=7, label="start")
-    reached = int(np.searchsorted(recording.times, reached_at_s).clip(0, len(path) - 1))
-    panel.plot(
-        path[reached, first], path[reached, second], "D", color="white", mec=PATH_COLOUR, ms=7, label="target reached"
-    )
-    panel.set_xlabel(labels[0])
-    panel.set_ylabel(labels[1])
-    panel.set_title(title, loc="left", fontweight="bold")
+        _add_circle(panel, onto @ enu_from_testbed(*sphere.centre), sphere.radius, color=OBSTACLE_COLOUR, lw=0)
+    _add_circle(panel, target, world.targets[0].radius, color=TARGET_COLOUR, lw=0)
+    _add_circle(panel, target, REACHED_WITHIN_M, fill=False, color=TARGET_COLOUR, ls=":", lw=1.2)
+    reached = path[np.searchsorted(recording.times, reached_at_s).clip(0, len(path) - 1)]
+    panel.plot(*path.T, color=PATH_COLOUR, lw=2)
+    panel.plot(*path[0], "o", color=PATH_COLOUR, ms=7)
+    panel.plot(*reached, "D", color="white", mec=PATH_COLOUR, ms=6)
+    panel.annotate("start", path[0], xytext=(8, -12), textcoords="offset points")
+    shown = np.vstack((path, target))
+    low, high = shown.min(axis=0) - MARGIN_M, shown.max(axis=0) + MARGIN_M
+    panel.set(xlabel=directions[0][1], ylabel=directions[1][1], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     panel.set_aspect("equal", adjustable="datalim")
-    panel.margins(0.15)
-    panel.grid(color="#e6e6e6", lw=0.8)
+    panel.grid(color=GRID_COLOUR, lw=0.8)
     panel.set_axisbelow(True)
 
 
-def _draw_distance(panel: Any, recording: Recording, world: World, reached_at_s: float) -> None:
-    distances: npt.NDArray[np.float64] = np.linalg.norm(recording.positions - target_in_enu(world), axis=1)
-    panel.plot(recording.times, distances, color=PATH_COLOUR, lw=2)
+def _add_circle(panel: Any, centre: npt.NDArray[np.float64], radius: float, **style: Any) -> None:
+    panel.add_patch(Circle((centre[0], centre[1]), radius, **style))
+
+
+def _draw_distance(panel: Any, recording: Recording, reached_at_s: float) -> None:
+    panel.plot(recording.times, recording.distances, color=PATH_COLOUR, lw=2)
     panel.axhline(REACHED_WITHIN_M, color=TARGET_COLOUR, ls=":", lw=1.2)
     panel.axvline(reached_at_s, color=INK, ls="--", lw=0.8)
     panel.annotate(
@@ -103,9 +106,6 @@ def _draw_distance(panel: Any, recording: Recording, world: World, reached_at_s:
         xytext=(8, 22),
         textcoords="offset points",
     )
-    panel.set_xlabel("simulated time (s)")
-    panel.set_ylabel("distance to the target's centre (m)")
+    panel.set(xlabel="simulated time (s)", ylabel="to the target's centre (m)", ylim=(0, None), xlim=(0, None))
     panel.set_title("distance", loc="left", fontweight="bold")
-    panel.set_ylim(bottom=0)
-    panel.set_xlim(left=0)
-    panel.grid(color="#e6e6e6", lw=0.8)
+    panel.grid(color=GRID_COLOUR, lw=0.8)

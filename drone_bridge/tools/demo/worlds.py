@@ -18,6 +18,7 @@ WORLDS: Final = 20
 ENOUGH: Final = 19
 LONGEST_FLIGHT_S: Final = 40.0  # simulated
 LONGEST_WAIT_S: Final = 90.0  # on the wall
+START_TIMEOUT_S: Final = 20.0
 # Replies come with the frame that asks for them in lockstep, so the testbed need not wait for the clock on the wall.
 MODES: Final = {"latest": "--realtime", "lockstep": "--fast"}
 
@@ -50,6 +51,8 @@ def _fly_all(mode: str, worlds: int, log: Path) -> list[float | None]:
         "testbed.launch.xml", log, control=True, role="listen", port=port, sync=mode, stamp_source="wire"
     )
     try:
+        if not composition.wait_for("Waiting for a peer", START_TIMEOUT_S):
+            raise RuntimeError(f"The bridge did not start:\n{composition.tail()}")
         return [_fly(mode, seed, port) for seed in range(worlds)]
     finally:
         composition.stop()

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dataclass fields that say what they mean: written down once, shown as ROS parameters elsewhere."""
+
+from dataclasses import field
+from typing import Any, Final
+
+MEANING: Final = "meaning"
+RANGE: Final = "range"
+
+
+def described(default: Any, meaning: str, low: float | None = None, high: float | None = None) -> Any:
+    """Return a dataclass field with a default, a meaning that names the unit, and a range if it has one."""
+    bounds = None if low is None or high is None else (low, high)
+    return field(default=default, metadata={MEANING: meaning, RANGE: bounds})
