@@ -85,9 +85,15 @@ def _draw_path(
     panel.plot(*reached, "D", color="white", mec=PATH_COLOUR, ms=6)
     panel.annotate("start", path[0], xytext=(8, -12), textcoords="offset points")
     shown = np.vstack((path, target))
-    low, high = shown.min(axis=0) - MARGIN_M, shown.max(axis=0) + MARGIN_M
-    panel.set(xlabel=directions[0][1], ylabel=directions[1][1], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    panel.set_aspect("equal", adjustable="datalim")
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    centre, half = (low + high) / 2, (high - low).max() / 2 + MARGIN_M
+    panel.set_aspect("equal")
+    panel.set(
+        xlabel=directions[0][1],
+        ylabel=directions[1][1],
+        xlim=(centre[0] - half, centre[0] + half),
+        ylim=(centre[1] - half, centre[1] + half),
+    )
     panel.grid(color=GRID_COLOUR, lw=0.8)
     panel.set_axisbelow(True)
 
