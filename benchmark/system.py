@@ -8,8 +8,9 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from ament_index_python.packages import get_package_prefix
@@ -27,19 +28,29 @@ SETTLE_S: Final = 0.05  # for what is still on its way when the last answer has 
 Size = tuple[int, int]  # width and height, pixels
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Measurement:
-    """What the testbed saw of one measurement, and what it cost."""
+    """What the testbed saw of one measurement, in all its turns, and what it cost."""
 
     number: int  # by which the subscriber calls it
-    frames_per_second: float
-    round_trips_s: list[float]
-    cpu_s: float
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    round_trips_s: list[float] = field(default_factory=list)  # of each frame that was sent and answered
 
     @property
-    def frames(self) -> int:
-        """How many frames were sent and answered."""
-        return len(self.round_trips_s)
+    def frames_per_second(self) -> float:
+        """The rate of frames."""
+        return len(self.round_trips_s) / self.seconds
+
+    @property
+    def cpu_per_frame_ms(self) -> float:
+        """What a frame cost."""
+        return 1000 * self.cpu_s / len(self.round_trips_s)
+
+    @property
+    def round_trip_ms(self) -> float:
+        """The median of the round trips."""
+        return 1000 * median(self.round_trips_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +92,22 @@ class System:
             for number in _until(WARM_UP_S):
                 self._exchange(0, number)
 
-    def unpaced(self, seconds: float) -> Measurement:
+    def begin(self) -> Measurement:
+        """Begin a measurement, which may be taken in several turns."""
+        self._measurements += 1
+        return Measurement(self._measurements)
+
+    def unpaced(self, measurement: Measurement, seconds: float) -> None:
         """Send a frame as soon as the one before is answered."""
-        return self._measure(_until(seconds))
+        self._measure(measurement, _until(seconds))
 
-    def paced(self, seconds: float) -> Measurement:
+    def paced(self, measurement: Measurement, seconds: float) -> None:
         """Send PACED_HZ frames per second."""
-        return self._measure(_ticks(round(seconds * PACED_HZ)))
+        self._measure(measurement, _ticks(round(seconds * PACED_HZ)))
 
-    def frames(self, count: int) -> None:
+    def frames(self, measurement: Measurement, count: int) -> None:
         """Send this many frames, each as soon as the one before is answered."""
-        self._measure(range(count))
+        self._measure(measurement, range(count))
 
     def stop(self) -> dict[int, Received]:
         """End everything; return what the subscriber got in each measurement."""
@@ -103,20 +119,17 @@ class System:
         notes = json.loads(self._subscriber.lines[-1])
         return {int(number): Received(**note) for number, note in notes.items()}
 
-    def _measure(self, numbers: Iterable[int]) -> Measurement:
-        self._measurements += 1
-        round_trips_s = []
+    def _measure(self, measurement: Measurement, numbers: Iterable[int]) -> None:
         cpu_before_s, began_s = self.subject.cpu_s(), time.monotonic()
         with self._explained():
             for number in numbers:
-                is_right, round_trip_s = self._exchange(self._measurements, number)
-                round_trips_s.append(round_trip_s)
+                is_right, round_trip_s = self._exchange(measurement.number, number)
+                measurement.round_trips_s.append(round_trip_s)
                 if not is_right:
                     raise ValueError(f"The {self.side} answered frame {number} with something else than it should.")
-        elapsed_s = time.monotonic() - began_s
+        measurement.seconds += time.monotonic() - began_s
         time.sleep(SETTLE_S)
-        cpu_s = self.subject.cpu_s() - cpu_before_s
-        return Measurement(self._measurements, len(round_trips_s) / elapsed_s, round_trips_s, cpu_s)
+        measurement.cpu_s += self.subject.cpu_s() - cpu_before_s
 
     def _exchange(self, measurement: int, number: int) -> tuple[bool, float]:
         """Send a frame; return whether the answer is right, and the round trip in s."""

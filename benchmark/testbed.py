@@ -3,6 +3,7 @@
 
 import argparse
 import contextlib
+import itertools
 import os
 import platform
 import random
@@ -10,7 +11,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
@@ -20,6 +21,7 @@ from children import ChildError
 from system import Measurement, Received, Size, System
 from table import BRIDGE, FLOOR, Samples
 
+TURNS: Final = 4  # each measurement of a round is cut into so many, the two sides alternating
 DOMAINS: Final = range(1, 102)  # beyond these, ROS's ports collide with those that Linux gives to clients
 SMALL: Final = (64, 48)  # pixels: for the memory test, where the number of frames matters
 CHECKPOINTS: Final = (1_000, 10_000, 50_000, 100_000)  # frames
@@ -34,35 +36,45 @@ def systems(sides: list[str], control: bool, notes: dict[str, dict[int, Received
         started = []
         for side, domain in zip(sides, random.sample(DOMAINS, len(sides)), strict=True):
             system = System(side, domain, control, Path(scratch))
-            stack.callback(lambda system=system: notes.update({system.side: system.stop()}))
+            stack.callback(_stop, system, notes)
             started.append(system)
         yield started
 
 
+def take_turns(
+    pair: list[System], measure: Callable[[System, Measurement, float], None], seconds: float
+) -> dict[str, Measurement]:
+    """Measure both sides for so long each, changing from one to the other and back several times."""
+    measurements = {system.side: system.begin() for system in pair}
+    for turn in range(TURNS):
+        for system in pair if turn % 2 == 0 else reversed(pair):
+            measure(system, measurements[system.side], seconds / TURNS)
+    return measurements
+
+
 def measure_latest(sides: list[str], sizes: list[Size], seconds: float, samples: Samples) -> None:
     """One round without a controller: unpaced, then at 30 Hz."""
-    unpaced: dict[tuple[str, str], Measurement] = {}
-    paced: dict[tuple[str, str], Measurement] = {}
+    unpaced: dict[str, dict[str, Measurement]] = {}
+    paced: dict[str, dict[str, Measurement]] = {}
     notes: dict[str, dict[int, Received]] = {}
     with systems(sides, False, notes) as pair:
         for size in sizes:
             for system in pair:
                 system.meet(size)
-            for system in pair:
-                unpaced[_name(size), system.side] = system.unpaced(seconds)
-            for system in pair:
-                paced[_name(size), system.side] = system.paced(seconds)
-    for (size, side), measured in unpaced.items():
+            unpaced[_name(size)] = take_turns(pair, System.unpaced, seconds)
+            paced[_name(size)] = take_turns(pair, System.paced, seconds)
+    for name, side in itertools.product(unpaced, sides):
+        measured = unpaced[name][side]
         received = notes[side][measured.number]
-        samples.add(size, table.FRAMES_PER_SECOND, side, measured.frames_per_second)
-        samples.add(size, table.CPU, side, 1000 * measured.cpu_s / measured.frames)
-        samples.add(size, table.DELIVERED, side, 100 * received.images / (2 * measured.frames))
-    for (size, side), measured in paced.items():
+        samples.add(name, table.FRAMES_PER_SECOND, side, measured.frames_per_second)
+        samples.add(name, table.CPU, side, measured.cpu_per_frame_ms)
+        samples.add(name, table.DELIVERED, side, 100 * received.images / (2 * len(measured.round_trips_s)))
+        measured = paced[name][side]
         received = notes[side][measured.number]
-        samples.add(size, table.LATENCY_P50, side, 1000 * median(received.latencies_s))
-        samples.add(size, table.LATENCY_P99, side, 1000 * quantiles(received.latencies_s, n=100)[98])
-        samples.add(size, table.CPU_PACED, side, 1000 * measured.cpu_s / measured.frames)
-        samples.add(size, table.ROUND_TRIP, side, 1000 * median(measured.round_trips_s))
+        samples.add(name, table.LATENCY_P50, side, 1000 * median(received.latencies_s))
+        samples.add(name, table.LATENCY_P99, side, 1000 * quantiles(received.latencies_s, n=100)[98])
+        samples.add(name, table.CPU_PACED, side, measured.cpu_per_frame_ms)
+        samples.add(name, table.ROUND_TRIP, side, measured.round_trip_ms)
 
 
 def measure_lockstep(sides: list[str], sizes: list[Size], seconds: float, samples: Samples) -> None:
@@ -71,10 +83,8 @@ def measure_lockstep(sides: list[str], sizes: list[Size], seconds: float, sample
         for size in sizes:
             for system in pair:
                 system.meet(size)
-            for system in pair:
-                measured = system.unpaced(seconds)
-                trip_ms = 1000 * median(measured.round_trips_s)
-                samples.add(_name(size), table.ROUND_TRIP_CONTROLLED, system.side, trip_ms)
+            for side, measured in take_turns(pair, System.unpaced, seconds).items():
+                samples.add(_name(size), table.ROUND_TRIP_CONTROLLED, side, measured.round_trip_ms)
 
 
 def measure_memory(checkpoints: tuple[int, ...]) -> None:
@@ -83,10 +93,9 @@ def measure_memory(checkpoints: tuple[int, ...]) -> None:
     resident = []
     with systems([BRIDGE], False, {}) as [system]:
         system.meet(SMALL)
-        sent = 0
+        measurement = system.begin()
         for checkpoint in checkpoints:
-            system.frames(checkpoint - sent)
-            sent = checkpoint
+            system.frames(measurement, checkpoint - len(measurement.round_trips_s))
             resident.append(system.subject.resident_bytes() / MEBIBYTE)
             print(f"  {checkpoint:>7} frames  {resident[-1]:.1f} MiB", flush=True)
     grown = max(resident[1:]) - resident[1]
@@ -149,6 +158,10 @@ def _size(text: str) -> Size:
     if not (width.isdecimal() and height.isdecimal() and int(width) and int(height)):
         raise argparse.ArgumentTypeError(f"{text} is no size; it has to look like 640x480.")
     return int(width), int(height)
+
+
+def _stop(system: System, notes: dict[str, dict[int, Received]]) -> None:
+    notes[system.side] = system.stop()
 
 
 def _name(size: Size) -> str:
