@@ -3,10 +3,16 @@
 PYTHON ?= python3
 ACTIVATE := . env/activate
 
-.PHONY: setup test lint clean
+.PHONY: setup demo demo-worlds test lint bench clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
+
+demo: setup
+	@$(ACTIVATE) && drone-bridge demo testbed
+
+demo-worlds: setup
+	@$(ACTIVATE) && drone-bridge demo worlds
 
 lint: setup
 	@$(ACTIVATE) && ruff check . && ruff format --check . && mypy
@@ -14,5 +20,8 @@ lint: setup
 test: lint
 	@$(ACTIVATE) && pytest
 
+bench: setup
+	@$(ACTIVATE) && python benchmark/testbed.py
+
 clean:
-	rm -rf .venv build log
+	rm -rf .venv build log demo
