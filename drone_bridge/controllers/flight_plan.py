@@ -110,6 +110,8 @@ class FlightPlan:
         """Return what to do now."""
         if self._began_s is None:
             self._began_s = self._call_due_s = now_s
+        if self.is_over:
+            return Step()
         if self._answered_s is not None and now_s >= self._answered_s + self._stages[self._index].duration_s:
             self._go_to(self._index + 1, now_s)
         if self.is_over:

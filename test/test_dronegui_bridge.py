@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dronegui_bridge as a process, between real DDS and a real UDP socket."""
+
+import math
+import threading
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from drone_bridge.msg import DroneGuiState
+from dronegui_peer import HOVER, DroneGuiPeer
+from geometry_msgs.msg import Twist, TwistStamped
+from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import TIMEOUT_S, RosSession, wait_until
+from std_msgs.msg import Bool, Empty
+from std_srvs.srv import SetBool, Trigger
+
+from drone_bridge.translate.time import time_from_seconds
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+NOT_FRESH_S = 0.5  # command_timeout
+PERIOD_S = 0.05
+
+
+DEFAULTS = {
+    "rate": 20.0,
+    "press_time": 0.5,
+    "hover_on_zero": False,
+    **{f"full_scale.{axis}": 1.0 for axis in ("roll", "pitch", "yaw", "gas")},
+}
+
+
+@pytest.fixture(scope="module")
+def running():
+    """One bridge, which most tests share."""
+    session, peer = RosSession(), DroneGuiPeer()
+    with bridge(peer, frame_prefix="d1/") as process:
+        peer.wait()
+        yield session, peer, process
+    peer.close()
+    session.close()
+
+
+@pytest.fixture
+def ros(running):
+    return running[0]
+
+
+@pytest.fixture
+def process(running):
+    return running[2]
+
+
+@pytest.fixture
+def peer(running):
+    """Who the bridge talks to, when nothing is left of what the test before did."""
+    session, peer, _ = running
+    assert all(result.successful for result in session.set_parameters("dronegui_bridge", **DEFAULTS))
+    switch(session, "hover", False)
+    switch(session, "assume_flying", False)
+    peer.wait_for_next(lambda packet: packet.is_hover)
+    peer.forget()
+    return peer
+
+
+@pytest.fixture
+def own_peer():
+    """Who a bridge of the test's own talks to."""
+    peer = DroneGuiPeer()
+    yield peer
+    peer.close()
+
+
+def bridge(peer, **parameters):
+    return Process.node("dronegui_bridge", port=peer.port, **parameters)
+
+
+def twist(forward=0.0, left=0.0, up=0.0, left_turn=0.0):
+    message = Twist()
+    message.linear.x, message.linear.y, message.linear.z, message.angular.z = forward, left, up, left_turn
+    return message
+
+
+def command(publisher, peer, message, **axes):
+    """Publish until the wire says what was meant; return the packet."""
+    start = len(peer.packets)
+
+    def said():
+        publisher.publish(message)
+        return any(packet.is_following(**axes) for packet in peer.packets[start:])
+
+    wait_until(said, f"a packet with {axes}", period_s=0.03)
+    return next(packet for packet in peer.packets[start:] if packet.is_following(**axes))
+
+
+class Repeated:
+    """Publishes a changing cmd_vel for as long as the `with` block lasts."""
+
+    def __init__(self, publisher):
+        self._publisher = publisher
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._repeat)
+
+    def _repeat(self):
+        number = 0
+        while not self._done.wait(0.02):
+            number += 1
+            self._publisher.publish(twist(forward=number % 50 / 50))
+
+    def __enter__(self):
+        self._thread.start()
+
+    def __exit__(self, *_):
+        self._done.set()
+        self._thread.join()
+
+
+def press(ros, name):
+    return ros.call(Trigger, name, Trigger.Request())
+
+
+def switch(ros, name, on):
+    return ros.call(SetBool, name, SetBool.Request(data=on))
+
+
+def runs(packets, button):
+    """Return the presses of a button, each as the list of its packets."""
+    found, before = [], None
+    for packet in packets:
+        if packet.presses(button):
+            if before is None or not before.presses(button):
+                found.append([])
+            found[-1].append(packet)
+        before = packet
+    return found
+
+
+def client_of(ros, name):
+    client = ros.node.create_client(Trigger, name)
+    assert client.wait_for_service(TIMEOUT_S)
+    return client
+
+
+def is_ours(report):
+    return report.status[0].name == "dronegui_bridge: link"
+
+
+def values_of(report):
+    return {pair.key: pair.value for pair in report.status[0].values}
+
+
+# At a steady rate.
+
+
+def test_it_starts_with_hover_and_keeps_the_rate(own_peer):
+    with bridge(own_peer, first_packet_copies=3):
+        own_peer.wait(lambda packet: packet.seq == 20)
+    packets = own_peer.packets
+    assert [packet.seq for packet in packets] == [1, 1, *range(1, len(packets) - 1)]
+    assert all(packet.is_hover for packet in packets)
+    assert (packets[21].came_s - packets[2].came_s) / 19 == pytest.approx(PERIOD_S, rel=0.2)
+
+
+def test_the_rate_can_be_changed_in_flight(ros, peer):
+    for rate in (100.0, 5.0):
+        assert ros.set_parameters("dronegui_bridge", rate=rate)[0].successful
+        first = peer.wait_for_next()
+        last = peer.wait(lambda packet, seq=first.seq + rate / 5: packet.seq == seq)
+        assert last.came_s - first.came_s == pytest.approx(0.2, abs=0.08)
+
+
+# Commands.
+
+
+def test_cmd_vel_becomes_axes_with_the_signs_of_the_wire(ros, peer):
+    states = ros.subscribe(DroneGuiState, "dronegui/state")
+    publisher = ros.publisher(Twist, "cmd_vel")
+    packet = command(publisher, peer, twist(0.1, 0.2, 0.3, 0.4), roll=-0.2, pitch=-0.1, yaw=-0.4, gas=0.3)
+    state = states.wait(lambda state: state.seq > packet.seq and not state.hover)
+    (packet,) = [packet for packet in peer.packets if packet.seq == state.seq]
+    assert {name: getattr(state, name) for name in HOVER} == packet.state
+    assert state.header.frame_id == "d1/base_link"
+    command(publisher, peer, twist(-9.0, -9.0, -9.0, -9.0), roll=1, pitch=1, yaw=1, gas=-1)
+
+
+def test_stale_commands_become_hover(ros, peer):
+    command(ros.publisher(Twist, "cmd_vel"), peer, twist(forward=1.0), pitch=-1)
+    hover = peer.wait_for_next(lambda packet: packet.is_hover)
+    peer.wait(lambda packet: packet.seq == hover.seq + 5)
+    assert all(packet.is_hover for packet in peer.packets if packet.seq >= hover.seq)
+    first = next(packet for packet in peer.packets if not packet.is_hover)
+    assert hover.came_s - first.came_s == pytest.approx(NOT_FRESH_S, abs=0.2)
+
+
+def test_full_scale_calibrates_and_can_be_changed_in_flight(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    ros.set_parameters("dronegui_bridge", **{"full_scale.pitch": 4.0, "full_scale.yaw": 2.0})
+    command(publisher, peer, twist(1.0, 0.5, 0.5, 1.0), roll=-0.5, pitch=-0.25, yaw=-0.5, gas=0.5)
+    ros.set_parameters("dronegui_bridge", **{"full_scale.pitch": 2.0, "full_scale.gas": 0.5})
+    command(publisher, peer, twist(1.0, 0.0, 0.25, 0.0), pitch=-0.5, gas=0.5)
+
+
+def test_zero_holds_the_drone_level_or_presses_hover(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    command(publisher, peer, twist())
+    ros.set_parameters("dronegui_bridge", hover_on_zero=True)
+    command(publisher, peer, twist(forward=0.25), pitch=-0.25)
+    start = len(peer.packets)
+    wait_until(
+        lambda: publisher.publish(twist()) or any(packet.is_hover for packet in peer.packets[start:]),
+        "hover before the last command is stale",
+        timeout_s=NOT_FRESH_S - PERIOD_S,
+    )
+
+
+def test_what_is_no_command_is_refused_and_counted(ros, peer, process):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    before = int(values_of(reports.wait(is_ours))["refused commands"])
+    publisher = ros.publisher(Twist, "cmd_vel")
+    stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
+    publisher.publish(twist(forward=math.nan))
+    process.wait_for_line(r"cmd_vel was refused: linear\.x is nan")
+    publisher.publish(twist(left_turn=math.inf))
+    process.wait_for_line(r"cmd_vel was refused: angular\.z is inf")
+    old = TwistStamped(twist=twist(forward=1.0))
+    old.header.stamp = time_from_seconds(1.0)
+    stamped.publish(old)
+    process.wait_for_line(r"cmd_vel_stamped was refused: it is .* s old")
+    report = reports.wait(lambda report: is_ours(report) and values_of(report)["refused commands"] == str(before + 3))
+    assert report.status[0].level == DiagnosticStatus.WARN
+    healthy = reports.wait(lambda report: is_ours(report) and report.status[0].level == DiagnosticStatus.OK)
+    assert values_of(healthy)["state"] == "sending"
+    assert float(values_of(healthy)["packets per second"]) == pytest.approx(20, abs=4)
+    assert all(packet.is_hover for packet in peer.packets)
+    fresh = TwistStamped(twist=twist(forward=1.0))
+    fresh.header.stamp = ros.node.get_clock().now().to_msg()
+    stamped.publish(fresh)
+    peer.wait(lambda packet: packet.is_following(pitch=-1))
+
+
+def test_hover_can_be_held_against_commands(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    command(publisher, peer, twist(forward=1.0), pitch=-1)
+    with Repeated(publisher):
+        assert "whatever is commanded" in switch(ros, "hover", True).message
+        start = peer.wait_for_next().seq + 1
+        peer.wait(lambda packet: packet.seq == start + 5)
+        assert all(packet.is_hover for packet in peer.packets if packet.seq >= start)
+        assert "follows commands" in switch(ros, "hover", False).message
+        peer.wait_for_next(lambda packet: not packet.is_hover)
+
+
+# Buttons.
+
+
+def test_a_press_lasts_and_keeps_no_command_waiting(ros, peer):
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    assert not flying.wait().data
+    with Repeated(ros.publisher(Twist, "cmd_vel")):
+        peer.wait(lambda packet: not packet.is_hover)
+        answer = press(ros, "takeoff")
+        answered = len(peer.packets)
+    assert (answer.success, answer.message) == (True, "take_off was pressed and released.")
+    (pressed,) = runs(peer.packets, "take_off")
+    released = [packet for packet in peer.packets[:answered] if packet.seq > pressed[-1].seq]
+    assert pressed[-1].came_s - pressed[0].came_s == pytest.approx(0.5, abs=0.1)
+    assert len(released) >= 3, "it was answered before it was released for good"
+    # While it lasted, new commands arrived all the time.
+    assert len({packet.state["pitch"] for packet in pressed}) >= len(pressed) - 3
+    flying.wait(lambda message: message.data)
+
+
+def test_the_toggle_is_guarded(ros, peer):
+    ros.set_parameters("dronegui_bridge", press_time=0.05)
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    refused = press(ros, "land")
+    assert (refused.success, "make it fly" in refused.message) == (False, True)
+    assert press(ros, "takeoff").success
+    refused = press(ros, "takeoff")
+    assert (refused.success, "would land it" in refused.message) == (False, True)
+    assert press(ros, "land").success
+    assert not press(ros, "land").success
+    assert "taken to fly" in switch(ros, "assume_flying", True).message
+    assert not press(ros, "takeoff").success
+    assert press(ros, "land").success
+    assert "on the ground" in switch(ros, "assume_flying", False).message
+    assert press(ros, "takeoff").success
+    assert press(ros, "reset").success  # an emergency stop
+    assert not press(ros, "land").success
+    presses = runs(peer.packets, "take_off")
+    assert len(presses) == 4
+    assert all(len(pressed) >= 3 for pressed in presses), "a press has to survive a lost packet"
+    assert len(runs(peer.packets, "reset")) == 1
+    for expected in (False, True, False, True, False, False, True, False):
+        assert flying.wait().data == expected
+
+
+def test_reset_does_not_wait_for_another_button(ros, peer):
+    takeoff, reset = (client_of(ros, name) for name in ("takeoff", "reset"))
+    taking_off = takeoff.call_async(Trigger.Request())
+    peer.wait(lambda packet: packet.presses("take_off"))
+    resetting = reset.call_async(Trigger.Request())
+    again = takeoff.call_async(Trigger.Request())
+    peer.wait(lambda packet: packet.presses("reset") and packet.presses("take_off"))
+    wait_until(lambda: all(future.done() for future in (taking_off, resetting, again)), "all answers")
+    assert taking_off.result().success
+    assert resetting.result().success
+    assert (again.result().success, again.result().message) == (False, "take_off is still being pressed.")
+
+
+def test_empty_messages_press_buttons_too(ros, peer, process):
+    ros.set_parameters("dronegui_bridge", press_time=0.05)
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    takeoff, land = ros.publisher(Empty, "takeoff"), ros.publisher(Empty, "land")
+    land.publish(Empty())
+    process.wait_for_line("A message on land was refused: The drone is taken to be on the ground")
+    takeoff.publish(Empty())
+    flying.wait(lambda message: message.data)
+    land.publish(Empty())
+    flying.wait(lambda message: not message.data)
+    assert len(runs(peer.packets, "take_off")) == 2
+
+
+# Parameters.
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("rate", 0.0, "rate"),
+        ("rate", math.nan, "rate"),
+        ("full_scale.roll", 0.0, "full_scale.roll"),
+        ("full_scale.yaw", -1.0, "full_scale.yaw"),
+        ("press_time", 60.0, "press_time"),
+        ("port", 5561, "port can be changed only while the node is unconfigured"),
+        ("host", "other", "host can be changed only while the node is unconfigured"),
+        ("actual_port", 1, "actual_port is set by the node itself"),
+        ("role", "listen", "role is 'listen', and has to be one of connect"),
+    ],
+)
+def test_parameters_are_refused_with_a_sentence(ros, name, value, sentence):
+    (result,) = ros.set_parameters("dronegui_bridge", **{name: value})
+    assert not result.successful
+    assert sentence in result.reason
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"role": "listen"}, "role is 'listen', and has to be one of connect."),
+        ({"port": 0}, "port"),
+    ],
+)
+def test_it_does_not_start_with_a_parameter_it_cannot_have(parameters, sentence):
+    with Process.node("dronegui_bridge", **parameters) as process:
+        assert process.wait() == 1
+        assert sentence in process.output
+        assert "Traceback" not in process.output

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dronegui_bridge when something goes wrong, and how it leaves the drone behind."""
+
+import signal
+import threading
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from dronegui_peer import DroneGuiPeer
+from geometry_msgs.msg import Twist
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import wait_until
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+@pytest.fixture
+def peer():
+    peer = DroneGuiPeer()
+    yield peer
+    peer.close()
+
+
+def bridge(peer, **parameters):
+    return Process.node("dronegui_bridge", port=peer.port, **parameters)
+
+
+def press(ros, name):
+    return ros.call(Trigger, name, Trigger.Request())
+
+
+def change(ros, transition):
+    request = ChangeState.Request()
+    request.transition.id = transition
+    return ros.call(ChangeState, "dronegui_bridge/change_state", request).success
+
+
+def fly_forward(ros, peer):
+    """Command until the wire says so."""
+    message = Twist()
+    message.linear.x = 1.0
+    publisher = ros.publisher(Twist, "cmd_vel")
+    wait_until(
+        lambda: publisher.publish(message) or any(packet.is_following(pitch=-1) for packet in peer.packets),
+        "the command on the wire",
+        period_s=0.03,
+    )
+
+
+def values_of(report):
+    return {pair.key: pair.value for pair in report.status[0].values}
+
+
+def assert_left_hovering(packets):
+    assert len(packets) >= 3
+    assert all(packet.is_hover for packet in packets[-3:]), packets[-5:]
+
+
+# Leaving.
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_in_flight_leaves_hover_on_the_wire(ros, peer, number):
+    with bridge(peer, command_timeout=10.0) as process:
+        fly_forward(ros, peer)
+        assert process.stop(number) == 0
+    assert_left_hovering(peer.packets)
+    assert not peer.packets[-4].is_hover
+
+
+def test_a_signal_releases_a_button_that_is_pressed(ros, peer):
+    with bridge(peer, press_time=5.0, command_timeout=10.0) as process:
+        fly_forward(ros, peer)
+        client = ros.node.create_client(Trigger, "reset")
+        assert client.wait_for_service(10)
+        client.call_async(Trigger.Request())
+        peer.wait(lambda packet: packet.presses("reset"))
+        assert process.stop() == 0
+    assert peer.packets[-4].presses("reset")
+    assert_left_hovering(peer.packets)
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.1])
+def test_a_signal_at_any_moment_of_the_start(peer, delay_s):
+    with bridge(peer) as process:
+        peer.wait()
+        threading.Event().wait(delay_s)
+        assert process.stop() == 0
+    assert_left_hovering(peer.packets)
+    assert "Traceback" not in process.output
+
+
+def test_deactivation_leaves_hover_and_silence_and_activation_starts_from_1(ros, peer):
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    with bridge(peer, command_timeout=10.0, press_time=0.05):
+        fly_forward(ros, peer)
+        assert press(ros, "takeoff").success
+        assert change(ros, Transition.TRANSITION_DEACTIVATE)
+        left = len(peer.packets)
+        assert_left_hovering(peer.packets)
+        refused = press(ros, "land")
+        assert (refused.success, "activate the bridge" in refused.message) == (False, True)
+        assert change(ros, Transition.TRANSITION_CLEANUP)
+        assert ros.set_parameters("dronegui_bridge", **{"port": peer.port, "first_packet_copies": 2})[0].successful
+        assert not press(ros, "reset").success
+        assert len(peer.packets) == left
+        flying.clear()
+        assert change(ros, Transition.TRANSITION_CONFIGURE)
+        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        assert flying.wait().data, "it has forgotten that the drone flies"
+        peer.wait(since=left + 4)
+        again = peer.packets[left:]
+        assert [packet.seq for packet in again[:4]] == [1, 1, 2, 3]
+        assert all(packet.is_hover for packet in again[:4]), "an old command was followed"
+        assert press(ros, "land").success
+
+
+def test_deactivation_during_a_press_releases_it_and_answers(ros, peer):
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    with bridge(peer, press_time=5.0):
+        peer.wait()
+        client = ros.node.create_client(Trigger, "takeoff")
+        assert client.wait_for_service(10)
+        taking_off = client.call_async(Trigger.Request())
+        peer.wait(lambda packet: packet.presses("take_off"))
+        assert change(ros, Transition.TRANSITION_DEACTIVATE)
+        wait_until(taking_off.done, "an answer")
+        assert taking_off.result().success
+        assert_left_hovering(peer.packets)
+        flying.clear()
+        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        assert flying.wait().data
+
+
+# The peer.
+
+
+def test_nobody_there_is_said_and_sent_to_until_somebody_comes(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    port = peer.port
+    peer.close()
+    with Process.node("dronegui_bridge", port=port, press_time=0.1) as process:
+        process.wait_for_line(f"Nobody listens at 127.0.0.1:{port}")
+        refused = press(ros, "takeoff")
+        assert not refused.success
+        assert f"nobody listens at 127.0.0.1:{port}" in refused.message
+        report = reports.wait(lambda report: int(values_of(report)["undelivered packets"]) > 0)
+        assert report.status[0].level == DiagnosticStatus.WARN
+        late = DroneGuiPeer(port)
+        try:
+            first = late.wait()
+            assert first.is_hover
+            assert first.seq > 1
+            assert press(ros, "takeoff").success, "the press that nobody heard was counted"
+            reports.wait(lambda report: report.status[0].level == DiagnosticStatus.OK)
+            numbers = [packet.seq for packet in late.packets]
+            assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        finally:
+            late.close()
+
+
+def test_a_host_that_is_none_is_tried_again_and_can_be_left(ros):
+    with Process.node("dronegui_bridge", host="no such host") as process:
+        process.wait_for_line(r"no such host:5560 can't be reached: .* Trying again in")
+        assert "activate the bridge" in press(ros, "takeoff").message
+        assert process.stop() == 0
+
+
+@pytest.fixture
+def drone():
+    """An emulated drone behind a network that loses and reorders packets."""
+    faults = ("--loss", "0.3", "--reorder", "0.3", "--seed", "1")
+    with Process.module("drone_bridge.emulators.dronegui", "--port", "0", *faults) as process:
+        process.port = int(process.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        yield process
+
+
+def test_lost_and_reordered_packets_do_not_confuse_the_toggle(ros, drone):
+    with bridge(drone, press_time=0.3):
+        assert press(ros, "takeoff").success
+        drone.wait_for_line("landed -> taking off")
+        assert press(ros, "land").success
+        drone.wait_for_line("taking off -> landing")
+        drone.wait_for_line("landing -> landed")
+    assert drone.stop() == 0
+    assert int(drone.wait_for_line(r"(\d+) late")[1]) > 0
+
+
+def test_two_controllers_disturb_each_other_and_break_nothing(ros, peer):
+    with bridge(peer, remap=["__ns:=/one"]) as one, bridge(peer, remap=["__ns:=/two"], press_time=0.1) as two:
+        for name, process in (("one", one), ("two", two)):
+            process.wait_for_line("Sending to")
+            assert ros.call(Trigger, f"/{name}/takeoff", Trigger.Request()).success
+        assert one.stop() == two.stop() == 0
+    first = [packet.seq for packet in peer.packets].count(1)
+    assert first == 2, "each counts for itself, so that the receiver drops what the slower one sends"
+    assert_left_hovering(peer.packets)

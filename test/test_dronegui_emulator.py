@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulator as its users meet it: a process, its output, its exit code and what it does about packets."""
+
+import csv
+import itertools
+import json
+import signal
+import socket
+
+import pytest
+from processes import Process
+
+from drone_bridge.emulators.dronegui import BadNetwork
+from drone_bridge.protocols.dronegui import ControllerConnection, Controls
+
+MODULE = "drone_bridge.emulators.dronegui"
+
+
+class Controller:
+    """Sends to an emulator."""
+
+    def __init__(self, port):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.connect(("127.0.0.1", port))
+        self.protocol = ControllerConnection()
+
+    def send(self, **controls):
+        self.socket.send(self.protocol.send(Controls(**controls)))
+
+    def say(self, document):
+        self.socket.send(document if isinstance(document, bytes) else json.dumps(document).encode())
+
+    def press(self, button):
+        self.send(**{button: True})
+        self.send()
+
+
+@pytest.fixture
+def emulate(start_child):
+    def start(*arguments):
+        drone = Process.module(MODULE, "--port", "0", *arguments)
+        drones.append(drone)
+        drone.port = int(drone.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        controllers.append(Controller(drone.port))
+        return drone, controllers[-1]
+
+    drones, controllers = [], []
+    yield start
+    for controller in controllers:
+        controller.socket.close()
+    for drone in drones:
+        drone.end()
+
+
+def test_a_flight_from_take_off_to_landing(emulate, tmp_path):
+    path = tmp_path / "flight.csv"
+    drone, controller = emulate("--trajectory", str(path), "--max-climb", "2")
+    controller.press("take_off")
+    drone.wait_for_line(r"^controlled by 127\.0\.0\.1:\d+")
+    drone.wait_for_line("^landed -> taking off: ")
+    drone.wait_for_line("^taking off -> flying: .*x=0.00 y=0.00 z=1.0")
+    controller.send(hover=False, pitch=-1.0)
+    drone.wait_for_line(r"^t=\S+ s, flying, x=[1-9].* speed \d\.\d\d m/s, yaw 0 degrees")  # with nothing more sent
+    controller.send()
+    controller.press("take_off")
+    drone.wait_for_line("^flying -> landing: ")
+    drone.wait_for_line("^landing -> landed: .*z=0.00")
+    assert drone.stop() == 0
+    drone.wait_for_line("^ended: .* 6 packets, 0 late, 0 refused")
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["phase"] for row in rows} == {"landed", "taking off", "flying", "landing"}
+    assert float(rows[1]["time"]) - float(rows[0]["time"]) == pytest.approx(0.01)
+    forward = [row for row in rows if row["control_pitch"] == "-1"]
+    assert {row["control_hover"] for row in forward} == {"0"}
+    assert float(forward[-1]["pitch"]) == pytest.approx(12, abs=0.1)
+    assert float(forward[-1]["vx"]) > 1
+    assert float(rows[-1]["x"]) > 1
+
+
+def test_nonsense_is_refused_and_changes_nothing(emulate):
+    drone, controller = emulate()
+    controller.say(b"\xff" * 100)
+    drone.wait_for_line("^refused a packet of .*no UTF-8")
+    for nonsense in (b"", b"[" * 5000, bytes(60000), b'{"seq": 1, "state": {"take_off": True}}', b'{"seq": 0.5}'):
+        controller.say(nonsense)
+    controller.say({"seq": 2, "state": {"take_off": True}})
+    drone.wait_for_line("^landed -> taking off")
+    controller.say({"seq": 1, "state": {"reset": True}})
+    drone.wait_for_line("-> emergency")
+    assert drone.stop() == 0
+    drone.wait_for_line("2 packets, 0 late, 6 refused")
+    assert drone.count_lines("refused a packet") < 6, "a sender decides how much is printed"
+    assert drone.count_lines("Traceback") == 0
+
+
+def test_partial_states_are_merged_unless_it_is_as_strict_as_the_real_one(emulate):
+    drone, controller = emulate()
+    controller.say({"seq": 1, "state": {"take_off": True}})
+    drone.wait_for_line("^landed -> taking off")
+    strict, controller = emulate("--strict-real")
+    controller.say({"seq": 1, "state": {"take_off": True}})
+    strict.wait_for_line("^refused a packet of .*state lacks reset, hover, roll")
+    controller.press("take_off")
+    strict.wait_for_line("^landed -> taking off")
+
+
+def test_python_literals_on_request(emulate):
+    drone, controller = emulate("--python-literals")
+    controller.say(b'{ "seq": 1, "state": { "take_off": True } }')
+    drone.wait_for_line("^landed -> taking off")
+
+
+def test_two_senders_share_one_sequence(emulate):
+    drone, one = emulate()
+    for _ in range(5):
+        one.send()
+    two = Controller(drone.port)
+    two.say({"seq": 3, "state": {"take_off": True}})  # the receiver is at 5
+    two.say({"seq": 6, "state": {"hover": False}})
+    one.press("take_off")  # 6 comes too late, 7 does not
+    assert drone.wait_for_line("^controlled by")
+    drone.send()
+    assert drone.wait() == 0
+    drone.wait_for_line("landed, .* 7 packets, 2 late, 0 refused")
+    two.socket.close()
+
+
+def carried(seed, loss, reorder, count=1000):
+    network = BadNetwork(loss, reorder, seed)
+    return [number for number in range(count) for number, _ in network.carry(number, "sender")]
+
+
+def test_a_bad_network_loses_as_many_as_it_was_told_to():
+    assert carried(1, 0.0, 0.0) == list(range(1000))
+    arrived = carried(1, 0.3, 0.0)
+    assert arrived == sorted(arrived)
+    assert len(arrived) == pytest.approx(700, abs=50)
+    assert carried(1, 1.0, 0.0) == []
+
+
+def test_a_bad_network_lets_packets_be_overtaken():
+    arrived = carried(1, 0.0, 0.3)
+    assert set(arrived) >= set(range(999))
+    assert len(arrived) == len(set(arrived))
+    overtaken = sum(later < earlier for earlier, later in itertools.pairwise(arrived))
+    assert overtaken == pytest.approx(230, abs=50)
+    assert arrived == carried(1, 0.0, 0.3) != carried(2, 0.0, 0.3)
+
+
+def test_it_ends_after_its_duration(emulate):
+    drone, _ = emulate("--duration", "0.2", "--rate", "50")
+    assert drone.wait() == 0
+    drone.wait_for_line("^ended: t=0.2 s, landed")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_cleanly_however_many(emulate, number):
+    drone, _ = emulate()
+    drone.send(number)
+    drone.wait_for_line("^ended: ")
+    drone.send(number)
+    drone.send(number)
+    assert drone.wait() == 0
+    assert drone.count_lines("Traceback|KeyboardInterrupt") == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "70000"], "at most 65535"),
+        (["--loss", "1.5"], "from 0 to 1"),
+        (["--rate", "0"], "above 0"),
+        (["--max-tilt", "80"], "at most 60"),
+        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
+    ],
+)
+def test_impossible_options_are_refused_with_a_sentence(start_child, arguments, message):
+    with Process.module(MODULE, "--port", "0", *arguments) as drone:
+        assert drone.wait() == 2
+        assert message in drone.output
+        assert "Traceback" not in drone.output
+
+
+def test_a_taken_port_is_said_to_be_taken(emulate):
+    drone, _ = emulate()
+    with Process.module(MODULE, "--port", drone.port) as other:
+        assert other.wait() == 2
+        other.wait_for_line(rf"^dronegui: Can't listen on 127\.0\.0\.1:{drone.port}: Address already in use")

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the emulated AR.Drone flies, without wire or clock."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drone_bridge.emulators.dronegui_flight import GRAVITY, TAKE_OFF_HEIGHT, Airframe, Flight, Phase
+from drone_bridge.protocols.dronegui import AXES, BUTTONS, Controls
+
+STEP_S = 0.01
+LEVEL = Controls(hover=False)
+
+
+def advance(flight, seconds, step=STEP_S):
+    for _ in range(round(seconds / step)):
+        flight.advance(step)
+    return flight
+
+
+def press(flight, button):
+    flight.control(Controls(**{button: True}))
+    flight.control(Controls())
+
+
+def flying(**options):
+    flight = Flight(**options)
+    press(flight, "take_off")
+    advance(flight, 5)
+    assert flight.phase is Phase.FLYING
+    return flight
+
+
+def fly(controls, seconds=2.0, **options):
+    flight = flying(**options)
+    flight.control(controls)
+    return advance(flight, seconds)
+
+
+def test_it_stays_on_the_ground_until_take_off():
+    flight = Flight()
+    flight.control(Controls(hover=False, roll=1, pitch=-1, yaw=1, gas=1))
+    advance(flight, 2)
+    assert flight.phase is Phase.LANDED
+    assert not flight.position.any()
+    assert flight.yaw == 0
+
+
+def test_take_off_climbs_to_its_height_and_stays():
+    flight = Flight()
+    press(flight, "take_off")
+    advance(flight, 1)
+    assert flight.phase is Phase.TAKING_OFF
+    advance(flight, 4)
+    assert flight.phase is Phase.FLYING
+    before = flight.height
+    assert before == pytest.approx(TAKE_OFF_HEIGHT, abs=0.1)
+    advance(flight, 10)
+    assert flight.height == pytest.approx(before, abs=1e-3)
+
+
+def test_take_off_again_lands():
+    flight = flying()
+    press(flight, "take_off")
+    assert flight.phase is Phase.LANDING
+    advance(flight, 5)
+    assert flight.phase is Phase.LANDED
+    assert flight.height == 0
+    assert not flight.velocity.any()
+
+
+def test_a_button_that_stays_pressed_acts_once():
+    flight = Flight()
+    for _ in range(500):
+        flight.control(Controls(take_off=True))
+        flight.advance(STEP_S)
+    assert flight.phase is Phase.FLYING
+
+
+def test_each_press_turns_the_intention_over():
+    flight = Flight()
+    for phase in (Phase.TAKING_OFF, Phase.LANDING, Phase.TAKING_OFF):
+        press(flight, "take_off")
+        advance(flight, 0.5)
+        assert flight.phase is phase
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "index", "sign"),
+    [("pitch", -0.5, 0, 1), ("pitch", 0.5, 0, -1), ("roll", 0.5, 1, -1), ("roll", -0.5, 1, 1), ("gas", 0.5, 2, 1)],
+    ids=["forward", "backward", "right", "left", "up"],
+)
+def test_an_axis_moves_the_drone_its_way_only(axis, value, index, sign):
+    start = flying().position
+    moved = fly(Controls(hover=False, **{axis: value})).position - start
+    assert sign * moved[index] > 0.3
+    others = np.delete(moved, index)
+    assert np.abs(others).max() < 1e-6 + 0.01 * (index != 2)  # height may still settle
+
+
+def test_positive_yaw_turns_right():
+    flight = fly(Controls(hover=False, yaw=0.5), 1.0)
+    assert math.degrees(flight.yaw) == pytest.approx(-50, abs=6)
+
+
+def test_tilt_is_relative_to_the_heading():
+    flight = fly(Controls(hover=False, yaw=-1.0), 0.9)  # a quarter to the left
+    flight.control(Controls())
+    advance(flight, 2)
+    start = flight.position.copy()
+    flight.control(Controls(hover=False, pitch=-1))
+    advance(flight, 2)
+    moved = flight.position - start
+    assert math.atan2(moved[1], moved[0]) == pytest.approx(flight.yaw, abs=0.05)
+
+
+def test_speed_ends_where_drag_equals_the_pull_of_the_tilt():
+    airframe = Airframe(max_tilt=math.radians(12), drag=0.4)
+    flight = fly(Controls(hover=False, pitch=-1), 20, airframe=airframe)
+    assert flight.velocity[0] == pytest.approx(GRAVITY * math.tan(math.radians(12)) / 0.4, rel=0.01)
+    assert math.degrees(flight.pitch) == pytest.approx(12, abs=0.01)
+
+
+def test_controls_are_shares_of_what_is_configured():
+    for share in (0.25, 1.0):
+        flight = fly(
+            Controls(hover=False, roll=share, yaw=share, gas=share),
+            1.5,
+            airframe=Airframe(max_tilt=0.2, max_yaw_rate=1.0, max_climb=0.5, ceiling=10),
+        )
+        assert flight.roll == pytest.approx(0.2 * share, rel=0.01)
+        assert flight.yaw_rate == pytest.approx(-1.0 * share, rel=0.01)
+        assert flight.velocity[2] == pytest.approx(0.5 * share, rel=0.02)
+
+
+def test_hover_brakes_and_keeps_its_place():
+    flight = fly(Controls(hover=False, pitch=-1), 3)
+    assert flight.velocity[0] > 2
+    flight.control(Controls(pitch=-1, gas=1, yaw=1))  # hover is pressed: the axes are ignored
+    advance(flight, 6)
+    place, yaw = flight.position.copy(), flight.yaw
+    assert np.linalg.norm(flight.velocity) < 0.05
+    advance(flight, 10)
+    assert np.linalg.norm(flight.position - place) < 0.1
+    assert flight.yaw == pytest.approx(yaw, abs=0.01)
+
+
+def test_the_last_command_stays_in_force_for_ever():
+    flight = fly(Controls(hover=False, pitch=-0.1), 60)
+    assert flight.position[0] > 20
+
+
+def test_level_is_not_hover():
+    flight = fly(Controls(hover=False, pitch=-1), 3)
+    before = flight.position[0]
+    flight.control(LEVEL)
+    advance(flight, 2)
+    assert flight.position[0] - before > 2
+
+
+def test_gas_does_not_leave_the_air_between_ground_and_ceiling():
+    assert fly(Controls(hover=False, gas=1), 20, airframe=Airframe(ceiling=2.0)).height == pytest.approx(2, abs=0.02)
+    low = fly(Controls(hover=False, gas=-1), 20)
+    assert 0 < low.height < 0.2
+    assert low.phase is Phase.FLYING
+
+
+def test_reset_in_flight_is_an_emergency():
+    flight = flying()
+    press(flight, "reset")
+    assert flight.phase is Phase.EMERGENCY
+    fall_s = math.sqrt(2 * flight.height / GRAVITY)
+    advance(flight, 0.8 * fall_s)
+    assert flight.height > 0
+    press(flight, "reset")
+    assert flight.phase is Phase.EMERGENCY, "nothing ends it in the air"
+    advance(flight, 0.4 * fall_s)
+    assert flight.height == 0
+    press(flight, "take_off")
+    assert flight.phase is Phase.EMERGENCY
+    press(flight, "reset")
+    assert flight.phase is Phase.LANDED
+    press(flight, "take_off")
+    assert flight.phase is Phase.TAKING_OFF
+
+
+def test_reset_on_the_ground_changes_nothing():
+    flight = Flight()
+    press(flight, "reset")
+    assert flight.phase is Phase.LANDED
+
+
+def test_gusts_push_and_repeat_with_the_seed():
+    def end(seed, gusts):
+        return fly(Controls(), 5, gusts=gusts, seed=seed).position.tolist()
+
+    assert end(1, 1.0) == end(1, 1.0) != end(2, 1.0)
+    assert 0.005 < math.hypot(*end(1, 1.0)[:2]) < 1.5
+    assert end(1, 0.0)[:2] == [0, 0]
+
+
+def test_steps_of_another_length_fly_the_same_way():
+    paths = []
+    for step in (0.02, 0.005):
+        flight = Flight()
+        press(flight, "take_off")
+        advance(flight, 5, step)
+        flight.control(Controls(hover=False, pitch=-0.5, yaw=0.3))
+        paths.append(advance(flight, 3, step).position)
+    assert paths[0] == pytest.approx(paths[1], abs=0.1)
+
+
+controls = st.builds(Controls, **dict.fromkeys(BUTTONS, st.booleans()), **dict.fromkeys(AXES, st.floats(-1, 1)))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(controls, st.integers(1, 100)), max_size=15))
+def test_whatever_is_commanded_the_drone_stays_in_the_world(commands):
+    flight = Flight(gusts=1.0)
+    for command, steps in commands:
+        flight.control(command)
+        for _ in range(steps):
+            flight.advance(0.02)
+            assert np.isfinite(flight.position).all()
+            assert 0 <= flight.height < 4
+            assert (flight.height > 0) or flight.phase in (Phase.LANDED, Phase.EMERGENCY, Phase.TAKING_OFF)
+            assert np.linalg.norm(flight.velocity) < 15

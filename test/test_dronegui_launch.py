@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dronegui.launch.xml, all of it: an emulated drone takes off, flies a square by the clock, and lands."""
+
+import csv
+import signal
+import socket
+
+from drone_bridge.msg import ControllerState
+from processes import Process, executable
+
+PLAN = """
+/**/drone_controller:
+  ros__parameters:
+    behaviour: flight_plan
+    flight_plan.take_off_time: 3.0
+    flight_plan.leg_time: 0.4
+    flight_plan.pause_time: 0.6
+    flight_plan.speed: 1.0
+"""
+
+
+def test_a_square_is_flown(ros, tmp_path):
+    plan, trajectory = tmp_path / "plan.yaml", tmp_path / "flight.csv"
+    plan.write_text(PLAN)
+    states = ros.subscribe(ControllerState, "/d1/drone_controller/state")
+    arguments = {
+        "emulate": True,
+        "control": True,
+        "namespace": "d1",
+        "port": free_udp_port(),
+        "plan": plan,
+        "trajectory": trajectory,
+    }
+    options = [f"{name}:={str(value).lower() if value is True else value}" for name, value in arguments.items()]
+    with Process(executable("drone-bridge"), "launch", "dronegui.launch.xml", *options) as launch:
+        last = states.wait(lambda state: state.state in ("done", "failed"), timeout_s=60)
+        assert last.state == "done", last.reason
+        launch.wait_for_line("landing -> landed")
+        assert launch.stop(signal.SIGINT) in (0, 130)
+    with trajectory.open() as file:
+        rows = [{key: float(value) for key, value in row.items() if key != "phase"} for row in csv.DictReader(file)]
+    flown = [row for row in rows if row["z"] > 0.5]
+    assert max(row["x"] for row in flown) > 0.2
+    assert min(row["y"] for row in flown) < -0.2
+    assert abs(rows[-1]["x"]) < 0.2
+    assert abs(rows[-1]["y"]) < 0.2
+    heights = [row["z"] for row in rows if not row["control_hover"] and row["z"] > 0.5]
+    assert max(heights) - min(heights) < 0.1
+
+
+def free_udp_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

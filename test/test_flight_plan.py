@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flight plan: what it asks for and when, without ROS."""
+
+import pytest
+
+from drone_bridge.controllers.flight_plan import Call, FlightPlan, PlanParameters, Velocity, square
+
+PARAMETERS = PlanParameters(take_off_time=3.0, take_off_patience=5.0, leg_time=1.0, pause_time=0.5, speed=0.2)
+TICK_S = 0.1
+ANSWER_S = 0.6
+
+
+class World:
+    """Calls the plan steadily, answers after a while, and keeps what was asked for: (time, call or velocity)."""
+
+    def __init__(self, parameters=PARAMETERS):
+        self.plan = FlightPlan(parameters)
+        self.log = []
+        self.refused = {}  # service: how often
+        self._tick = 0
+        self._answer_at = None
+
+    @property
+    def now_s(self):
+        return self._tick * TICK_S
+
+    def run(self, seconds=60.0):
+        for _ in range(round(seconds / TICK_S)):
+            if self.plan.is_over:
+                break
+            self._step()
+            self._tick += 1
+        return self
+
+    def _step(self):
+        if self._answer_at is not None and self.now_s >= self._answer_at:
+            self._answer_at = None
+            left = self.refused.get(self._called.service, 0)
+            self.refused[self._called.service] = max(0, left - 1)
+            self.plan.answered(self.now_s, not left, "not now" if left else "done")
+        step = self.plan.update(self.now_s)
+        assert not (step.call and step.velocity)
+        if step.call:
+            assert self._answer_at is None, "a call before the answer to the last one"
+            self._called, self._answer_at = step.call, self.now_s + ANSWER_S
+            self.log.append((self.now_s, step.call))
+        if step.velocity:
+            self.log.append((self.now_s, step.velocity))
+
+    @property
+    def calls(self):
+        return [entry for _, entry in self.log if isinstance(entry, Call)]
+
+    @property
+    def velocities(self):
+        return [entry for _, entry in self.log if isinstance(entry, Velocity)]
+
+
+HOVER, GO = Call("hover", True), Call("hover", False)
+
+
+def test_a_flight_is_take_off_a_square_and_landing():
+    world = World().run()
+    assert world.plan.state == "done"
+    assert world.calls == [Call("takeoff"), *[GO, HOVER] * 4, Call("land"), GO]
+
+
+def test_the_square_is_closed():
+    velocities = World().run().velocities
+    assert sum(velocity.forward for velocity in velocities) == pytest.approx(0)
+    assert sum(velocity.left for velocity in velocities) == pytest.approx(0)
+    sides = [velocity for before, velocity in zip([None, *velocities], velocities, strict=False) if velocity != before]
+    assert sides == [Velocity(0.2, 0), Velocity(0, -0.2), Velocity(-0.2, 0), Velocity(0, 0.2)]
+
+
+def test_times_count_from_the_answers():
+    log = World().run().log
+    (took_off, _), (went, _), (flew, _) = log[:3]
+    assert went - took_off == pytest.approx(ANSWER_S + PARAMETERS.take_off_time, abs=TICK_S + 0.01)
+    assert flew - went == pytest.approx(ANSWER_S, abs=TICK_S + 0.01)
+    stopped = next(time for time, entry in log if entry == HOVER)
+    assert stopped - flew == pytest.approx(PARAMETERS.leg_time, abs=TICK_S + 0.01)
+
+
+def test_nothing_is_commanded_before_hover_has_been_let_go():
+    world = World().run(ANSWER_S + PARAMETERS.take_off_time + ANSWER_S)
+    assert world.velocities == []
+
+
+def test_a_refused_takeoff_is_tried_again():
+    world = World()
+    world.refused["takeoff"] = 2
+    world.run()
+    assert world.plan.state == "done"
+    assert world.calls[:3] == [Call("takeoff")] * 3
+
+
+def test_a_takeoff_that_stays_refused_ends_it():
+    world = World()
+    world.refused["takeoff"] = 100
+    world.run()
+    assert (world.plan.state, world.plan.problem) == ("failed", "takeoff was refused: not now")
+    assert set(world.calls) == {Call("takeoff")}
+    assert world.now_s <= PARAMETERS.take_off_patience + ANSWER_S + TICK_S
+
+
+def test_any_other_refusal_lands():
+    world = World()
+    world.refused["hover"] = 1
+    world.run()
+    assert world.calls == [Call("takeoff"), GO, Call("land"), GO]
+    assert (world.plan.state, world.plan.problem) == ("failed", "hover was refused: not now")
+
+
+def test_a_refused_landing_is_the_end():
+    world = World()
+    world.refused["land"] = 1
+    world.run()
+    assert world.calls[-1] == Call("land")
+    assert world.plan.state == "failed"
+
+
+def test_giving_up_is_final():
+    world = World().run(2)
+    world.plan.give_up("the bridge is gone")
+    assert (world.plan.state, world.plan.problem) == ("failed", "the bridge is gone")
+    world.plan.answered(world.now_s, True, "late")
+    assert world.plan.update(99.0) == (None, None)
+
+
+def test_stages_have_names_for_people():
+    names = [stage.name for stage in square(PARAMETERS)]
+    assert names[:3] == ["taking off", "forward", "hovering"]
+    world = World()
+    assert world.plan.state == "taking off"
