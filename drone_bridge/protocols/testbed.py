@@ -289,6 +289,7 @@ class TestbedConnection:
         if self._awaits_reply and len(self._buffer) >= _REPLY.size:
             return self._read_reply()
         if self._failure:
+            self._buffer.clear()  # no frame that is sent from now on gets an answer
             raise self._failure
         if not self._ended or self._has_told_end:
             return NEED_DATA
