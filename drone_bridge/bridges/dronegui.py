@@ -118,6 +118,8 @@ class DroneGuiBridge(BridgeNode):
         pace = Pace(self._cancelled)
         try:
             for number in itertools.count():
+                if number == HOVER_PACKETS:
+                    self.opened()
                 self._send(stream, HOVER if number < HOVER_PACKETS else self._commanded())
                 pace.wait(1 / self.parameters["rate"])
         except LinkCancelledError:
