@@ -16,6 +16,7 @@ from ros_session import wait_until
 from sensor_msgs.msg import Image
 from testbed_peer import HOVER, REPLY, TestbedPeer
 
+from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import MotionParameters
 
 NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
@@ -267,6 +268,24 @@ def test_deactivate_leaves_hover_and_activate_connects_again(ros, peer):
         assert change(ros, Transition.TRANSITION_CONFIGURE)
         assert change(ros, Transition.TRANSITION_ACTIVATE)
         assert peer.open().exchange() == HOVER
+
+
+def test_lockstep_waits_for_commands_after_activating_again(ros, peer):
+    images = ros.subscribe(Image, "left/image_raw")
+    with bridge(peer, sync="lockstep", command_timeout=0.02):
+        peer.open().exchange()
+        assert change(ros, Transition.TRANSITION_DEACTIVATE)
+        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        peer.open()
+        publisher = ros.publisher(CommandRates, "cmd_rates")
+        wait_until(lambda: peer.exchange() and len(images), "an image")
+        assert ros.set_parameters("testbed_bridge", command_timeout=10.0)[0].successful
+        images.clear()
+        peer.send_frame()
+        command = CommandRates(thrust=NOT_HOVER.thrust)
+        command.header.stamp = images.wait().header.stamp
+        publisher.publish(command)
+        assert peer.reply() == NOT_HOVER
 
 
 def test_without_autostart_it_waits_to_be_asked(ros, peer):

@@ -36,12 +36,12 @@ class Mailbox(Generic[CommandT]):
             return self._latest[0] if self._stamp == stamp and not self._is_closed else None
 
     def clear(self) -> None:
-        """Forget the command."""
+        """Forget the command, as at the start of a conversation; waiting is possible again after `close`."""
         with self._changed:
-            self._latest, self._stamp = (None, 0.0), None
+            self._latest, self._stamp, self._is_closed = (None, 0.0), None, False
 
     def close(self) -> None:
-        """End all waiting, for good."""
+        """End all waiting."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

@@ -72,7 +72,7 @@ def common_parameters(
     return (
         ParameterDeclaration("role", roles[0], "Who opens the connection.", choices=roles),
         ParameterDeclaration("host", "127.0.0.1", "The peer's address, or when listening the address of our own side."),
-        ParameterDeclaration("port", port, port_meaning, range=(0, 65535)),
+        ParameterDeclaration("port", port, port_meaning, range=(0 if "listen" in roles else 1, 65535)),
         ParameterDeclaration(
             "actual_port", 0, "The port in use: tells which one a port of 0 has become.", read_only=True
         ),
@@ -243,7 +243,10 @@ class BridgeNode(LifecycleNode):
         # Publishers have to be enabled before the thread uses them.
         result = super().on_activate(state)
         self._thread = threading.Thread(
-            target=self._keep_link, args=(self._endpoint, self._cancellation), name=f"{self.get_name()} link"
+            target=self._keep_link,
+            args=(self._endpoint, self._cancellation),
+            name=f"{self.get_name()} link",
+            daemon=True,  # it is waited for, but must not keep a process alive should it ever hang
         )
         self._thread.start()
         return result
@@ -285,9 +288,12 @@ class BridgeNode(LifecycleNode):
             self.stop_waiting()
             self._thread.join(STOP_TIMEOUT_S)
             if self._thread.is_alive():
-                raise RuntimeError(f"The link's thread did not end within {STOP_TIMEOUT_S:g} s.")
-            self._endpoint.close()
-            self._cancellation.close()
+                self.get_logger().error(
+                    f"The link's thread did not end within {STOP_TIMEOUT_S:g} s; it is left behind."
+                )
+            else:
+                self._endpoint.close()
+                self._cancellation.close()
             self._thread = self._cancellation = self._endpoint = None
 
     # The link's thread.
