@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import rclpy
-from drone_bridge.msg import CommandRates
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -24,6 +23,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, String
 
+from drone_bridge.msg import CommandRates
 from drone_bridge.tools.recording.node import Recorder
 from drone_bridge.tools.recording.settings import Settings
 

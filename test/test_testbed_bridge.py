@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from drone_bridge.msg import CommandRates, DroneProperties
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from processes import Process
@@ -17,6 +16,7 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 from testbed_peer import CONSTANTS, HOVER, TestbedPeer, pixels
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.protocols.testbed import AttitudeLayout, MotionParameters
 from drone_bridge.translate.time import time_from_seconds
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from drone_bridge.msg import CommandRates
 from geometry_msgs.msg import Twist
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from rotations import about, matrix, turned
 
 from drone_bridge.emulators.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed_world import RED, Airframe, DroneState, Motion, Sphere
+from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.frames import BodyRates
