@@ -42,7 +42,7 @@ class TcpStream:
         self._socket = connected
         self._cancellation = cancellation
         self._on_close = on_close
-        self._unsent = b""  # the rest of what was being sent when it was cancelled
+        self._unsent = memoryview(b"")  # the rest of what was being sent when it was cancelled
 
     def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
         """Wait for bytes, fill the buffers with them in turn and return how many they are: 0 when the peer has closed.
@@ -69,12 +69,16 @@ class TcpStream:
         return is_readable
 
     def send_all(self, data: bytes | memoryview, timeout_s: float | None = None) -> None:
-        """Send all the data. Raises as `receive_into` does; how much was sent is then unknown."""
+        """Send all the data. Raises as `receive_into` does; how much was sent is then unknown.
+
+        After LinkCancelledError the data has to stay as it is until `leave` has returned.
+        """
         rest = memoryview(data)
         size = len(rest)
         while rest:
             if self._cancellation.is_set:
-                self._unsent = bytes(rest) if len(rest) < size else b""
+                if len(rest) < size:
+                    self._unsent = rest
                 raise LinkCancelledError("Sending was cancelled.")
             rest = rest[self._send_some(rest) :]
             if rest:
@@ -88,15 +92,18 @@ class TcpStream:
         the peer gets `timeout_s` to read to the end and close as well, while what it still sends is thrown away.
         """
         deadline = time.monotonic() + timeout_s
-        rest = memoryview(self._unsent + last_words)
+        unsent = [part for part in (self._unsent, memoryview(last_words)) if part]
         is_said = False
         scratch = bytearray(_DRAIN_BYTES)
         with contextlib.suppress(OSError, LinkError):
             while True:
-                if not is_said:
-                    rest = rest[self._send_some(rest) :]
-                    if is_said := not rest:
-                        self._socket.shutdown(socket.SHUT_WR)
+                while unsent and (count := self._send_some(unsent[0])):
+                    unsent[0] = unsent[0][count:]
+                    if not unsent[0]:
+                        del unsent[0]
+                if not unsent and not is_said:
+                    self._socket.shutdown(socket.SHUT_WR)
+                    is_said = True
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     break
