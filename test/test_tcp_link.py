@@ -153,7 +153,7 @@ def receive(stream, size=65536, timeout_s=LONG_S):
 def fill(stream):
     """Send until the peer, which does not read, takes no more."""
     with pytest.raises(LinkTimeoutError):
-        stream.send_all(bytes(64 * MEBIBYTE), 0.05)
+        stream.send_all(bytes(16 * MEBIBYTE), 0.05)
 
 
 class FixedBackoff(Backoff):
@@ -263,7 +263,7 @@ def test_a_peer_that_sends_nothing_is_given_up(connected):
 def test_a_peer_that_takes_no_data_is_given_up(connected):
     stream, _ = connected
     with pytest.raises(LinkTimeoutError, match=f"{stream.peer} took no data for 0.05 s"):
-        stream.send_all(bytes(64 * MEBIBYTE), 0.05)
+        stream.send_all(bytes(16 * MEBIBYTE), 0.05)
 
 
 # Connecting.
@@ -696,7 +696,7 @@ def test_receiving_can_be_cancelled_while_data_streams_in(cancellation, connecte
 
 def test_sending_to_a_peer_that_does_not_read_can_be_cancelled(cancellation, connected):
     stream, _ = connected
-    sending = Task(stream.send_all, bytes(64 * MEBIBYTE))
+    sending = Task(stream.send_all, bytes(16 * MEBIBYTE))
     assert_ends_when_cancelled(sending, cancellation)
 
 
