@@ -31,7 +31,7 @@ class Wishes:
             for choice in asked:
                 chosen = list(_chosen(choice, numbers, subsystems))
                 wanted.update(chosen)
-                if not chosen and choice != NONE:
+                if not chosen and choice not in (FIRST, ALL, NONE):
                     what = kind.name.lower().replace("_", " ")
                     names = ", ".join(repr(printable(subsystems[number].name)) for number in numbers) or "none"
                     missing.append(f"The robot has no {what} {choice!r}; of this kind it has {names}.")

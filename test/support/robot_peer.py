@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot whose every packet a test decides about, apart from the answers that all robots give."""
+
+import contextlib
+import socket
+import threading
+
+from ros_session import Inbox
+
+from drone_bridge.protocols.robot import (
+    NEED_DATA,
+    BindSubsystem,
+    BindSuccess,
+    ConnectionClosed,
+    FirmwareInfo,
+    KeepAlive,
+    MotorSensors,
+    QuerySubsystems,
+    RobotConnection,
+    Sensor,
+    SensorInfo,
+    SkidSteerUpdate,
+    Subsystem,
+    SubsystemBound,
+    SubsystemInfo,
+)
+
+TIMEOUT_S = 15.0
+DRIVE, LAMP = 0, 1
+SUBSYSTEMS = SubsystemInfo(
+    (Subsystem(1, "drive", "", MotorSensors(0, 1, 2, 3), MotorSensors(0, 1, 2, 3)), Subsystem(2, "lamp"))
+)
+SENSORS = SensorInfo(
+    (
+        Sensor(1, "pack", value=9_000, full_voltage_mv=12_000),
+        Sensor(2, "Left Motor", value=2550),
+        Sensor(3, "Left Motor", value=1500),
+        Sensor(4, "Left Motor", value=-1024),
+    )
+)
+FIRMWARE = FirmwareInfo("scripted", "0.1", 2)
+
+
+class RobotPeer:
+    """Listens on a free port and serves one driver after the other, in a thread.
+
+    `grants`: the subsystems that a driver gets; a bind of another one stays without an answer.
+    """
+
+    def __init__(self, sensors=SENSORS, subsystems=SUBSYSTEMS, grants=(DRIVE, LAMP)):
+        self._defaults = {"sensors": sensors, "subsystems": subsystems, "grants": grants}
+        self._behave()
+        self.received = Inbox()
+        self.connections = 0
+        self.packets = []  # of the newest connection
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._socket = None
+        self._sending = threading.Lock()
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _behave(self):
+        vars(self).update(self._defaults)
+        self.answers_keep_alives = self.answers_queries = True
+
+    def start_over(self):
+        """Forget everything, and serve a new connection of the same driver, to which it grants what it asks for."""
+        self._behave()
+        self.hang_up()
+        self.wait_for(ConnectionClosed)
+        self.received.clear()
+        for subsystem in self.grants:
+            self.wait_for(BindSubsystem, lambda packet, subsystem=subsystem: packet.id == subsystem)
+
+    def _serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connected, _ = self._listener.accept()
+                with connected:
+                    self._socket, self.packets = connected, []
+                    self._connection = RobotConnection([s.type for s in self.subsystems.subsystems])
+                    self.connections += 1
+                    self._read(connected)
+
+    def _read(self, connected):
+        connection = self._connection
+        with contextlib.suppress(OSError):
+            while data := connected.recv(65536):
+                connection.receive_data(data)
+                while (packet := connection.next_event()) is not NEED_DATA:
+                    self._answer(packet)
+                    self.packets.append(packet)
+                    self.received.put(packet)
+        self.packets.append(ConnectionClosed())
+        self.received.put(self.packets[-1])
+
+    def _answer(self, packet):
+        if isinstance(packet, KeepAlive) and self.answers_keep_alives:
+            self.send(packet)
+        elif isinstance(packet, QuerySubsystems) and self.answers_queries:
+            self.send(self.sensors, self.subsystems, FIRMWARE)
+        elif isinstance(packet, BindSubsystem) and packet.id in self.grants:
+            self.send(SubsystemBound(packet.id, "tester"), BindSuccess(packet.id))
+
+    def send(self, *packets):
+        self.send_bytes(b"".join(map(self._connection.send, packets)))
+
+    def send_bytes(self, data):
+        with self._sending, contextlib.suppress(OSError):
+            self._socket.sendall(data)
+
+    def wait_for(self, kind, wanted=lambda packet: True):
+        """Return the next packet of a kind that is wanted; what came before is forgotten."""
+        return self.received.wait(lambda packet: isinstance(packet, kind) and wanted(packet))
+
+    def wait_for_speeds(self, left, right):
+        self.wait_for(SkidSteerUpdate, lambda update: (update.left, update.right) == (left, right))
+
+    def hang_up(self):
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        if self._socket:
+            self.hang_up()
+        self._thread.join()

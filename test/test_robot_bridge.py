@@ -1,0 +1,530 @@
+# SPDX-License-Identifier: Apache-2.0
+"""robot_bridge as a process, between real sockets and real DDS."""
+
+import math
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Twist, TwistStamped
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from nav_msgs.msg import Odometry
+from processes import Process, executable
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from robot_driver import RobotDriver
+from robot_peer import DRIVE, LAMP, SENSORS, RobotPeer
+from ros_session import RosSession, wait_until
+from sensor_msgs.msg import BatteryState, Temperature
+from std_msgs.msg import Bool, Float32
+from std_srvs.srv import SetBool
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.protocols.robot import (
+    BindFailure,
+    BindSubsystem,
+    BindSuccess,
+    ConnectionClosed,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    QuerySubsystems,
+    RegisterDriver,
+    Sensor,
+    SensorInfo,
+    SensorLayout,
+    SensorReading,
+    SensorUpdate,
+    SkidSteerUpdate,
+    SubsystemBound,
+    SubsystemInfo,
+    UnbindSubsystem,
+    UnknownPacket,
+)
+from drone_bridge.srv import Bind, Discover, Unbind
+
+CAPTURES = Path(__file__).parent / "captures"
+EMULATOR = (sys.executable, "-m", "drone_bridge.emulators.robot", "--port", 0)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+ZERO = SkidSteerUpdate(DRIVE, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def ros():
+    session = RosSession()
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A bridge and its robot. To start a process for each test would take ten times as long as the tests."""
+    peer = RobotPeer()
+    parameters = {"wheel_separation": 0.4, "max_wheel_speed": 2.0, "link_timeout": 1.0, "frame_prefix": "r1/"}
+    parameters |= {"publish_odometry": True, "odometry_rate": 100.0}
+    with bridge(peer, **parameters) as process:
+        peer.wait_for(BindSubsystem, lambda packet: packet.id == LAMP)
+        yield peer, process
+    peer.close()
+
+
+@pytest.fixture
+def peer(shared):
+    """The robot of the shared bridge, newly connected."""
+    peer, _ = shared
+    peer.start_over()
+    return peer
+
+
+@pytest.fixture
+def own_peer():
+    """A robot for a bridge that a test starts."""
+    peer = RobotPeer()
+    yield peer
+    peer.close()
+
+
+def bridge(peer, **parameters):
+    return Process.node("robot_bridge", port=peer.port, driver_name="tester", **parameters)
+
+
+def twist(forward=0.0, left_turn=0.0):
+    message = Twist()
+    message.linear.x, message.angular.z = float(forward), float(left_turn)
+    return message
+
+
+def drive_until(peer, publisher, message, left, right):
+    """Command again and again until the robot has the speeds."""
+
+    def command():
+        publisher.publish(message)
+        return any(p == SkidSteerUpdate(DRIVE, left, right) for p in peer.packets)
+
+    wait_until(command, f"the speeds {left}, {right} among {peer.packets}")
+
+
+def updates(peer):
+    return [packet for packet in peer.packets if isinstance(packet, SkidSteerUpdate)]
+
+
+def status(ros, wanted=lambda values: True):
+    """Return the values of the next report that is wanted."""
+    inbox = ros.subscribe(DiagnosticArray, "/diagnostics")
+    return values_of(inbox.wait(lambda report: wanted(values_of(report))))
+
+
+def wait_for_count(ros, name, more, before):
+    return status(ros, lambda values: int(values[name]) >= int(before[name]) + more)
+
+
+def values_of(report):
+    return {pair.key: pair.value for pair in report.status[0].values}
+
+
+# Driving.
+
+
+def test_it_registers_queries_binds_and_only_then_drives(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    drive_until(peer, publisher, twist(1.0), 1024, 1024)
+    packets = [packet for packet in peer.packets if not isinstance(packet, KeepAlive)]
+    assert packets[:4] == [RegisterDriver("tester"), QuerySubsystems(), BindSubsystem(DRIVE), BindSubsystem(LAMP)]
+    assert {type(packet) for packet in packets[4:]} == {SkidSteerUpdate}
+
+
+def test_what_is_bound_is_stopped_whatever_its_motors_did_before(peer):
+    assert peer.wait_for(SkidSteerUpdate) == ZERO
+
+
+def test_commands_become_speeds_of_both_sides_and_too_fast_ones_keep_their_curve(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    before = status(ros)
+    drive_until(peer, publisher, twist(1.0, 1.0), 819, 1229)
+    drive_until(peer, publisher, twist(10.0, 10.0), 1365, 2048)
+    stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
+    message = TwistStamped(twist=twist(-2.0))
+    message.header.stamp = ros.node.get_clock().now().to_msg()
+    stamped.publish(message)
+    peer.wait_for_speeds(-2048, -2048)
+    wait_for_count(ros, "clamped commands", 1, before)
+
+
+def test_stale_commands_stop_the_robot(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    drive_until(peer, publisher, twist(1.0), 1024, 1024)
+    peer.received.clear()
+    peer.wait_for_speeds(0, 0)
+
+
+def test_what_is_no_number_or_too_old_moves_nothing(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel", qos=10)
+    stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
+    old = TwistStamped(twist=twist(0.5))
+    old.header.stamp.sec = 1
+    before = status(ros)
+    publisher.publish(twist(0.5, math.nan))
+    stamped.publish(old)
+    wait_for_count(ros, "refused commands", 2, before)
+    publisher.publish(twist(-math.inf))
+    wait_for_count(ros, "refused commands", 3, before)
+    assert set(updates(peer)) == {ZERO}
+
+
+def test_deactivating_stops_and_gives_back_and_activating_starts_again(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    drive_until(peer, publisher, twist(1.0), 1024, 1024)
+    change(ros, Transition.TRANSITION_DEACTIVATE)
+    peer.wait_for(ConnectionClosed)
+    assert peer.packets[-4:-1] == [ZERO, UnbindSubsystem(DRIVE), UnbindSubsystem(LAMP)]
+    answer = ros.call(Bind, "bind", Bind.Request(id=DRIVE))
+    assert (answer.success, answer.message) == (False, "There is no connection to the robot now.")
+    change(ros, Transition.TRANSITION_CLEANUP)
+    change(ros, Transition.TRANSITION_CONFIGURE)
+    change(ros, Transition.TRANSITION_ACTIVATE)
+    peer.wait_for(BindSubsystem)
+
+
+def change(ros, transition):
+    request = ChangeState.Request(transition=Transition(id=transition))
+    assert ros.call(ChangeState, "robot_bridge/change_state", request).success
+
+
+def test_dead_reckoning_follows_what_was_commanded(ros, peer):
+    odometry, transforms = ros.subscribe(Odometry, "odom"), ros.subscribe(TFMessage, "/tf")
+    publisher = ros.publisher(Twist, "cmd_vel")
+    start = odometry.wait()
+    drive_until(peer, publisher, twist(0.5, 1.0), 307, 717)
+    moved = odometry.wait(lambda message: distance(start, message) > 0.05)
+    assert (moved.header.frame_id, moved.child_frame_id) == ("r1/odom", "r1/base_link")
+    assert turned(start, moved) > 0
+    velocity = moved.twist.twist
+    assert (velocity.linear.x, velocity.angular.z) == pytest.approx((0.5, 1.0), abs=0.01)
+    at = moved.header.stamp
+    transform = transforms.wait(lambda message: message.transforms[0].header.stamp == at).transforms[0]
+    assert (transform.header.frame_id, transform.child_frame_id) == ("r1/odom", "r1/base_link")
+    assert transform.transform.translation.x == moved.pose.pose.position.x
+
+
+def distance(one, other):
+    a, b = one.pose.pose.position, other.pose.pose.position
+    return math.hypot(b.x - a.x, b.y - a.y)
+
+
+def turned(one, other):
+    headings = [2 * math.atan2(m.pose.pose.orientation.z, m.pose.pose.orientation.w) for m in (one, other)]
+    return math.remainder(headings[1] - headings[0], math.tau)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_zero_as_the_last_update_and_gives_everything_back(ros, own_peer, number):
+    # In a namespace, as the shared bridge hears cmd_vel as well.
+    with bridge(own_peer, remap=["__ns:=/own"]) as process:
+        publisher = ros.publisher(Twist, "/own/cmd_vel")
+        drive_until(own_peer, publisher, twist(1.0), 2048, 2048)
+        publisher.publish(twist(1.0))
+        assert process.stop(number) == 0
+    own_peer.wait_for(ConnectionClosed)
+    assert own_peer.packets[-4:] == [ZERO, UnbindSubsystem(DRIVE), UnbindSubsystem(LAMP), ConnectionClosed()]
+
+
+def test_a_signal_before_the_robot_has_answered_ends_it_well(own_peer):
+    own_peer.answers_queries = False
+    with bridge(own_peer, remap=["__ns:=/own"]) as process:
+        own_peer.wait_for(QuerySubsystems)
+        assert process.stop() == 0
+    own_peer.wait_for(ConnectionClosed)
+    assert not updates(own_peer)
+
+
+# What the robot tells.
+
+
+def test_sensors_become_topics(ros, peer):
+    inboxes = (
+        ros.subscribe(BatteryState, "battery_state"),
+        ros.subscribe(Temperature, "temperature/left_motor"),
+        ros.subscribe(Float32, "current/left_motor"),
+        ros.subscribe(Float32, "motor_pwm/left_motor"),
+    )
+
+    def send():
+        peer.send(SensorUpdate(tuple(SensorReading(i, 1000 * i + 500) for i in range(4))))
+        return all(map(len, inboxes))
+
+    wait_until(send, "a message on every topic")
+    # The list of sensors holds other values, which may have come before.
+    battery = inboxes[0].wait(lambda message: message.voltage == 0.5)
+    temperature = inboxes[1].wait(lambda message: message.temperature == 15.0)
+    current = inboxes[2].wait(lambda message: message.data == 2.5)
+    inboxes[3].wait(lambda message: message.data == 3500 / 2048)
+    assert battery.percentage == pytest.approx(0.5 / 12, rel=1e-5)
+    assert current is not None
+    assert temperature.header.frame_id == battery.header.frame_id == "r1/base_link"
+
+
+def test_lists_are_latched_and_follow_the_robot(ros, peer):
+    subsystems = ros.subscribe(SubsystemArray, "subsystems", LATCHED)
+    drive, lamp = subsystems.wait(lambda message: all(s.bound for s in message.subsystems)).subsystems
+    assert (drive.id, drive.name, drive.driver, drive.has_sensors) == (DRIVE, "drive", "tester", True)
+    assert (lamp.id, lamp.type, lamp.name) == (LAMP, lamp.LIGHTS, "lamp")
+    peer.grants = ()
+    peer.send(SubsystemBound(DRIVE, "bob"))
+    drive, _ = subsystems.wait(lambda message: not message.subsystems[0].bound).subsystems
+    assert drive.driver == "bob"
+
+    sensors = ros.subscribe(SensorArray, "sensors", LATCHED)
+    topics = [sensor.topic for sensor in sensors.wait().sensors]
+    assert topics == ["battery_state", "temperature/left_motor", "current/left_motor", "motor_pwm/left_motor"]
+    batteries = tuple(Sensor(1, name, full_voltage_mv=24_000) for name in ("M1", "M2"))
+    peer.send(SensorInfo(batteries, SensorLayout.ROBOTD_1_2))
+    first, second = sensors.wait(lambda message: message.layout == "robotd-1.2").sensors
+    assert (first.topic, second.topic) == ("battery_state", "battery_state/m2")
+    assert first.full_voltage == second.full_voltage == 24.0
+
+
+def test_the_recorded_robotd_s_answer_gives_topics_without_values(ros, peer):
+    """What the real program said: two batteries whose voltages it does not tell."""
+    sensors = ros.subscribe(SensorArray, "sensors", LATCHED)
+    second = ros.subscribe(BatteryState, "battery_state/sabertooth_m2_battery")
+    recorded = (CAPTURES / "robot_to_driver.bin").read_bytes()
+    listed = recorded[: 3 + 0xE2]
+
+    def send():
+        peer.send_bytes(listed)
+        return len(second)
+
+    wait_until(send, "a message about the second battery")
+    battery = second.wait()
+    assert (battery.present, battery.location) == (True, "sabertooth M2 battery")
+    assert math.isnan(battery.voltage)
+    assert math.isnan(battery.percentage)
+    message = sensors.wait(lambda message: message.layout == "robotd-1.2" and len(message.sensors) == 8)
+    assert message.sensors[6].topic == "current/sabertooth_m2_ammeter"
+
+
+def test_firmware_and_round_trips_are_in_the_diagnostics(ros, peer):
+    values = status(
+        ros, lambda values: "keep-alive round trip (ms)" in values and values.get("bound subsystems") == "0, 1"
+    )
+    assert (values["state"], values["firmware"], values["protocol version"]) == ("connected", "scripted 0.1", "2")
+    assert 0 < float(values["keep-alive round trip (ms)"]) < 1000
+
+
+def test_the_robot_s_log_is_shown_as_plain_lines_and_can_t_fill_ours(own_peer):
+    with bridge(own_peer, remap=["__ns:=/own"]) as process:
+        own_peer.wait_for(BindSubsystem)
+        own_peer.send(LogMessage("low battery\x1b[2J\nreally"))
+        process.wait_for_line(r"The robot says: low battery\\x1b\[2J\\nreally")
+        for number in range(2000):
+            own_peer.send(LogMessage(f"line {number}"))
+        own_peer.received.clear()
+        own_peer.wait_for(KeepAlive)
+        own_peer.wait_for(KeepAlive)
+        assert process.count_lines("The robot says") < 15
+
+
+def test_keep_alives_come_twice_a_second_with_the_time_of_day(ros, peer):
+    first = peer.wait_for(KeepAlive)
+    second = peer.wait_for(KeepAlive)
+    now_ms = ros.node.get_clock().now().nanoseconds // 1_000_000
+    assert second.time_ms - first.time_ms == pytest.approx(500, abs=250)
+    assert second.time_ms == pytest.approx(now_ms, abs=2000)
+
+
+# Services.
+
+
+def test_lights_are_switched_by_service_and_topic(ros, peer):
+    peer.wait_for(SkidSteerUpdate)
+    assert ros.call(SetBool, "light", SetBool.Request(data=True)).success
+    assert peer.wait_for(LightUpdate) == LightUpdate(LAMP, True)
+    ros.publisher(Bool, "light").publish(Bool(data=False))
+    assert peer.wait_for(LightUpdate) == LightUpdate(LAMP, False)
+    ros.call(Unbind, "unbind", Unbind.Request(id=LAMP))
+    answer = ros.call(SetBool, "light", SetBool.Request(data=True))
+    assert (answer.success, answer.message) == (False, "No light of the robot is bound.")
+    assert ros.call(Bind, "bind", Bind.Request(id=LAMP)).success  # for the next test
+
+
+def test_unbinding_stops_first_and_binding_waits_for_the_robot(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    drive_until(peer, publisher, twist(2.0), 2048, 2048)
+    answer = ros.call(Unbind, "unbind", Unbind.Request(id=DRIVE))
+    assert answer.success, answer.message
+    peer.wait_for(UnbindSubsystem)
+    place = peer.packets.index(UnbindSubsystem(DRIVE))
+    assert [p for p in peer.packets[:place] if isinstance(p, SkidSteerUpdate)][-1] == ZERO
+    assert not [p for p in peer.packets[place:] if isinstance(p, SkidSteerUpdate)]
+    assert ros.call(Bind, "bind", Bind.Request(id=DRIVE)).message == "The robot has granted subsystem 0 (drive)."
+    assert "There is no subsystem 9" in ros.call(Bind, "bind", Bind.Request(id=9)).message
+
+
+def test_a_bind_that_the_robot_never_answers_is_answered_and_keeps_nobody_waiting(ros, peer):
+    peer.wait_for(SkidSteerUpdate)
+    peer.grants = (DRIVE,)
+    assert ros.call(Unbind, "unbind", Unbind.Request(id=LAMP)).success
+    client = ros.node.create_client(Bind, "bind")
+    assert client.wait_for_service(10)
+    future = client.call_async(Bind.Request(id=LAMP))
+    peer.wait_for(BindSubsystem)
+    assert ros.call(Unbind, "unbind", Unbind.Request(id=DRIVE)).success
+    assert not future.done()
+    wait_until(future.done, "an answer")
+    assert not future.result().success
+    assert future.result().message == "The robot has not answered the bind of subsystem 1 (lamp)."
+    assert ros.call(Bind, "bind", Bind.Request(id=DRIVE)).success  # for the next test
+
+
+# Other drivers, faults.
+
+
+def test_two_drivers_never_have_the_same(ros, start_child):
+    """The other driver has the tracks first, then gives them up; later it tries to get them back."""
+    emulator = start_child(*EMULATOR, "--no-discovery", "--verbose")
+    port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    other = RobotDriver(port, "bob")
+    other.bind(DRIVE)
+    with Process.node("robot_bridge", port=port, driver_name="tester", remap=["__ns:=/own"]) as process:
+        process.wait_for_line(r"refused subsystem 0 \(tracks\): bob has it")
+        publisher = ros.publisher(Twist, "/own/cmd_vel")
+        other.send(SkidSteerUpdate(DRIVE, 300, 300))
+        emulator.wait_for_line("motors 300 300")
+        for _ in range(10):
+            publisher.publish(twist(1.0))
+        other.send(UnbindSubsystem(DRIVE))
+        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
+        wait_until(lambda: publisher.publish(twist(1.0)) or emulator.count_lines("motors 2048 2048"), "full speed")
+        other.send(BindSubsystem(DRIVE), SkidSteerUpdate(DRIVE, -5, -5))
+        other.wait_for(BindFailure)
+    other.close()
+    emulator.wait_for_line("tester is gone")
+    assert not emulator.count_lines("motors -5 -5")
+    stopped, full_speed = (emulator.lines.index(line) for line in (STOPPED_BY_BOB, "motors 2048 2048"))
+    assert stopped < full_speed
+
+
+STOPPED_BY_BOB = "motors stopped: bob has unbound them"
+
+
+def test_robotd_hangs_up_after_a_driver_vanished_and_is_connected_to_again(ros, start_child):
+    emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2")
+    port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    other = RobotDriver(port, "bob")
+    other.bind(DRIVE)
+    other.close()
+    emulator.wait_for_line("bob is gone")
+    with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
+        process.wait_for_line("The robot closed the connection while subsystem 0 .* was being bound, as robotd does")
+        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
+        battery = ros.subscribe(SensorArray, "/own/sensors", LATCHED).wait().sensors[0]
+        assert (battery.topic, battery.full_voltage) == ("battery_state", 13.0)
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"\0\2\x07\0\1", "broken packet of type 0x07"),
+        (b"\0\0\4", "broken packet of type 0x04"),
+    ],
+)
+def test_garbage_ends_the_connection_stopped_and_starts_a_new_one(ros, peer, shared, data, complaint):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    drive_until(peer, publisher, twist(2.0), 2048, 2048)
+    packets = peer.packets
+    peer.send_bytes(data)
+    peer.wait_for(ConnectionClosed)
+    assert [packet for packet in packets if isinstance(packet, SkidSteerUpdate)][-1] == ZERO
+    shared[1].wait_for_line(complaint)
+    peer.wait_for(BindSubsystem)
+
+
+def test_a_silent_robot_is_lost_and_connected_to_again(peer, shared):
+    peer.wait_for(SkidSteerUpdate)
+    peer.answers_keep_alives = False
+    peer.wait_for(UnbindSubsystem)
+    peer.answers_keep_alives = True
+    peer.wait_for(BindSubsystem)
+    shared[1].wait_for_line(r"The robot has said nothing for 1 s")
+
+
+def test_a_robot_that_hangs_up_is_connected_to_again(peer, shared):
+    peer.hang_up()
+    peer.wait_for(BindSubsystem)
+    shared[1].wait_for_line(r"The robot closed the connection\.")
+
+
+def test_packets_in_the_wrong_order_and_unknown_ones_harm_nobody(ros, peer):
+    before = status(ros)
+    peer.answers_queries = False
+    peer.hang_up()
+    peer.wait_for(QuerySubsystems)
+    peer.send(
+        BindSuccess(DRIVE),
+        BindSuccess(300),
+        BindFailure(LAMP),
+        SensorUpdate((SensorReading(70, 5),)),
+        SubsystemBound(7, "bob"),
+        KeepAlive(42),
+        UnknownPacket(0x33, b"?"),
+        SubsystemInfo(()),
+        SENSORS,
+    )
+    peer.send(peer.subsystems)
+    peer.wait_for(BindSubsystem)
+    publisher = ros.publisher(Twist, "cmd_vel")
+    drive_until(peer, publisher, twist(1.0), 1024, 1024)
+    after = wait_for_count(ros, "unexpected packets", 6, before)
+    for name in ("unknown packets", "unknown sensors"):
+        assert int(after[name]) == int(before[name]) + 1
+
+
+# Finding the robot; parameters.
+
+
+def test_it_finds_the_robot_by_name_and_tells_which_there_are(ros, start_child):
+    emulator = start_child(*EMULATOR, "--discovery-port", 0, "--name", "saber")
+    discovery_port = int(emulator.wait_for_line(r"discovery on 238\.160\.102\.2:(\d+)")[1])
+    port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    parameters = {"robot_name": "saber", "port": port, "discovery_port": discovery_port, "discovery_timeout": 0.3}
+    with Process.node("robot_bridge", remap=["__ns:=/own"], **parameters) as process:
+        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
+        clients = [ros.node.create_client(Discover, "/own/discover") for _ in range(2)]
+        assert all(client.wait_for_service(10) for client in clients)
+        futures = [client.call_async(Discover.Request()) for client in clients]
+        wait_until(lambda: all(future.done() for future in futures), "two answers")
+        for future in futures:
+            answer = future.result()
+            assert (answer.success, answer.message) == (True, "1 answered.")
+            assert [(robot.address, robot.name) for robot in answer.robots] == [("127.0.0.1", "saber")]
+
+
+def test_robots_that_are_not_there_yet_are_looked_for_again(start_child, free_port):
+    """By name and by address, at the same time."""
+    name = ("-p", "robot_name:=nobody", "-p", f"discovery_port:={free_port}", "-p", "discovery_timeout:=0.1")
+    ros_arguments = ("--ros-args", "-r", "__ns:=/own", "-p", f"port:={free_port}")
+    by_name = start_child(executable("robot_bridge"), *ros_arguments, *name)
+    by_address = start_child(executable("robot_bridge"), *ros_arguments)
+    by_name.wait_for_line(f"nobody:{free_port} can't be reached: no robot of this name answered")
+    by_address.wait_for_line(f"127.0.0.1:{free_port} can't be reached: Connection refused. Trying again in")
+    assert by_name.stop() == by_address.stop() == 0
+
+
+BAD_PARAMETERS = {
+    "The interface is 'eth0', and has to be an IPv4 address.": "discovery_interface:=eth0",
+    "driver_name has more than the 255 bytes that are allowed.": f"driver_name:={256 * 'x'}",
+    "role is 'listen', and has to be one of connect.": "role:=listen",
+    "wheel_separation": "wheel_separation:=0.0",
+}
+
+
+def test_parameters_that_can_t_be_are_refused_with_a_sentence(start_child):
+    """All at the same time, as starting them is what takes long."""
+    children = [start_child(executable("robot_bridge"), "--ros-args", "-p", value) for value in BAD_PARAMETERS.values()]
+    for sentence, child in zip(BAD_PARAMETERS, children, strict=True):
+        assert child.wait() == 1
+        assert sentence in child.output
+        assert "Traceback" not in child.output

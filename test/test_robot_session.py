@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver's conversation with a robot, step by step, with times that the tests choose."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drone_bridge.bridges.robot_session import BIND_PAUSE_S, KEEP_ALIVE_PERIOD_S, RobotSession
+from drone_bridge.bridges.robot_wishes import Wishes
+from drone_bridge.links.errors import LinkTimeoutError
+from drone_bridge.protocols.robot import (
+    BindFailure,
+    BindSubsystem,
+    BindSuccess,
+    DriverConnection,
+    FirmwareInfo,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    QuerySubsystems,
+    RegisterDriver,
+    Sensor,
+    SensorInfo,
+    SensorReading,
+    SensorUpdate,
+    SkidSteerUpdate,
+    Subsystem,
+    SubsystemBound,
+    SubsystemInfo,
+    UnbindSubsystem,
+    UnknownPacket,
+)
+from drone_bridge.translate.robot import Speeds
+
+DRIVE, LAMP, SECOND_LAMP, ARM = Subsystem(1, "drive"), Subsystem(2, "lamp"), Subsystem(2, "beacon"), Subsystem(9, "arm")
+ROBOT = SubsystemInfo((DRIVE, LAMP, SECOND_LAMP, ARM))
+TIMEOUT_S = 2.0
+
+
+class Log:
+    """A listener that remembers."""
+
+    def __init__(self):
+        self.complaints, self.sentences, self.told, self.round_trips = [], [], [], []
+        self.is_settled = False
+
+    def complain(self, count, sentence):
+        self.complaints.append((count, sentence))
+
+    def inform(self, sentence):
+        self.sentences.append(sentence)
+
+    def subsystems_changed(self):
+        pass
+
+    def sensors_listed(self, info):
+        self.told.append(info)
+
+    sensors_read = robot_logged = firmware_told = sensors_listed
+
+    def round_trip_measured(self, seconds):
+        self.round_trips.append(seconds)
+
+    def settled(self):
+        self.is_settled = True
+
+
+class Scene:
+    """A session, its listener, and a clock."""
+
+    def __init__(self, skid_steer=("first",), lights=("first",), wishes=None):
+        self.log = Log()
+        self.wishes = wishes or Wishes(skid_steer, lights)
+        self.session = RobotSession("me", self.wishes, TIMEOUT_S, self.log, now_s=100.0)
+        self.now_s = 100.0
+        self.sent()
+
+    def hear(self, *packets):
+        for packet in packets:
+            self.session.handle(packet, self.now_s)
+        return self.sent()
+
+    def wait(self, seconds):
+        self.now_s += seconds
+        self.session.tick(self.now_s, round(1000 * self.now_s))
+        return [packet for packet in self.sent() if not isinstance(packet, KeepAlive)]
+
+    def sent(self):
+        sent, self.session.outbox = self.session.outbox, []
+        return sent
+
+    def drive(self, *speeds):
+        self.session.drive(Speeds(*speeds))
+        return self.sent()
+
+    def ask(self, task, *arguments):
+        answers = []
+        task(*arguments, lambda *answer: answers.append(answer))
+        return answers
+
+    def counts(self):
+        return [count for count, _ in self.log.complaints]
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+@pytest.fixture
+def bound():
+    """A scene in which the drive and the first lamp are bound."""
+    scene = Scene()
+    scene.hear(ROBOT)
+    scene.hear(BindSuccess(0), BindSuccess(1))
+    return scene
+
+
+def test_it_registers_before_anything_else():
+    session = RobotSession("me", Wishes((), ()), TIMEOUT_S, Log(), 0.0)
+    assert session.outbox == [RegisterDriver("me"), QuerySubsystems()]
+
+
+def test_it_binds_what_is_wanted_and_drives_nothing_before_that_is_granted(scene):
+    assert scene.hear(ROBOT) == [BindSubsystem(0), BindSubsystem(1)]
+    scene.session.light(True)
+    assert scene.drive(5, 6) == []
+    assert scene.hear(SubsystemBound(0, "me"), LogMessage("bound")) == []
+    assert scene.drive(5, 6) == []
+    assert not scene.log.is_settled
+    scene.hear(BindSuccess(0), BindFailure(1))
+    assert scene.log.is_settled
+    assert scene.drive(5, 6) == [SkidSteerUpdate(0, 5, 6)]
+    assert scene.drive(5, 6) == []
+
+
+@pytest.mark.parametrize(
+    ("skid_steer", "lights", "expected"),
+    [
+        (["first"], ["first"], {0, 1}),
+        (["none"], ["all"], {1, 2}),
+        (["drive"], ["beacon", "lamp"], {0, 1, 2}),
+        (["0"], ["2"], {0, 2}),
+    ],
+)
+def test_what_is_wanted_can_be_named(skid_steer, lights, expected):
+    scene = Scene(skid_steer, lights)
+    assert {packet.id for packet in scene.hear(ROBOT)} == expected
+    assert scene.counts() == []
+
+
+@pytest.mark.parametrize("skid_steer", ["1", "wheels"])  # subsystem 1 is a lamp
+def test_what_is_named_and_missing_is_told(skid_steer):
+    scene = Scene([skid_steer], ["none"])
+    assert scene.hear(ROBOT) == []
+    sentence = f"The robot has no skid steer {skid_steer!r}; of this kind it has 'drive'."
+    assert scene.log.complaints == [("missing subsystems", sentence)]
+
+
+def test_a_robot_with_nothing_to_bind_settles_at_once(scene):
+    assert scene.hear(SubsystemInfo(())) == []
+    assert scene.log.is_settled
+
+
+def test_a_refused_subsystem_is_asked_for_when_it_is_released(scene):
+    scene.hear(SubsystemInfo((Subsystem(1, "drive", "bob"),)))
+    scene.now_s += BIND_PAUSE_S
+    assert scene.hear(BindFailure(0)) == []
+    assert scene.log.complaints == [
+        (
+            "refused binds",
+            "The robot refused subsystem 0 (drive): bob has it. It is asked for again when it is released.",
+        )
+    ]
+    assert scene.wait(0.1) == []
+    assert scene.hear(SubsystemBound(0, "")) == []
+    assert scene.wait(0.0) == [BindSubsystem(0)]
+
+
+def test_what_the_robot_takes_away_is_driven_no_more_and_asked_for_again_after_a_pause(bound):
+    bound.drive(5, 5)
+    bound.hear(SubsystemBound(0, "bob"))
+    assert bound.drive(6, 6) == []
+    assert bound.wait(KEEP_ALIVE_PERIOD_S) == []
+    bound.hear(SubsystemBound(0, ""))
+    assert bound.wait(BIND_PAUSE_S) == [BindSubsystem(0)]
+    assert bound.drive(6, 6) == []
+    bound.hear(BindSuccess(0))
+    assert bound.drive(6, 6) == [SkidSteerUpdate(0, 6, 6)]
+    assert bound.counts() == ["lost subsystems"]
+
+
+def test_a_robot_that_grants_and_takes_away_in_turns_is_not_stormed(bound):
+    binds = 0
+    for _ in range(100):
+        bound.hear(SubsystemBound(0, ""))
+        asked = bound.wait(0.01)
+        binds += len(asked)
+        if asked:
+            bound.hear(BindSuccess(0))
+    assert binds == 1
+
+
+def test_a_bind_without_an_answer_is_tried_again(scene):
+    scene.hear(SubsystemInfo((DRIVE,)))
+    for _ in range(3):
+        scene.wait(KEEP_ALIVE_PERIOD_S)
+        scene.hear(LogMessage("still here"))
+    assert scene.counts() == []
+    assert scene.wait(KEEP_ALIVE_PERIOD_S) == [BindSubsystem(0)]
+    assert scene.counts() == ["unanswered binds"]
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [BindSuccess(0), BindSuccess(77), BindFailure(1), SubsystemBound(9, "bob"), KeepAlive(5)],
+)
+def test_what_was_not_asked_for_is_noted_and_changes_nothing(scene, packet):
+    scene.hear(packet)
+    assert scene.counts() == ["unexpected packets"]
+    assert scene.session.bound == set()
+    assert scene.drive(1, 1) == []
+    scene.hear(ROBOT)
+    assert scene.session.bound == set()
+
+
+def test_another_list_means_other_subsystems(bound):
+    bound.now_s += BIND_PAUSE_S
+    bound.hear(SubsystemInfo((LAMP, DRIVE)))
+    assert bound.session.bound == set()
+    assert bound.wait(0.0) == [BindSubsystem(0), BindSubsystem(1)]
+    bound.hear(BindSuccess(1))
+    assert bound.drive(3, 3) == [SkidSteerUpdate(1, 3, 3)]
+
+
+def test_the_same_list_again_changes_nothing(bound):
+    assert bound.hear(ROBOT) == []
+    assert bound.session.bound == {0, 1}
+    assert bound.counts() == []
+
+
+# Keep-alives and silence.
+
+
+def test_a_keep_alive_is_sent_every_half_second_with_the_time_of_day(scene):
+    sent = []
+    for _ in range(4):
+        scene.now_s = scene.session.due_s
+        scene.session.tick(scene.now_s, round(1000 * scene.now_s))
+        scene.session.handle(LogMessage(""), scene.now_s)
+        scene.session.info = ROBOT
+        sent += scene.sent()
+    assert sent == [KeepAlive(100_000 + 500 * i) for i in range(4)]
+
+
+def test_the_round_trip_is_measured(scene):
+    scene.session.tick(100.0, 1234)
+    scene.now_s += 0.25
+    scene.hear(KeepAlive(1234))
+    assert scene.log.round_trips == [0.25]
+    scene.hear(KeepAlive(1234))
+    assert scene.counts() == ["unexpected packets"]
+
+
+def test_a_silent_robot_is_lost(bound):
+    bound.wait(TIMEOUT_S - 0.01)
+    with pytest.raises(LinkTimeoutError, match="said nothing for 2 s"):
+        bound.wait(0.01)
+
+
+def test_packets_that_nobody_knows_are_no_sign_of_life(bound):
+    for _ in range(15):
+        bound.hear(UnknownPacket(0x77, b""))
+        bound.wait(TIMEOUT_S / 16)
+    with pytest.raises(LinkTimeoutError):
+        bound.wait(TIMEOUT_S / 16)
+
+
+def test_a_robot_that_does_not_say_what_there_is_is_lost(scene):
+    for _ in range(3):
+        scene.wait(TIMEOUT_S / 4)
+        scene.hear(LogMessage("busy"))
+    with pytest.raises(LinkTimeoutError, match="what there is to bind"):
+        scene.wait(TIMEOUT_S / 4)
+
+
+def test_speeds_are_told_again_with_each_keep_alive(bound):
+    """For a robot that stopped by itself."""
+    assert bound.drive(5, 5) == [SkidSteerUpdate(0, 5, 5)]
+    bound.wait(KEEP_ALIVE_PERIOD_S)
+    assert bound.drive(5, 5) == [SkidSteerUpdate(0, 5, 5)]
+
+
+# The operator.
+
+
+def test_the_operator_binds_and_unbinds(bound):
+    answers = bound.ask(bound.session.bind, 2, bound.now_s)
+    assert (bound.sent(), answers) == ([BindSubsystem(2)], [])
+    again = bound.ask(bound.session.bind, 2, bound.now_s)
+    bound.hear(BindSuccess(2))
+    assert answers == again == [(True, "The robot has granted subsystem 2 (beacon).")]
+    assert bound.ask(bound.session.bind, 2, bound.now_s) == [(True, "subsystem 2 (beacon) is bound already.")]
+    assert bound.ask(bound.session.unbind, 2) == [(True, "subsystem 2 (beacon) is given back.")]
+    assert bound.sent() == [UnbindSubsystem(2)]
+    assert bound.hear(SubsystemBound(2, "")) == []
+    assert bound.wait(BIND_PAUSE_S) == []
+
+
+def test_a_skid_steer_is_stopped_before_it_is_given_back(bound):
+    bound.drive(9, 9)
+    bound.ask(bound.session.unbind, 0)
+    assert bound.sent() == [SkidSteerUpdate(0, 0, 0), UnbindSubsystem(0)]
+    assert bound.drive(8, 8) == []
+
+
+def test_what_the_operator_says_holds_on_the_next_connection_to_the_same_robot(bound):
+    bound.ask(bound.session.unbind, 0)
+    bound.ask(bound.session.bind, 2, bound.now_s)
+    assert Scene(wishes=bound.wishes).hear(ROBOT) == [BindSubsystem(1), BindSubsystem(2)]
+    other = SubsystemInfo((Subsystem(1, "other drive"), LAMP))
+    assert Scene(wishes=bound.wishes).hear(other) == [BindSubsystem(0), BindSubsystem(1)]
+
+
+@pytest.mark.parametrize("task", ["bind", "unbind"])
+def test_what_does_not_exist_is_refused(scene, task):
+    def ask(number):
+        arguments = (number, scene.now_s) if task == "bind" else (number,)
+        return scene.ask(getattr(scene.session, task), *arguments)
+
+    assert ask(0) == [(False, "The robot has not said yet what there is to bind.")]
+    scene.hear(ROBOT)
+    assert ask(4) == [(False, "There is no subsystem 4: the robot has 4, counted from 0.")]
+
+
+def test_a_bind_that_is_given_up_before_it_is_granted_is_given_back(scene):
+    scene.hear(ROBOT)
+    answers = scene.ask(scene.session.bind, 0, scene.now_s)
+    scene.ask(scene.session.unbind, 0)
+    assert scene.hear(BindSuccess(0)) == [UnbindSubsystem(0)]
+    assert answers[0][0] is False
+    assert scene.drive(1, 1) == []
+
+
+def test_whoever_waits_is_answered_when_the_connection_ends(scene):
+    scene.hear(ROBOT)
+    answers = scene.ask(scene.session.bind, 0, scene.now_s)
+    scene.session.end("gone")
+    assert answers == [(False, "gone")]
+
+
+def test_lights_are_switched_when_that_is_new(bound):
+    for is_on in (True, True, False):
+        bound.session.light(is_on)
+    assert bound.sent() == [LightUpdate(1, True), LightUpdate(1, False)]
+
+
+# The end.
+
+
+def test_the_farewell_stops_and_gives_back_everything(bound):
+    bound.drive(7, 7)
+    assert bound.session.farewell() == [SkidSteerUpdate(0, 0, 0), UnbindSubsystem(0), UnbindSubsystem(1)]
+    assert bound.session.farewell() == []
+    assert bound.drive(7, 7) == []
+
+
+def test_nothing_bound_needs_no_farewell(scene):
+    scene.hear(ROBOT)
+    assert scene.session.farewell() == []
+
+
+# What is told on.
+
+
+def test_what_can_t_be_read_is_told(scene):
+    scene.hear(SubsystemInfo((ARM,), opaque=b"12345", missing=2))
+    scene.hear(SensorInfo((Sensor(77, "sonar"),), opaque=b"1", missing=0))
+    scene.hear(LogMessage("caf\ufffd", has_replacements=True))
+    scene.hear(UnknownPacket(0x0A, b"123"))
+    assert scene.counts() == ["unknown types", "unknown types", "malformed strings", "unknown packets"]
+    assert "2 more after it, 5 bytes" in str(scene.log.complaints)
+
+
+def test_another_version_of_the_protocol_is_told_and_no_obstacle(scene):
+    scene.hear(FirmwareInfo("android", "9", 3))
+    assert scene.log.complaints == [("other protocol versions", "The robot speaks version 3 of the protocol, not 2.")]
+    assert scene.log.told == [FirmwareInfo("android", "9", 3)]
+
+
+numbers = st.integers(0, 5)
+packets = st.one_of(
+    st.builds(KeepAlive, st.integers(99_000, 110_000)),
+    st.builds(BindSuccess, numbers),
+    st.builds(BindFailure, numbers),
+    st.builds(SubsystemBound, numbers, st.sampled_from(["", "me", "bob"])),
+    st.sampled_from([ROBOT, SubsystemInfo((DRIVE,)), SubsystemInfo((LAMP, DRIVE)), SubsystemInfo(())]),
+    st.just(SensorInfo((Sensor(2, "t", 1),))),
+    st.just(SensorUpdate((SensorReading(9, 9),))),
+)
+steps = st.one_of(
+    packets,
+    st.floats(0, 0.3).map(lambda seconds: ("wait", seconds)),
+    st.tuples(st.sampled_from(["bind", "unbind"]), numbers),
+    st.tuples(st.just("drive"), st.integers(-2048, 2048)),
+)
+
+
+@given(st.lists(steps, max_size=40))
+def test_in_any_order_only_what_was_granted_is_driven(order):
+    """Whatever a robot says: what is sent is allowed, and no update is for what the robot has not granted."""
+    scene = Scene()
+    protocol = DriverConnection()
+    protocol.send(RegisterDriver("me"))
+    asked, granted = set(), set()
+    for step in order:
+        match step:
+            case ("wait", seconds):
+                try:
+                    sent = scene.wait(seconds)
+                except LinkTimeoutError:
+                    break
+            case ("bind", number):
+                scene.ask(scene.session.bind, number, scene.now_s)
+                sent = scene.sent()
+            case ("unbind", number):
+                scene.ask(scene.session.unbind, number)
+                sent = scene.sent()
+                updates = {packet.id for packet in sent if isinstance(packet, SkidSteerUpdate)}
+                assert updates <= granted
+                granted.discard(number)
+            case ("drive", speed):
+                sent = scene.drive(speed, speed)
+                assert {packet.id for packet in sent} <= granted
+            case packet:
+                sent = scene.hear(packet)
+                if isinstance(packet, BindSuccess) and packet.id in asked:
+                    granted.add(packet.id)
+                if isinstance(packet, SubsystemBound) and packet.driver != "me":
+                    granted.discard(packet.id)
+        asked |= {packet.id for packet in sent if isinstance(packet, BindSubsystem)}
+        for packet in sent:
+            protocol.send(packet)
+    for packet in scene.session.farewell():
+        assert packet.id in granted

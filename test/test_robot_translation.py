@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot's speeds, sensors and names, by what they mean."""
+
+import math
+
+import pytest
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drone_bridge.msg import Sensor as SensorMessage
+from drone_bridge.protocols.robot import (
+    MotorSensors,
+    Sensor,
+    SensorInfo,
+    SensorLayout,
+    SensorType,
+    Subsystem,
+    SubsystemInfo,
+)
+from drone_bridge.protocols.text import printable
+from drone_bridge.translate import frames
+from drone_bridge.translate import robot as translate
+from drone_bridge.translate.robot import SkidSteer, Speeds
+from drone_bridge.translate.topic_names import topic_token, unique_names
+from drone_bridge.translate.wheel_odometry import WheelOdometry
+
+STAMP = Time(sec=12, nanosec=5)
+STEER = SkidSteer(separation=0.5, max_speed=2.0)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def twist(forward=0.0, left_turn=0.0):
+    message = Twist()
+    message.linear.x, message.angular.z = forward, left_turn
+    return message
+
+
+# Speeds.
+
+
+def test_to_turn_left_the_right_side_runs_faster():
+    left, right = frames.wheel_speeds_from_body(forward=1.0, left_turn=2.0, separation=0.5)
+    assert (left, right) == (0.5, 1.5)
+    assert frames.body_from_wheel_speeds(left, right, 0.5) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("forward", "left_turn", "expected"),
+    [
+        (2.0, 0.0, (2048, 2048)),
+        (-2.0, 0.0, (-2048, -2048)),
+        (1.0, 0.0, (1024, 1024)),
+        (0.0, 4.0, (-1024, 1024)),  # 1 m/s at either side, against each other
+        (0.0, -8.0, (2048, -2048)),
+        (1.0, 2.0, (512, 1536)),
+        (0.0, 0.0, (0, 0)),
+    ],
+)
+def test_what_the_robot_can_do_is_sent_as_it_is(forward, left_turn, expected):
+    assert STEER.speeds(twist(forward, left_turn)) == (Speeds(*expected), True)
+
+
+def test_what_is_too_fast_is_slowed_down_on_both_sides_alike():
+    """A curve of 1 m radius stays one: 1.25 to 0.75 at the sides, whatever the speed."""
+    for speed in (2.0, 20.0, 2e6, 1e307):
+        assert STEER.speeds(twist(speed, speed)) == (Speeds(1229, 2048), False)
+
+
+@given(finite, finite, st.floats(0.01, 10), st.floats(0.01, 100))
+def test_any_finite_command_gives_speeds_within_the_range_that_turn_the_right_way(forward, turn, separation, fastest):
+    speeds, _ = SkidSteer(separation, fastest).speeds(twist(forward, turn))
+    assert max(map(abs, speeds)) <= 2048
+    assert (speeds.right - speeds.left) * turn >= 0
+    assert (speeds.right + speeds.left) * forward >= 0 or abs(speeds.right + speeds.left) <= 1
+
+
+def test_sideways_up_and_rolling_mean_nothing():
+    message = twist(1.0, 2.0)
+    message.linear.y = message.linear.z = message.angular.x = message.angular.y = 99.0
+    assert STEER.speeds(message) == STEER.speeds(twist(1.0, 2.0))
+
+
+@pytest.mark.parametrize(("forward", "left_turn"), [(1.0, 0.0), (-0.5, 1.0), (0.0, 4.0)])
+def test_speeds_mean_the_motion_that_they_were_made_of(forward, left_turn):
+    speeds, _ = STEER.speeds(twist(forward, left_turn))
+    assert STEER.motion(speeds) == pytest.approx((forward, left_turn), abs=2e-3)
+
+
+# Sensors.
+
+
+def test_a_battery_has_its_voltage_and_its_share_of_the_full_one():
+    battery = translate.battery_state(Sensor(1, "pack", full_voltage_mv=12_000), 9_000, STAMP, "base_link")
+    assert (battery.voltage, battery.percentage) == (9.0, 0.75)
+    assert (battery.present, battery.location, battery.header.stamp) == (True, "pack", STAMP)
+    for field in ("temperature", "current", "charge", "capacity", "design_capacity"):
+        assert math.isnan(getattr(battery, field))
+
+
+@pytest.mark.parametrize(("full", "value", "share"), [(12_000, 13_000, 1.0), (12_000, -1, 0.0)])
+def test_the_percentage_stays_within_its_range(full, value, share):
+    assert translate.battery_state(Sensor(1, "", full_voltage_mv=full), value, STAMP, "").percentage == share
+
+
+@pytest.mark.parametrize("full", [None, 0, -1])
+def test_without_a_full_voltage_the_percentage_is_unknown(full):
+    battery = translate.battery_state(Sensor(1, "", full_voltage_mv=full), 9_000, STAMP, "")
+    assert battery.voltage == 9.0
+    assert math.isnan(battery.percentage)
+
+
+def test_a_battery_without_a_reading_is_there_all_the_same():
+    battery = translate.battery_state(Sensor(1, "", full_voltage_mv=24_000), None, STAMP, "")
+    assert battery.present
+    assert math.isnan(battery.voltage)
+    assert math.isnan(battery.percentage)
+
+
+def test_temperature_current_and_pwm_are_in_the_units_of_ros():
+    temperature = translate.temperature(Sensor(2, ""), -1250, STAMP, "base_link")
+    assert (temperature.temperature, temperature.variance) == (-12.5, 0.0)
+    assert temperature.header.frame_id == "base_link"
+    assert translate.current(Sensor(3, ""), 1500).data == 1.5
+    assert translate.motor_pwm(Sensor(4, ""), -1024).data == -0.5
+
+
+def sensor(kind, name="left"):
+    return Sensor(kind, name)
+
+
+def test_each_sensor_has_a_topic_of_its_own():
+    sensors = [
+        sensor(SensorType.BATTERY, "M1"),
+        sensor(SensorType.BATTERY, "M2"),
+        sensor(SensorType.THERMOMETER, "M1 motor"),
+        sensor(SensorType.THERMOMETER, "M1-motor"),
+        sensor(SensorType.THERMOMETER, "m1_motor_2"),
+        sensor(SensorType.AMMETER, ""),
+        sensor(SensorType.MOTOR_PWM, "Größe 5 µ"),
+        sensor(SensorType.NULL, "nothing"),
+        sensor(77, "sonar"),
+    ]
+    assert translate.sensor_topics(sensors, most=64) == [
+        "battery_state",
+        "battery_state/m2",
+        "temperature/m1_motor",
+        "temperature/m1_motor_2",
+        "temperature/m1_motor_2_2",
+        "current/sensor_5",
+        "motor_pwm/groe_5",
+        "",
+        "",
+    ]
+    assert translate.sensor_topics(sensors, most=2) == ["battery_state", "battery_state/m2", *[""] * 7]
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 1, 2, 3, 4, 5]), st.text(max_size=6)), max_size=12), st.integers(0, 12))
+def test_topics_are_valid_names_and_never_shared(sensors, most):
+    topics = [topic for topic in translate.sensor_topics([sensor(*s) for s in sensors], most) if topic]
+    assert len(topics) == len(set(topics)) <= most
+    for topic in topics:
+        for token in topic.split("/"):
+            assert token.isascii()
+            assert token.isidentifier()
+            assert "__" not in token
+            assert token == token.strip("_").lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "token"),
+    [
+        ("sabertooth M1 ammeter", "sabertooth_m1_ammeter"),
+        ("  Motor #1 (left) ", "motor_1_left"),
+        ("Élan", "elan"),
+        ("3rd", "sensor_3_3rd"),
+        ("日本", "sensor_3"),
+        ("x" * 100, "x" * 64),
+        ("x" * 63 + " y", "x" * 63),
+    ],
+)
+def test_names_become_tokens(name, token):
+    assert topic_token(name, "sensor_3") == token
+
+
+def test_the_second_of_a_name_is_numbered():
+    assert unique_names(["a", "a", "a_2", "a", "b"]) == ["a", "a_2", "a_2_2", "a_3", "b"]
+
+
+def test_the_list_of_sensors_tells_topics_and_full_voltages():
+    info = SensorInfo((Sensor(1, "pack\n", 1, 12_600), Sensor(9, "sonar")), SensorLayout.ROBOTD_1_2, b"x", missing=3)
+    message = translate.sensor_array(info, ["battery_state", ""], STAMP, "base_link")
+    battery, sonar = message.sensors
+    assert (message.layout, message.unreadable, message.header.frame_id) == ("robotd-1.2", 3, "base_link")
+    assert (battery.id, battery.type, battery.name, battery.topic) == (
+        0,
+        SensorMessage.BATTERY,
+        "pack\\n",
+        "battery_state",
+    )
+    assert battery.full_voltage == pytest.approx(12.6)
+    assert (sonar.id, sonar.type, sonar.topic) == (1, 9, "")
+    assert math.isnan(sonar.full_voltage)
+
+
+def test_the_list_of_subsystems_tells_who_has_them():
+    drive = Subsystem(1, "drive", "old", MotorSensors(1, 2, 3, 4), MotorSensors(5, 6, 7, 8))
+    info = SubsystemInfo((drive, Subsystem(2, "lamp")), b"", missing=1)
+    message = translate.subsystem_array(info, {0: "me"}, {0}, STAMP, "base_link")
+    first, second = message.subsystems
+    assert (first.driver, first.bound, first.has_sensors) == ("me", True, True)
+    assert (first.left_battery_sensor, first.right_pwm_sensor) == (1, 8)
+    assert (second.id, second.type, second.driver, second.bound, second.has_sensors) == (1, 2, "", False, False)
+    assert message.unreadable == 1
+
+
+def test_names_are_shown_without_control_characters():
+    assert printable("a\x1b[2J\n\u2028é") == "a\\x1b[2J\\n\\u2028é"
+    assert printable("\ud800") == "\\ud800"
+    assert printable("x" * 12, longest=10) == "x" * 10 + "..."
+
+
+# Dead reckoning.
+
+
+def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
+    odometry = WheelOdometry()
+    for _ in range(7):
+        odometry.advance(math.pi / 7, forward=2.0, turn=1.0)
+    assert (odometry.x, odometry.y) == pytest.approx((0, 4))
+    assert abs(odometry.yaw) == pytest.approx(math.pi)
+    message = odometry.message(STAMP, "r1/")
+    assert (message.header.frame_id, message.child_frame_id) == ("r1/odom", "r1/base_link")
+    assert (message.twist.twist.linear.x, message.twist.twist.angular.z) == (2.0, 1.0)
+    assert abs(message.pose.pose.orientation.z) == pytest.approx(1)
+    assert message.pose.covariance[0] == message.twist.covariance[0] == -1.0
+
+
+def test_straight_on_is_straight_on():
+    odometry = WheelOdometry()
+    odometry.advance(2.0, forward=-1.5, turn=0.0)
+    assert (odometry.x, odometry.y, odometry.yaw) == (-3.0, 0.0, 0.0)
