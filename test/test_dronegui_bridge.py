@@ -6,7 +6,6 @@ import threading
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from drone_bridge.msg import DroneGuiState
 from dronegui_peer import HOVER, DroneGuiPeer
 from geometry_msgs.msg import Twist, TwistStamped
 from processes import Process
@@ -15,6 +14,7 @@ from ros_session import TIMEOUT_S, RosSession, wait_until
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
+from drone_bridge.msg import DroneGuiState
 from drone_bridge.translate.time import time_from_seconds
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -173,14 +173,18 @@ def test_the_rate_can_be_changed_in_flight(ros, peer):
 
 
 def test_cmd_vel_becomes_axes_with_the_signs_of_the_wire(ros, peer):
-    states = ros.subscribe(DroneGuiState, "dronegui/state")
     publisher = ros.publisher(Twist, "cmd_vel")
-    packet = command(publisher, peer, twist(0.1, 0.2, 0.3, 0.4), roll=-0.2, pitch=-0.1, yaw=-0.4, gas=0.3)
-    state = states.wait(lambda state: state.seq > packet.seq and not state.hover)
-    (packet,) = [packet for packet in peer.packets if packet.seq == state.seq]
+    command(publisher, peer, twist(0.1, 0.2, 0.3, 0.4), roll=-0.2, pitch=-0.1, yaw=-0.4, gas=0.3)
+    command(publisher, peer, twist(-9.0, -9.0, -9.0, -9.0), roll=1, pitch=1, yaw=1, gas=-1)
+
+
+def test_packets_are_published_as_they_were_sent(ros, peer):
+    states = ros.subscribe(DroneGuiState, "dronegui/state")
+    with Repeated(ros.publisher(Twist, "cmd_vel")):
+        state = states.wait(lambda state: state.pitch < 0)
+        packet = peer.wait(lambda packet: packet.seq == state.seq)
     assert {name: getattr(state, name) for name in HOVER} == packet.state
     assert state.header.frame_id == "d1/base_link"
-    command(publisher, peer, twist(-9.0, -9.0, -9.0, -9.0), roll=1, pitch=1, yaw=1, gas=-1)
 
 
 def test_stale_commands_become_hover(ros, peer):

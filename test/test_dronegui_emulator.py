@@ -119,10 +119,10 @@ def test_two_senders_share_one_sequence(emulate):
     two.say({"seq": 3, "state": {"take_off": True}})  # the receiver is at 5
     two.say({"seq": 6, "state": {"hover": False}})
     one.press("take_off")  # 6 comes too late, 7 does not
-    assert drone.wait_for_line("^controlled by")
-    drone.send()
-    assert drone.wait() == 0
-    drone.wait_for_line("landed, .* 7 packets, 2 late, 0 refused")
+    one.send(take_off=True)
+    drone.wait_for_line("^landed -> taking off")
+    assert drone.stop() == 0
+    drone.wait_for_line(" 8 packets, 2 late, 0 refused")
     two.socket.close()
 
 
