@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs under measurement: started, watched from outside, and ended in an orderly way."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 STOP_TIMEOUT_S: Final = 5.0
+END_TIMEOUT_S: Final = 1.0  # from the end of a connection to that of its program
 _CPU_CLOCK_OF_A_PROCESS: Final = 2  # CPUCLOCK_SCHED: how Linux numbers the clocks of other processes
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -52,8 +54,9 @@ class Child:
         return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
 
     def check(self) -> None:
-        """Raise ChildError when it has ended."""
-        if self._process.poll() is not None:
+        """Raise ChildError when it has ended, or does so at once."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_TIMEOUT_S)
             raise ChildError(f"The {self.name} ended by itself with status {self._process.returncode}.{self._said()}")
 
     def stop(self) -> None:

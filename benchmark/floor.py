@@ -17,7 +17,6 @@ from array import array
 from collections.abc import Callable
 
 import rclpy
-from drone_bridge.msg import CommandRates
 from peer import HOVER_THRUST
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -25,6 +24,8 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
+
+from drone_bridge.msg import CommandRates
 
 COMMAND_TIMEOUT_S = 0.5
 RECONNECT_S = 0.05

@@ -15,12 +15,13 @@ from collections import Counter, defaultdict
 
 import marks
 import rclpy
-from drone_bridge.msg import CommandRates
 from marks import SIDES, Mark
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
+
+from drone_bridge.msg import CommandRates
 
 NOTHING = Mark(0, 0, 0)
 

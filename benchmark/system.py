@@ -77,11 +77,15 @@ class System:
         self.subject = Child(side, make_command(self._peer.port, namespace, control), domain, scratch)
         self._subscriber = Child(f"{side}'s subscriber", subscriber, domain, scratch)
 
-    def meet(self, size: Size) -> None:
-        """Begin a conversation with cameras of this size, and go on until everybody has found everybody."""
+    def open(self, size: Size) -> None:
+        """Begin a conversation with cameras of this size."""
         self._part()
         with self._explained():
             self._conversation = self._peer.meet(*size)
+
+    def warm_up(self) -> None:
+        """Send frames until everybody has found everybody, and some more."""
+        with self._explained():
             right_answers = 0
             for number in _ticks(round(READY_TIMEOUT_S * PACED_HZ)):
                 right_answers = right_answers + 1 if self._exchange(0, number)[0] else 0

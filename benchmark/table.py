@@ -64,7 +64,7 @@ class Samples:
     def render(self) -> str:
         """Return the table."""
         header = ("stereo", "", FLOOR, BRIDGE, "bridge / floor", "aim", "")
-        rows = [header]
+        rows: list[tuple[str, ...]] = [header]
         for size in dict.fromkeys(size for size, _, _ in self.values):
             rows.extend(self._row(size, metric) for metric in METRICS)
         widths = [max(len(row[column]) for row in rows) for column in range(len(header))]

@@ -41,6 +41,14 @@ def systems(sides: list[str], control: bool, notes: dict[str, dict[int, Received
         yield started
 
 
+def prepare(pair: list[System], size: Size) -> None:
+    """Make both sides ready to be measured with cameras of this size."""
+    for system in pair:
+        system.open(size)
+    for system in pair:
+        system.warm_up()
+
+
 def take_turns(
     pair: list[System], measure: Callable[[System, Measurement, float], None], seconds: float
 ) -> dict[str, Measurement]:
@@ -59,8 +67,7 @@ def measure_latest(sides: list[str], sizes: list[Size], seconds: float, samples:
     notes: dict[str, dict[int, Received]] = {}
     with systems(sides, False, notes) as pair:
         for size in sizes:
-            for system in pair:
-                system.meet(size)
+            prepare(pair, size)
             unpaced[_name(size)] = take_turns(pair, System.unpaced, seconds)
             paced[_name(size)] = take_turns(pair, System.paced, seconds)
     for name, side in itertools.product(unpaced, sides):
@@ -81,8 +88,7 @@ def measure_lockstep(sides: list[str], sizes: list[Size], seconds: float, sample
     """One round with a controller that answers each frame."""
     with systems(sides, True, {}) as pair:
         for size in sizes:
-            for system in pair:
-                system.meet(size)
+            prepare(pair, size)
             for side, measured in take_turns(pair, System.unpaced, seconds).items():
                 samples.add(_name(size), table.ROUND_TRIP_CONTROLLED, side, measured.round_trip_ms)
 
@@ -92,7 +98,7 @@ def measure_memory(checkpoints: tuple[int, ...]) -> None:
     print(f"\nResident memory of the bridge, stereo {_name(SMALL)}, unpaced, one subscriber:")
     resident = []
     with systems([BRIDGE], False, {}) as [system]:
-        system.meet(SMALL)
+        prepare([system], SMALL)
         measurement = system.begin()
         for checkpoint in checkpoints:
             system.frames(measurement, checkpoint - len(measurement.round_trips_s))
