@@ -228,8 +228,8 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
     odometry = WheelOdometry()
     for _ in range(7):
         odometry.advance(math.pi / 7, forward=2.0, turn=1.0)
-    assert (odometry.x, odometry.y) == pytest.approx((0, 4))
-    assert abs(odometry.yaw) == pytest.approx(math.pi)
+    assert odometry.pose[:2] == pytest.approx((0, 4))
+    assert abs(odometry.pose.yaw) == pytest.approx(math.pi)
     message = odometry.message(STAMP, "r1/")
     assert (message.header.frame_id, message.child_frame_id) == ("r1/odom", "r1/base_link")
     assert (message.twist.twist.linear.x, message.twist.twist.angular.z) == (2.0, 1.0)
@@ -240,4 +240,4 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
 def test_straight_on_is_straight_on():
     odometry = WheelOdometry()
     odometry.advance(2.0, forward=-1.5, turn=0.0)
-    assert (odometry.x, odometry.y, odometry.yaw) == (-3.0, 0.0, 0.0)
+    assert odometry.pose == (-3.0, 0.0, 0.0)

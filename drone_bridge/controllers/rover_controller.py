@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rover_controller: drives a pattern as cmd_vel, by odometry where there is some."""
+
+import math
+import time
+from typing import Final
+
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+
+from drone_bridge.bridges.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
+from drone_bridge.program import run
+from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
+from drone_bridge.translate.planar import Pose
+
+PARAMETERS: Final = (
+    ParameterDeclaration("pattern", "stationary", "What to drive.", choices=tuple(PATTERNS), live=True),
+    ParameterDeclaration("speed", 0.5, "Metres per second.", range=(0.0, 10.0), live=True),
+    ParameterDeclaration("amplitude", 2.0, "Metres: the size of the pattern.", range=(0.1, 100.0), live=True),
+    ParameterDeclaration("max_turn_rate", 1.5, "Radians per second.", range=(0.05, 20.0), live=True),
+    ParameterDeclaration("seed", 0, "Of what is random.", range=(0, 2**31 - 1)),
+    ParameterDeclaration("rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
+    ParameterDeclaration(
+        "odometry_timeout", 0.5, "Seconds without odometry after which the rover drives on without.", range=(0.05, 60.0)
+    ),
+)
+
+
+class RoverController(Node):
+    """Commands at a steady rate; says zero when it leaves."""
+
+    def __init__(self) -> None:
+        super().__init__("rover_controller")
+        self._declared = DeclaredParameters(self, PARAMETERS)
+        self._estimate = PoseEstimate(self._declared["odometry_timeout"])
+        self._velocity = Velocity()
+        self._told_s = time.monotonic()
+        self._has_left = False
+        self._limits, self._name = Limits(0.0, 0.0, 0.0), ""
+        self._pattern: Pattern | None = None
+        self._was_following = False
+        self._publisher = self.create_publisher(Twist, "cmd_vel", 1)
+        self.create_subscription(Odometry, "odom", self._measure, 1)
+
+    def start(self) -> bool:
+        """Begin to drive."""
+        # A steady clock: a simulation that stands still is no reason to leave a rover uncommanded.
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1 / self._declared["rate"], self._command, clock=clock)
+        self._declared.freeze("driving")
+        return True
+
+    def leave(self) -> None:
+        """Stop the rover."""
+        if not self._has_left:
+            self._has_left = True
+            self._publish(Velocity())
+
+    def _measure(self, message: Odometry) -> None:
+        at, q = message.pose.pose.position, message.pose.pose.orientation
+        if not all(map(math.isfinite, (at.x, at.y, q.x, q.y, q.z, q.w))):
+            return
+        _, _, yaw = euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))
+        self._estimate.measured(Pose(at.x, at.y, yaw), time.monotonic())
+
+    def _command(self) -> None:
+        now_s = time.monotonic()
+        self._estimate.told(now_s - self._told_s, self._velocity, now_s)
+        self._told_s = now_s
+        self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
+        self._say_what_is_followed(self._estimate.follows_odometry(now_s))
+        if not self._has_left:
+            self._publish(self._velocity)
+
+    def _chosen_pattern(self) -> Pattern:
+        """Return the pattern that the parameters describe, a new one when they have changed."""
+        get = self._declared.__getitem__
+        limits, name = Limits(get("speed"), get("amplitude"), get("max_turn_rate")), get("pattern")
+        if self._pattern is None or (limits, name) != (self._limits, self._name):
+            self._limits, self._name = limits, name
+            self._pattern = PATTERNS[name](limits, get("seed"))
+            self.get_logger().info(f"Pattern {name}: {limits.speed:g} m/s, {limits.amplitude:g} m.")
+        return self._pattern
+
+    def _say_what_is_followed(self, is_following: bool) -> None:
+        if is_following != self._was_following:
+            self._was_following = is_following
+            self.get_logger().info("Following the odometry." if is_following else "No odometry: driving on without.")
+
+    def _publish(self, velocity: Velocity) -> None:
+        message = Twist()
+        message.linear.x, message.angular.z = velocity
+        try:
+            self._publisher.publish(message)
+        except (rclpy_implementation.RCLError, InvalidHandle):
+            return  # ROS is shutting down already
+
+
+def main() -> int:
+    """Run the node."""
+    return run(RoverController)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rover can drive: patterns around the place where it started, as velocities that follow from where it is."""
+
+import itertools
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from drone_bridge.translate.planar import Pose
+
+RANDOM_PERIOD_S: Final = 3.0  # after which a new target is drawn
+TURN_GAIN_PER_S: Final = 2.0  # rad/s for each rad that the rover looks aside
+APPROACH_GAIN_PER_S: Final = 2.0  # m/s for each m that a target is away
+ASIDE_RAD: Final = 0.3  # looking aside further than that, a rover turns before it drives on
+ARRIVED_M: Final = 0.05
+CIRCLE_GAIN_PER_M: Final = 1.0  # rad to be looked inwards for each m that a circle is inside
+
+
+class Velocity(NamedTuple):
+    """What a rover is told."""
+
+    forward: float = 0.0  # m/s
+    turn: float = 0.0  # rad/s, to the left
+
+
+class Limits(NamedTuple):
+    """How a pattern is driven."""
+
+    speed: float  # m/s
+    amplitude: float  # m
+    turn_rate: float  # rad/s, the largest
+
+
+class Pattern(ABC):
+    """Something to drive. Poses are seen from where the rover started, looking along x."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    @abstractmethod
+    def velocity(self, pose: Pose, time_s: float) -> Velocity:
+        """Return what to do at a pose. `time_s` does not run back."""
+
+    def _turn(self, error: float) -> float:
+        limit = self._limits.turn_rate
+        return max(-limit, min(limit, TURN_GAIN_PER_S * error))
+
+
+class Stationary(Pattern):
+    """Stand still."""
+
+    def velocity(self, pose: Pose, time_s: float) -> Velocity:
+        """Return none."""
+        return Velocity()
+
+
+class Circular(Pattern):
+    """A circle to the left, whose radius is the amplitude; the rover starts on it."""
+
+    def velocity(self, pose: Pose, time_s: float) -> Velocity:
+        """Return what keeps to the circle, or leads back to it."""
+        radius = self._limits.amplitude
+        # Slower, if the rover can't turn fast enough for so small a circle.
+        speed = min(self._limits.speed, radius * self._limits.turn_rate)
+        from_centre_x, from_centre_y = pose.x, pose.y - radius
+        outside = math.hypot(from_centre_x, from_centre_y) - radius
+        inwards = max(-math.pi / 2, min(math.pi / 2, CIRCLE_GAIN_PER_M * outside))
+        heading = math.atan2(from_centre_y, from_centre_x) + math.pi / 2 + inwards
+        error = math.remainder(heading - pose.yaw, math.tau)
+        return Velocity(speed * max(0.0, math.cos(error)), self._turn(error + speed / radius / TURN_GAIN_PER_S))
+
+
+class ToTargets(Pattern):
+    """From one target to the next."""
+
+    may_reverse = False  # whether a target behind is driven to backwards
+
+    def __init__(self, limits: Limits, targets: Iterator[tuple[float, float]]) -> None:
+        super().__init__(limits)
+        self._targets = targets
+        self._target = next(targets)
+
+    def velocity(self, pose: Pose, time_s: float) -> Velocity:
+        """Return what leads to the target, or to the next one."""
+        if self._is_over(pose, time_s):
+            self._target = next(self._targets)
+        return self._approach(pose)
+
+    def _is_over(self, pose: Pose, time_s: float) -> bool:
+        return self._distance(pose) < ARRIVED_M
+
+    def _distance(self, pose: Pose) -> float:
+        return math.hypot(self._target[0] - pose.x, self._target[1] - pose.y)
+
+    def _approach(self, pose: Pose) -> Velocity:
+        distance = self._distance(pose)
+        if distance < ARRIVED_M:
+            return Velocity()
+        aside = math.atan2(self._target[1] - pose.y, self._target[0] - pose.x) - pose.yaw
+        aside = math.remainder(aside, math.tau)
+        direction = 1.0
+        if self.may_reverse and abs(aside) > math.pi / 2:
+            aside, direction = math.remainder(aside + math.pi, math.tau), -1.0
+        if abs(aside) > ASIDE_RAD:
+            return Velocity(0.0, self._turn(aside))
+        speed = min(self._limits.speed, APPROACH_GAIN_PER_S * distance)
+        return Velocity(direction * speed * math.cos(aside), self._turn(aside))
+
+
+class Linear(ToTargets):
+    """To and fro along x, as far as the amplitude to both sides; back in reverse."""
+
+    may_reverse = True
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits, itertools.cycle([(limits.amplitude, 0.0), (-limits.amplitude, 0.0)]))
+
+
+class Square(ToTargets):
+    """Around a square whose corners are the amplitude away along both axes."""
+
+    def __init__(self, limits: Limits) -> None:
+        a = limits.amplitude
+        super().__init__(limits, itertools.cycle([(a, a), (-a, a), (-a, -a), (a, -a)]))
+
+
+class Random(ToTargets):
+    """To targets anywhere within the amplitude along both axes, a new one every RANDOM_PERIOD_S."""
+
+    def __init__(self, limits: Limits, seed: int) -> None:
+        source = random.Random(seed)
+        a = limits.amplitude
+        super().__init__(limits, ((source.uniform(-a, a), source.uniform(-a, a)) for _ in itertools.count()))
+        self._next_s: float | None = None
+
+    def _is_over(self, pose: Pose, time_s: float) -> bool:
+        if self._next_s is None:
+            self._next_s = time_s + RANDOM_PERIOD_S
+        if time_s < self._next_s:
+            return False
+        self._next_s = time_s + RANDOM_PERIOD_S
+        return True
+
+
+#: Each makes a pattern; the number is the seed of what is random.
+PATTERNS: Final[dict[str, Callable[[Limits, int], Pattern]]] = {
+    "stationary": lambda limits, _: Stationary(limits),
+    "linear": lambda limits, _: Linear(limits),
+    "circular": lambda limits, _: Circular(limits),
+    "random": Random,
+    "square": lambda limits, _: Square(limits),
+}
+
+
+class PoseEstimate:
+    """Where the rover is, as seen from where it started: by odometry while there is some, else by what it was told."""
+
+    def __init__(self, odometry_timeout_s: float) -> None:
+        """Odometry that has not come for so long is no longer waited for."""
+        self._odometry_timeout_s = odometry_timeout_s
+        self.pose = Pose()
+        self._origin = Pose()  # of our frame, in that of the odometry
+        self._odometry_s = -math.inf
+
+    def follows_odometry(self, now_s: float) -> bool:
+        """Return whether there is some."""
+        return now_s - self._odometry_s <= self._odometry_timeout_s
+
+    def measured(self, odometry: Pose, now_s: float) -> None:
+        """Take a pose in a frame that has nothing to do with ours. After a gap it continues where we are."""
+        if not self.follows_odometry(now_s):
+            # The pose of our origin as seen from the rover, put where the odometry has the rover.
+            self._origin = odometry.seeing(Pose().seen_from(self.pose))
+        self._odometry_s = now_s
+        self.pose = odometry.seen_from(self._origin)
+
+    def told(self, seconds: float, velocity: Velocity, now_s: float) -> None:
+        """Let time pass with a velocity, which counts only without odometry."""
+        if not self.follows_odometry(now_s):
+            self.pose = self.pose.moved(seconds, *velocity)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rover's patterns, driven by a rover that does exactly, or nearly, what it is told."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, PoseEstimate, Velocity
+from drone_bridge.translate.planar import Pose
+
+LIMITS = Limits(speed=0.5, amplitude=2.0, turn_rate=1.5)
+STEP_S = 0.05
+
+
+def drive(name, seconds, limits=LIMITS, start=Pose(), wheel=1.0, seed=0):  # noqa: B008 - a constant
+    """Return the poses; `wheel` is the diameter of the right wheel in relation to the left one."""
+    pattern = PATTERNS[name](limits, seed)
+    pose, poses = start, []
+    for step in range(round(seconds / STEP_S)):
+        forward, turn = pattern.velocity(pose, step * STEP_S)
+        pose = pose.moved(STEP_S, forward * (1 + wheel) / 2, turn + forward * (wheel - 1))
+        poses.append(pose)
+    return poses
+
+
+def visits(poses, corner, within=0.1):
+    return any(math.dist((pose.x, pose.y), corner) < within for pose in poses)
+
+
+def test_stationary_stands_still():
+    assert set(drive("stationary", 5)) == {Pose()}
+
+
+def test_linear_goes_to_and_fro_without_turning_round():
+    poses = drive("linear", 40)
+    assert max(pose.x for pose in poses) == pytest.approx(2.0, abs=0.06)
+    assert min(pose.x for pose in poses) == pytest.approx(-2.0, abs=0.06)
+    assert max(abs(pose.y) for pose in poses) < 1e-6
+    assert max(abs(pose.yaw) for pose in poses) < 1e-6
+
+
+def test_the_circle_has_the_amplitude_as_its_radius_and_is_driven_at_speed():
+    poses = drive("circular", 2 * math.pi * 2.0 / 0.5)
+    assert {round(math.hypot(pose.x, pose.y - 2), 2) for pose in poses} == {2.0}
+    assert math.dist(poses[-1][:2], (0, 0)) < 0.1  # once around
+
+
+def test_the_circle_is_found_from_elsewhere_and_held_by_a_rover_that_pulls_aside():
+    for pose in drive("circular", 60, start=Pose(3.0, -2.0, 1.0), wheel=1.05)[-400:]:
+        assert math.hypot(pose.x, pose.y - 2) == pytest.approx(2.0, abs=0.15)
+
+
+def test_a_circle_too_small_for_the_speed_is_driven_slower():
+    limits = Limits(speed=5.0, amplitude=0.5, turn_rate=1.0)
+    assert PATTERNS["circular"](limits, 0).velocity(Pose(), 0.0) == Velocity(0.5, 1.0)
+
+
+def test_the_square_has_four_corners():
+    poses = drive("square", 60)
+    for corner in ((2, 2), (-2, 2), (-2, -2), (2, -2)):
+        assert visits(poses, corner)
+    assert max(max(abs(pose.x), abs(pose.y)) for pose in poses) < 2.1
+
+
+def test_the_square_is_held_by_a_rover_that_pulls_aside():
+    poses = drive("square", 120, wheel=1.05)[-1200:]
+    for corner in ((2, 2), (-2, 2), (-2, -2), (2, -2)):
+        assert visits(poses, corner)
+
+
+def test_random_targets_stay_inside_and_depend_on_the_seed_alone():
+    poses = drive("random", 60, seed=3)
+    assert max(max(abs(pose.x), abs(pose.y)) for pose in poses) <= 2.0
+    assert poses == drive("random", 60, seed=3)
+    assert poses != drive("random", 60, seed=4)
+
+
+def test_a_random_target_is_a_new_one_every_three_seconds():
+    pattern = PATTERNS["random"](LIMITS, 0)
+    targets = []
+    for step in range(200):
+        pattern.velocity(Pose(), step * STEP_S)
+        targets.append(pattern._target)
+    changes = [step * STEP_S for step in range(1, 200) if targets[step] != targets[step - 1]]
+    assert changes == pytest.approx([3.0, 6.0, 9.0])
+
+
+@given(
+    st.sampled_from(sorted(PATTERNS)),
+    st.builds(Pose, *[st.floats(-100, 100)] * 2, st.floats(-math.pi, math.pi)),
+    st.builds(Limits, st.floats(0, 10), st.floats(0.1, 100), st.floats(0.05, 20)),
+)
+def test_whatever_the_pose_velocities_stay_within_their_limits(name, pose, limits):
+    velocity = PATTERNS[name](limits, 0).velocity(pose, 0.0)
+    assert abs(velocity.forward) <= limits.speed
+    assert abs(velocity.turn) <= limits.turn_rate
+
+
+# Poses.
+
+poses = st.builds(Pose, *[st.floats(-100, 100)] * 2, st.floats(-3, 3))
+
+
+@given(poses, poses)
+def test_a_pose_seen_from_another_is_where_that_one_sees_it(one, other):
+    back = other.seeing(one.seen_from(other))
+    assert back[:2] == pytest.approx(one[:2], abs=1e-6)
+    assert math.remainder(back.yaw - one.yaw, math.tau) == pytest.approx(0, abs=1e-9)
+
+
+def test_what_is_ahead_is_ahead():
+    assert Pose(1, 2, math.pi / 2).seeing(Pose(3, 0, 0)) == pytest.approx((1, 5, math.pi / 2))
+    assert Pose(1, 5, math.pi / 2).seen_from(Pose(1, 2, math.pi / 2)) == pytest.approx((3, 0, 0))
+
+
+def test_without_odometry_the_rover_is_where_it_was_told_to_go():
+    estimate = PoseEstimate(odometry_timeout_s=0.5)
+    estimate.told(2.0, Velocity(0.5, 0.0), now_s=100.0)
+    assert estimate.pose == Pose(1.0, 0.0, 0.0)
+
+
+def test_odometry_counts_from_where_the_rover_is_when_it_begins_and_when_it_comes_back():
+    estimate = PoseEstimate(odometry_timeout_s=0.5)
+    estimate.told(2.0, Velocity(0.5, 0.0), now_s=0.0)
+    estimate.measured(Pose(10, 10, math.pi / 2), now_s=0.1)
+    assert estimate.pose == pytest.approx((1, 0, 0))
+    estimate.told(5.0, Velocity(9.0, 9.0), now_s=0.2)  # counts for nothing now
+    estimate.measured(Pose(10, 12, math.pi), now_s=0.3)
+    assert estimate.pose == pytest.approx((3, 0, math.pi / 2))
+    estimate.told(1.0, Velocity(1.0, 0.0), now_s=5.0)
+    assert estimate.pose == pytest.approx((3, 1, math.pi / 2))
+    estimate.measured(Pose(0, 0, 0), now_s=5.1)
+    assert estimate.pose == pytest.approx((3, 1, math.pi / 2))
+    assert estimate.follows_odometry(5.5)
+    assert not estimate.follows_odometry(5.7)
