@@ -40,6 +40,10 @@ class DroneModel:
             value = getattr(self, name)
             if not 0 < value < math.inf:
                 raise ValueError(f"{name} has to be above 0, not {value}")
+        for name in ("drag", "max_roll_rate", "max_pitch_rate", "max_yaw_rate"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name} has to be 0 at least, not {value}")
 
     @property
     def decay(self) -> float:
@@ -60,6 +64,11 @@ class Command:
     def rates(self) -> Vector:
         """The body rates about x, y, z."""
         return np.array([self.roll_rate, self.pitch_rate, self.yaw_rate])
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all of it are numbers that can be flown."""
+        return all(map(math.isfinite, (self.roll_rate, self.pitch_rate, self.yaw_rate, self.thrust)))
 
 
 def hover(drone: DroneModel) -> Command:

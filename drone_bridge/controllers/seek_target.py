@@ -55,7 +55,8 @@ BACKING_SPEED = 0.5  # m/s
 class SeekParameters:
     """What can be chosen about the behaviour; the ROS node offers each field as a parameter.
 
-    Raises ValueError for a holding point inside the target, or from where it does not count as reached.
+    Raises ValueError for a holding point inside the target, or from where it does not count as reached, and for what
+    is no colour.
     """
 
     target_colour: tuple[int, ...] = described((255, 0, 0), "Red, green, blue of the target, each 0 to 255.")
@@ -92,6 +93,8 @@ class SeekParameters:
                 f"hold_distance has to be between target_radius, {self.target_radius}, and reach_distance, "
                 f"{self.reach_distance}, not {self.hold_distance}"
             )
+        if len(self.target_colour) != 3 or not all(0 <= channel <= 255 for channel in self.target_colour):
+            raise ValueError(f"target_colour has to be three numbers from 0 to 255, not {list(self.target_colour)}")
 
 
 class SeekState(str, Enum):
