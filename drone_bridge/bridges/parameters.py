@@ -40,19 +40,16 @@ class ParameterDeclaration:
             descriptor.integer_range = [IntegerRange(from_value=low, to_value=high, step=1)]
         return descriptor
 
-    def complaint(self, value: Any, state: str) -> str | None:
-        """Return a sentence when the node, in this lifecycle state, can't take the value."""
+    def complaint(self, value: Any, frozen: str) -> str | None:
+        """Return a sentence when the value can't be taken; `frozen` says why only live ones can change, if so."""
         if self.read_only:
             return f"{self.name} is set by the node itself and can only be read."
         if isinstance(value, float) and not math.isfinite(value):  # a range, as ROS checks it, lets nan pass
             return f"{self.name} is {value}, and has to be a finite number."
         if self.choices and value not in self.choices:
             return f"{self.name} is {value!r}, and has to be one of {', '.join(self.choices)}."
-        if not self.live and state != UNCONFIGURED:
-            return (
-                f"{self.name} can be changed only while the node is {UNCONFIGURED}, and it is {state}: "
-                f"deactivate and clean it up first."
-            )
+        if frozen and not self.live:
+            return f"{self.name} can be changed only {frozen}."
         return None
 
 
@@ -64,7 +61,7 @@ class DeclaredParameters:
         self._node = node
         self._declarations = {declaration.name: declaration for declaration in declarations}
         self._publishing = ""
-        self._state = UNCONFIGURED
+        self._frozen = ""
         for declaration in self._declarations.values():
             node.declare_parameter(
                 declaration.name,
@@ -72,7 +69,7 @@ class DeclaredParameters:
                 declaration.descriptor(),
                 ignore_override=declaration.read_only,
             )
-            complaint = None if declaration.read_only else declaration.complaint(self[declaration.name], UNCONFIGURED)
+            complaint = None if declaration.read_only else declaration.complaint(self[declaration.name], self._frozen)
             if complaint:
                 raise ValueError(complaint)
         node.add_on_set_parameters_callback(self._check)
@@ -83,7 +80,15 @@ class DeclaredParameters:
 
     def freeze(self, state: str) -> None:
         """Say in which lifecycle state the node is from now on."""
-        self._state = state
+        self.freeze_because(
+            f"while the node is {UNCONFIGURED}, and it is {state}: deactivate and clean it up first"
+            if state != UNCONFIGURED
+            else ""
+        )
+
+    def freeze_because(self, reason: str) -> None:
+        """Say when parameters can be changed and why not now, as in 'before ..., and ...'; empty: they can."""
+        self._frozen = reason
 
     def publish(self, name: str, value: Any) -> None:
         """Set a read-only parameter."""
@@ -96,6 +101,6 @@ class DeclaredParameters:
             declaration = self._declarations.get(parameter.name)
             if declaration is None or parameter.name == self._publishing:
                 continue
-            if complaint := declaration.complaint(parameter.value, self._state):
+            if complaint := declaration.complaint(parameter.value, self._frozen):
                 return SetParametersResult(successful=False, reason=complaint)
         return SetParametersResult(successful=True)

@@ -47,7 +47,7 @@ class DroneController(Node):
         """Begin to fly."""
         name = self._declared["behaviour"]
         self._behaviour = BEHAVIOURS[name].start(self, self._declared)
-        self._declared.freeze("flying")
+        self._declared.freeze_because("when the node starts, and it is at work: start it anew with the other value")
         self.get_logger().info(f"Behaviour {name} is ready.")
         return True
 
