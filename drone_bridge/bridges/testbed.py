@@ -18,10 +18,11 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode, common_parameters
 from drone_bridge.bridges.parameters import ParameterDeclaration
-from drone_bridge.links.errors import LinkCancelledError
+from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.program import run
+from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AngleUnit,
@@ -170,9 +171,11 @@ class TestbedBridge(BridgeNode):
                 else:
                     self.get_logger().info("The testbed ended the conversation.")
                     return
-        except LinkCancelledError:
+        except (LinkCancelledError, LinkTimeoutError, RemoteProtocolError):
+            # We are the ones who end it, so the drone must not be left with whatever was commanded last.
             if constants:
                 stream.leave(connection.finish(self._neutral), LEAVE_TIMEOUT_S)
+            raise
 
     def _announce(self, constants: Constants) -> None:
         """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
