@@ -59,9 +59,7 @@ class StereoFrame:
 
 def _pinhole(info: CameraInfo) -> Pinhole:
     if not (info.width and info.height):
-        raise ValueError(
-            f"left/camera_info says {info.width} x {info.height} pixels, and there has to be one."
-        )
+        raise ValueError(f"left/camera_info says {info.width} x {info.height} pixels, and there has to be one.")
     pinhole = Pinhole(info.width, info.height, fx=info.k[0], fy=info.k[4], cx=info.k[2], cy=info.k[5])
     for name, value in (("fx", pinhole.fx), ("fy", pinhole.fy)):
         if not 0 < value < math.inf:
