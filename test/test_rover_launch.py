@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rover_controller between topics, and robot.launch.xml, all of it."""
+
+import csv
+import math
+import signal
+
+import pytest
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from processes import Process, executable
+
+from drone_bridge.translate.wheel_odometry import WheelOdometry
+
+
+def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_when_it_leaves(ros):
+    """The odometry has the rover far to the left of its line: the controller turns it right."""
+    commands = ros.subscribe(Twist, "cmd_vel")
+    with Process.node("rover_controller", pattern="linear", amplitude=50.0, speed=0.8) as process:
+        straight = commands.wait(lambda twist: twist.linear.x > 0.5)
+        assert (straight.linear.x, straight.angular.z) == (0.8, 0.0)
+        process.wait_for_line("Pattern linear: 0.8 m/s, 50 m.")
+        publisher = ros.publisher(Odometry, "odom")
+        odometry = WheelOdometry()
+        now = ros.node.get_clock().now().to_msg()
+        publisher.publish(odometry.message(now, ""))
+        process.wait_for_line("Following the odometry")
+        for _ in range(50):
+            odometry.pose = odometry.pose._replace(y=10.0)
+            publisher.publish(odometry.message(now, ""))
+            if commands.wait().angular.z < -0.1:
+                break
+        else:
+            pytest.fail("It never turned.")
+        process.wait_for_line("No odometry: driving on without.")
+        for pattern, moves in (("stationary", False), ("linear", True)):
+            (changed,) = ros.set_parameters("rover_controller", pattern=pattern)
+            assert changed.successful, changed.reason
+            commands.wait(lambda twist, moves=moves: (twist != Twist()) == moves)
+        (refused,) = ros.set_parameters("rover_controller", pattern="spiral")
+        assert "has to be one of stationary, linear, circular, random, square" in refused.reason
+        commands.clear()
+        assert process.stop() == 0
+    commands.wait(lambda twist: twist == Twist())
+    assert not len(commands)
+
+
+def test_the_launch_file_drives_a_circle_and_leaves_the_robot_standing(ros, tmp_path, free_port):
+    trajectory = tmp_path / "way.csv"
+    arguments = {
+        "emulate": "true",
+        "control": "true",
+        "namespace": "r1",
+        "frame_prefix": "r1/",
+        "robot_name": "saber",
+        "emulated_name": "saber",
+        "port": free_port,
+        "discovery_port": free_port,
+        "pattern": "circular",
+        "amplitude": "0.3",
+        "publish_odometry": "true",
+        "trajectory": trajectory,
+    }
+    odometry = ros.subscribe(Odometry, "/r1/odom")
+    options = [f"{name}:={value}" for name, value in arguments.items()]
+    with Process(executable("drone-bridge"), "launch", "robot.launch.xml", *options) as launch:
+        moved = odometry.wait(lambda message: message.pose.pose.position.y > 0.3)
+        assert moved.header.frame_id == "r1/odom"
+        launch.wait_for_line("Following the odometry")
+        assert launch.stop(signal.SIGINT) in (0, 130)
+        assert "Traceback" not in launch.output
+    with trajectory.open() as file:
+        rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+    # The motors need a tenth of a second to follow, so the circle is not quite the one that was commanded.
+    assert max(row["y"] for row in rows) == pytest.approx(0.6, abs=0.35)
+    assert all(abs(math.hypot(row["x"], row["y"] - 0.3) - 0.3) < 0.2 for row in rows)
+    assert (rows[-1]["left"], rows[-1]["right"]) == (0, 0)
