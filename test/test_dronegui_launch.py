@@ -5,17 +5,18 @@ import csv
 import signal
 import socket
 
-from drone_bridge.msg import ControllerState
 from processes import Process, executable
+
+from drone_bridge.msg import ControllerState
 
 PLAN = """
 /**/drone_controller:
   ros__parameters:
     behaviour: flight_plan
     flight_plan.take_off_time: 3.0
-    flight_plan.leg_time: 0.4
+    flight_plan.leg_time: 0.8
     flight_plan.pause_time: 0.6
-    flight_plan.speed: 1.0
+    flight_plan.speed: 0.5
 """
 
 
@@ -40,10 +41,11 @@ def test_a_square_is_flown(ros, tmp_path):
     with trajectory.open() as file:
         rows = [{key: float(value) for key, value in row.items() if key != "phase"} for row in csv.DictReader(file)]
     flown = [row for row in rows if row["z"] > 0.5]
-    assert max(row["x"] for row in flown) > 0.2
-    assert min(row["y"] for row in flown) < -0.2
-    assert abs(rows[-1]["x"]) < 0.2
-    assert abs(rows[-1]["y"]) < 0.2
+    # By the clock, and so as exactly as a busy machine keeps time.
+    assert max(row["x"] for row in flown) > 0.3
+    assert min(row["y"] for row in flown) < -0.3
+    assert abs(rows[-1]["x"]) < 0.4
+    assert abs(rows[-1]["y"]) < 0.4
     heights = [row["z"] for row in rows if not row["control_hover"] and row["z"] > 0.5]
     assert max(heights) - min(heights) < 0.1
 
