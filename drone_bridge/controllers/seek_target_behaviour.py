@@ -11,6 +11,7 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
+from drone_bridge.bridges.log_limiter import LogLimiter
 from drone_bridge.bridges.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.controllers.behaviour_parameters import declarations, read
 from drone_bridge.controllers.flight_control import Command, DroneModel
@@ -37,6 +38,7 @@ class SeekTargetBehaviour:
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
         self._seek_parameters = read(SeekParameters, NAME, parameters)
+        self._log_limiter = LogLimiter()
         self._drone: DroneModel | None = None
         self._seek: SeekTarget | None = None
         self._seen_by: tuple[Pinhole, float] | None = None
@@ -72,7 +74,7 @@ class SeekTargetBehaviour:
             )
         except ValueError as error:
             self._drone = None
-            self._node.get_logger().error(f"No controller can fly what was announced on drone_properties: {error}")
+            self._complain(f"No controller can fly what was announced on drone_properties: {error}.")
 
     def _on_frame(self, messages: dict[str, Any]) -> None:
         """Answer the images, camera infos and attitude of one moment."""
@@ -82,7 +84,7 @@ class SeekTargetBehaviour:
             frame = StereoFrame.read(messages)
             decision = self._decide(self._drone, frame)
         except ValueError as error:
-            self._node.get_logger().error(f"A frame can't be used: {error}", throttle_duration_sec=1.0)
+            self._complain(f"A frame can't be used: {error}")
             return
         header = messages["left/camera_info"].header
         self._send(header, decision.command)
@@ -106,6 +108,10 @@ class SeekTargetBehaviour:
         if self._seek is None or cameras != self._seen_by:
             self._seek, self._seen_by = SeekTarget(self._seek_parameters, drone, *cameras), cameras
         return self._seek
+
+    def _complain(self, sentence: str) -> None:
+        if line := self._log_limiter.admit(sentence):
+            self._node.get_logger().error(line)
 
     def _tell(self, header: Header, decision: Decision) -> None:
         state = ControllerState(
