@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone_controller as a process, between topics; the test plays the bridge."""
+
+import array
+import math
+
+import pytest
+from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, Pilot, messages, properties, stamp_of
+from processes import Process, executable
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import DescribeParameters, ListParameters
+
+from drone_bridge.controllers.flight_control import DroneModel
+from drone_bridge.controllers.seek_target import SeekParameters, SeekTarget
+from drone_bridge.controllers.stereo_frame import StereoFrame
+
+FRESH_S = 2.0  # between frames: the behaviour takes a gap as long as this for another flight and starts anew
+
+
+def controller(**parameters):
+    return Process.node("drone_controller", **of_behaviour(parameters))
+
+
+def of_behaviour(parameters):
+    """The full names of parameters."""
+    return {name if name == "behaviour" else f"seek_target.{name}": value for name, value in parameters.items()}
+
+
+def fields_of(message, names):
+    return {name: getattr(message, name) for name in names}
+
+
+def first_command(spheres):
+    """What the behaviour answers to the first frame of a flight, computed in this process."""
+    drone = DroneModel(**fields_of(properties(), DroneModel.__dataclass_fields__))
+    frame = StereoFrame.read(messages(1000.0, spheres))
+    seek = SeekTarget(SeekParameters(), drone, frame.pinhole, BASELINE)
+    return seek.update(frame.stamp, frame.left, frame.right, frame.attitude).command
+
+
+# Commands and states.
+
+
+@pytest.mark.parametrize("topic", ["cmd_rates", "cmd_vel", "cmd_vel_stamped"])
+def test_a_frame_is_answered_on_the_command_topic(ros, topic):
+    expected = first_command([TARGET])
+    assert expected.yaw_rate > 0  # towards the target, on the left
+    with controller(command_topic=topic):
+        pilot = Pilot(ros, topic)
+        state = pilot.state_after([TARGET], step_s=FRESH_S)
+        command = pilot.commands.wait(lambda command: topic == "cmd_vel" or stamp_of(command) == stamp_of(state))
+    if topic == "cmd_rates":
+        got = (command.roll_rate, command.pitch_rate, command.yaw_rate, command.thrust)
+    else:
+        twist = command if topic == "cmd_vel" else command.twist
+        assert (twist.linear.x, twist.linear.y) == (0.0, 0.0)
+        got = (twist.angular.x, twist.angular.y, twist.angular.z, twist.linear.z)
+    assert got == pytest.approx((expected.roll_rate, expected.pitch_rate, expected.yaw_rate, expected.thrust))
+
+
+def test_the_state_says_what_it_does_and_why(ros):
+    with controller() as process:
+        pilot = Pilot(ros)
+        state = pilot.state_after()
+        assert (state.behaviour, state.state) == ("seek_target", "searching")
+        assert state.reason == "nothing in sight, looking around here"
+        assert math.isnan(state.distance)
+        state = pilot.state_after([TARGET], lambda state: state.state != "searching")
+        assert state.state == "approaching"
+        assert state.distance == pytest.approx(TARGET_M, rel=0.1)
+        assert f"target in sight at {state.distance:.2f} m" == state.reason
+        process.wait_for_line("searching: nothing in sight")
+        process.wait_for_line("approaching: target in sight at")
+        assert process.count_lines("searching|approaching") == 2  # changes, not frames
+
+
+def test_nothing_is_commanded_before_the_drone_is_known(ros):
+    with controller() as process:
+        pilot = Pilot(ros, mass=0.0)
+        process.wait_for_line("No controller can fly what was announced .* mass has to be above 0, not 0.0")
+        for _ in range(20):
+            pilot.publish()
+        pilot.announce()
+        state = pilot.state_after()
+        command = pilot.commands.wait()
+    # The first command of all belongs to a frame that came after the announcement.
+    assert stamp_of(command) <= stamp_of(state)
+    assert command.header.stamp.sec + command.header.stamp.nanosec / 1e9 > 1000.0 + 19.5 / 60
+
+
+@pytest.mark.parametrize("what", ["stamps that run back", "another drone", "other cameras"])
+def test_another_testbed_starts_anew(ros, what):
+    with controller():
+        pilot = Pilot(ros)
+        pilot.state_after([TARGET], lambda state: state.state == "approaching")
+        # Out of sight, it is still approached where it was last seen ...
+        state = pilot.state_after()
+        assert state.reason.startswith("target out of sight, expected at")
+        # ... but not in another world.
+        changes = {}
+        if what == "stamps that run back":
+            pilot.time_s = 5.0
+        elif what == "another drone":
+            pilot.announce(mass=2.0)
+        else:
+            changes = {"left_camera_info": {"k": [30.0, 0.0, 31.5, 0.0, 30.0, 23.5, 0.0, 0.0, 1.0]}}
+        began_s = pilot.time_s
+        state = pilot.state_after((), lambda state: state.state == "searching", **changes)
+    assert pilot.time_s - began_s < SeekParameters().coast_time  # after which it would be given up anyway
+    assert state.reason == "nothing in sight, looking around here"
+    assert math.isnan(state.distance)
+
+
+# What can't be used.
+
+BAD_FRAMES = {
+    "left/image_raw has 1 x 48 pixels, and left/camera_info says 64 x 48": {"left_image_raw": {"width": 1}},
+    "left/image_raw has 64 x 48 pixels, and left/camera_info says 64 x 24": {
+        "left_camera_info": {"height": 24, "k": [32.0, 0.0, 31.5, 0.0, 24.0, 11.5, 0.0, 0.0, 1.0]}
+    },
+    "right/image_raw has 0 x 0 pixels": {"right_image_raw": {"width": 0, "height": 0, "data": array.array("B")}},
+    "left/camera_info says 0 x 0 pixels": {
+        "left_camera_info": {"width": 0, "height": 0},
+        "left_image_raw": {"width": 0, "height": 0, "step": 0, "data": array.array("B")},
+        "right_image_raw": {"width": 0, "height": 0, "step": 0, "data": array.array("B")},
+    },
+    "left/camera_info says 4294967295 x 4294967295": {
+        "left_camera_info": {"width": 2**32 - 1, "height": 2**32 - 1},
+    },
+    "left/image_raw has 10 bytes, 192 per row, and 64 x 48 pixels of rgb8 are 9216, 192 per row": {
+        "left_image_raw": {"data": array.array("B", bytes(10))}
+    },
+    "left/image_raw has 12288 bytes, 256 per row": {
+        "left_image_raw": {"data": array.array("B", bytes(256 * HEIGHT)), "step": 256}
+    },
+    "left/image_raw is encoded as 'holographic'": {"left_image_raw": {"encoding": "holographic"}},
+    "left/image_raw is encoded as ''": {"left_image_raw": {"encoding": ""}},
+    "left/image_raw is encoded as '8UC3'": {"left_image_raw": {"encoding": "8UC3"}},
+    "fx is 0.0, and has to be a finite number above 0": {"left_camera_info": {"k": [0.0] * 9}},
+    "fx is nan": {"left_camera_info": {"k": [math.nan] * 9}},
+    "cx is 1e\\+30, outside the 64 pixels": {
+        "left_camera_info": {"k": [32.0, 0.0, 1e30, 0.0, 24.0, 23.5, 0.0, 0.0, 1.0]}
+    },
+    r"P\[3\] is 0.0 and P\[0\] is 0.0": {"right_camera_info": {"p": [0.0] * 12}},
+    r"P\[3\] is 8.0 and P\[0\] is 32.0": {"right_camera_info": {"p": [32.0, 0.0, 0.0, 8.0] + [0.0] * 8}},
+    r"the orientation in imu/data is \(nan, 0.0, 0.0, 1.0\)": {"imu_data": {"x": math.nan}},
+    r"the orientation in imu/data is \(0.0, 0.0, 0.0, 0.0\)": {"imu_data": {"w": 0.0}},
+}
+
+
+@pytest.mark.parametrize("sentence", BAD_FRAMES)
+def test_a_frame_that_cannot_be_used_is_refused_with_a_sentence(sentence):
+    with pytest.raises(ValueError, match=sentence):
+        StereoFrame.read(messages(1.0, [TARGET], **BAD_FRAMES[sentence]))
+
+
+# One for each way in which cv_bridge, numpy and OpenCV would have failed.
+SURVIVED = (
+    "left/image_raw is encoded as 'holographic'",
+    "left/image_raw has 10 bytes, 192 per row, and 64 x 48 pixels of rgb8 are 9216, 192 per row",
+    "left/camera_info says 0 x 0 pixels",
+    r"the orientation in imu/data is \(nan, 0.0, 0.0, 1.0\)",
+)
+
+
+def test_frames_that_cannot_be_used_are_named_and_survived(ros):
+    with controller() as process:
+        pilot = Pilot(ros)
+        pilot.state_after([TARGET], lambda state: state.state == "approaching")
+        for sentence in SURVIVED:
+            line = f"A frame can't be used: .*{sentence}"
+            pilot.publish_until(lambda line=line: process.count_lines(line), line, [TARGET], **BAD_FRAMES[sentence])
+            # The good ones that follow go on from before.
+            assert pilot.state_after([TARGET]).state == "approaching"
+        assert process.count_lines("searching") == 0
+
+
+def test_a_flood_of_bad_frames_is_a_few_lines(ros):
+    with controller() as process:
+        pilot = Pilot(ros)
+        pilot.state_after()
+        for _ in range(50):
+            pilot.publish(left_image_raw={"encoding": "holographic"})
+        # Room for a line comes back with time, and the line tells of those that were left out.
+        pilot.publish_until(
+            lambda: process.count_lines("lines before it were left out"), "a line for many", imu_data={"w": 0.0}
+        )
+        assert process.count_lines("A frame can't be used") < 10
+        assert pilot.state_after().state == "searching"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("mass", math.nan),
+        ("gravity", -9.81),
+        ("drag", math.inf),
+        ("drag", -0.1),
+        ("max_thrust", 0.0),
+        ("max_roll_rate", math.nan),
+        ("max_yaw_rate", -1.0),
+    ],
+)
+def test_a_drone_that_nobody_can_fly_is_refused(field, value):
+    fields = fields_of(properties(**{field: value}), DroneModel.__dataclass_fields__)
+    with pytest.raises(ValueError, match=f"{field} has to be"):
+        DroneModel(**fields)
+
+
+def test_drones_that_nobody_can_fly_are_named_and_get_no_command(ros):
+    with controller() as process:
+        pilot = Pilot(ros)
+        pilot.state_after()
+        for changes, line in (
+            ({"mass": math.nan}, "No controller can fly what was announced on drone_properties: mass .* not nan"),
+            ({"drag": math.inf}, "No controller can fly what was announced on drone_properties: drag .* not inf"),
+            # Numbers that are possible but that no arithmetic can bear.
+            ({"mass": 1e300}, r"no command can be computed for DroneModel\(mass=1e\+300"),
+            ({"mass": 1e-300}, r"no command can be computed for DroneModel\(mass=1e-300"),
+        ):
+            pilot.announce(**changes)
+            pilot.publish_until(lambda line=line: process.count_lines(line), line)
+            pilot.announce()
+            assert pilot.state_after(step_s=FRESH_S).state == "searching"
+        while len(pilot.commands):
+            command = pilot.commands.wait()
+            assert all(map(math.isfinite, (command.roll_rate, command.pitch_rate, command.yaw_rate, command.thrust)))
+
+
+def test_an_attitude_that_is_not_there_is_not_made_up():
+    frame = messages(1.0, imu_data={"w": 0.0, "orientation_covariance": [-1.0] + [0.0] * 8})
+    attitude = StereoFrame.read(frame).attitude
+    assert (attitude.roll, attitude.pitch, attitude.yaw) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pixel"), [("bgr8", (0, 0, 255)), ("rgba8", (255, 0, 0, 9)), ("bgra8", (0, 0, 255, 9))]
+)
+def test_other_colour_encodings_mean_the_same(encoding, pixel):
+    image = {"encoding": encoding, "step": len(pixel) * WIDTH, "data": array.array("B", pixel * (WIDTH * HEIGHT))}
+    frame = StereoFrame.read(messages(1.0, left_image_raw=image))
+    assert (frame.left == (255, 0, 0)).all()
+
+
+# Parameters.
+
+
+def parameters_of(ros, node):
+    names = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
+    own = [name for name in names if name.startswith(("behaviour", "seek_target."))]
+    request = DescribeParameters.Request(names=own)
+    return dict(zip(own, ros.call(DescribeParameters, f"{node}/describe_parameters", request).descriptors, strict=True))
+
+
+def test_parameters_say_what_they_mean_and_refuse_what_they_cannot(ros):
+    with controller():
+        described = parameters_of(ros, "drone_controller")
+        assert {"behaviour", "seek_target.command_topic"} | {
+            f"seek_target.{name}" for name in SeekParameters.__dataclass_fields__
+        } == described.keys()
+        for descriptor in described.values():
+            assert descriptor.description
+            if descriptor.type == ParameterType.PARAMETER_DOUBLE:
+                assert descriptor.floating_point_range, descriptor.name
+            elif descriptor.type == ParameterType.PARAMETER_INTEGER:
+                assert descriptor.integer_range, descriptor.name
+        assert "cmd_rates, cmd_vel, cmd_vel_stamped" in described["seek_target.command_topic"].additional_constraints
+        (result,) = ros.set_parameters("drone_controller", **{"seek_target.max_speed": 1.0})
+        assert result.reason == (
+            "seek_target.max_speed can be changed only when the node starts, and it is at work: "
+            "start it anew with the other value."
+        )
+        (result,) = ros.set_parameters("drone_controller", **{"seek_target.max_speed": 1000.0})
+        assert not result.successful
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"behaviour": "dance"}, "behaviour is 'dance', and has to be one of seek_target, flight_plan."),
+        (
+            {"command_topic": "cmd"},
+            "seek_target.command_topic is 'cmd', and has to be one of cmd_rates, cmd_vel, cmd_vel_",
+        ),
+        (
+            {"hold_distance": 0.9},
+            "hold_distance has to be between target_radius, 0.5, and reach_distance, 0.75, not 0.9",
+        ),
+        (
+            {"hold_distance": 0.4},
+            "hold_distance has to be between target_radius, 0.5, and reach_distance, 0.75, not 0.4",
+        ),
+        ({"max_speed": 1000.0}, "seek_target.max_speed"),
+        ({"max_speed": ".nan"}, "seek_target.max_speed"),
+        ({"max_speed": "fast"}, "seek_target.max_speed"),
+        ({"target_colour": "[255, 0]"}, "target_colour has to be three numbers from 0 to 255, not [255, 0]"),
+        ({"target_colour": "[255, 0, 256]"}, "target_colour has to be three numbers from 0 to 255, not [255, 0, 256]"),
+    ],
+)
+def test_parameters_that_cannot_work_end_it_with_a_sentence(start_child, parameters, sentence):
+    given = [part for name, value in of_behaviour(parameters).items() for part in ("-p", f"{name}:={value}")]
+    process = start_child(executable("drone_controller"), "--ros-args", *given)
+    assert process.wait() == 1
+    assert sentence in process.output
+    assert "Traceback" not in process.output
