@@ -20,7 +20,7 @@ ALLOWED = {
     "links": set(),
     "translate": {"protocols", "msg", "srv"},
     "bridges": {"translate", "links", "protocols", "program", "msg", "srv"},
-    "controllers": {"bridges.parameters", "translate", "program", "msg", "srv"},
+    "controllers": {"bridges.parameters", "bridges.log_limiter", "translate", "program", "msg", "srv"},
     "emulators": {"links", "protocols"},
     "tools": {"program", "msg", "srv"},
     "tools/demo": {"emulators", "translate", "program", "msg", "srv"},  # shows a flight, and so knows its world

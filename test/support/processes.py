@@ -63,6 +63,10 @@ class Process:
     def pid(self):
         return self._child.pid
 
+    @property
+    def is_running(self):
+        return self._child.poll() is None
+
     def wait_for_line(self, pattern, timeout_s=TIMEOUT_S):
         """Return the match of the first line, from the start on, that the pattern is found in."""
         found = []

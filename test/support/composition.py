@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the launch files compose, as `drone-bridge launch` runs it."""
+
+import contextlib
+import os
+import re
+import signal
+
+from processes import Process, executable
+
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def launch(launch_file, **arguments):
+    """Start a launch file of the package; it ends with 0 or as interrupted."""
+    given = [f"{name}:={str(value).lower() if isinstance(value, bool) else value}" for name, value in arguments.items()]
+    return Composition(executable("drone-bridge"), "launch", launch_file, *given)
+
+
+class Composition(Process):
+    """The launch runner with its processes. Leaving the `with` block interrupts it, and all of it has to end well."""
+
+    def __exit__(self, kind, *rest):
+        if kind is None and self.is_running:
+            assert self.stop(signal.SIGINT) == INTERRUPTED, self.output
+            assert self.leftovers() == []
+        return super().__exit__(kind, *rest)
+
+    def leftovers(self):
+        """Return the process groups of its processes in which there still is anybody."""
+        groups = [int(group) for group in re.findall(r"\[launch\] \S+ started \(pid (\d+)\)", self.output)]
+        assert groups
+        left = []
+        for group in groups:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, 0)
+                left.append(group)
+        return left

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testbed.launch.xml, all of it: an emulated drone is flown to its target, recorded, and left hovering."""
+
+import csv
+import os
+import signal
+import time
+
+import pytest
+from composition import INTERRUPTED, launch
+from processes import Process, executable
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosbags.highlevel import AnyReader
+from sensor_msgs.msg import Image, Imu
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.msg import ControllerState, DroneProperties
+
+FLIGHT_S = 60  # at most, on a busy machine
+STOPPING_S = 5
+SMALL = {"width": 100, "height": 100}
+HOVER = {"pitch_rate": 0.0, "roll_rate": 0.0, "yaw_rate": 0.0, "thrust": 9.81}
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def interrupted(composition):
+    """Press Ctrl-C; all of it has to end in time, with nothing left behind."""
+    began_s = time.monotonic()
+    assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output
+    assert time.monotonic() - began_s < STOPPING_S
+    assert composition.leftovers() == []
+    assert composition.count_lines("has not stopped, and gets|Traceback") == 0
+
+
+def last_motion(trajectory):
+    """The last command that the emulated drone has flown with."""
+    with trajectory.open() as file:
+        *_, last = csv.DictReader(file)
+    return {name: float(last[name]) for name in HOVER}
+
+
+def bag_content(path):
+    """The messages of each topic, read with nothing but the bag itself."""
+    content = {}
+    with AnyReader([path]) as reader:
+        for connection, _, data in reader.messages():
+            content.setdefault(connection.topic, []).append(reader.deserialize(data, connection.msgtype))
+    return content
+
+
+def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port):
+    """In lockstep and simulated time, as fast as it goes, in a namespace, with frames of its own."""
+    trajectory, bag = tmp_path / "flight.csv", tmp_path / "flight"
+    with launch(
+        "testbed.launch.xml",
+        emulate=True,
+        control=True,
+        record=True,
+        bag=bag,
+        port=free_port,
+        namespace="d1",
+        frame_prefix="d1/",
+        attitude_layout="pose",
+        sync="lockstep",
+        stamp_source="wire",
+        pace="--fast",
+        trajectory=trajectory,
+        **SMALL,
+    ) as composition:
+        reached = composition.wait_for_line(r"target reached at t=(\d+\.\d+) s", FLIGHT_S)
+        composition.wait_for_line("holding: target in sight", FLIGHT_S)
+        interrupted(composition)
+    reached_s = float(reached[1])
+
+    assert last_motion(trajectory) == pytest.approx(HOVER, rel=1e-6)
+
+    content = bag_content(bag)
+    cameras = {f"/d1/{side}/{topic}" for side in ("left", "right") for topic in ("image_raw", "camera_info")}
+    once = {"/d1/drone_properties", "/tf_static"}
+    each_frame = {"/d1/imu/data", "/d1/odom", "/tf", *cameras}
+    answers = {"/d1/cmd_rates", "/d1/drone_controller/state"}
+    assert once | each_frame | answers | {"/diagnostics"} <= content.keys()
+    for topic in each_frame | answers:
+        # The recorder needs a moment to find a topic; the frames go on meanwhile.
+        assert len(content[topic]) > 0.5 * 60 * reached_s, topic
+    # Simulated time: the stamps are those of the flight, and commands repeat the stamps of the frames they answer.
+    stamps = {topic: [seconds(message) for message in content[topic]] for topic in each_frame - {"/tf"} | answers}
+    assert stamps["/d1/imu/data"][-1] > reached_s
+    assert max(map(max, stamps.values())) < 10 * FLIGHT_S
+    assert set(stamps["/d1/cmd_rates"]) <= {0.0, *stamps["/d1/left/image_raw"], *stamps["/d1/imu/data"]}
+    # Namespace and prefix go where they belong.
+    frames = {message.header.frame_id for topic in cameras for message in content[topic]}
+    assert frames == {"d1/left_camera_optical_frame", "d1/right_camera_optical_frame"}
+    transforms = [transform for message in content["/tf"] + content["/tf_static"] for transform in message.transforms]
+    names = {name for transform in transforms for name in (transform.header.frame_id, transform.child_frame_id)}
+    assert names == {f"d1/{name}" for name in ("map", "odom", "base_link")} | {
+        f"d1/{side}_camera_{kind}" for side in ("left", "right") for kind in ("link", "optical_frame")
+    }
+    image = content["/d1/left/image_raw"][-1]
+    assert (image.width, image.height, image.encoding, len(image.data)) == (100, 100, "rgb8", 30_000)
+    assert content["/d1/drone_properties"][0].mass == 1.0
+    assert content["/d1/drone_controller/state"][-1].state == "holding"
+
+
+def seconds(message):
+    return message.header.stamp.sec + message.header.stamp.nanosec / 1e9
+
+
+def test_a_bridge_that_listens_is_found_by_the_testbed(ros, tmp_path, free_port):
+    """Against the wall clock, with the answer that is there; stopped on the way to the target."""
+    trajectory = tmp_path / "flight.csv"
+    states = ros.subscribe(ControllerState, "drone_controller/state")
+    images = ros.subscribe(Image, "right/image_raw")
+    attitudes = ros.subscribe(Imu, "imu/data")
+    with launch(
+        "testbed.launch.xml",
+        emulate=True,
+        control=True,
+        role="listen",
+        port=free_port,
+        attitude_layout="pitch_roll",
+        trajectory=trajectory,
+        **SMALL,
+    ) as composition:
+        composition.wait_for_line(rf"Waiting for a peer on 127\.0\.0\.1:{free_port}")
+        composition.wait_for_line(rf"\[testbed-1\] connected to 127\.0\.0\.1:{free_port}")
+        assert images.wait().header.frame_id == "right_camera_optical_frame"
+        assert attitudes.wait().orientation_covariance[0] < 1  # roll is measured in this layout
+        transforms = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
+        assert "base_link" in {transform.header.frame_id for transform in transforms}
+        assert ros.subscribe(DroneProperties, "drone_properties", LATCHED).wait().image_width == 100
+        states.wait(lambda state: state.state == "approaching")
+        interrupted(composition)
+    assert last_motion(trajectory) == pytest.approx(HOVER, rel=1e-6)
+
+
+def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
+    """rviz2 need not be there: an empty program takes its place."""
+    prefix = tmp_path / "prefix"
+    program = prefix / "lib" / "rviz2" / "rviz2"
+    index = prefix / "share" / "ament_index" / "resource_index" / "packages"
+    for folder in (program.parent, index):
+        folder.mkdir(parents=True)
+    (index / "rviz2").touch()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefix}:{os.environ['AMENT_PREFIX_PATH']}")
+    for arguments, frame in (
+        ({}, "base_link"),
+        ({"attitude_layout": "pitch_roll"}, "base_link"),
+        ({"attitude_layout": "pose", "frame_prefix": "d1/", "namespace": "d1"}, "d1/map"),
+    ):
+        given = [f"{name}:={value}" for name, value in arguments.items()]
+        with Process(executable("drone-bridge"), "launch", "-p", "testbed.launch.xml", "rviz:=true", *given) as run:
+            assert run.wait() == 0
+        assert run.count_lines(rf"rviz2 -d \S+/rviz/testbed\.rviz -f {frame} --ros-args") == 1
+        assert run.count_lines(f"rviz2 .*__ns:=/{arguments.get('namespace', '')}( |$)") == 1
+
+
+def test_a_composition_whose_port_is_taken_says_so_and_can_be_stopped(free_port):
+    with launch("testbed.launch.xml", emulate=True, port=free_port, **SMALL) as first:
+        first.wait_for_line("Connected to")
+        with launch("testbed.launch.xml", emulate=True, port=free_port, **SMALL) as second:
+            second.wait_for_line(rf"\[testbed-1\] testbed: .*{free_port}.*in use")
+            second.wait_for_line(r"\[launch\] testbed-1 failed with exit status 2")
+            # Its bridge finds the testbed of the first, which serves one at a time and is not disturbed.
+            first.wait_for_line(r"refused 127\.0\.0\.1:\d+: one at a time")
+            interrupted(second)
+        assert first.count_lines("lost|closed inside") == 0
