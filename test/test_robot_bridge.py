@@ -2,8 +2,10 @@
 """robot_bridge as a process, between real sockets and real DDS."""
 
 import math
+import random
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -151,6 +153,21 @@ def test_commands_become_speeds_of_both_sides_and_too_fast_ones_keep_their_curve
     stamped.publish(message)
     peer.wait_for_speeds(-2048, -2048)
     wait_for_count(ros, "clamped commands", 1, before)
+
+
+def test_updates_are_limited_and_the_newest_command_wins(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    (changed,) = ros.set_parameters("robot_bridge", max_update_rate=4.0)
+    assert changed.successful, changed.reason
+    before, started_s = len(updates(peer)), time.monotonic()
+    wait_until(
+        lambda: publisher.publish(twist(random.random())) or time.monotonic() - started_s > 1.0, "a second to pass"
+    )
+    publisher.publish(twist(1.9))
+    peer.wait_for_speeds(1946, 1946)
+    # Keep-alives, twice a second, repeat the speeds.
+    assert len(updates(peer)) - before <= 1 + 6 * (time.monotonic() - started_s) + 2
+    ros.set_parameters("robot_bridge", max_update_rate=50.0)
 
 
 def test_stale_commands_stop_the_robot(ros, peer):
@@ -451,8 +468,11 @@ def test_a_silent_robot_is_lost_and_connected_to_again(peer, shared):
     shared[1].wait_for_line(r"The robot has said nothing for 1 s")
 
 
-def test_a_robot_that_hangs_up_is_connected_to_again(peer, shared):
+def test_a_robot_that_hangs_up_is_connected_to_again(ros, peer, shared):
+    lists = ros.subscribe(SubsystemArray, "subsystems", LATCHED)
+    lists.wait(lambda message: message.subsystems[DRIVE].bound)
     peer.hang_up()
+    lists.wait(lambda message: not any(subsystem.bound or subsystem.driver for subsystem in message.subsystems))
     peer.wait_for(BindSubsystem)
     shared[1].wait_for_line(r"The robot closed the connection\.")
 

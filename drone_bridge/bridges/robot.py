@@ -4,32 +4,29 @@
 import contextlib
 import getpass
 import math
-import threading
 import time
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.task import Future
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.answers import Answer, Answers, Errand, Errands
+from drone_bridge.bridges.answers import Answer, Errand
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.log_limiter import LogLimiter
 from drone_bridge.bridges.node import BridgeNode, Endpoint
 from drone_bridge.bridges.robot_parameters import PARAMETERS
 from drone_bridge.bridges.robot_sensors import SensorTopics
+from drone_bridge.bridges.robot_services import BIND, UNBIND, RobotServices
 from drone_bridge.bridges.robot_session import RobotSession
 from drone_bridge.bridges.robot_wishes import Wishes
 from drone_bridge.links.cancellation import Cancellation, Wakeup
-from drone_bridge.links.discovery import DiscoveryConnector, DiscoveryRoute, find_robots
+from drone_bridge.links.discovery import DiscoveryConnector, DiscoveryRoute
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpStream
-from drone_bridge.msg import Robot, SensorArray, SubsystemArray
+from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.program import run
 from drone_bridge.protocols.robot import (
     NEED_DATA,
@@ -41,7 +38,6 @@ from drone_bridge.protocols.robot import (
     SubsystemType,
 )
 from drone_bridge.protocols.text import printable
-from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.translate import robot as translate
 from drone_bridge.translate.robot import STOPPED, SkidSteer, Speeds
 from drone_bridge.translate.transforms import odometry_transform
@@ -82,17 +78,8 @@ class RobotBridge(BridgeNode):
     def __init__(self) -> None:
         super().__init__("robot_bridge", PARAMETERS)
         self._wakeup = Wakeup()
-        self._session: RobotSession | None = None
         self._light: bool | None = None
-        self._discovery: Future[Discover.Response] | None = None
-        # A service that waits keeps nobody else waiting. Services are there from the start and say what is wrong.
-        group = ReentrantCallbackGroup()
-        self._answers = Answers(self, group)
-        self._errands = Errands(self._answers)
-        self.create_service(Discover, "discover", self._serve_discover, callback_group=group)
-        self.create_service(Bind, "bind", self._serve_bind, callback_group=group)
-        self.create_service(Unbind, "unbind", self._serve_unbind, callback_group=group)
-        self.create_service(SetBool, "light", self._serve_light, callback_group=group)
+        self._operator_services = RobotServices(self, self._wakeup.wake, self._read_route)
 
     # The lifecycle.
 
@@ -120,7 +107,7 @@ class RobotBridge(BridgeNode):
         self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_odometry else None
         self._commands: CommandIntake[_Command] = CommandIntake(self, on_command=self._wakeup.wake)
         self._commands.take_velocities(self._read)
-        self.make_subscription(Bool, "light", self._switch_light, depth=1)
+        self.make_subscription(Bool, "light", self._operator_services.switch_light, depth=1)
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Connect to a host, or to whoever has a name."""
@@ -155,8 +142,7 @@ class RobotBridge(BridgeNode):
         self._moved_s = self._updated_s = now_s
         self._odometry_due_s = now_s + self._odometry_period_s
         self._lists_due_s = math.inf
-        self._session = session
-        self._errands.open()
+        self._operator_services.errands.open()
         reason = "The connection to the robot ended."
         try:
             self._exchange(stream, connection, session)
@@ -167,8 +153,8 @@ class RobotBridge(BridgeNode):
             stream.leave(b"".join(map(connection.send, session.farewell())), LEAVE_TIMEOUT_S)
             self._driven = STOPPED
             session.end(reason)
-            self._errands.close(reason)
-            self._session = None
+            self._operator_services.errands.close(reason)
+            self._publish_lists(session)
 
     def _exchange(self, stream: TcpStream, connection: DriverConnection, session: RobotSession) -> None:
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
@@ -203,7 +189,7 @@ class RobotBridge(BridgeNode):
         now_s = time.monotonic()
         self._move(now_s, bool(session.bound_of(SubsystemType.SKID_STEER)))
         session.tick(now_s, time.time_ns() // 1_000_000)
-        for errand in self._errands.take():
+        for errand in self._operator_services.errands.take():
             self._do(errand, session, now_s)
         if self._light is not None:
             session.light(self._light)
@@ -236,11 +222,11 @@ class RobotBridge(BridgeNode):
 
     def _do(self, errand: Errand, session: RobotSession, now_s: float) -> None:
         def answer(success: bool, message: str) -> None:
-            self._errands.answer(errand, Answer(success, message))
+            self._operator_services.errands.answer(errand, Answer(success, message))
 
-        if errand.task == "bind":
+        if errand.task == BIND:
             session.bind(errand.number, now_s, answer)
-        elif errand.task == "unbind":
+        elif errand.task == UNBIND:
             session.unbind(errand.number, answer)
         elif lights := session.bound_of(SubsystemType.LIGHTS):
             self._light = bool(errand.number)
@@ -317,55 +303,6 @@ class RobotBridge(BridgeNode):
         speeds, was_within = self._skid_steer.speeds(twist)
         self.statistics.counts["clamped commands"] += not was_within
         return _Command(speeds, time.monotonic())
-
-    def _switch_light(self, message: Bool) -> None:
-        session = self._session
-        if not session or not session.bound_of(SubsystemType.LIGHTS):
-            self.complain("refused commands", "A message on light was refused: no light of the robot is bound.")
-            return
-        self._light = message.data
-        self._wakeup.wake()
-
-    async def _serve_bind(self, request: Bind.Request, response: Bind.Response) -> Bind.Response:
-        return await self._run("bind", request.id, response)
-
-    async def _serve_unbind(self, request: Unbind.Request, response: Unbind.Response) -> Unbind.Response:
-        return await self._run("unbind", request.id, response)
-
-    async def _serve_light(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        return await self._run("light", int(request.data), response)
-
-    async def _run(self, task: str, number: int, response: Any) -> Any:
-        """Have the link's thread do something, and answer when it is done."""
-        try:
-            errand = self._errands.submit(task, number)
-        except ValueError as error:
-            response.success, response.message = False, str(error)
-            return response
-        self._wakeup.wake()
-        response.success, response.message = await errand.answer  # type: ignore[misc]
-        return response
-
-    async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
-        """Ask once for everybody who wants to know at the same time."""
-        if self._discovery is None:
-            self._discovery = Future()
-            threading.Thread(target=self._discover, args=[self._discovery], name="discover", daemon=True).start()
-        return await self._discovery or response
-
-    def _discover(self, answer: "Future[Discover.Response]") -> None:
-        response = Discover.Response()
-        cancellation = Cancellation()
-        try:
-            found = find_robots(self._read_route(), self.parameters["discovery_timeout"], cancellation)
-            response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in found]
-            response.success, response.message = True, f"{len(found)} answered."
-        except (LinkError, ValueError) as error:
-            response.message = str(error)
-        finally:
-            cancellation.close()
-            self._discovery = None
-            self._answers.give(answer, response)
 
 
 def _closing(session: RobotSession) -> str:

@@ -373,6 +373,7 @@ class RobotSession:
     def farewell(self) -> list[FromDriver]:
         """Return the last packets: everything is stopped and given back, so that the robot needs to remember nobody."""
         packets = [packet for number in sorted(self.bound) for packet in self._release(number)]
+        self._drivers.update(dict.fromkeys(self.bound, ""))
         self.bound.clear()
         return packets
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """rover_controller: drives a pattern as cmd_vel, by odometry where there is some."""
 
+import contextlib
 import math
+import threading
 import time
 from typing import Final
 
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
@@ -17,6 +20,8 @@ from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, P
 from drone_bridge.program import run
 from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
 from drone_bridge.translate.planar import Pose
+
+LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for whoever listens to confirm it
 
 PARAMETERS: Final = (
     ParameterDeclaration("pattern", "stationary", "What to drive.", choices=tuple(PATTERNS), live=True),
@@ -40,6 +45,7 @@ class RoverController(Node):
         self._estimate = PoseEstimate(self._declared["odometry_timeout"])
         self._velocity = Velocity()
         self._told_s = time.monotonic()
+        self._publishing = threading.Lock()  # as another thread may call leave, whose zero has to be the last
         self._has_left = False
         self._limits, self._name = Limits(0.0, 0.0, 0.0), ""
         self._pattern: Pattern | None = None
@@ -57,9 +63,13 @@ class RoverController(Node):
 
     def leave(self) -> None:
         """Stop the rover."""
-        if not self._has_left:
+        with self._publishing:
+            if not self._has_left:
+                self._publish(Velocity())
+                # ROS is shut down next, and would take along what is still on its way.
+                with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):
+                    self._publisher.wait_for_all_acked(Duration(seconds=LAST_COMMAND_TIMEOUT_S))
             self._has_left = True
-            self._publish(Velocity())
 
     def _measure(self, message: Odometry) -> None:
         at, q = message.pose.pose.position, message.pose.pose.orientation
@@ -74,8 +84,9 @@ class RoverController(Node):
         self._told_s = now_s
         self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
         self._say_what_is_followed(self._estimate.follows_odometry(now_s))
-        if not self._has_left:
-            self._publish(self._velocity)
+        with self._publishing:
+            if not self._has_left:
+                self._publish(self._velocity)
 
     def _chosen_pattern(self) -> Pattern:
         """Return the pattern that the parameters describe, a new one when they have changed."""
@@ -95,10 +106,8 @@ class RoverController(Node):
     def _publish(self, velocity: Velocity) -> None:
         message = Twist()
         message.linear.x, message.angular.z = velocity
-        try:
+        with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS may be shutting down already
             self._publisher.publish(message)
-        except (rclpy_implementation.RCLError, InvalidHandle):
-            return  # ROS is shutting down already
 
 
 def main() -> int:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The services of robot_bridge, and the topic light: what the executor asks of the link's thread."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.task import Future
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
+
+from drone_bridge.bridges.answers import Answer, Answers, Errands
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.discovery import DiscoveryRoute, find_robots
+from drone_bridge.links.errors import LinkError
+from drone_bridge.msg import Robot
+from drone_bridge.protocols.text import printable
+from drone_bridge.srv import Bind, Discover, Unbind
+
+BIND, UNBIND, LIGHT = "bind", "unbind", "light"
+
+
+class RobotServices:
+    """There from the start: without a robot they say so."""
+
+    def __init__(self, node: BridgeNode, wake: Callable[[], None], read_route: Callable[[], DiscoveryRoute]) -> None:
+        """`wake` has the link's thread look at the errands; `read_route` tells where robots are asked for."""
+        self._node = node
+        self._wake = wake
+        self._read_route = read_route
+        self._discovery: Future[Discover.Response] | None = None
+        # One that waits keeps nobody else waiting.
+        group = ReentrantCallbackGroup()
+        self._answers = Answers(node, group)
+        self.errands = Errands(self._answers)
+        node.create_service(Discover, "discover", self._serve_discover, callback_group=group)
+        node.create_service(Bind, "bind", self._serve_bind, callback_group=group)
+        node.create_service(Unbind, "unbind", self._serve_unbind, callback_group=group)
+        node.create_service(SetBool, "light", self._serve_light, callback_group=group)
+
+    def switch_light(self, message: Bool) -> None:
+        """Do what the service does, with nobody to answer to."""
+        try:
+            errand = self.errands.submit(LIGHT, int(message.data))
+        except ValueError as error:
+            self._refuse_light(str(error))
+            return
+        errand.answer.add_done_callback(self._look_at_light)
+        self._wake()
+
+    def _look_at_light(self, done: "Future[Answer]") -> None:
+        answer = done.result()
+        if answer and not answer.success:
+            self._refuse_light(answer.message)
+
+    def _refuse_light(self, reason: str) -> None:
+        self._node.complain("refused commands", f"A message on light was refused: {reason}")
+
+    async def _serve_bind(self, request: Bind.Request, response: Bind.Response) -> Bind.Response:
+        return await self._run(BIND, request.id, response)
+
+    async def _serve_unbind(self, request: Unbind.Request, response: Unbind.Response) -> Unbind.Response:
+        return await self._run(UNBIND, request.id, response)
+
+    async def _serve_light(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        return await self._run(LIGHT, int(request.data), response)
+
+    async def _run(self, task: str, number: int, response: Any) -> Any:
+        """Have the link's thread do something, and answer when it is done."""
+        try:
+            errand = self.errands.submit(task, number)
+        except ValueError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self._wake()
+        response.success, response.message = await errand.answer  # type: ignore[misc]
+        return response
+
+    async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
+        """Ask once for everybody who wants to know at the same time."""
+        if self._discovery is None:
+            self._discovery = Future()
+            threading.Thread(target=self._discover, args=[self._discovery], name="discover", daemon=True).start()
+        return await self._discovery or response
+
+    def _discover(self, answer: "Future[Discover.Response]") -> None:
+        response = Discover.Response()
+        cancellation = Cancellation()
+        try:
+            found = find_robots(self._read_route(), self._node.parameters["discovery_timeout"], cancellation)
+            response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in found]
+            response.success, response.message = True, f"{len(found)} answered."
+        except (LinkError, ValueError) as error:
+            response.message = str(error)
+        finally:
+            cancellation.close()
+            self._discovery = None
+            self._answers.give(answer, response)
