@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launch files, parameter files and pages say what is so: compared with the nodes that they speak of."""
+
+import configparser
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from processes import Process
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
+from rclpy.parameter import parameter_value_to_python
+from ros_session import RosSession
+
+ROOT = Path(__file__).parent.parent
+LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
+PARAMETER_FILES = sorted((ROOT / "config").glob("*.yaml"))
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+# Parameters that rclpy gives to every node.
+OF_RCLPY = re.compile(r"use_sim_time|start_type_description_service|qos_overrides\..*")
+
+# What the XML front end of ROS 2 Humble, the oldest supported, knows: the attributes that launch 1.0 and launch_ros
+# 0.19 read from each tag; they refuse any other. Newer releases know all of these as well. Not in it: on_exit, and
+# substitutions that compare text.
+CONDITION = {"if", "unless"}
+PROCESS = {"cwd", "launch-prefix", "output", "respawn", "respawn_delay", "shell"}
+KNOWN_TO_HUMBLE = {
+    "launch": {"version"},
+    "arg": {"name", "default", "description", "value"},  # value inside include
+    "choice": {"value"},
+    "let": {"name", "value"} | CONDITION,
+    "group": {"scoped", "forwarding"} | CONDITION,
+    "include": {"file"} | CONDITION,
+    "push_ros_namespace": {"namespace"} | CONDITION,
+    "set_env": {"name", "value"} | CONDITION,
+    "unset_env": {"name"} | CONDITION,
+    "executable": {"cmd", "name"} | PROCESS | CONDITION,
+    "node": {"pkg", "exec", "name", "namespace", "exec_name", "args", "ros_args"} | PROCESS | CONDITION,
+    "env": {"name", "value"},
+    "param": {"name", "value", "type", "from", "allow_substs"},
+    "remap": {"from", "to"},
+}
+SUBSTITUTIONS_OF_HUMBLE = {"var", "env", "dirname", "find-pkg-share", "find-pkg-prefix", "find-exec", "exec-in-pkg"}
+TYPES = {
+    "bool": ParameterType.PARAMETER_BOOL,
+    "int": ParameterType.PARAMETER_INTEGER,
+    "float": ParameterType.PARAMETER_DOUBLE,
+    "str": ParameterType.PARAMETER_STRING,
+}
+# The arguments that every launch file takes.
+COMMON_ARGUMENTS = {"emulate", "control", "record", "bag", "rviz", "namespace", "host", "port"}
+
+
+def by_name(paths):
+    return pytest.mark.parametrize("path", paths, ids=lambda path: path.name)
+
+
+def executables():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    lines = config["options.entry_points"]["console_scripts"].split("\n")
+    return {line.split("=")[0].strip() for line in lines if line}
+
+
+NODES = executables() - {"drone-bridge"}
+# What nodes are told here so that they do nothing, and what they would have been told by nobody.
+IDLE = {"bridge": {"autostart": False}, "recorder": {"topics": "['/none']"}}
+UNTOLD = {"autostart": True, "topics": []}
+
+
+class Declared:
+    """The parameters of a node as it declares them: their values when nobody says otherwise, and their types."""
+
+    def __init__(self, ros, node):
+        names = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
+        names = [name for name in names if not OF_RCLPY.fullmatch(name)]
+        values = ros.call(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=names)).values
+        request = DescribeParameters.Request(names=names)
+        descriptors = ros.call(DescribeParameters, f"{node}/describe_parameters", request).descriptors
+        self.types = {descriptor.name: descriptor.type for descriptor in descriptors}
+        self.values = dict(zip(names, map(parameter_value_to_python, values), strict=True))
+        self.values.update({name: value for name, value in UNTOLD.items() if name in names})
+
+
+@pytest.fixture(scope="module")
+def declared(tmp_path_factory):
+    """declared(node) is its Declared. All nodes are started at once, as finding them takes longest."""
+    ros = RosSession("asks_for_parameters")
+    known = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("here"))  # where the recorder begins a bag
+        children = {node: Process.node(node, **IDLE.get(node.rpartition("_")[2], {})) for node in NODES}
+
+    def get(node):
+        if node not in known:
+            assert children[node].is_running, children[node].output
+            known[node] = Declared(ros, node)
+        return known[node]
+
+    yield get
+    for child in children.values():
+        child.send()
+    for child in children.values():
+        child.end()
+    ros.close()
+
+
+# Launch files.
+
+
+@by_name(LAUNCH_FILES)
+def test_a_launch_file_has_nothing_that_humble_does_not_know(path):
+    for element in ElementTree.parse(path).iter():
+        assert element.tag in KNOWN_TO_HUMBLE
+        assert set(element.attrib) <= KNOWN_TO_HUMBLE[element.tag], f"<{element.tag}>"
+        for text in element.attrib.values():
+            assert set(re.findall(r"\$\(([\w-]+)", text)) <= SUBSTITUTIONS_OF_HUMBLE, text
+
+
+@by_name(LAUNCH_FILES)
+def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
+    root = ElementTree.parse(path).getroot()
+    arguments = {element.get("name"): element for element in root.findall("arg")}
+    assert arguments.keys() >= COMMON_ARGUMENTS
+    assert all(element.get("description") for element in arguments.values())
+    text = path.read_text()
+    assert [name for name in arguments if f"$(var {name})" not in text] == []
+
+
+@by_name(LAUNCH_FILES)
+def test_a_launch_file_sets_parameters_that_there_are(path, declared):
+    for node in ElementTree.parse(path).iter("node"):
+        if node.get("pkg") != "drone_bridge":
+            continue
+        assert node.get("exec") in executables()
+        types = declared(node.get("exec")).types
+        for parameter in node.findall("param"):
+            if "name" in parameter.attrib:
+                name = parameter.get("name")
+                assert name in types, f"{node.get('exec')} has no parameter {name}"
+                # Without its type, text that looks like a number would become one.
+                assert TYPES[parameter.get("type")] == types[name], f"{name} of {node.get('exec')}"
+            else:
+                file = re.fullmatch(
+                    r"\$\(find-pkg-share drone_bridge\)/(config/\w+\.yaml)|\$\(var \w+\)", parameter.get("from")
+                )
+                assert file
+                assert file[1] is None or (ROOT / file[1]).is_file()
+
+
+# Parameter files.
+
+COMMENTED_OUT = re.compile(r"^(\s*)# (?=[a-z][\w.]*: )", re.MULTILINE)
+
+
+def parameters_in(text):
+    """The parameters in the text of a file: {node: {name: value}}."""
+    return {
+        pattern.removeprefix("/**/"): dict(flat(content["ros__parameters"]))
+        for pattern, content in yaml.safe_load(text).items()
+    }
+
+
+def flat(parameters, prefix=""):
+    for name, value in parameters.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def plain(value):
+    return value if isinstance(value, str | bool | int | float) else list(value)
+
+
+@by_name(PARAMETER_FILES)
+def test_a_parameter_file_names_parameters_that_there_are_and_their_defaults(path, declared):
+    text = path.read_text()
+    given = parameters_in(text)
+    for node, parameters in parameters_in(COMMENTED_OUT.sub(r"\1", text)).items():
+        defaults = declared(node).values
+        for name, value in parameters.items():
+            assert name in defaults, f"{node} has no parameter {name}"
+            default = plain(defaults[name])
+            if name in given[node]:
+                assert type(value) is type(default), f"{name}: {value!r} has another type than {default!r}"
+            else:
+                assert (value, type(value)) == (default, type(default)), f"{name} is commented out, so the default"
+
+
+# Pages.
+
+TABLE = re.compile(r"^\| (?:name|parameter) \| default \|.*\n\|[ -|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
+
+
+def parameter_tables(path):
+    """The node and the rows, (names, default), of each table of parameters.
+
+    A heading before it that names an executable says whose they are; else the page is about a bridge.
+    """
+    text = path.read_text()
+    page = "testbed" if path.name == "README.md" else path.stem
+    for table in TABLE.finditer(text):
+        headings = re.findall(r"^#+ .*$", text[: table.start()], re.MULTILINE)
+        named = [name for name in re.findall(r"`(\w+)`", headings[-1]) if name in executables()]
+        rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table[1].splitlines()]
+        rows = [(re.findall(r"`([^`]+)`", names), default) for names, default, *_ in rows]
+        yield (named or [f"{page}_bridge"])[0], rows
+
+
+def with_defaults(names, default):
+    """Pair the names of a row, of which later ones may be given by their ends, with the text of their defaults."""
+    full = [names[0].rpartition(".")[0] + name if name.startswith(".") else name for name in names]
+    texts = default.split(", ")
+    return zip(full, texts if len(texts) == len(full) else [default] * len(full), strict=True)
+
+
+def says(text, value):
+    """Return whether the text of a default, perhaps with a unit, means the value."""
+    text = text.replace("`", "").strip()
+    if isinstance(value, bool):
+        return text == str(value).lower()
+    if isinstance(value, int | float):
+        return bool(text) and float(text.split()[0]) == value
+    if isinstance(value, str):
+        return text == value
+    return yaml.safe_load(f"[{text.strip('[]')}]") == list(value)
+
+
+@by_name([path for path in PAGES if any(parameter_tables(path))])
+def test_a_page_names_parameters_that_there_are_and_their_defaults(path, declared):
+    for node, rows in parameter_tables(path):
+        parameters = declared(node)
+        listed = {}
+        for names, default in rows:
+            listed.update(with_defaults(names, default))
+        assert listed.keys() <= parameters.values.keys()
+        for name, text in listed.items():
+            if name != "actual_port":  # the node finds it out
+                assert says(text, plain(parameters.values[name])), f"{name}: {text!r} and {parameters.values[name]!r}"
+        if path.name != "README.md":  # which names the most important ones
+            assert listed.keys() == parameters.values.keys()
+
+
+def test_every_bridge_has_a_page_with_its_parameters():
+    pages = {node for path in PAGES if path.name != "README.md" for node, _ in parameter_tables(path)}
+    assert {name for name in executables() if name.endswith("_bridge")} <= pages
