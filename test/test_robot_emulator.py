@@ -9,7 +9,9 @@ import sys
 import time
 
 import pytest
+from processes import Process
 from robot_driver import RobotDriver
+from ros_session import wait_until
 
 from drone_bridge.emulators.robot_vehicle import Chassis, Vehicle
 from drone_bridge.protocols.errors import RemoteProtocolError
@@ -35,6 +37,7 @@ from drone_bridge.protocols.robot import (
 )
 
 COMMAND = (sys.executable, "-m", "drone_bridge.emulators.robot", "--port", 0, "--discovery-port", 0)
+LISTENING = r"^listening on 127\.0\.0\.1:(\d+)"
 TRACKS, LIGHT = 0, 1
 ROBOTD = ("--dialect", "robotd-1.2")
 
@@ -43,10 +46,28 @@ ROBOTD = ("--dialect", "robotd-1.2")
 def emulate(start_child):
     def start(*arguments):
         child = start_child(*COMMAND, "--verbose", *arguments)
-        child.port = int(child.wait_for_line(r"^listening on 127\.0\.0\.1:(\d+)")[1])
+        child.port = int(child.wait_for_line(LISTENING)[1])
         return child
 
     return start
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A robot for all tests that need no special one; its readings come rarely."""
+    with Process(*COMMAND, "--verbose", "--sensor-period", 60) as child:
+        child.port = int(child.wait_for_line(LISTENING)[1])
+        yield child
+
+
+@pytest.fixture
+def robot(shared):
+    """The shared robot, whose output starts anew. Its former drivers are gone."""
+    with RobotDriver(shared.port) as driver:
+        wait_until(lambda: not any(subsystem.driver for subsystem in driver.list_subsystems()), "a free robot")
+    wait_until(lambda: shared.lines[-1].endswith("is gone: it has closed the connection"), "nobody connected")
+    shared.lines.clear()
+    return shared
 
 
 @pytest.fixture
@@ -65,8 +86,8 @@ def connect():
 # What it answers.
 
 
-def test_nothing_is_sent_on_connect_and_a_query_is_answered_in_robotd_s_order(emulate, connect):
-    driver = connect(emulate("--full-voltage", "12.6", "--sensor-period", "60"))
+def test_nothing_is_sent_on_connect_and_a_query_is_answered_in_robotd_s_order(robot, connect):
+    driver = connect(robot)
     sensors, subsystems, firmware = driver.query()
     assert [type(event) for event in driver.events] == [SensorInfo, SubsystemInfo, FirmwareInfo]
     assert sensors.layout is SensorLayout.DOCUMENT
@@ -82,16 +103,15 @@ def test_nothing_is_sent_on_connect_and_a_query_is_answered_in_robotd_s_order(em
     assert firmware == FirmwareInfo("emulator", "1", 2)
 
 
-def test_a_keep_alive_comes_back_as_it_was(emulate, connect):
-    driver = connect(emulate())
+def test_a_keep_alive_comes_back_as_it_was(robot, connect):
+    driver = connect(robot)
     driver.send(KeepAlive(-5), KeepAlive(2**62))
     assert driver.wait_for(KeepAlive) == KeepAlive(-5)
     assert driver.wait_for(KeepAlive) == KeepAlive(2**62)
 
 
-def test_a_bind_is_announced_to_all_then_logged_then_granted(emulate, connect):
-    emulator = emulate("--sensor-period", "60")
-    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+def test_a_bind_is_announced_to_all_then_logged_then_granted(robot, connect):
+    alice, bob = connect(robot, "alice"), connect(robot, "bob")
     bob.settle()
     bob.events.clear()
     alice.bind(LIGHT)
@@ -104,32 +124,31 @@ def test_a_bind_is_announced_to_all_then_logged_then_granted(emulate, connect):
     assert bob.query()[1].subsystems[LIGHT].driver == "alice"
 
 
-def test_what_one_driver_has_no_other_one_gets(emulate, connect):
-    emulator = emulate()
-    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+def test_what_one_driver_has_no_other_one_gets(robot, connect):
+    alice, bob = connect(robot, "alice"), connect(robot, "bob")
     alice.bind(TRACKS)
     bob.send(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, -2048, -2048), UnbindSubsystem(TRACKS))
     assert bob.wait_for(BindFailure) == BindFailure(TRACKS)
     bob.settle()
     alice.send(SkidSteerUpdate(TRACKS, 100, 100))
-    emulator.wait_for_line("motors 100 100")
-    assert not emulator.count_lines("motors -2048")
+    robot.wait_for_line("motors 100 100")
+    assert not robot.count_lines("motors -2048")
     alice.bind(TRACKS)  # once more does no harm
     alice.send(UnbindSubsystem(TRACKS))
-    emulator.wait_for_line("motors stopped: alice has unbound them")
+    robot.wait_for_line("motors stopped: alice has unbound them")
     assert bob.wait_for(SubsystemBound, lambda event: not event.driver) == SubsystemBound(TRACKS, "")
     bob.bind(TRACKS)
 
 
 @pytest.mark.parametrize("subsystem", [2, 65535])
-def test_what_does_not_exist_can_t_be_bound_and_its_updates_are_ignored(emulate, connect, subsystem):
-    driver = connect(emulate(), "alice")
+def test_what_does_not_exist_can_t_be_bound_and_its_updates_are_ignored(robot, connect, subsystem):
+    driver = connect(robot, "alice")
     driver.send(SkidSteerUpdate(subsystem, 1, 1), UnbindSubsystem(subsystem), BindSubsystem(subsystem))
     assert driver.wait_for(BindFailure) == BindFailure(subsystem)
 
 
-def test_who_has_not_registered_binds_nothing(emulate, connect):
-    driver = connect(emulate())
+def test_who_has_not_registered_binds_nothing(robot, connect):
+    driver = connect(robot)
     driver.send_bytes(bytes.fromhex("0002040000"))
     assert driver.wait_for(BindFailure) == BindFailure(TRACKS)
 
@@ -148,27 +167,25 @@ def test_readings_come_by_themselves_and_follow_the_load(emulate, connect):
     assert (left_pwm, right_pwm) == (2048, -2048)
 
 
-def test_a_light_is_switched(emulate, connect):
-    emulator = emulate()
-    driver = connect(emulator, "alice")
+def test_a_light_is_switched(robot, connect):
+    driver = connect(robot, "alice")
     driver.send(LightUpdate(LIGHT, True))  # not bound yet
     driver.bind(LIGHT)
     driver.send(LightUpdate(LIGHT, True), LightUpdate(LIGHT, False))
-    emulator.wait_for_line("^light off")
-    assert emulator.count_lines("^light on") == 1
+    robot.wait_for_line("^light off")
+    assert robot.count_lines("^light on") == 1
 
 
 # Drivers that go.
 
 
-def test_the_motors_stop_when_their_driver_vanishes(emulate, connect):
-    emulator = emulate()
-    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+def test_the_motors_stop_when_their_driver_vanishes(robot, connect):
+    alice, bob = connect(robot, "alice"), connect(robot, "bob")
     alice.bind(TRACKS)
     alice.send(SkidSteerUpdate(TRACKS, 500, 500))
-    emulator.wait_for_line("motors 500 500")
+    robot.wait_for_line("motors 500 500")
     alice.close()
-    emulator.wait_for_line("motors stopped: alice has vanished")
+    robot.wait_for_line("motors stopped: alice has vanished")
     bob.wait_for(SubsystemBound, lambda event: not event.driver)
     bob.bind(TRACKS)
 
@@ -183,31 +200,28 @@ def test_the_motors_stop_when_their_driver_says_nothing(emulate, connect):
     emulator.wait_for_line("motors 600 600")
 
 
-def test_a_driver_that_reads_nothing_is_given_up(emulate, connect):
-    emulator = emulate()
-    driver = connect(emulator, "alice", receive_buffer=4096)
+def test_a_driver_that_reads_nothing_is_given_up(robot, connect):
+    driver = connect(robot, "alice", receive_buffer=4096)
     driver.send_bytes_until_closed(bytes.fromhex("000002") * 1000)
-    emulator.wait_for_line("alice is gone")
-    connect(emulator, "bob").bind(TRACKS)
+    robot.wait_for_line("alice is gone")
+    connect(robot, "bob").bind(TRACKS)
 
 
 @pytest.mark.parametrize("data", [b"\0\1\4\0", b"\0\3\3\0\5x", b"GET / HTTP/1.1\r\n\r\n" * 2000])
-def test_garbage_costs_its_sender_the_connection_and_nobody_else(emulate, connect, data):
-    emulator = emulate()
-    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+def test_garbage_costs_its_sender_the_connection_and_nobody_else(robot, connect, data):
+    alice, bob = connect(robot, "alice"), connect(robot, "bob")
     alice.bind(TRACKS)
     bob.settle()
     bob.send_bytes(data)
     bob._socket.shutdown(socket.SHUT_WR)
-    emulator.wait_for_line("bob is gone: The driver")
+    robot.wait_for_line("bob is gone: The driver")
     alice.settle()
 
 
-def test_names_are_shown_without_control_characters_and_cut_to_what_fits(emulate, connect):
-    emulator = emulate()
+def test_names_are_shown_without_control_characters_and_cut_to_what_fits(robot, connect):
     name = "\x1b[2J\n" + "x" * 60_000
-    connect(emulator, name).bind(TRACKS)
-    emulator.wait_for_line(r"is \\x1b\[2J\\nx+")
+    connect(robot, name).bind(TRACKS)
+    robot.wait_for_line(r"is \\x1b\[2J\\nx+")
 
 
 # robotd's dialect.

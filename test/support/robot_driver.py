@@ -14,6 +14,7 @@ from drone_bridge.protocols.robot import (
     KeepAlive,
     QuerySubsystems,
     RegisterDriver,
+    SubsystemInfo,
 )
 
 TIMEOUT_S = 15.0
@@ -77,11 +78,21 @@ class RobotDriver:
         self.send(QuerySubsystems())
         return [self.next_event() for _ in range(3)]
 
+    def list_subsystems(self):
+        self.send(QuerySubsystems())
+        return self.wait_for(SubsystemInfo).subsystems
+
     def settle(self, mark=0):
         """Wait until everything sent so far has been dealt with."""
         now_ms = time.time_ns() // 1_000_000 + mark
         self.send(KeepAlive(now_ms))
         self.wait_for(KeepAlive, lambda event: event.time_ms == now_ms)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def close(self):
         self._socket.close()
