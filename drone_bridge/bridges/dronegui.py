@@ -17,12 +17,12 @@ from std_srvs.srv import SetBool, Trigger
 from drone_bridge.bridges.buttons import ButtonPanel
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode, common_parameters
-from drone_bridge.bridges.parameters import ParameterDeclaration
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.links.pace import Pace
 from drone_bridge.links.udp import UdpConnector, UdpStream
 from drone_bridge.msg import DroneGuiState
+from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.program import run
 from drone_bridge.protocols.dronegui import AXES, DEFAULT_PORT, FIRST_SEQ, ControllerConnection, Controls
 from drone_bridge.translate import dronegui as translate

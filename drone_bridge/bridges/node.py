@@ -20,13 +20,13 @@ from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
-from drone_bridge.bridges.log_limiter import LogLimiter
-from drone_bridge.bridges.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration
 from drone_bridge.bridges.statistics import LinkStatistics
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.log_limiter import LogLimiter
+from drone_bridge.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.translate.time import NANOSECONDS
 

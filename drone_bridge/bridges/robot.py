@@ -15,7 +15,6 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.answers import Answer, Errand
 from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.log_limiter import LogLimiter
 from drone_bridge.bridges.node import BridgeNode, Endpoint
 from drone_bridge.bridges.robot_parameters import PARAMETERS
 from drone_bridge.bridges.robot_sensors import SensorTopics
@@ -26,6 +25,7 @@ from drone_bridge.links.cancellation import Cancellation, Wakeup
 from drone_bridge.links.discovery import DiscoveryConnector, DiscoveryRoute
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpStream
+from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.program import run
 from drone_bridge.protocols.robot import (

@@ -4,9 +4,9 @@
 from typing import Final
 
 from drone_bridge.bridges.node import common_parameters
-from drone_bridge.bridges.parameters import ParameterDeclaration
 from drone_bridge.bridges.robot_wishes import FIRST
 from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT
+from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.robot import TCP_PORT
 
 PARAMETERS: Final = (

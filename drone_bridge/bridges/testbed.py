@@ -17,10 +17,10 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode, common_parameters
-from drone_bridge.bridges.parameters import ParameterDeclaration
 from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.program import run
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (

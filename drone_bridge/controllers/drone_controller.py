@@ -5,8 +5,8 @@ from typing import Final, Protocol
 
 from rclpy.node import Node
 
-from drone_bridge.bridges.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.controllers import flight_plan_behaviour, seek_target_behaviour
+from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
 
 

@@ -15,8 +15,8 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
-from drone_bridge.bridges.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
+from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
 from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
 from drone_bridge.translate.planar import Pose

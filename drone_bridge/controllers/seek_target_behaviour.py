@@ -11,15 +11,15 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
-from drone_bridge.bridges.log_limiter import LogLimiter
-from drone_bridge.bridges.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.controllers.behaviour_parameters import declarations, read
 from drone_bridge.controllers.flight_control import Command, DroneModel
 from drone_bridge.controllers.seek_target import Decision, SeekParameters, SeekState, SeekTarget
 from drone_bridge.controllers.sphere_detector import Pinhole
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
+from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
+from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 
 NAME: Final = "seek_target"
 PARAMETERS: Final = (
