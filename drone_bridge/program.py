@@ -52,7 +52,7 @@ def run(make_node: Callable[[], Stoppable]) -> int:
     stopper.start()
     try:
         node = make_node()
-        return _spin(node)
+        return _spin(node, stopping)
     except ExternalShutdownException:
         return 0
     except (ParameterException, ValueError) as error:
@@ -83,9 +83,10 @@ def _signal_socket() -> socket.socket:
     return receiving
 
 
-def _spin(node: Stoppable) -> int:
+def _spin(node: Stoppable, stopping: threading.Event) -> int:
     if not node.start():
-        return 1
+        # From whom ROS was taken away meanwhile can't start, and is not to blame.
+        return 0 if stopping.is_set() else 1
     assert isinstance(node, Node)
     executor = SingleThreadedExecutor()
     executor.add_node(node)

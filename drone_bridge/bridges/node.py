@@ -99,7 +99,8 @@ def _said_when_it_fails(transition: Transition) -> Transition:
             node.get_logger().error(str(error))
             return TransitionCallbackReturn.FAILURE
         except Exception:
-            node.get_logger().error(traceback.format_exc())
+            if node.context.ok():  # else ROS is being shut down, and everything fails
+                node.get_logger().error(traceback.format_exc())
             return TransitionCallbackReturn.ERROR
 
     return guarded
