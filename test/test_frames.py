@@ -198,6 +198,10 @@ def test_wire_yaw_rate_turns_right_ros_yaw_turns_left():
     assert wire_rates(yaw=2.0) == (0.0, 0.0, -2.0)
 
 
+def test_no_rotation_is_plain_zero_on_the_wire():
+    assert [math.copysign(1, rate) for rate in wire_rates()] == [1, 1, 1]
+
+
 @given(numbers, numbers, numbers)
 def test_the_rates_are_one_angular_velocity_in_two_bodies(roll, pitch, yaw):
     pitch_rate, roll_rate, yaw_rate = frames.testbed_rates_from_body(BodyRates(roll, pitch, yaw))

@@ -94,7 +94,7 @@ def orientation_from_testbed(pitch: float, roll: float, heading: float) -> Quate
 
 def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
     """Return pitch, roll and yaw rate as the testbed counts them, rad/s: its yaw rate is positive to the right."""
-    return rates.pitch, rates.roll, -rates.yaw
+    return rates.pitch, rates.roll, 0.0 - rates.yaw  # not -x, which makes -0.0 of zero, and other bytes
 
 
 # The dronegui protocol has no frames, only directions: roll + goes right, pitch + goes backward, yaw + turns right.
