@@ -9,10 +9,14 @@ from pathlib import Path
 SCRIPT = """\
 #!{python}
 # Written from setup.cfg when the package was built.
+import signal
 import sys
 
+# Imports take a moment, and whoever presses Ctrl-C meanwhile is not interested in where they have got to.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 from {module} import {function}
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit({function}())
 """
 

@@ -39,20 +39,27 @@ def run(make_node: Callable[[], Stoppable]) -> int:
     signalled = _signal_socket()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     stopping = threading.Event()
+    starting = threading.Lock()
     node: Stoppable | None = None
 
     def stop_on_signal() -> None:
         signalled.recv(1)
         stopping.set()
-        if node:
-            node.leave()
-        rclpy.try_shutdown()
+        with starting:  # from a node that is about to start ROS can't be taken away without complaints
+            try:
+                if node:
+                    node.leave()
+            finally:
+                rclpy.try_shutdown()
 
     stopper = threading.Thread(target=stop_on_signal, name="signals", daemon=True)
-    stopper.start()
     try:
-        node = make_node()
-        return _spin(node, stopping)
+        with starting:
+            stopper.start()
+            node = make_node()
+            if not stopping.is_set() and not node.start():
+                return 1
+        return _spin(node)
     except ExternalShutdownException:
         return 0
     except (ParameterException, ValueError) as error:
@@ -83,10 +90,7 @@ def _signal_socket() -> socket.socket:
     return receiving
 
 
-def _spin(node: Stoppable, stopping: threading.Event) -> int:
-    if not node.start():
-        # From whom ROS was taken away meanwhile can't start, and is not to blame.
-        return 0 if stopping.is_set() else 1
+def _spin(node: Stoppable) -> int:
     assert isinstance(node, Node)
     executor = SingleThreadedExecutor()
     executor.add_node(node)

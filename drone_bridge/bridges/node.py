@@ -238,18 +238,20 @@ class BridgeNode(LifecycleNode):
     @_said_when_it_fails
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open from now on."""
-        self._cancellation = Cancellation()
-        self._endpoint = self.make_endpoint(self._cancellation)
-        self.parameters.publish("actual_port", self._endpoint.port)
+        cancellation = Cancellation()
+        endpoint = self.make_endpoint(cancellation)
+        self.parameters.publish("actual_port", endpoint.port)
         # Publishers have to be enabled before the thread uses them.
         result = super().on_activate(state)
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=self._keep_link,
-            args=(self._endpoint, self._cancellation),
+            args=(endpoint, cancellation),
             name=f"{self.get_name()} link",
             daemon=True,  # it is waited for, but must not keep a process alive should it ever hang
         )
-        self._thread.start()
+        with self._leaving:  # a thread that has not started can't be waited for
+            self._endpoint, self._cancellation, self._thread = endpoint, cancellation, thread
+            thread.start()
         return result
 
     @_said_when_it_fails

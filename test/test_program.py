@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a node is run: what a signal does while it starts, and whatever its leaving does."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NODE = """
+    import os, signal, sys, time
+    from rclpy.node import Node
+    from std_msgs.msg import String
+    from drone_bridge.program import run
+
+    class SignalledNode(Node):
+        def __init__(self):
+            super().__init__("signalled")
+
+        def start(self):
+            os.kill(os.getpid(), signal.{signal})
+            time.sleep(0.2)  # whoever waits for the signal has every opportunity to get ahead
+            self.create_publisher(String, "something", 1)
+            print("started", flush=True)
+            return True
+
+        def leave(self):
+            print("left", flush=True)
+            {leaving}
+
+    sys.exit(run(SignalledNode))
+"""
+
+
+def run_node(number, leaving="pass"):
+    program = textwrap.dedent(NODE).format(signal=number.name, leaving=leaving)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_node_starts_lets_it_start_and_leave(number):
+    done = run_node(number)
+    assert done.returncode == 0
+    assert done.stdout.split()[:2] == ["started", "left"]
+    assert done.stderr == ""
+
+
+def test_a_node_that_fails_to_leave_ends_all_the_same():
+    done = run_node(signal.SIGTERM, leaving="raise RuntimeError('as asked')")
+    assert "as asked" in done.stderr
+
+
+def test_ctrl_c_during_the_imports_of_an_executable_shows_no_traceback(tmp_path):
+    (tmp_path / "slow.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(20)\nmain = None\n")
+    (tmp_path / "setup.cfg").write_text("[options.entry_points]\nconsole_scripts =\n    slow = slow:main\n")
+    write = [sys.executable, ROOT / "cmake/write_executables.py", tmp_path / "setup.cfg", tmp_path / "bin"]
+    subprocess.run(write, check=True, timeout=20)
+    with subprocess.Popen(
+        [tmp_path / "bin" / "slow"],
+        env={"PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=10)
+    assert process.returncode == -signal.SIGINT
+    assert errors == ""
