@@ -20,7 +20,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-PACKAGES = Path(sysconfig.get_path("purelib", vars={"base": str(VENV), "platbase": str(VENV)}))
+# By this scheme and no other: Debian's Python has one of its own for what lies outside virtual environments.
+PACKAGES = Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(VENV), "platbase": str(VENV)}))
 REQUIREMENTS = ROOT / "env" / "requirements.txt"
 # Files whose content goes into the build; of every other installed file only the name counts, as it is linked.
 BUILD_INPUTS = ("CMakeLists.txt", "package.xml", "setup.cfg", "cmake/*", "msg/*", "srv/*", "env/tf2_msgs/**/*")
