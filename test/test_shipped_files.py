@@ -198,13 +198,13 @@ TABLE = re.compile(r"^\| (?:name|parameter) \| default \|.*\n\|[ -|]+\|\n((?:\|.
 def parameter_tables(path):
     """The node and the rows, (names, default), of each table of parameters.
 
-    A heading before it that names an executable says whose they are; else the page is about a bridge.
+    An executable that is named between the last heading and the table is whose they are; else it is the page's bridge.
     """
     text = path.read_text()
     page = "testbed" if path.name == "README.md" else path.stem
     for table in TABLE.finditer(text):
-        headings = re.findall(r"^#+ .*$", text[: table.start()], re.MULTILINE)
-        named = [name for name in re.findall(r"`(\w+)`", headings[-1]) if name in executables()]
+        section = re.split(r"^(?=#)", text[: table.start()], flags=re.MULTILINE)[-1]
+        named = [name for name in re.findall(r"`(\w+)`", section) if name in NODES]
         rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table[1].splitlines()]
         rows = [(re.findall(r"`([^`]+)`", names), default) for names, default, *_ in rows]
         yield (named or [f"{page}_bridge"])[0], rows
