@@ -181,6 +181,16 @@ def test_wire_time_stamps_frames_and_drives_the_clock(ros, peer):
         inboxes["clock"].wait(lambda message: message.clock == expected)
 
 
+def test_the_qos_of_one_topic_can_be_overridden_and_of_no_other(ros, peer):
+    def reliability(topic):
+        return [info.qos_profile.reliability for info in ros.node.get_publishers_info_by_topic(topic)]
+
+    with bridge(peer, **{"qos_overrides./left/image_raw.publisher.reliability": "best_effort"}):
+        wait_until(lambda: reliability("right/image_raw") and reliability("left/image_raw"), "both topics")
+        assert reliability("left/image_raw") == [ReliabilityPolicy.BEST_EFFORT]
+        assert reliability("right/image_raw") == [ReliabilityPolicy.RELIABLE]
+
+
 # What goes to the wire.
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all bridges have in common: a lifecycle, a link with a thread of its own, diagnostics."""
 
+import copy
 import functools
 import threading
 import time
@@ -163,7 +164,10 @@ class BridgeNode(LifecycleNode):
         """Create a publisher that is enabled while active and whose QoS can be overridden by parameters."""
         options = QoSOverridingOptions.with_default_policies()
         publisher: Publisher[Any] = self.create_lifecycle_publisher(
-            message_type, topic, qos, qos_overriding_options=options
+            message_type,
+            topic,
+            copy.copy(qos),  # an override changes the profile that it is given, and others may have the same
+            qos_overriding_options=options,
         )
         self._made.append((self.destroy_lifecycle_publisher, publisher))
         return publisher
