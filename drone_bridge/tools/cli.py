@@ -3,6 +3,7 @@
 
 import argparse
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -24,7 +25,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="what the command takes")
     chosen = parser.parse_args(argv)
     module, _ = COMMANDS[chosen.command]
-    status: int = importlib.import_module(module).main(chosen.arguments)
+    try:
+        status: int = importlib.import_module(module).main(chosen.arguments)
+    except KeyboardInterrupt:  # during the import, which takes a moment
+        return 128 + signal.SIGINT
     return status
 
 
