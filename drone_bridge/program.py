@@ -77,6 +77,7 @@ def run(make_node: Callable[[], Stoppable]) -> int:
             node.leave()
             assert isinstance(node, Node)
             node.destroy_node()
+            node = None  # or the thread, if it still waits for a signal, keeps it, and with it ROS's shared memory
         rclpy.try_shutdown()
 
 
