@@ -30,7 +30,7 @@ class ParameterDeclaration:
 
     def descriptor(self) -> ParameterDescriptor:
         """Return what `ros2 param describe` shows."""
-        descriptor = ParameterDescriptor(description=self.meaning)
+        descriptor = ParameterDescriptor(description=self.meaning, read_only=self.read_only)
         if self.choices:
             descriptor.additional_constraints = f"One of {', '.join(self.choices)}."
         if self.range and isinstance(self.default, float):
@@ -42,8 +42,6 @@ class ParameterDeclaration:
 
     def complaint(self, value: Any, frozen: str) -> str | None:
         """Return a sentence when the value can't be taken; `frozen` says why only live ones can change, if so."""
-        if self.read_only:
-            return f"{self.name} is set by the node itself and can only be read."
         if isinstance(value, float) and not math.isfinite(value):  # a range, as ROS checks it, lets nan pass
             return f"{self.name} is {value}, and has to be a finite number."
         if self.choices and value not in self.choices:
@@ -60,7 +58,6 @@ class DeclaredParameters:
         """Declare them all. Raises what rclpy raises for an override of the wrong type or out of range."""
         self._node = node
         self._declarations = {declaration.name: declaration for declaration in declarations}
-        self._publishing = ""
         self._frozen = ""
         for declaration in self._declarations.values():
             node.declare_parameter(
@@ -69,8 +66,7 @@ class DeclaredParameters:
                 declaration.descriptor(),
                 ignore_override=declaration.read_only,
             )
-            complaint = None if declaration.read_only else declaration.complaint(self[declaration.name], self._frozen)
-            if complaint:
+            if complaint := declaration.complaint(self[declaration.name], self._frozen):
                 raise ValueError(complaint)
         node.add_on_set_parameters_callback(self._check)
 
@@ -91,16 +87,19 @@ class DeclaredParameters:
         self._frozen = reason
 
     def publish(self, name: str, value: Any) -> None:
-        """Set a read-only parameter."""
-        self._publishing = name
-        self._node.set_parameters([Parameter(name, value=value)])
-        self._publishing = ""
+        """Set a read-only parameter, which only the node itself can do."""
+        descriptor = self._node.describe_parameter(name)
+        descriptor.read_only = False  # rclpy knows no other way, and keeps this very object
+        result = self._node.set_parameters([Parameter(name, value=value)])[0]
+        descriptor.read_only = True
+        if not result.successful:
+            raise RuntimeError(f"{name} could not be set to {value}: {result.reason}")
 
     def _check(self, parameters: "list[Parameter[Any]]") -> SetParametersResult:
         for parameter in parameters:
             declaration = self._declarations.get(parameter.name)
-            if declaration is None or parameter.name == self._publishing:
-                continue
+            if declaration is None or declaration.read_only:
+                continue  # rclpy itself refuses to set what is read-only
             if complaint := declaration.complaint(parameter.value, self._frozen):
                 return SetParametersResult(successful=False, reason=complaint)
         return SetParametersResult(successful=True)

@@ -191,6 +191,15 @@ def test_the_qos_of_one_topic_can_be_overridden_and_of_no_other(ros, peer):
         assert reliability("right/image_raw") == [ReliabilityPolicy.RELIABLE]
 
 
+def test_a_node_that_drives_its_own_simulated_time_stamps_with_it(ros, peer):
+    inbox = ros.subscribe(Imu, "imu/data")
+    with bridge(peer, publish_clock=True, use_sim_time=True):
+        peer.open()
+        exchange_until_subscribed(peer, inbox)
+        peer.exchange(time=1000.5)
+        inbox.wait(lambda message: message.header.stamp == time_from_seconds(1000.5))
+
+
 # What goes to the wire.
 
 
@@ -256,6 +265,7 @@ def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
     with bridge(peer, sync="lockstep", command_timeout=0.02):
         peer.open()
         publisher = ros.publisher(CommandRates, "cmd_rates")
+        velocities = ros.publisher(Twist, "cmd_vel")
         exchange_until_subscribed(peer, images)
         ros.set_parameters("testbed_bridge", command_timeout=10.0)
         images.clear()
@@ -265,6 +275,8 @@ def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
             # A command for another frame is no answer to this one.
             publisher.publish(command_rates(time_from_seconds(stamp.sec + 1), thrust=1.0))
             publisher.publish(command_rates(stamp, thrust=2.0 + index))
+            # And one that is for no frame at all does not keep the answer from it.
+            velocities.publish(twist(thrust=1.0))
             assert peer.reply().thrust == 2.0 + index
 
 

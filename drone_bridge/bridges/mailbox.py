@@ -15,13 +15,16 @@ class Mailbox(Generic[CommandT]):
         self._changed = threading.Condition()
         # The command and when it came, replaced as one: `newest` is asked per frame and needs no lock.
         self._latest: tuple[CommandT | None, float] = (None, 0.0)
-        self._stamp: tuple[int, int] | None = None
+        # The newest one with a stamp: one without does not keep a frame from its answer.
+        self._answer: tuple[CommandT | None, tuple[int, int] | None] = (None, None)
         self._is_closed = False
 
     def put(self, command: CommandT, stamp: tuple[int, int] | None = None) -> None:
         """Replace the command. `stamp` is the (sec, nanosec) of the frame that it answers."""
         with self._changed:
-            self._latest, self._stamp = (command, time.monotonic()), stamp
+            self._latest = command, time.monotonic()
+            if stamp is not None:
+                self._answer = command, stamp
             self._changed.notify_all()
 
     def newest(self, timeout_s: float) -> CommandT | None:
@@ -32,13 +35,14 @@ class Mailbox(Generic[CommandT]):
     def wait_for(self, stamp: tuple[int, int], timeout_s: float) -> CommandT | None:
         """Wait for the command that answers the frame of this stamp; None when it does not come, or on `close`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or self._stamp == stamp, timeout_s)
-            return self._latest[0] if self._stamp == stamp and not self._is_closed else None
+            self._changed.wait_for(lambda: self._is_closed or self._answer[1] == stamp, timeout_s)
+            command, answered = self._answer
+            return command if answered == stamp and not self._is_closed else None
 
     def clear(self) -> None:
         """Forget the command, as at the start of a conversation; waiting is possible again after `close`."""
         with self._changed:
-            self._latest, self._stamp, self._is_closed = (None, 0.0), None, False
+            self._latest, self._answer, self._is_closed = (None, 0.0), (None, None), False
 
     def close(self) -> None:
         """End all waiting."""

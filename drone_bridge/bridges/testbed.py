@@ -119,7 +119,9 @@ class TestbedBridge(BridgeNode):
         self._layout = AttitudeLayout(get("attitude_layout"))
         self._limits = Limits(get("max_width"), get("max_height"), get("max_frame_mebibytes") * _MEBIBYTE)
         self._is_lockstep = get("sync") == "lockstep"
-        self._stamps_are_wire_time = get("stamp_source") == "wire"
+        # A node on simulated time that drives /clock itself would hear each time only after the frame it belongs to.
+        drives_its_own_clock = get("publish_clock") and self.get_parameter("use_sim_time").value
+        self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
         self._standard_deviation = get("attitude_standard_deviation")
         self._silence_timeout_s = get("silence_timeout")
         self._names = FrameNames(get("frame_prefix"))
@@ -226,7 +228,7 @@ class TestbedBridge(BridgeNode):
             answer = self._neutral
         else:
             answer, was_within_maxima = translate.motion_parameters(command, constants, self._unit)
-            self.statistics.counts["clamped commands"] += not was_within_maxima
+            self.statistics.counts["clamped answers"] += not was_within_maxima
         stream.send_all(connection.send(answer), self._silence_timeout_s)
 
     def _publish(self, frame: SensorFrame, stamp: Time) -> None:
