@@ -194,6 +194,7 @@ class RobotBridge(BridgeNode):
         if self._light is not None:
             session.light(self._light)
         self._drive(session, now_s)
+        self._sensor_topics.offer()
         if now_s >= self._lists_due_s:
             self._publish_lists(session)
         if now_s >= self._odometry_due_s:

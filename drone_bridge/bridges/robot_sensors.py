@@ -21,6 +21,7 @@ class SensorTopics:
         self._frame_id = frame_id
         self._info = SensorInfo(())
         self._publishers: dict[str, tuple[type, Publisher[Any]]] = {}
+        self._unheard: dict[int, Any] = {}  # messages about sensors, by number, that nobody has listened to
         #: The topic of each sensor in the list; empty for none.
         self.topics: list[str] = []
 
@@ -30,7 +31,7 @@ class SensorTopics:
         return self._info
 
     def update(self, info: SensorInfo) -> None:
-        """Take a new list, make and destroy topics as it says, and publish the values in it."""
+        """Take a new list, make and destroy topics as it says, and offer the values in it."""
         self._info = info
         self.topics = sensor_topics(info.sensors, MAX_TOPICS)
         wanted = {
@@ -49,9 +50,22 @@ class SensorTopics:
         left_out = sum(sensor.type in MEASUREMENTS for sensor in info.sensors) - len(wanted)
         if left_out:
             self._node.complain("sensors without a topic", f"{left_out} sensors get no topic: {MAX_TOPICS} are enough.")
-        for number, sensor in enumerate(info.sensors):
-            if sensor.value is not None or self.topics[number].startswith(BATTERY_TOPIC):
-                self._publish(number, sensor, sensor.value)
+        self._unheard = {
+            number: self._message(sensor, sensor.value)
+            for number, sensor in enumerate(info.sensors)
+            if self.topics[number] and (sensor.value is not None or self.topics[number].startswith(BATTERY_TOPIC))
+        }
+        self.offer()
+
+    def offer(self) -> None:
+        """Publish each value in the list once, as soon as somebody listens.
+
+        A topic that has just been made has no listeners yet, and not every robot sends readings later.
+        """
+        for number in tuple(self._unheard):
+            publisher = self._publishers[self.topics[number]][1]
+            if self._node.is_wanted(publisher):
+                self._node.publish(publisher, self._unheard.pop(number))
 
     def read(self, update: SensorUpdate) -> None:
         """Publish the newest reading of each sensor."""
@@ -74,13 +88,17 @@ class SensorTopics:
         for topic in tuple(self._publishers):
             self._destroy(topic)
         self._info = SensorInfo(())
+        self._unheard.clear()
         self.topics = []
 
-    def _publish(self, number: int, sensor: Sensor, value: int | None) -> None:
+    def _publish(self, number: int, sensor: Sensor, value: int) -> None:
+        self._unheard.pop(number, None)
         topic = self.topics[number]
         if topic and self._node.is_wanted(publisher := self._publishers[topic][1]):
-            message = MEASUREMENTS[sensor.type].message(sensor, value, self._node.now(), self._frame_id)
-            self._node.publish(publisher, message)
+            self._node.publish(publisher, self._message(sensor, value))
+
+    def _message(self, sensor: Sensor, value: int | None) -> Any:
+        return MEASUREMENTS[sensor.type].message(sensor, value, self._node.now(), self._frame_id)
 
     def _destroy(self, topic: str) -> None:
         _, publisher = self._publishers.pop(topic)
