@@ -300,16 +300,18 @@ def test_the_toggle_is_guarded(ros, peer):
 
 
 def test_reset_does_not_wait_for_another_button(ros, peer):
-    takeoff, reset = (client_of(ros, name) for name in ("takeoff", "reset"))
+    takeoff, land, reset = (client_of(ros, name) for name in ("takeoff", "land", "reset"))
     taking_off = takeoff.call_async(Trigger.Request())
     peer.wait(lambda packet: packet.presses("take_off"))
     resetting = reset.call_async(Trigger.Request())
     again = takeoff.call_async(Trigger.Request())
+    landing = land.call_async(Trigger.Request())
     peer.wait(lambda packet: packet.presses("reset") and packet.presses("take_off"))
-    wait_until(lambda: all(future.done() for future in (taking_off, resetting, again)), "all answers")
+    wait_until(lambda: all(future.done() for future in (taking_off, resetting, again, landing)), "all answers")
     assert taking_off.result().success
     assert resetting.result().success
-    assert (again.result().success, again.result().message) == (False, "take_off is still being pressed.")
+    for refused in (again, landing):  # and none of them is told that the drone is on the ground, or flies
+        assert (refused.result().success, refused.result().message) == (False, "take_off is still being pressed.")
 
 
 def test_empty_messages_press_buttons_too(ros, peer, process):

@@ -82,13 +82,18 @@ class ButtonPanel:
 
     def press(self, button: str, hold_s: float) -> Press:
         """Begin to press. Raises ValueError with a sentence when that is impossible."""
+        self.check_released(button)
         with self._lock:
             if not self._is_open:
                 raise ValueError(f"{button} can't be pressed while nothing is sent: activate the bridge first.")
-            if button in self._presses:
-                raise ValueError(f"{button} is still being pressed.")
             self._presses[button] = Press(hold_s)
             return self._presses[button]
+
+    def check_released(self, button: str) -> None:
+        """Raise ValueError with a sentence while the button is being pressed. Only the executor begins presses."""
+        with self._lock:
+            if button in self._presses:
+                raise ValueError(f"{button} is still being pressed.")
 
     def forget(self, button: str) -> None:
         """Allow the button, whose press is over, to be pressed again."""

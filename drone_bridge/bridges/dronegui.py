@@ -182,6 +182,7 @@ class DroneGuiBridge(BridgeNode):
         return _Command(controls, time.monotonic())
 
     async def _take_off(self) -> str:
+        self._buttons.check_released("take_off")  # what it does shows only afterwards
         if self._flying:
             raise ValueError(
                 "The drone is taken to fly, and the take_off button would land it. If it is on the ground, "
@@ -190,6 +191,7 @@ class DroneGuiBridge(BridgeNode):
         return await self._press("take_off", flying_afterwards=True)
 
     async def _land(self) -> str:
+        self._buttons.check_released("take_off")  # what it does shows only afterwards
         if not self._flying:
             raise ValueError(
                 "The drone is taken to be on the ground, and the take_off button would make it fly. If it flies, "
