@@ -340,7 +340,7 @@ def test_empty_messages_press_buttons_too(ros, peer, process):
         ("press_time", 60.0, "press_time"),
         ("port", 5561, "port can be changed only while the node is unconfigured"),
         ("host", "other", "host can be changed only while the node is unconfigured"),
-        ("actual_port", 1, "actual_port is set by the node itself"),
+        ("actual_port", 1, "a read-only parameter: actual_port"),
         ("role", "listen", "role is 'listen', and has to be one of connect"),
     ],
 )
