@@ -202,27 +202,28 @@ class TestbedBridge(BridgeNode):
     ) -> None:
         """Answer one frame and publish it, in the order that keeps the testbed waiting least."""
         came_s = time.monotonic()
-        self.opened()
+        if not self._is_lockstep:
+            self._answer(stream, connection, constants, self._commands.newest())
         stamp = time_from_seconds(frame.time) if self._stamps_are_wire_time else self.now()
         self._last_stamp = stamp
+        self._publish(frame, stamp)
         if self._is_lockstep:
-            self._publish(frame, stamp)
-            self._answer(stream, connection, constants, stamp)
-        else:
-            self._answer(stream, connection, constants, stamp)
-            self._publish(frame, stamp)
+            self._answer(stream, connection, constants, self._command_for(stamp) or self._commands.newest())
+        self.opened()
         self.statistics.counts["frames"] += 1
         self.statistics.took("frame received to published and answered", time.monotonic() - came_s)
 
-    def _answer(self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, stamp: Time) -> None:
-        command = None
-        if self._is_lockstep:
-            waited_from_s = time.monotonic()
-            timeout_s = self.parameters["command_timeout"]
-            command = self._commands.mailbox.wait_for((stamp.sec, stamp.nanosec), timeout_s)
-            self.statistics.took("waiting for the lockstep command", time.monotonic() - waited_from_s)
-            self.statistics.counts["missed lockstep commands"] += command is None
-        command = command or self._commands.newest()
+    def _command_for(self, stamp: Time) -> Command | None:
+        """Wait for the command that answers the frame of this stamp, but not for ever."""
+        waited_from_s = time.monotonic()
+        command = self._commands.mailbox.wait_for((stamp.sec, stamp.nanosec), self.parameters["command_timeout"])
+        self.statistics.took("waiting for the lockstep command", time.monotonic() - waited_from_s)
+        self.statistics.counts["missed lockstep commands"] += command is None
+        return command
+
+    def _answer(
+        self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, command: Command | None
+    ) -> None:
         if command is None:
             self.statistics.counts["neutral answers"] += 1
             answer = self._neutral

@@ -40,6 +40,7 @@ class TcpStream:
             connected.close()
             raise
         self._socket = connected
+        self._polls: dict[int, select.poll] = {}  # by event
         self._cancellation = cancellation
         self._on_close = on_close
         self._unsent = memoryview(b"")  # the rest of what was being sent when it was cancelled
@@ -129,9 +130,11 @@ class TcpStream:
             raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
 
     def _wait(self, event: int, timeout_s: float | None, failing: str) -> None:
-        poll = select.poll()
-        poll.register(self._socket, event)
-        poll.register(self._cancellation, select.POLLIN)
+        poll = self._polls.get(event)
+        if poll is None:  # made once: this is done for every frame
+            poll = self._polls[event] = select.poll()
+            poll.register(self._socket, event)
+            poll.register(self._cancellation, select.POLLIN)
         if not poll.poll(None if timeout_s is None else timeout_s * 1000):
             raise LinkTimeoutError(f"{self.peer} {failing} for {timeout_s:g} s.")
 
