@@ -65,7 +65,8 @@ def robot(shared):
     """The shared robot, whose output starts anew. Its former drivers are gone."""
     with RobotDriver(shared.port) as driver:
         wait_until(lambda: not any(subsystem.driver for subsystem in driver.list_subsystems()), "a free robot")
-    wait_until(lambda: shared.lines[-1].endswith("is gone: it has closed the connection"), "nobody connected")
+    # Who came first is not always the first one to be reported as gone.
+    wait_until(lambda: shared.count_lines("^connected to ") == shared.count_lines(" is gone: "), "nobody connected")
     shared.lines.clear()
     return shared
 
