@@ -8,12 +8,11 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
-from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, Imu
-from testbed_peer import CONSTANTS, HOVER, TestbedPeer, pixels
+from testbed_peer import CONSTANTS, HOVER, TestbedPeer, bridge, pixels, values_of
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import CommandRates, DroneProperties
@@ -21,10 +20,6 @@ from drone_bridge.protocols.testbed import AttitudeLayout, MotionParameters
 from drone_bridge.translate.time import time_from_seconds
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-def bridge(peer, **parameters):
-    return Process.node("testbed_bridge", port=peer.port, **parameters)
 
 
 @pytest.fixture
@@ -81,10 +76,6 @@ def publishing(ros, topic, message):
     """Return a function that publishes the message again and again."""
     publisher = ros.publisher(type(message), topic)
     return lambda: publisher.publish(message)
-
-
-def values_of(report):
-    return {pair.key: pair.value for pair in report.status[0].values}
 
 
 # What comes from the wire.

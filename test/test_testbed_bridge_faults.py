@@ -14,7 +14,7 @@ from processes import Process
 from rcl_interfaces.srv import GetParameters
 from ros_session import wait_until
 from sensor_msgs.msg import Image
-from testbed_peer import HOVER, REPLY, TestbedPeer
+from testbed_peer import HOVER, REPLY, TestbedPeer, bridge, values_of
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import MotionParameters
@@ -22,19 +22,11 @@ from drone_bridge.protocols.testbed import MotionParameters
 NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
 
 
-def bridge(peer, **parameters):
-    return Process.node("testbed_bridge", port=peer.port, **parameters)
-
-
 @pytest.fixture
 def peer():
     peer = TestbedPeer()
     yield peer
     peer.close()
-
-
-def values_of(report):
-    return {pair.key: pair.value for pair in report.status[0].values}
 
 
 def fly(ros, peer):

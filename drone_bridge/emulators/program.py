@@ -9,11 +9,13 @@ import csv
 import math
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Final
+from typing import Final, TypeVar
 
 from drone_bridge.links.cancellation import Cancellation
+
+T = TypeVar("T")
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -93,6 +95,18 @@ def triple(text: str) -> tuple[float, float, float]:
     if not all(map(math.isfinite, (x, y, z))):
         raise argparse.ArgumentTypeError(f"must be finite, not {text!r}")
     return x, y, z
+
+
+def read_by(parse: Callable[[str], T], shape: str) -> Callable[[str], T]:
+    """Return what reads an option's text by `parse`, and names the expected shape when that raises ValueError."""
+
+    def read(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"must be {shape}: {error}") from error
+
+    return read
 
 
 def not_negative(text: str) -> float:

@@ -24,6 +24,7 @@ from drone_bridge.emulators.program import (
     port,
     positive,
     probability,
+    read_by,
     say,
 )
 from drone_bridge.emulators.robot_control import Control, Dialect
@@ -128,7 +129,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     link.add_argument(
         "--fault",
-        type=fault,
+        type=read_by(Fault.parse, "truncate@N, garbage@N or silence@N"),
         metavar="KIND@KEEPALIVE",
         help="truncate, garbage or silence instead of the answer to this keep-alive (from 0) of the first driver",
     )
@@ -159,14 +160,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     run_options.add_argument("--trajectory", metavar="FILE.csv", help="write each state there")
     run_options.add_argument("--verbose", action="store_true", help="report each change of the motors as well")
     return parser.parse_args(arguments)
-
-
-def fault(text: str) -> Fault:
-    """Read 'kind@keep-alive'."""
-    try:
-        return Fault.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be truncate@N, garbage@N or silence@N: {error}") from error
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from drone_bridge.emulators.program import (
     not_negative,
     port,
     positive,
+    read_by,
     say,
     triple,
 )
@@ -177,7 +178,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--once", action="store_true", help="end after one conversation")
     link.add_argument(
         "--fault",
-        type=fault,
+        type=read_by(Fault.parse, "truncate@N, stall@N or garbage@N"),
         metavar="KIND@FRAME",
         help="truncate, stall or send garbage in this frame (from 0) of the first conversation",
     )
@@ -213,14 +214,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     run.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the flight there")
     return parser.parse_args(arguments)
-
-
-def fault(text: str) -> Fault:
-    """Read 'kind@frame'."""
-    try:
-        return Fault.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be truncate@N, stall@N or garbage@N: {error}") from error
 
 
 if __name__ == "__main__":

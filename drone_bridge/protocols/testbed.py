@@ -79,8 +79,8 @@ class AutopilotConnection:
     `buffer_updated`, which hand out the memory of the very images that the next bytes belong to. `next_event` then
     gives `Constants` once, `SensorFrame`s, `ConnectionClosed` at the end, and `NEED_DATA` whenever it has to wait.
 
-    `new_image(size)` supplies the memory of each image: an `array('B')` of exactly `size` bytes, not used by anybody
-    else until the frame after the next is read.
+    `new_image(size)` supplies the memory of each image: an `array('B')` of exactly `size` bytes. Whoever lends one
+    again has to be done with the frame that holds it when the buffers for another frame are asked for.
     """
 
     def __init__(

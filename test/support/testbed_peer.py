@@ -4,6 +4,8 @@
 import socket
 import struct
 
+from processes import Process
+
 from drone_bridge.protocols.testbed import (
     AttitudeLayout,
     Constants,
@@ -34,6 +36,16 @@ HOVER = MotionParameters(0.0, 0.0, 0.0, 15.0)
 
 def pixels(seed, constants=CONSTANTS):
     return bytes((seed + 7 * index) % 256 for index in range(constants.image_bytes))
+
+
+def bridge(peer, **parameters):
+    """Start a bridge that connects to the peer."""
+    return Process.node("testbed_bridge", port=peer.port, **parameters)
+
+
+def values_of(report):
+    """Return what a message on /diagnostics says, by name."""
+    return {pair.key: pair.value for pair in report.status[0].values}
 
 
 class TestbedPeer:
