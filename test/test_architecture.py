@@ -22,7 +22,7 @@ ALLOWED = {
     "bridges": {"translate", "links", "protocols", "program", "parameters", "log_limiter", "msg", "srv"},
     "controllers": {"translate", "program", "parameters", "log_limiter", "msg", "srv"},
     "emulators": {"links", "protocols"},
-    "tools": {"program", "msg", "srv"},
+    "tools": {"translate", "program", "parameters", "msg", "srv"},
     "tools/demo": {"emulators", "translate", "program", "msg", "srv"},  # shows a flight, and so knows its world
     "program": set(),
     "parameters": set(),
@@ -33,7 +33,20 @@ ALLOWED = {
 FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket", "subprocess", "threading", "time"}
 WITHOUT_ROS = ("protocols", "links", "emulators")
 
-SOURCE_FOLDERS = (".ci", "benchmark", "cmake", "config", "docs", "drone_bridge", "env", "launch", "msg", "rviz", "srv")
+SOURCE_FOLDERS = (
+    ".ci",
+    "benchmark",
+    "cmake",
+    "config",
+    "docs",
+    "drone_bridge",
+    "env",
+    "launch",
+    "msg",
+    "rviz",
+    "srv",
+    "urdf",
+)
 NO_LICENCE_LINE = re.compile(r"(^|/)(LICENSE|README\.md|CHANGELOG\.rst|\.gitignore|\.k)$|\.(md|bin|png|rviz)$")
 GENERATED = re.compile(r"/(__pycache__|\.(?!k$)[^/]*)(/|$)")
 # Folders of one person's machine, as opposed to those that every system has.

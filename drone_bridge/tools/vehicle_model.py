@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vehicle_model: tells rviz what a vehicle looks like.
+
+It publishes one of the package's models as `robot_description`, and its fixed joints as static transforms. That is
+what robot_state_publisher would do with them, which is no part of an installation from wheels. Here the prefix of the
+frames is in the description itself, so that no display has to be told about it.
+"""
+
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+from ament_index_python.packages import get_package_share_directory
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.program import run
+from drone_bridge.translate.urdf import fixed_transforms, put_before_frames
+
+MODELS: Final = ("drone", "rover", "submarine")
+PARAMETERS: Final = (
+    ParameterDeclaration("model", MODELS[0], "What the vehicle looks like.", choices=MODELS),
+    ParameterDeclaration("frame_prefix", "", "Put before the name of every tf frame, for instance drone1/."),
+)
+
+
+class VehicleModel(Node):
+    """Says it once, to whoever listens now or later."""
+
+    def __init__(self) -> None:
+        super().__init__("vehicle_model")
+        self._declared = DeclaredParameters(self, PARAMETERS)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._description_publisher = self.create_publisher(String, "robot_description", latched)
+        self._tf_publisher = self.create_publisher(TFMessage, "/tf_static", latched)
+
+    def start(self) -> bool:
+        """Publish the model."""
+        file = Path(get_package_share_directory("drone_bridge"), "urdf", f"{self._declared['model']}.urdf")
+        robot = ElementTree.parse(file).getroot()
+        put_before_frames(robot, self._declared["frame_prefix"])
+        self._declared.freeze_because("when the node starts, and the model is published: start it anew")
+        transforms = fixed_transforms(robot)
+        for transform in transforms:
+            transform.header.stamp = self.get_clock().now().to_msg()
+        self._tf_publisher.publish(TFMessage(transforms=transforms))
+        self._description_publisher.publish(String(data=ElementTree.tostring(robot, encoding="unicode")))
+        return True
+
+    def leave(self) -> None:
+        """Do nothing: there is nothing to stop."""
+
+
+def main() -> int:
+    """Run the node."""
+    return run(VehicleModel)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The models of vehicles, and the node that publishes them for rviz2."""
+
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from processes import Process, executable
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rotations import turned
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.tools.vehicle_model import MODELS
+from drone_bridge.translate.urdf import fixed_transforms, put_before_frames
+
+FOLDER = Path(__file__).parent.parent / "urdf"
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Each shape of URDF that needs no file beside it, with the sizes it has to have.
+SHAPES = {"box": {"size": 3}, "cylinder": {"radius": 1, "length": 1}, "sphere": {"radius": 1}}
+LARGEST_M = 2.0
+
+each_model = pytest.mark.parametrize("model", MODELS)
+
+
+def robot(model):
+    return ElementTree.parse(FOLDER / f"{model}.urdf").getroot()
+
+
+def numbers(text, count):
+    values = [float(part) for part in text.split()]
+    assert len(values) == count, text
+    assert all(map(math.isfinite, values)), text
+    return values
+
+
+def test_every_file_is_a_model_that_can_be_chosen():
+    assert {path.stem for path in FOLDER.glob("*")} == set(MODELS)
+
+
+@each_model
+def test_a_model_is_a_tree_of_links_with_base_link_at_its_root(model):
+    root = robot(model)
+    assert (root.tag, root.get("name")) == ("robot", model)
+    assert {child.tag for child in root} == {"material", "link", "joint"}
+    links = [link.get("name") for link in root.findall("link")]
+    assert len(set(links)) == len(links)
+    parents = {}
+    for joint in root.findall("joint"):
+        assert joint.get("type") == "fixed", "nobody publishes joint states"
+        parent, child = joint.find("parent").get("link"), joint.find("child").get("link")
+        assert {parent, child} <= set(links)
+        assert child not in parents
+        parents[child] = parent
+    assert set(links) - set(parents) == {"base_link"}
+    for link in links:
+        above = [link]
+        while above[-1] in parents:
+            above.append(parents[above[-1]])
+            assert len(above) <= len(links), f"{link} is above itself"
+
+
+@each_model
+def test_every_colour_of_a_model_is_defined_and_used(model):
+    defined = {}
+    for material in robot(model).findall("material"):
+        rgba = numbers(material.find("color").get("rgba"), 4)
+        assert all(0 <= value <= 1 for value in rgba)
+        assert defined.setdefault(material.get("name"), rgba) is rgba, "each colour once"
+    used = [visual.find("material").get("name") for visual in robot(model).iter("visual")]
+    assert set(used) == set(defined)
+
+
+@each_model
+def test_every_visual_has_a_name_a_place_and_a_shape_of_a_vehicles_size(model):
+    visuals = list(robot(model).iter("visual"))
+    names = [visual.get("name") for visual in visuals]
+    assert len(names) > 5
+    assert len(set(names)) == len(names)
+    for visual in visuals:
+        numbers(visual.find("origin").get("rpy"), 3)
+        assert all(abs(value) < LARGEST_M / 2 for value in numbers(visual.find("origin").get("xyz"), 3))
+        (shape,) = visual.find("geometry")
+        assert set(shape.attrib) == SHAPES[shape.tag].keys()
+        for name, count in SHAPES[shape.tag].items():
+            assert all(0 < value < LARGEST_M for value in numbers(shape.get(name), count))
+
+
+@each_model
+def test_a_model_is_the_same_on_its_left_and_its_right(model):
+    """A slip in a sign is easily overlooked."""
+    places = {v.get("name"): v.find("origin").get("xyz").split() for v in robot(model).iter("visual")}
+    pairs = 0
+    for name, (x, y, z) in places.items():
+        if "left" in name:
+            pairs += 1
+            assert places[name.replace("left", "right")] == [x, f"-{y}", z]
+    assert pairs
+
+
+@each_model
+def test_a_prefix_comes_before_every_frame(model):
+    root = robot(model)
+    plain = {link.get("name") for link in root.findall("link")}
+    put_before_frames(root, "r1/")
+    links = {link.get("name") for link in root.findall("link")}
+    assert links == {f"r1/{name}" for name in plain}
+    transforms = fixed_transforms(root)
+    assert {transform.header.frame_id for transform in transforms} | {t.child_frame_id for t in transforms} == links
+
+
+def test_a_fixed_joint_is_a_transform_and_another_one_is_not():
+    text = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
+      <joint name="ab" type="fixed"><parent link="a"/><child link="b"/><origin xyz="1 2 3" rpy="0 0 1.5707963"/></joint>
+      <joint name="ac" type="fixed"><parent link="a"/><child link="c"/></joint>
+      <joint name="ad" type="continuous"><parent link="a"/><child link="d"/></joint></robot>"""
+    turn, none = fixed_transforms(ElementTree.fromstring(text))
+    assert (turn.header.frame_id, turn.child_frame_id, none.child_frame_id) == ("a", "b", "c")
+    move = turn.transform.translation
+    assert (move.x, move.y, move.z) == (1, 2, 3)
+    assert turned(turn.transform.rotation, [1, 0, 0]) == pytest.approx([0, 1, 0], abs=1e-6)  # to the left
+    assert none.transform.rotation.w == 1
+
+
+def test_the_node_tells_whoever_comes_later(ros):
+    with Process.node("vehicle_model", model="rover", frame_prefix="r1/") as process:
+        first = ros.subscribe(String, "robot_description", LATCHED).wait()
+        again = ros.subscribe(String, "robot_description", LATCHED).wait()
+        assert first == again
+        root = ElementTree.fromstring(first.data)
+        assert root.get("name") == "rover"
+        assert [link.get("name") for link in root.findall("link")] == ["r1/base_link", "r1/chassis"]
+        (transform,) = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
+        assert (transform.header.frame_id, transform.child_frame_id) == ("r1/base_link", "r1/chassis")
+        assert transform.transform.translation.z == 0.12
+        (refused,) = ros.set_parameters("vehicle_model", model="submarine")
+        assert not refused.successful
+        assert process.stop() == 0
+
+
+def test_a_model_that_there_is_not_is_refused_with_a_sentence(start_child):
+    process = start_child(executable("vehicle_model"), "--ros-args", "-p", "model:=zeppelin")
+    assert process.wait() == 1
+    assert "model is 'zeppelin', and has to be one of drone, rover, submarine." in process.output
