@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The landing pad on the rover: where it is, how large it is, and what is printed on it.
+
+A white plate with two ArUco markers around its middle, one inside the other. From afar the large one is found, and from
+close by, when it does not fit into the image any more, the small one. The four inner cells of the large marker are
+white, and the small one lies in the middle of them, so that neither gets in the way of reading the other. OpenCV's
+detector names one of two markers that lie in each other: below 3 m mostly the small one, above 4 m the large one.
+
+Lengths are metres in the pad's frame: origin in its middle, x forward, y left, as the rover drives; z up. Whoever looks
+for the pad in images has to be told the dictionary, the identities and the sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+Image = npt.NDArray[np.uint8]
+
+PAD_SIDE: Final = 1.0  # m
+PAD_HEIGHT: Final = 0.30  # m: the plate's surface above the ground, on top of the rover
+MARKER_DICTIONARY: Final = "DICT_4X4_50"  # a name in cv2.aruco
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A square marker in the middle of the pad, its top towards the pad's front."""
+
+    identity: int  # in MARKER_DICTIONARY
+    side: float  # m, with the black border
+
+
+LARGE_MARKER: Final = Marker(identity=16, side=0.72)  # cells of 0.12 m; the white square inside measures 0.24 m
+SMALL_MARKER: Final = Marker(identity=1, side=0.12)
+MARKERS: Final = (LARGE_MARKER, SMALL_MARKER)
+
+PLATE: Final = 235  # of 255: the white of the plate and of the markers
+INK: Final = 20
+
+
+def draw_pad(pixels: int) -> Image:
+    """Return the plate seen from above, pixels x pixels, grey; its front (+x) is the top row, its left the left."""
+    dictionary = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, MARKER_DICTIONARY))
+    plate = np.full((pixels, pixels), PLATE, np.uint8)
+    for marker in MARKERS:
+        side = round(marker.side / PAD_SIDE * pixels)
+        printed = cv2.aruco.generateImageMarker(dictionary, marker.identity, side)
+        first = (pixels - side) // 2
+        plate[first : first + side, first : first + side] = np.where(printed > 127, PLATE, INK)
+    return plate
