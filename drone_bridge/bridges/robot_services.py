@@ -80,10 +80,11 @@ class RobotServices:
 
     async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
         """Ask once for everybody who wants to know at the same time."""
-        if self._discovery is None:
-            self._discovery = Future()
-            threading.Thread(target=self._discover, args=[self._discovery], name="discover", daemon=True).start()
-        return await self._discovery or response
+        discovery = self._discovery
+        if discovery is None:
+            discovery = self._discovery = Future()
+            threading.Thread(target=self._discover, args=[discovery], name="discover", daemon=True).start()
+        return await discovery or response
 
     def _discover(self, answer: "Future[Discover.Response]") -> None:
         response = Discover.Response()
