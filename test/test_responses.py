@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of services whose client has not been discovered wholly yet."""
+
+import threading
+import warnings
+from types import SimpleNamespace
+
+import pytest
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from std_srvs.srv import Trigger
+
+from drone_bridge.bridges import responses
+from drone_bridge.bridges.responses import keep_unsent
+
+
+def warn():
+    warnings.warn("failed to send response (timeout): client will not receive response", RuntimeWarning, stacklevel=2)
+
+
+def fail():
+    raise rclpy_implementation.RCLError("failed to send response: client will not receive response, at ...")
+
+
+@pytest.fixture
+def service():
+    """What a service of rclpy is here: it fails as often as it is told to."""
+    service = SimpleNamespace(failures=[], tries=0, sent=[], changed=threading.Event())
+
+    def send_response(response, header):
+        service.tries += 1
+        if service.failures:
+            service.failures.pop()()
+        else:
+            service.sent.append((response, header))
+        if service.sent or service.tries == 1 + responses.MAX_RETRIES:
+            service.changed.set()
+
+    service.send_response = send_response
+    return service
+
+
+@pytest.mark.parametrize("failure", [warn, fail], ids=["as kilted", "as humble"])
+def test_an_answer_that_finds_no_reader_is_sent_again_once(ros, service, failure):
+    service.failures = [failure] * 3
+    keep_unsent(ros.node, service)
+    service.send_response("answer", "header")
+    assert service.changed.wait(10)
+    assert service.sent == [("answer", "header")]
+    assert service.tries == 4
+
+
+def test_an_answer_that_was_sent_is_not_sent_again(ros, service):
+    timers = len(list(ros.node.timers))
+    keep_unsent(ros.node, service)
+    service.send_response("answer", "header")
+    assert service.sent == [("answer", "header")]
+    assert len(list(ros.node.timers)) == timers
+
+
+def test_nobody_is_waited_for_forever(ros, service, monkeypatch):
+    monkeypatch.setattr(responses, "RETRY_PERIOD_S", 0.01)
+    service.failures = [warn] * 1000
+    keep_unsent(ros.node, service)
+    service.send_response("answer", "header")
+    assert service.changed.wait(10)
+    assert not service.sent
+
+
+def test_other_errors_are_raised(ros, service):
+    def fail_otherwise():
+        raise rclpy_implementation.RCLError("failed to send response: out of memory")
+
+    service.failures = [fail_otherwise]
+    keep_unsent(ros.node, service)
+    with pytest.raises(rclpy_implementation.RCLError, match="out of memory"):
+        service.send_response("answer", "header")
+
+
+def test_a_service_of_rclpy_can_be_made_patient(ros):
+    def answer(_, response):
+        response.success = True
+        return response
+
+    keep_unsent(ros.node, ros.node.create_service(Trigger, "patient", answer))
+    assert ros.call(Trigger, "patient", Trigger.Request()).success
