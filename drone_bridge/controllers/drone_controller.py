@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from rclpy.node import Node
 
-from drone_bridge.controllers import flight_plan_behaviour, seek_target_behaviour
+from drone_bridge.controllers import flight_plan_behaviour, seek_target_behaviour, waypoints_behaviour
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
 
@@ -28,7 +28,7 @@ class BehaviourModule(Protocol):
 
 
 BEHAVIOURS: Final[dict[str, BehaviourModule]] = {
-    module.NAME: module for module in (seek_target_behaviour, flight_plan_behaviour)
+    module.NAME: module for module in (seek_target_behaviour, flight_plan_behaviour, waypoints_behaviour)
 }
 
 

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cmd_vel of a controller, whose last word is zero."""
+
+import contextlib
+import threading
+from typing import Final
+
+from geometry_msgs.msg import Twist
+from rclpy.duration import Duration
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+
+LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for whoever listens to confirm it
+
+
+class VelocityCommands:
+    """Publishes velocities until it is left, and then zero. For any thread."""
+
+    def __init__(self, node: Node) -> None:
+        self._publisher = node.create_publisher(Twist, "cmd_vel", 1)
+        self._publishing = threading.Lock()  # as another thread may call leave, whose zero has to be the last
+        self._has_left = False
+
+    def publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
+        """Publish a velocity (m/s) and a turning (rad/s), both in body axes."""
+        with self._publishing:
+            if not self._has_left:
+                self._publish(velocity, turn)
+
+    def leave(self) -> None:
+        """Publish zero, and nothing any more."""
+        with self._publishing:
+            if not self._has_left:
+                self._publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+                # ROS is shut down next, and would take along what is still on its way.
+                with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):
+                    self._publisher.wait_for_all_acked(Duration(seconds=LAST_COMMAND_TIMEOUT_S))
+            self._has_left = True
+
+    def _publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
+        message = Twist()
+        message.linear.x, message.linear.y, message.linear.z = velocity
+        message.angular.x, message.angular.y, message.angular.z = turn
+        with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS may be shutting down already
+            self._publisher.publish(message)

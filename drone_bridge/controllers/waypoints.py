@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From waypoint to waypoint, on straight lines, by odometry. Any of x, y, z and yaw may be left free."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import numpy as np
+
+from drone_bridge.controllers.attitude_estimator import Matrix, Vector, angles_from_rotation
+from drone_bridge.controllers.described import described
+
+NAMES: Final = ("x", "y", "z", "yaw")
+# Getting back to the line may take this share of the speed, so that there is always some left to go on.
+MOST_ACROSS: Final = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class WaypointParameters:
+    """How to get there."""
+
+    position_tolerance: float = described(0.3, "Metres from a waypoint within which it is reached.", 0.001, 100.0)
+    yaw_tolerance: float = described(0.15, "Radians from a waypoint's yaw within which it is reached.", 0.001, math.pi)
+    hold_time: float = described(0.0, "Seconds to stay at a waypoint before going on.", 0.0, 3600.0)
+    max_speed: float = described(0.5, "Metres per second.", 0.001, 100.0)
+    max_climb_speed: float = described(0.5, "Metres per second, up and down.", 0.001, 100.0)
+    max_turn_rate: float = described(0.5, "Radians per second.", 0.001, 20.0)
+    position_gain: float = described(0.8, "Metres per second for each metre that is left to go.", 0.01, 20.0)
+    yaw_gain: float = described(1.0, "Radians per second for each radian that is left to turn.", 0.01, 20.0)
+    loop: bool = described(False, "Go on with the first waypoint after the last one.")
+
+
+@dataclass(frozen=True, slots=True)
+class Waypoint:
+    """Where to be, in the frame of the odometry: x, y, z in m, yaw in rad to the left of x. None is free."""
+
+    x: float | None = None
+    y: float | None = None
+    z: float | None = None
+    yaw: float | None = None
+
+    @classmethod
+    def read(cls, text: str) -> Waypoint:
+        """Read for instance 'x=2 y=-1.5 yaw=1.57'. Raises ValueError."""
+        values: dict[str, float] = {}
+        for part in text.split():
+            name, _, number = part.partition("=")
+            if name not in NAMES or name in values:
+                raise ValueError(
+                    f"the waypoint '{text}' has '{part}', and consists of x=, y=, z= (m) and yaw= (rad), each once "
+                    f"at most"
+                )
+            try:
+                values[name] = float(number)
+            except ValueError:
+                values[name] = math.nan
+            if not math.isfinite(values[name]):
+                raise ValueError(f"the waypoint '{text}' has '{part}', and {name} has to be a finite number")
+        if not values:
+            raise ValueError("a waypoint is empty, and has to have one of x=, y=, z= (m) and yaw= (rad) at least")
+        return cls(**values)
+
+    def __str__(self) -> str:
+        values = ((name, getattr(self, name)) for name in NAMES)
+        return " ".join(f"{name}={value:g}" for name, value in values if value is not None)
+
+    def place(self, elsewhere: Vector) -> Vector:
+        """Return its position, with what is free taken from another one."""
+        held = (self.x, self.y, self.z)
+        return np.array([free if value is None else value for value, free in zip(held, elsewhere, strict=True)])
+
+
+class WaypointState(Enum):
+    """What it is about."""
+
+    WAITING = "waiting"
+    GOING = "going"
+    HOLDING = "holding"
+    DONE = "done"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do, in body axes of REP 103: velocity in m/s, turning in rad/s about x, y, z."""
+
+    state: WaypointState
+    reason: str
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    turn: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    distance: float = math.nan  # m, of what is held
+
+
+class Waypoints:
+    """The way as it goes: `update` is to be called steadily."""
+
+    def __init__(self, parameters: WaypointParameters, waypoints: tuple[Waypoint, ...]) -> None:
+        """Begin before the first of the waypoints. Raises ValueError if there is none."""
+        if not waypoints:
+            raise ValueError("there are no waypoints, and there has to be one at least")
+        self._parameters = parameters
+        self._waypoints = waypoints
+        self._index = 0
+        self._line_start: Vector | None = None  # where the straight line to the waypoint begins
+        self._reached_s: float | None = None
+        self._is_done = False
+
+    def interrupted(self) -> None:
+        """Forget the line: after a gap in the odometry it begins wherever the vehicle is."""
+        self._line_start = self._reached_s = None
+
+    def update(self, now_s: float, position: Vector, rotation: Matrix) -> Decision:
+        """Return what to do at a position (m) with a rotation from body to world. `now_s` does not run back."""
+        if self._line_start is None:
+            self._line_start = position
+        _, _, yaw = angles_from_rotation(rotation)
+        if self._is_reached(position, yaw):
+            self._reached_s = now_s if self._reached_s is None else self._reached_s
+            if now_s - self._reached_s >= self._parameters.hold_time:
+                self._go_on(position)
+        waypoint = self._waypoints[self._index]
+        error = waypoint.place(position) - position
+        velocity = rotation.T @ self._velocity(error, waypoint.place(self._line_start) - self._line_start)
+        turn = rotation.T @ np.array([0.0, 0.0, self._turn_rate(waypoint, yaw)])
+        state, reason = self._state(waypoint)
+        return Decision(state, reason, _three(velocity), _three(turn), float(np.linalg.norm(error)))
+
+    def _is_reached(self, position: Vector, yaw: float) -> bool:
+        waypoint = self._waypoints[self._index]
+        away = float(np.linalg.norm(waypoint.place(position) - position))
+        turned = abs(_yaw_error(waypoint, yaw))
+        return away <= self._parameters.position_tolerance and turned <= self._parameters.yaw_tolerance
+
+    def _go_on(self, position: Vector) -> None:
+        """Make the next waypoint the one to go to; the last one stays, unless they are a loop."""
+        if self._index + 1 == len(self._waypoints) and not self._parameters.loop:
+            self._is_done = True
+            return
+        # From the waypoint, not from the edge of its tolerance.
+        self._line_start = self._waypoints[self._index].place(position)
+        self._index = (self._index + 1) % len(self._waypoints)
+        self._reached_s = None
+
+    def _velocity(self, error: Vector, line: Vector) -> Vector:
+        """Return the velocity in the world: along the line and, where the vehicle is beside it, back to it."""
+        wanted = self._parameters.position_gain * error
+        limit = self._parameters.max_speed
+        length = float(np.linalg.norm(line))
+        direction = line / length if length > 1e-6 else np.zeros(3)
+        along = float(wanted @ direction)
+        across = _limited(wanted - along * direction, MOST_ACROSS * limit)
+        most_along = math.sqrt(limit**2 - float(across @ across))
+        velocity = across + max(-most_along, min(most_along, along)) * direction
+        # Slower altogether, rather than beside the line, where it climbs too steeply.
+        return velocity * min(1.0, self._parameters.max_climb_speed / max(abs(float(velocity[2])), 1e-9))
+
+    def _turn_rate(self, waypoint: Waypoint, yaw: float) -> float:
+        limit = self._parameters.max_turn_rate
+        return max(-limit, min(limit, self._parameters.yaw_gain * _yaw_error(waypoint, yaw)))
+
+    def _state(self, waypoint: Waypoint) -> tuple[WaypointState, str]:
+        which = f"waypoint {self._index + 1} of {len(self._waypoints)}: {waypoint}"
+        if self._is_done:
+            return WaypointState.DONE, f"stays at {which}"
+        if self._reached_s is not None:
+            return WaypointState.HOLDING, f"for {self._parameters.hold_time:g} s at {which}"
+        return WaypointState.GOING, f"to {which}"
+
+
+def _yaw_error(waypoint: Waypoint, yaw: float) -> float:
+    """Return how far to turn to the left, rad, the shorter way."""
+    return 0.0 if waypoint.yaw is None else math.remainder(waypoint.yaw - yaw, math.tau)
+
+
+def _limited(vector: Vector, longest: float) -> Vector:
+    return vector * min(1.0, longest / max(float(np.linalg.norm(vector)), 1e-9))
+
+
+def _three(vector: Vector) -> tuple[float, float, float]:
+    x, y, z = vector.tolist()
+    return x, y, z

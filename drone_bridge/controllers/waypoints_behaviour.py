@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour `waypoints` between topics: odometry in, velocities out."""
+
+import math
+import time
+from typing import Final
+
+import numpy as np
+from nav_msgs.msg import Odometry
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.node import Node
+
+from drone_bridge.controllers.attitude_estimator import Matrix, Vector, rotation_from_angles
+from drone_bridge.controllers.behaviour_parameters import declarations, read
+from drone_bridge.controllers.velocity_commands import VelocityCommands
+from drone_bridge.controllers.waypoints import Decision, Waypoint, WaypointParameters, Waypoints, WaypointState
+from drone_bridge.log_limiter import LogLimiter
+from drone_bridge.msg import ControllerState
+from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
+
+NAME: Final = "waypoints"
+PARAMETERS: Final = (
+    ParameterDeclaration(
+        f"{NAME}.points",
+        ["x=2 y=0", "x=2 y=2", "x=0 y=2", "x=0 y=0"],
+        "Where to go, one after the other, in the frame of the odometry: for instance 'x=2 y=0 z=-1 yaw=1.57', in m "
+        "and rad. What is not named is free.",
+    ),
+    ParameterDeclaration(f"{NAME}.rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
+    ParameterDeclaration(
+        f"{NAME}.odometry_timeout", 0.5, "Seconds without odometry after which the vehicle is stopped.", (0.05, 60.0)
+    ),
+    *declarations(WaypointParameters, NAME),
+)
+
+
+class WaypointsBehaviour:
+    """Goes from waypoint to waypoint while there is odometry; stops while there is none."""
+
+    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
+        """Raises ValueError with a sentence when the points are not waypoints."""
+        self._node = node
+        try:
+            points = tuple(map(Waypoint.read, parameters[f"{NAME}.points"]))
+            self._waypoints = Waypoints(read(WaypointParameters, NAME, parameters), points)
+        except ValueError as error:
+            raise ValueError(f"{NAME}.points can't be used: {error}.") from None
+        self._odometry_timeout_s = parameters[f"{NAME}.odometry_timeout"]
+        self._measured: tuple[Vector, Matrix] | None = None
+        self._measured_s = -math.inf
+        self._said = ""
+        self._is_left = False
+        self._log_limiter = LogLimiter()
+        self._commands = VelocityCommands(node)
+        self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
+        node.create_subscription(Odometry, "odom", self._on_odometry, 1)
+        # A steady clock: a simulation that stands still is no reason to leave a vehicle uncommanded.
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)
+
+    def leave(self) -> None:
+        """Stop the vehicle."""
+        self._is_left = True
+        self._commands.leave()
+
+    def _on_odometry(self, message: Odometry) -> None:
+        at, q = message.pose.pose.position, message.pose.pose.orientation
+        position = np.array([at.x, at.y, at.z])
+        turned = np.array([q.x, q.y, q.z, q.w])
+        length = float(np.linalg.norm(turned))
+        if not (np.isfinite(position).all() and math.isfinite(length) and length > 0.5):
+            sentence = f"odom can't be used: its position is {position}, its orientation {turned}."
+            if line := self._log_limiter.admit(sentence):
+                self._node.get_logger().error(line)
+            return
+        angles = euler_from_quaternion(Quaternion(*(turned / length).tolist()))
+        self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()
+
+    def _on_timer(self) -> None:
+        if self._is_left:
+            return
+        now_s = time.monotonic()
+        if self._measured is None:
+            self._tell(Decision(WaypointState.WAITING, "for odometry"))
+            return
+        if now_s - self._measured_s > self._odometry_timeout_s:
+            self._waypoints.interrupted()
+            decision = Decision(WaypointState.STOPPED, f"no odometry for {self._odometry_timeout_s:g} s")
+        else:
+            decision = self._waypoints.update(now_s, *self._measured)
+        self._commands.publish(decision.velocity, decision.turn)
+        self._tell(decision)
+
+    def _tell(self, decision: Decision) -> None:
+        state = ControllerState(
+            behaviour=NAME, state=decision.state.value, reason=decision.reason, distance=decision.distance
+        )
+        state.header.stamp = self._node.get_clock().now().to_msg()
+        self._state_publisher.publish(state)
+        line = f"{state.state}: {state.reason}"
+        if line != self._said:
+            self._said = line
+            self._node.get_logger().info(line)
+
+
+def start(node: Node, parameters: DeclaredParameters) -> WaypointsBehaviour:
+    """Return the behaviour at work."""
+    return WaypointsBehaviour(node, parameters)

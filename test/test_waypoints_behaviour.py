@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone_controller with the behaviour waypoints, as a process; the test plays the vehicle."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from processes import Process
+from ros_session import wait_until
+
+from drone_bridge.msg import ControllerState
+from drone_bridge.translate.frames import quaternion_from_euler
+from drone_bridge.translate.transforms import set_quaternion
+
+PERIOD_S = 0.02
+POINTS = "['x=1 y=0 z=-0.5 yaw=1.5708', 'x=1 y=1 z=-0.5']"
+STILL = Twist()
+
+
+class Vehicle:
+    """Moves as cmd_vel says and publishes odometry, until it is told to fall silent."""
+
+    def __init__(self, ros):
+        self.position = np.zeros(3)
+        self.yaw = 0.0
+        self.path = []
+        self._twist = Twist()
+        self._silent = threading.Event()
+        self._changes = {}
+        self._publisher = ros.node.create_publisher(Odometry, "odom", 1)
+        ros.node.create_subscription(Twist, "cmd_vel", self._hear, 1)
+        self._timer = ros.node.create_timer(PERIOD_S, self._move)
+
+    def _hear(self, twist):
+        self._twist = twist
+
+    def _move(self):
+        if self._silent.is_set():
+            return
+        linear, turn = self._twist.linear, self._twist.angular.z
+        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+        self.position += PERIOD_S * np.array(
+            [cos * linear.x - sin * linear.y, sin * linear.x + cos * linear.y, linear.z]
+        )
+        self.yaw += PERIOD_S * turn
+        self.path.append(tuple(self.position))
+        self._publisher.publish(self.odometry())
+
+    def odometry(self):
+        message = Odometry(child_frame_id="base_link")
+        message.header.frame_id = "odom"
+        position = message.pose.pose.position
+        position.x, position.y, position.z = self.position.tolist()
+        set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, self.yaw))
+        for name, value in self._changes.items():
+            setattr(message.pose.pose.orientation, name, value)
+        return message
+
+    def fall_silent(self):
+        self._silent.set()
+
+    def speak(self, **changes):
+        self._changes = changes
+        self._silent.clear()
+
+
+def controller(**parameters):
+    full = {f"waypoints.{name}": value for name, value in parameters.items()}
+    return Process.node("drone_controller", behaviour="waypoints", **full)
+
+
+def test_points_are_reached_and_the_last_one_is_held(ros):
+    states = ros.subscribe(ControllerState, "drone_controller/state", 100)
+    with controller(points=POINTS, max_speed=2.0, max_climb_speed=2.0, max_turn_rate=3.0, position_tolerance=0.1):
+        waiting = states.wait()
+        assert (waiting.behaviour, waiting.state, waiting.reason) == ("waypoints", "waiting", "for odometry")
+        assert math.isnan(waiting.distance)
+        vehicle = Vehicle(ros)
+        going = states.wait(lambda state: state.state == "going")
+        assert going.reason == "to waypoint 1 of 2: x=1 y=0 z=-0.5 yaw=1.5708"
+        done = states.wait(lambda state: state.state == "done")
+        assert done.reason == "stays at waypoint 2 of 2: x=1 y=1 z=-0.5"
+        assert done.distance < 0.15
+        wait_until(lambda: np.linalg.norm(vehicle.position - (1, 1, -0.5)) < 0.02, "coming to rest")
+    assert vehicle.yaw == pytest.approx(math.pi / 2, abs=0.2)
+    corner = np.linalg.norm(np.array(vehicle.path) - (1, 0, -0.5), axis=1).min()
+    assert corner < 0.15
+
+
+def test_nothing_is_commanded_before_there_is_odometry_and_zero_when_it_is_stale(ros):
+    commands = ros.subscribe(Twist, "cmd_vel", 100)
+    states = ros.subscribe(ControllerState, "drone_controller/state", 100)
+    with controller(points="['x=1000']", odometry_timeout=0.3) as process:
+        for _ in range(5):
+            states.wait(lambda state: state.state == "waiting")
+        assert not len(commands)
+        vehicle = Vehicle(ros)
+        commands.wait(lambda twist: twist.linear.x == 0.5)
+        vehicle.fall_silent()
+        stopped = states.wait(lambda state: state.state == "stopped")
+        assert stopped.reason == "no odometry for 0.3 s"
+        commands.clear()
+        assert commands.wait() == STILL
+        vehicle.speak()
+        commands.wait(lambda twist: twist.linear.x == 0.5)
+        process.wait_for_line("stopped: no odometry for 0.3 s")
+        # Numbers that no vehicle can have are as good as none.
+        vehicle.speak(x=math.nan)
+        process.wait_for_line("odom can't be used: its position is .* its orientation .*nan")
+        commands.wait(lambda twist: twist == STILL)
+        vehicle.speak(w=0.0, z=0.0)
+        process.wait_for_line(r"odom can't be used: .* its orientation \[0. 0. 0. 0.\]")
+        vehicle.speak()
+        commands.wait(lambda twist: twist.linear.x == 0.5)
+        assert process.count_lines("odom can't be used") < 20
+
+
+def test_the_last_word_is_zero(ros):
+    commands = ros.subscribe(Twist, "cmd_vel", 100)
+    with controller(points="['x=1000 yaw=1']") as process:
+        Vehicle(ros)
+        commands.wait(lambda twist: twist.linear.x > 0)
+        assert process.stop() == 0
+    last = commands.wait(lambda twist: twist == STILL)
+    assert last == STILL
+    assert not len(commands)
+
+
+@pytest.mark.parametrize(
+    ("points", "sentence"),
+    [
+        ("['x=1', 'up=3']", "waypoints.points can't be used: the waypoint 'up=3' has 'up=3', and consists of x="),
+        ("['']", "waypoints.points can't be used: a waypoint is empty"),
+    ],
+)
+def test_points_that_are_none_are_refused_with_a_sentence(points, sentence):
+    with controller(points=points) as process:
+        assert process.wait() == 1
+        process.wait_for_line(sentence)
+        assert "Traceback" not in process.output
