@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The telemetry protocol of a drone without GPS and a rover: JSON documents, one per datagram or topic message.
+
+A drone and a rover tell what they sense, several times a second; commands go to the drone. No document answers
+another one. Signs and units are those of the wire; see docs/telemetry.md.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final, Generic, Literal, TypeVar
+
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.events import NEED_DATA, NeedData
+from drone_bridge.protocols.telemetry_documents import (
+    DEFAULT_LIMITS,
+    Document,
+    parse,
+    read_command,
+    read_drone,
+    read_rover,
+    write,
+)
+from drone_bridge.protocols.telemetry_messages import (
+    Altimeter,
+    Camera,
+    DroneCommand,
+    DroneTelemetry,
+    Imu,
+    LandingPad,
+    Limits,
+    Orientation,
+    RoverTelemetry,
+    Vector,
+)
+
+__all__ = [
+    "NEED_DATA",
+    "Altimeter",
+    "Camera",
+    "ControllerConnection",
+    "DroneCommand",
+    "DroneConnection",
+    "DroneTelemetry",
+    "Imu",
+    "LandingPad",
+    "LateTelemetry",
+    "Limits",
+    "Orientation",
+    "RoverConnection",
+    "RoverTelemetry",
+    "Sender",
+    "Vector",
+]
+
+DEFAULT_PORT: Final = 5555
+#: A timestamp that is further back than this is not late: its sender has started anew.
+RESTART_S: Final = 1.0
+
+Sender = Literal["drone", "rover"]
+EventT = TypeVar("EventT")
+
+
+@dataclass(frozen=True, slots=True)
+class LateTelemetry:
+    """A document that came after one with a later timestamp, and was discarded."""
+
+    sender: Sender
+    timestamp: float  # s
+    newest_timestamp: float  # s
+
+
+class _Outcomes(Generic[EventT]):
+    """What documents turned out to be, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._outcomes: deque[EventT | RemoteProtocolError] = deque()
+
+    def add(self, outcome: EventT | RemoteProtocolError) -> None:
+        self._outcomes.append(outcome)
+
+    def next_event(self) -> EventT | NeedData:
+        if not self._outcomes:
+            return NEED_DATA
+        outcome = self._outcomes.popleft()
+        if isinstance(outcome, RemoteProtocolError):
+            raise outcome
+        return outcome
+
+
+class ControllerConnection:
+    """The controller's side: telemetry of one drone and one rover comes in, commands to the drone go out.
+
+    A document that is refused changes nothing, and those after it are read as if it had not come.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        """`limits`: how large an image may be."""
+        self._limits = limits
+        self._newest: dict[Sender, float] = {}  # timestamps, s
+        self._outcomes: _Outcomes[DroneTelemetry | RoverTelemetry | LateTelemetry] = _Outcomes()
+
+    def receive_data(self, document: Document, sender: Sender | None = None) -> None:
+        """Take one whole document, of which `next_event` then tells what it was.
+
+        `sender` is who it has to be from, where that is known; otherwise its fields tell.
+        """
+        try:
+            self._outcomes.add(self._read(document, sender))
+        except RemoteProtocolError as error:
+            self._outcomes.add(error)
+
+    def next_event(self) -> DroneTelemetry | RoverTelemetry | LateTelemetry | NeedData:
+        """Return what the next document was, or NEED_DATA. Raises RemoteProtocolError, once per refused document."""
+        return self._outcomes.next_event()
+
+    def send(self, command: DroneCommand) -> bytes:
+        """Return the command as a document. Raises LocalProtocolError for what the protocol does not allow."""
+        return write(command)
+
+    def forget(self, sender: Sender) -> None:
+        """Take the next document of a sender whatever its timestamp, as when another one has taken its place."""
+        self._newest.pop(sender, None)
+
+    def _read(self, document: Document, sender: Sender | None) -> DroneTelemetry | RoverTelemetry | LateTelemetry:
+        fields = parse(document, self._limits)
+        if sender is None:
+            sender = _sender(fields)
+        telemetry = read_drone(fields, self._limits) if sender == "drone" else read_rover(fields)
+        timestamp = telemetry.timestamp
+        if timestamp is not None:
+            newest = self._newest.get(sender, timestamp)
+            if newest - RESTART_S <= timestamp < newest:
+                return LateTelemetry(sender, timestamp, newest)
+            self._newest[sender] = timestamp
+        return telemetry
+
+
+class DroneConnection:
+    """The drone's side: commands come in, and telemetry of a rover that it is to find; its own telemetry goes out."""
+
+    def __init__(self) -> None:
+        self._outcomes: _Outcomes[DroneCommand | RoverTelemetry] = _Outcomes()
+
+    def receive_data(self, document: Document) -> None:
+        """Take one whole document, of which `next_event` then tells what it was."""
+        try:
+            fields = parse(document)
+            is_rovers = "thrust" not in fields and "position" in fields
+            self._outcomes.add(read_rover(fields) if is_rovers else read_command(fields))
+        except RemoteProtocolError as error:
+            self._outcomes.add(error)
+
+    def next_event(self) -> DroneCommand | RoverTelemetry | NeedData:
+        """Return what the next document was, or NEED_DATA. Raises RemoteProtocolError, once per refused document."""
+        return self._outcomes.next_event()
+
+    def send(self, telemetry: DroneTelemetry) -> bytes:
+        """Return the telemetry as a document. Raises LocalProtocolError for what the protocol does not allow."""
+        return write(telemetry)
+
+
+class RoverConnection:
+    """The rover's side: its telemetry goes out, and nothing comes in."""
+
+    def send(self, telemetry: RoverTelemetry) -> bytes:
+        """Return the telemetry as a document. Raises LocalProtocolError for what the protocol does not allow."""
+        return write(telemetry)
+
+
+def _sender(fields: dict[str, object]) -> Sender:
+    if "imu" in fields:
+        return "drone"
+    if "position" in fields:
+        return "rover"
+    raise RemoteProtocolError("The document has neither imu, as a drone's has, nor position, as a rover's has.")
