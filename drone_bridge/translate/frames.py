@@ -32,6 +32,10 @@ class BodyRates(NamedTuple):
 IDENTITY: Final = Quaternion(0.0, 0.0, 0.0, 1.0)
 #: Turns the axes of a camera's body frame (x forward) into those of its optical frame (z forward).
 OPTICAL_IN_BODY: Final = Quaternion(-0.5, 0.5, -0.5, 0.5)
+#: Turns the axes of the body into those of a downward camera's optical frame: up in the picture is forward.
+DOWNWARD_OPTICAL_IN_BODY: Final = Quaternion(math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0)
+#: Turns the body's x axis down, which is along what a rangefinder measures.
+DOWN_IN_BODY: Final = Quaternion(0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))
 
 
 def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
@@ -137,3 +141,50 @@ def amperes_from_milliamperes(milliamperes: int) -> float:
 def celsius_from_hundredths(hundredths: int) -> float:
     """Return a temperature in degrees Celsius."""
     return hundredths / 100
+
+
+# The telemetry protocol documents one sign: thrust + is up. At rest its accelerometer reads + on z, so its body has z
+# up. By default the rest is taken as in REP 103, x forward and y left: roll + lowers the right side, pitch + lowers
+# the nose, yaw + turns left; a command to roll + goes right, to pitch + forward. A sign of -1 is for peers that count
+# the other way round.
+
+
+class TelemetrySigns(NamedTuple):
+    """1, or -1 where a peer counts the other way round than REP 103."""
+
+    roll: int = 1  # of the angle and of the rate about x
+    pitch: int = 1  # about y
+    yaw: int = 1  # about z
+    relative_x: int = 1
+    relative_y: int = 1
+
+
+class TelemetryCommandSigns(NamedTuple):
+    """1, or -1 where a drone follows a command the other way round than REP 103."""
+
+    pitch: int = 1  # 1: positive tilts forward
+    roll: int = 1  # 1: positive tilts to the right
+    yaw: int = 1  # 1: positive turns left
+
+
+def telemetry_axes_from_body(
+    forward: float, left: float, up: float, left_turn: float, signs: TelemetryCommandSigns
+) -> tuple[float, float, float, float]:
+    """Return thrust, pitch, roll and yaw for linear x, y, z and angular z of a body; the scale stays as it is."""
+    # 0.0 + x, because the product of -1 and zero is the other zero.
+    return up, 0.0 + signs.pitch * forward, 0.0 - signs.roll * left, 0.0 + signs.yaw * left_turn
+
+
+def orientation_from_telemetry(roll: float, pitch: float, yaw: float, signs: TelemetrySigns) -> Quaternion:
+    """Return the body's orientation for Euler angles in rad."""
+    return quaternion_from_euler(signs.roll * roll, signs.pitch * pitch, signs.yaw * yaw)
+
+
+def rates_from_telemetry(x: float, y: float, z: float, signs: TelemetrySigns) -> BodyRates:
+    """Return the body's rates for angular velocities in rad/s."""
+    return BodyRates(signs.roll * x, signs.pitch * y, signs.yaw * z)
+
+
+def pad_in_body(relative_x: float, relative_y: float, signs: TelemetrySigns) -> tuple[float, float]:
+    """Return how far a pad is forward and to the left, m."""
+    return signs.relative_x * relative_x, signs.relative_y * relative_y
