@@ -10,7 +10,7 @@ import socket
 import pytest
 from processes import Process
 
-from drone_bridge.emulators.dronegui import BadNetwork
+from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.protocols.dronegui import ControllerConnection, Controls
 
 MODULE = "drone_bridge.emulators.dronegui"
@@ -128,7 +128,7 @@ def test_two_senders_share_one_sequence(emulate):
 
 def carried(seed, loss, reorder, count=1000):
     network = BadNetwork(loss, reorder, seed)
-    return [number for number in range(count) for number, _ in network.carry(number, "sender")]
+    return [arrived for number in range(count) for arrived in network.carry(number)]
 
 
 def test_a_bad_network_loses_as_many_as_it_was_told_to():

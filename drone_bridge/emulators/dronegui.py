@@ -12,12 +12,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.dronegui_flight import COLUMNS, Airframe, Flight
 from drone_bridge.emulators.program import (
     TrajectoryFile,
@@ -77,34 +77,11 @@ class Gui:
             self._may_complain_at = time.monotonic() + REPORT_PERIOD_S
 
 
-class BadNetwork:
-    """Loses some datagrams, and lets some be overtaken by the next one; which ones repeats with the seed."""
-
-    def __init__(self, loss: float, reorder: float, seed: int) -> None:
-        """`loss` and `reorder` are probabilities."""
-        self._loss = loss
-        self._reorder = reorder
-        self._random = random.Random(seed)
-        self._held: tuple[bytes, str] | None = None
-
-    def carry(self, datagram: bytes, sender: str) -> Iterator[tuple[bytes, str]]:
-        """Return what arrives when this one is sent, in the order of arrival."""
-        if self._random.random() < self._loss:
-            return
-        held, self._held = self._held, None
-        if held is None and self._random.random() < self._reorder:
-            self._held = (datagram, sender)
-            return
-        yield datagram, sender
-        if held:
-            yield held
-
-
 def fly(
     flight: Flight, gui: Gui, listener: UdpListener, options: argparse.Namespace, trajectory: TrajectoryFile | None
 ) -> None:
     """Fly by the wall clock until the duration is over. Raises LinkError, LinkCancelledError among them."""
-    network = BadNetwork(options.loss, options.reorder, options.seed)
+    network: BadNetwork[tuple[bytes, str]] = BadNetwork(options.loss, options.reorder, options.seed)
     duration = math.inf if options.duration is None else options.duration
     step = 1 / options.rate
     due = time.monotonic()
@@ -120,7 +97,7 @@ def fly(
         with contextlib.suppress(LinkTimeoutError):
             while (left_s := due - time.monotonic()) > 0:
                 datagram, source = listener.receive(left_s)
-                for data, sender in network.carry(datagram, name(source)):
+                for data, sender in network.carry((datagram, name(source))):
                     if gui.receive(data, sender):
                         flight.control(gui.controls)
         if flight.phase is not phase:
