@@ -1,0 +1,495 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator protocol's messages: recorded bytes, the document's layouts, round trips, and any bytes at all."""
+
+import itertools
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+
+CAPTURES = Path(__file__).parent / "captures"
+FROM_CLIENT = (CAPTURES / "simulator_client.bin").read_bytes()
+FROM_SERVER = (CAPTURES / "simulator_server.bin").read_bytes()
+X, V, A, Q, W, CORPOREAL = sim.Attribute
+UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+TRIGGER_EVENTS = (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
+RENDER = sim.ExtendedAttribute("render", b"buoy")
+
+
+def drain(connection):
+    """All the events there are; a broken protocol counts as the last one."""
+    events = []
+    try:
+        while (event := connection.next_event()) is not sim.NEED_DATA:
+            events.append(event)
+            if isinstance(event, sim.ConnectionClosed):
+                break
+    except RemoteProtocolError as error:
+        events.append(str(error))
+    return events
+
+
+def read(connection, pieces):
+    events = []
+    for piece in pieces:
+        connection.receive_data(piece)
+        events += drain(connection)
+    return events
+
+
+def one_by_one(data):
+    return [bytes([byte]) for byte in data]
+
+
+def client_after(*requests, **limits):
+    connection = sim.ClientConnection(**limits)
+    for request in requests:
+        connection.send(request)
+    return connection
+
+
+def server_asked(*requests):
+    connection = sim.ServerConnection()
+    connection.receive_data(b"".join(map(sim.frame, requests)))
+    assert drain(connection) == list(requests)
+    return connection
+
+
+# What real programs sent.
+
+
+@pytest.mark.parametrize("split", [lambda data: [data], one_by_one])
+def test_a_recorded_conversation_is_read_and_written_byte_for_byte(split):
+    requests = read(sim.ServerConnection(), split(FROM_CLIENT))
+    assert requests == [
+        sim.Reassure(),
+        sim.GetConfig(),
+        sim.ListEntities(),
+        sim.AddEntity(1.0, 0.2, (1.0, 1.0, 1.0), UPRIGHT, (2.0, -0.5, 1.0), UPRIGHT, True, (RENDER,)),
+        sim.ListEntities(),
+        sim.GetEntity(1, X),
+        sim.GetEntity(0, Q),
+        sim.GetEntity(7, X),
+        sim.SetEntity(0, V, (0.25, 0.0, 0.0)),
+        sim.SetExtended(1, "note", b"hello"),
+        sim.GetExtended(1, "note"),
+        sim.GetExtended(1, "nope"),
+        sim.AddCamera(0, UPRIGHT, (0.0, 0.0, 0.0), 1.0),
+        sim.StreamCamera(0, 2, 1),
+        sim.AddTrigger(sim.CollisionTrigger(0, 1, 0.5)),
+        sim.AddTrigger(sim.PathTrigger(0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.1)),
+        sim.StreamEntity(0, 1, (X, V, Q, W)),
+        sim.Run(10),
+        sim.Run(0),
+    ]
+    client = sim.ClientConnection()
+    assert b"".join(map(client.send, requests)) == FROM_CLIENT
+
+    events = read(client, split(FROM_SERVER))
+    answers = [event for event in events if isinstance(event, sim.Answer)]
+    assert [answer.request for answer in answers] == requests
+    assert [answer.response for answer in answers] == [
+        sim.Ok(),
+        sim.Configured(100.0, 1.0, False, False),
+        sim.EntitiesListed((0,)),
+        sim.Added(sim.ItemType.ENTITY, 1),
+        sim.EntitiesListed((1, 0)),
+        sim.EntityGot(X, (2.0, -0.5, 1.0)),
+        sim.EntityGot(Q, UPRIGHT),
+        sim.Error(0, "No entity with given ID."),
+        sim.Ok(),
+        sim.Ok(),
+        sim.ExtendedGot("note", b"hello"),
+        sim.Error(0, "No extended entity attribute with given key."),
+        sim.Added(sim.ItemType.CAMERA, 0),
+        sim.Added(sim.ItemType.CAMERA_STREAM, 0),
+        sim.Added(sim.ItemType.TRIGGER, 0),
+        sim.Added(sim.ItemType.TRIGGER, 1),
+        sim.Added(sim.ItemType.ENTITY_STREAM, 0),
+        sim.Ok(),
+        sim.Ok(),
+    ]
+    assert len(events) == 80
+    assert {type(event) for event in events} == {
+        sim.Answer,
+        sim.EntityData,
+        sim.CameraData,
+        sim.PathStarted,
+        sim.Completed,
+    }
+    server = server_asked(*requests)
+    responses = [event.response if isinstance(event, sim.Answer) else event for event in events]
+    assert b"".join(map(server.send, responses)) == FROM_SERVER
+
+
+# What the document says, byte by byte.
+
+ZERO, ONE, TWO, HALF, MINUS = "0000000000000000", "3ff0000000000000", "4000000000000000", "3fe0000000000000", "bf"
+THREE = "4008000000000000"
+LAYOUTS = [
+    (sim.Remove(sim.ItemType.TRIGGER, 258), "00 00000005 03 00000102"),
+    (sim.ListEntities(), "01 00000000"),
+    (
+        sim.AddEntity(2.0, 0.5, (1.0, 2.0, 3.0), UPRIGHT, (1.0, 2.0, 3.0), UPRIGHT, False, (RENDER,)),
+        f"02 00000091 {TWO}{HALF}{ONE}{TWO}{THREE}{ONE}{ZERO * 3}{ONE}{TWO}{THREE}{ONE}{ZERO * 3} 00"
+        "01 06 72656e646572 00000004 62756f79",
+    ),
+    (sim.SetEntity(1, W, (1.0, 2.0, 3.0)), f"03 0000001d 00000001 04 {ONE}{TWO}{THREE}"),
+    (sim.SetEntity(1, CORPOREAL, True), "03 00000006 00000001 05 01"),
+    (sim.SetEntity(1, 77, b"ab"), "03 00000007 00000001 4d 6162"),
+    (sim.GetEntity(1, Q), "04 00000005 00000001 03"),
+    (sim.ListObjectClasses(), "05 00000000"),
+    (sim.ListObjects(), "06 00000000"),
+    (sim.AddObject("wind", b"\1\2"), "07 0000000a 00000004 77696e64 0102"),
+    (sim.SetObject(1, 0, b"\1\2"), "08 00000007 00000001 00 0102"),
+    (sim.ListCameras(), "09 00000000"),
+    (
+        sim.AddCamera(1, UPRIGHT, (1.0, 2.0, 3.0), 0.5, False),
+        f"0a 00000045 00000001 {ONE}{ZERO * 3}{ONE}{TWO}{THREE}{HALF} 00",
+    ),
+    (sim.SetCamera(1, 0, UPRIGHT), f"0b 00000025 00000001 00 {ONE}{ZERO * 3}"),
+    (sim.SetCamera(1, 1, (1.0, 2.0, 3.0)), f"0b 0000001d 00000001 01 {ONE}{TWO}{THREE}"),
+    (sim.SetCamera(1, 2, 0.5), f"0b 0000000d 00000001 02 {HALF}"),
+    (sim.SetCamera(1, 3, True), "0b 00000006 00000001 03 01"),
+    (sim.SetCamera(1, 4, b"\7"), "0b 00000006 00000001 04 07"),
+    (sim.ViewCamera(1, 2), "0c 00000008 00000001 00000002"),
+    (sim.AddTrigger(sim.CollisionTrigger(1, 2, 0.5)), f"0d 00000011 00 00000001 00000002 {HALF}"),
+    (sim.AddTrigger(sim.SweepCollisionTrigger(1, 2)), "0d 00000009 01 00000001 00000002"),
+    (sim.AddTrigger(sim.BytecodeTrigger(b"abc")), "0d 00000008 02 00000003 616263"),
+    (
+        sim.AddTrigger(sim.PathTrigger(1, (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), 0.5)),
+        f"0d 0000003d 03 00000001 {ONE}{TWO}{THREE}{THREE}{TWO}{ONE}{HALF}",
+    ),
+    (sim.StreamEntity(1, 2, (X, W)), "0e 0000000b 00000001 00000002 02 00 04"),
+    (sim.StreamCamera(1, 2, 3), "0f 0000000c 00000001 00000002 00000003"),
+    (sim.BroadcastCamera(1), "10 00000004 00000001"),
+    (sim.GetConfig(), "11 00000000"),
+    (sim.GetObject(1, 0), "12 00000005 00000001 00"),
+    (sim.SetExtended(1, "é", b"\0"), "13 0000000c 00000001 02 c3a9 00000001 00"),
+    (sim.GetExtended(1, "k"), "14 00000006 00000001 01 6b"),
+    (sim.StreamExtended(1, 2, ("k", "")), "15 0000000c 00000001 00000002 02 01 6b 00"),
+    (sim.Spy(), "16 00000000"),
+    (sim.Reassure(), "21 00000000"),
+    (sim.Run(1 << 32), "fe 00000008 0000000100000000"),
+    (sim.Pause(), "ff 00000000"),
+    (sim.Ok(), "00 00000000"),
+    (sim.Error(2, "no"), "01 0000000a 00000002 00000002 6e6f"),
+    (sim.Added(sim.ItemType.SPY, 1), "02 00000005 08 00000001"),
+    (sim.EntitiesListed((1, 0)), "03 0000000c 00000002 00000001 00000000"),
+    (sim.EntityGot(CORPOREAL, False), "04 00000002 05 00"),
+    (sim.ObjectsListed(()), "05 00000004 00000000"),
+    (sim.ObjectGot(0, b"\1\2"), "06 00000003 00 0102"),
+    (sim.CameraGot(0.5, -1.0, 0.25, 2.0), "07 00000010 3f000000 bf800000 3e800000 40000000"),
+    (sim.Configured(2.0, 0.5, True, False), f"08 00000012 {TWO}{HALF} 01 00"),
+    (sim.ExtendedGot("k", b"\0\1"), "09 00000008 01 6b 00000002 0001"),
+    (sim.ObjectClassesListed(("a", "")), "0a 0000000d 00000002 00000001 61 00000000"),
+    (sim.CamerasListed((7,)), "0b 00000008 00000001 00000007"),
+    (sim.Triggered(1), "80 00000004 00000001"),
+    (
+        sim.EntityData(1, (Q, CORPOREAL, X), (UPRIGHT, True, (1.0, 2.0, 3.0))),
+        f"81 00000041 00000001 03 03 {ONE}{ZERO * 3} 05 01 00 {ONE}{TWO}{THREE}",
+    ),
+    (sim.EntityData(1, (), ()), "81 00000005 00000001 00"),
+    (sim.CameraData(1, 0.5, -1.0, 0.25, 2.0), "82 00000014 00000001 3f000000 bf800000 3e800000 40000000"),
+    (sim.Untriggered(1), "83 00000004 00000001"),
+    (sim.PathStarted(1), "84 00000004 00000001"),
+    (sim.PathFailed(1), "85 00000004 00000001"),
+    (sim.PathEnded(1), "86 00000004 00000001"),
+    (sim.ExtendedData(1, (RENDER,)), "87 00000014 00000001 01 06 72656e646572 00000004 62756f79"),
+    (sim.Spied(True, sim.ItemType.ENTITY, 7), "88 00000003 01 00 07"),
+    (sim.Spied(False, sim.ItemType.CAMERA, 258, id_bytes=4), "88 00000006 00 02 00000102"),
+    (sim.Completed(), "ff 00000000"),
+]
+
+
+def reader_of(message):
+    """A connection that reads such a message, and what becomes of it there."""
+    if isinstance(message, sim.Request):
+        return sim.ServerConnection(), message
+    if message.is_in_band:
+        request = next(request for request in QUESTIONS if could_answer(message, request))
+        return client_after(request), sim.Answer(request, message)
+    return sim.ClientConnection(), message
+
+
+QUESTIONS = [message for message, _ in LAYOUTS if isinstance(message, sim.Request)] + [
+    sim.GetEntity(1, attribute) for attribute in range(256)
+]
+
+
+def could_answer(response, request):
+    return isinstance(response, sim.Error) or (
+        type(response) is request.ANSWER
+        and (not isinstance(response, sim.ExtendedGot) or request.key == response.key)
+        and request.is_answered_by(response)
+    )
+
+
+@pytest.mark.parametrize(("message", "layout"), LAYOUTS, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("split", [lambda data: [data], one_by_one])
+def test_a_message_is_laid_out_as_documented(message, layout, split):
+    data = bytes.fromhex(layout)
+    assert sim.frame(message) == data
+    connection, event = reader_of(message)
+    assert read(connection, split(data)) == [event]
+
+
+def test_every_type_of_the_document_is_there():
+    of_requests = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 33, 254, 255}
+    of_responses = {*range(10), *range(128, 137), 255}
+    ours = {10, 11}  # for what the document has no answers to
+    assert set(sim.REQUESTS) == of_requests
+    assert set(sim.RESPONSES) == of_responses | ours
+    assert {type(message) for message, _ in LAYOUTS} == {*sim.REQUESTS.values(), *sim.RESPONSES.values()}
+
+
+def test_turbulence_is_sixteen_numbers_as_documented():
+    turbulence = sim.Turbulence((1, 2, 3), (4, 5, 6), 7, 8, (9, 10, 11), (12, 13, 14), 15, 16)
+    assert turbulence.encode() == struct.pack(">16d", *range(1, 17))
+    assert sim.Turbulence.decode(turbulence.encode()) == turbulence
+    added = sim.frame(sim.AddObject(turbulence.CLASS, turbulence.encode()))
+    assert added[5:] == struct.pack(">I10s", 10, b"turbulence") + turbulence.encode()
+
+
+def test_any_other_value_of_a_bool_than_0_is_true():
+    server = sim.ServerConnection()
+    assert read(server, [bytes.fromhex("03 00000006 00000001 05 80")]) == [sim.SetEntity(1, CORPOREAL, True)]
+
+
+def test_what_is_no_utf_8_survives():
+    data = bytes.fromhex("14 00000007 00000001 02 ff00")
+    (request,) = read(sim.ServerConnection(), [data])
+    assert sim.frame(request) == data
+
+
+def test_a_stream_that_changes_its_attributes_is_read_as_it_is():
+    one = sim.EntityData(1, (X, V, Q), ((1.0,) * 3, (2.0,) * 3, UPRIGHT))
+    other = sim.EntityData(1, (V, X, Q), ((1.0,) * 3, (2.0,) * 3, UPRIGHT))
+    shorter = sim.EntityData(1, (X,), ((1.0,) * 3,))
+    events = [one, one, other, other, shorter, one]
+    assert read(sim.ClientConnection(), [b"".join(map(sim.frame, events))]) == events
+
+
+# What doesn't fit the wire is not sent.
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        sim.Remove(256, 0),
+        sim.Remove(0, -1),
+        sim.AddEntity(1.0, 1.0, (1.0, 1.0), UPRIGHT, (0.0,) * 4, UPRIGHT),
+        sim.AddEntity(1.0, 1.0, (1.0,) * 3, UPRIGHT, (0.0,) * 3, UPRIGHT, True, (RENDER,) * 256),
+        sim.SetEntity(0, X, UPRIGHT),
+        sim.SetEntity(0, X, b"123"),
+        sim.SetEntity(0, 6, (1.0,)),
+        sim.SetCamera(0, 2, (1.0, 2.0)),
+        sim.SetCamera(0, 2, b"12345678"),
+        sim.SetCamera(0, 9, 1.0),
+        sim.AddCamera(0, (1.0,) * 3, (0.0,) * 4, 1.0),
+        sim.AddTrigger(sim.PathTrigger(0, (0.0,) * 2, (0.0,) * 4, 1.0)),
+        sim.StreamEntity(0, 1, (X,) * 256),
+        sim.StreamEntity(0, 1, (256,)),
+        sim.SetExtended(0, "k" * 256, b""),
+        sim.GetExtended(0, "\ud800"),
+        sim.Run(1 << 64),
+        sim.Run(1.5),
+        sim.CameraData(0, 1e300, 0.0, 0.0, 0.0),
+        sim.EntityData(0, (X, Q), (UPRIGHT, (0.0,) * 3)),
+        sim.EntityData(0, (X,), ()),
+        sim.EntityData(0, (6,), ((1.0,),)),
+        sim.Spied(True, 0, 256),
+        sim.Spied(True, 0, 1, id_bytes=2),
+    ],
+    ids=repr,
+)
+def test_what_does_not_fit_the_wire_is_refused(message):
+    with pytest.raises(LocalProtocolError, match=r"\.$"):
+        sim.frame(message)
+
+
+# Everything that fits comes back.
+
+doubles = st.floats(allow_nan=False)
+singles = st.floats(allow_nan=False, width=32)
+uint8s, uint32s = st.integers(0, 0xFF), st.integers(0, 0xFFFFFFFF)
+vectors, quaternions = st.tuples(*[doubles] * 3), st.tuples(*[doubles] * 4)
+keys = st.text(st.characters(codec="utf-8"), max_size=60)
+names = st.text(st.characters(codec="utf-8"), max_size=20)
+blobs = st.binary(max_size=50)
+ids = st.lists(uint32s, max_size=20).map(tuple)
+extended = st.builds(sim.ExtendedAttribute, keys, blobs)
+values = {X: vectors, V: vectors, A: vectors, Q: quaternions, W: vectors, CORPOREAL: st.booleans()}
+valued = st.one_of(
+    *[st.tuples(st.just(int(attribute)), value) for attribute, value in values.items()],
+    st.tuples(st.integers(6, 255), blobs),
+)
+camera_valued = st.one_of(
+    st.tuples(st.just(0), quaternions),
+    st.tuples(st.just(1), vectors),
+    st.tuples(st.just(2), doubles),
+    st.tuples(st.just(3), st.booleans()),
+    st.tuples(st.integers(4, 255), blobs),
+)
+triggers = st.one_of(
+    st.builds(sim.CollisionTrigger, uint32s, uint32s, doubles),
+    st.builds(sim.SweepCollisionTrigger, uint32s, uint32s),
+    st.builds(sim.BytecodeTrigger, blobs),
+    st.builds(sim.PathTrigger, uint32s, vectors, vectors, doubles),
+)
+known_valued = st.sampled_from(list(values)).flatmap(
+    lambda attribute: st.tuples(st.just(int(attribute)), values[attribute])
+)
+requests = st.one_of(
+    st.builds(sim.Remove, uint8s, uint32s),
+    st.builds(
+        sim.AddEntity,
+        doubles,
+        doubles,
+        vectors,
+        quaternions,
+        vectors,
+        quaternions,
+        st.booleans(),
+        st.lists(extended, max_size=4).map(tuple),
+    ),
+    st.builds(lambda entity, pair: sim.SetEntity(entity, *pair), uint32s, valued),
+    st.builds(sim.GetEntity, uint32s, uint8s),
+    st.builds(sim.AddObject, names, blobs),
+    st.builds(sim.SetObject, uint32s, uint8s, blobs),
+    st.builds(sim.GetObject, uint32s, uint8s),
+    st.builds(sim.AddCamera, uint32s, quaternions, vectors, doubles, st.booleans()),
+    st.builds(lambda camera, pair: sim.SetCamera(camera, *pair), uint32s, camera_valued),
+    st.builds(sim.ViewCamera, uint32s, uint32s),
+    st.builds(sim.AddTrigger, triggers),
+    st.builds(sim.StreamEntity, uint32s, uint32s, st.lists(uint8s, max_size=10).map(tuple)),
+    st.builds(sim.StreamCamera, uint32s, uint32s, uint32s),
+    st.builds(sim.BroadcastCamera, uint32s),
+    st.builds(sim.SetExtended, uint32s, keys, blobs),
+    st.builds(sim.GetExtended, uint32s, keys),
+    st.builds(sim.StreamExtended, uint32s, uint32s, st.lists(keys, max_size=4).map(tuple)),
+    st.builds(sim.Run, st.integers(0, (1 << 64) - 1)),
+    st.sampled_from([kind() for kind in sim.REQUESTS.values() if kind.BODY_BYTES == 0]),
+)
+responses = st.one_of(
+    st.just(sim.Ok()),
+    st.builds(sim.Error, uint32s, names),
+    st.builds(sim.Added, uint8s, uint32s),
+    st.builds(sim.EntitiesListed, ids),
+    st.builds(lambda pair: sim.EntityGot(*pair), valued),
+    st.builds(sim.ObjectsListed, ids),
+    st.builds(sim.ObjectGot, uint8s, blobs),
+    st.builds(sim.CameraGot, singles, singles, singles, singles),
+    st.builds(sim.Configured, doubles, doubles, st.booleans(), st.booleans()),
+    st.builds(sim.ExtendedGot, keys, blobs),
+    st.builds(sim.ObjectClassesListed, st.lists(names, max_size=5).map(tuple)),
+    st.builds(sim.CamerasListed, ids),
+    *[st.builds(kind, uint32s) for kind in TRIGGER_EVENTS],
+    st.builds(
+        lambda stream, pairs: sim.EntityData(stream, tuple(a for a, _ in pairs), tuple(v for _, v in pairs)),
+        uint32s,
+        st.lists(known_valued, max_size=8),
+    ),
+    st.builds(sim.CameraData, uint32s, singles, singles, singles, singles),
+    st.builds(sim.ExtendedData, uint32s, st.lists(extended, max_size=4).map(tuple)),
+    st.builds(sim.Spied, st.booleans(), uint8s, uint8s, st.sampled_from([1, 4])),
+    st.just(sim.Completed()),
+)
+
+
+@given(st.one_of(requests, responses))
+def test_every_message_comes_back_as_it_was(message):
+    data = sim.frame(message)
+    assert struct.unpack_from(">BI", data) == (message.ID, len(data) - 5)
+    kinds = sim.REQUESTS if isinstance(message, sim.Request) else sim.RESPONSES
+    assert kinds[message.ID] is type(message)
+    assert type(message).decode(data[5:]) == message
+
+
+# Any bytes in any split give events or RemoteProtocolError.
+
+SOME_REQUESTS = [request for request, _ in LAYOUTS if isinstance(request, sim.Request)]
+
+
+def message_like(kinds):
+    """Bytes that often look like messages: known types, right and wrong lengths, random bodies."""
+    kind = st.one_of(st.sampled_from(sorted(kinds)), uint8s)
+    body = st.one_of(st.just(b""), st.binary(max_size=40), st.just(bytes(36)))
+    excess = st.one_of(st.just(0), st.integers(-2, 2), st.integers(0, 0xFFFFFFFF))
+    return st.builds(
+        lambda kind, body, excess: struct.pack(">BI", kind, min(max(len(body) + excess, 0), 0xFFFFFFFF)) + body,
+        kind,
+        body,
+        excess,
+    )
+
+
+def damaged(messages):
+    """Messages as they should be, with one byte changed or the end cut off."""
+    return st.builds(
+        lambda data, place, value, cut: (data[: place % len(data)] + bytes([value]) + data[place % len(data) + 1 :])[
+            : len(data) - cut
+        ],
+        messages.map(sim.frame),
+        st.integers(0, 500),
+        uint8s,
+        st.integers(0, 2),
+    )
+
+
+def streams_of(kinds, messages):
+    parts = st.one_of(message_like(kinds), messages.map(sim.frame), damaged(messages), st.binary(max_size=20))
+    return st.lists(parts, max_size=6).map(b"".join)
+
+
+def same_in_any_split(make, data, cuts):
+    edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
+    splits = [[data], one_by_one(data), [data[i:j] for i, j in itertools.pairwise(edges)]]
+    results = []
+    for split in splits:
+        connection = make()
+        events = []
+        for piece in split:
+            connection.receive_data(piece)
+            if not (events and isinstance(events[-1], str)):
+                events += drain(connection)
+        if not (events and isinstance(events[-1], str)):
+            connection.receive_eof()
+            events += drain(connection)
+            assert isinstance(events[-1], str | sim.ConnectionClosed)
+        else:
+            with pytest.raises(RemoteProtocolError):
+                connection.next_event()
+        results.append(repr(events))  # NaN is not equal to itself
+    assert len(set(results)) == 1
+
+
+@given(streams_of(sim.REQUESTS, requests), st.lists(uint8s, max_size=5))
+def test_a_server_survives_any_bytes_in_any_split(data, cuts):
+    same_in_any_split(sim.ServerConnection, data, cuts)
+
+
+@given(streams_of(sim.RESPONSES, responses), st.lists(uint8s, max_size=5), st.lists(st.sampled_from(SOME_REQUESTS)))
+def test_a_client_survives_any_bytes_in_any_split(data, cuts, asked):
+    same_in_any_split(lambda: client_after(*asked), data, cuts)
+
+
+@given(requests, st.one_of(responses.filter(lambda response: response.is_in_band), st.just(sim.Ok())))
+def test_a_client_takes_an_answer_if_a_server_would_give_it(request, response):
+    server = server_asked(request)
+    client = client_after(request)
+    client.receive_data(sim.frame(response))
+    try:
+        assert server.send(response) == sim.frame(response)
+    except LocalProtocolError:
+        with pytest.raises(RemoteProtocolError, match="answered"):
+            client.next_event()
+        assert server.outstanding == 1
+    else:
+        assert client.next_event() == sim.Answer(request, response)
+        assert server.outstanding == client.outstanding == 0

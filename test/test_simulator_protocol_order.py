@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator protocol's conversations: what answers what, what is out of order, how much is too much, the end."""
+
+import struct
+
+import pytest
+
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+
+DATA = sim.EntityData(3, (sim.Attribute.POSITION,), ((1.0, 2.0, 3.0),))
+
+
+def client_after(*requests, **limits):
+    connection = sim.ClientConnection(**limits)
+    for request in requests:
+        connection.send(request)
+    return connection
+
+
+def header(kind, length):
+    return struct.pack(">BI", kind, length)
+
+
+def test_answers_come_in_order_with_anything_between():
+    client = client_after(sim.Run(1), sim.GetEntity(0, 0), sim.Pause())
+    between = [DATA, sim.Completed(), sim.Triggered(1)]
+    answers = [sim.Ok(), sim.EntityGot(0, (0.0, 0.0, 0.0)), sim.Error(0, "paused")]
+    for spontaneous, answer in zip(between, answers, strict=True):
+        client.receive_data(sim.frame(spontaneous) + sim.frame(answer))
+    events = [client.next_event() for _ in range(7)]
+    assert events[::2] == [*between, sim.NEED_DATA]
+    assert [(type(event.request), event.response) for event in events[1::2]] == [
+        (sim.Run, answers[0]),
+        (sim.GetEntity, answers[1]),
+        (sim.Pause, answers[2]),
+    ]
+    assert client.outstanding == 0
+
+
+@pytest.mark.parametrize(
+    ("request_", "response"),
+    [
+        (sim.Reassure(), sim.EntitiesListed(())),
+        (sim.ListEntities(), sim.Ok()),
+        (sim.AddEntity(1.0, 1.0, (1.0,) * 3, (1.0,) * 4, (0.0,) * 3, (1.0,) * 4), sim.Added(sim.ItemType.CAMERA, 1)),
+        (sim.AddTrigger(sim.SweepCollisionTrigger(0, 1)), sim.Added(sim.ItemType.ENTITY, 1)),
+        (sim.GetEntity(0, sim.Attribute.POSITION), sim.EntityGot(sim.Attribute.VELOCITY, (0.0,) * 3)),
+        (sim.GetExtended(0, "a"), sim.ExtendedGot("b", b"")),
+        (sim.GetObject(0, 0), sim.ObjectGot(1, b"")),
+        (sim.ListCameras(), sim.EntitiesListed(())),
+    ],
+    ids=repr,
+)
+def test_an_answer_to_another_question_is_refused(request_, response):
+    client = client_after(request_)
+    client.receive_data(sim.frame(response))
+    for _ in range(2):
+        with pytest.raises(RemoteProtocolError, match=f"answered {type(request_).__name__}"):
+            client.next_event()
+
+
+def test_an_answer_that_nobody_asked_for_is_refused():
+    client = client_after(sim.Reassure())
+    client.receive_data(sim.frame(sim.Ok()) * 2)
+    assert client.next_event() == sim.Answer(sim.Reassure(), sim.Ok())
+    with pytest.raises(RemoteProtocolError, match="sent Ok, and nothing had been asked"):
+        client.next_event()
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (header(12, 0), "type 12"),
+        (header(137, 0), "type 137"),
+        (header(0, 1), "Ok with 1 bytes instead of 0"),
+        (header(128, 3), "Triggered with 3 bytes instead of 4"),
+        (header(129, (16 << 20) + 1), "16777217 bytes; 16777216 are allowed"),
+        (header(3, 8) + struct.pack(">II", 2, 7), "2 IDs of 8 bytes should follow at byte 4, and 4 are left"),
+        (header(3, 8) + struct.pack(">II", 0, 7), "should end at byte 4, and 4 more follow"),
+        (header(3, 4) + b"\xff" * 4, "4294967295 IDs"),
+        (header(10, 4) + b"\xff" * 4, "4 bytes should follow at byte 4"),
+        (header(129, 4) + bytes(4), "5 bytes should follow at byte 0, and 4 are left"),
+        (header(129, 6) + b"\0\0\0\1\1\6", "no attribute 6"),
+        (header(129, 14) + b"\0\0\0\1\1\0" + bytes(8), "24 bytes should follow at byte 6, and 8 are left"),
+        (header(136, 4) + bytes(4), "3 or 6 are allowed"),
+        (header(1, 8) + struct.pack(">II", 0, 1), "a message of 1 bytes should follow"),
+    ],
+)
+def test_a_client_refuses_what_the_document_does_not_allow(data, complaint):
+    client = client_after(sim.ListEntities())
+    client.receive_data(data)
+    with pytest.raises(RemoteProtocolError, match=complaint):
+        client.next_event()
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (header(23, 0), "type 23"),
+        (header(1, 1), "ListEntities with 1 bytes instead of 0"),
+        (header(4, 6), "GetEntity with 6 bytes instead of 5"),  # the document's `data`, which nobody sends
+        (header(13, 1) + b"\4", "no type 4 of triggers"),
+        (header(3, 13) + struct.pack(">IBd", 0, 0, 1.0), "24 bytes should follow at byte 5, and 8 are left"),
+        (header(3, 7) + b"\0\0\0\0\5\1\1", "should end at byte 6"),
+        (header(14, 9) + struct.pack(">IIB", 0, 1, 9), "attributes of 9 bytes"),
+        (header(21, 9) + struct.pack(">IIB", 0, 1, 9), "1 bytes should follow at byte 9"),
+        (header(20, 5) + b"\0\0\0\0\1", "a key of 1 bytes"),
+        (header(19, 9) + b"\0\0\0\0\0\xff\xff\xff\xff", "data of 4294967295 bytes"),
+        (header(7, (16 << 20) + 1), "16777216 are allowed"),
+    ],
+)
+def test_a_server_refuses_what_the_document_does_not_allow(data, complaint):
+    server = sim.ServerConnection()
+    server.receive_data(data)
+    for _ in range(2):
+        with pytest.raises(RemoteProtocolError, match=complaint):
+            server.next_event()
+
+
+def test_a_server_can_take_as_little_as_the_real_one():
+    server = sim.ServerConnection(max_body_bytes=sim.MAX_REQUEST_BYTES)
+    longest = sim.AddObject("turbulence", bytes(1010))
+    server.receive_data(sim.frame(longest))
+    assert server.next_event() == longest
+    server.receive_data(sim.frame(sim.AddObject("turbulence", bytes(1011))))
+    with pytest.raises(RemoteProtocolError, match="1025 bytes; 1024 are allowed"):
+        server.next_event()
+
+
+def test_a_client_does_not_send_what_closes_a_real_server():
+    client = sim.ClientConnection()
+    client.send(sim.AddObject("turbulence", bytes(1010)))
+    with pytest.raises(LocalProtocolError, match="AddObject has 1025 bytes, and the simulator takes 1024"):
+        client.send(sim.AddObject("turbulence", bytes(1011)))
+    assert client.outstanding == 1
+    assert len(sim.ClientConnection(max_request_bytes=2000).send(sim.AddObject("turbulence", bytes(1011)))) == 1030
+
+
+def test_a_client_asks_no_more_than_can_be_outstanding():
+    client = client_after(sim.Reassure(), sim.Reassure(), max_outstanding=2)
+    with pytest.raises(LocalProtocolError, match="2 requests wait for an answer; no more than 2 may"):
+        client.send(sim.Reassure())
+    client.receive_data(sim.frame(sim.Ok()))
+    client.next_event()
+    client.send(sim.Reassure())
+    assert client.outstanding == 2
+
+
+def test_nobody_sends_what_is_the_others():
+    with pytest.raises(LocalProtocolError, match="A client does not send Ok"):
+        sim.ClientConnection().send(sim.Ok())
+    with pytest.raises(LocalProtocolError, match="A simulator does not send Reassure"):
+        sim.ServerConnection().send(sim.Reassure())
+    with pytest.raises(LocalProtocolError, match="A client does not send str"):
+        sim.ClientConnection().send("hello")
+
+
+def test_a_server_answers_only_what_was_asked():
+    server = sim.ServerConnection()
+    with pytest.raises(LocalProtocolError, match="nothing has been asked"):
+        server.send(sim.Ok())
+    assert server.send(sim.Completed()) == header(255, 0)
+    server.receive_data(sim.frame(sim.ListEntities()))
+    assert server.next_event() == sim.ListEntities()
+    with pytest.raises(LocalProtocolError, match="no answer to ListEntities"):
+        server.send(sim.Ok())
+    server.send(sim.EntitiesListed((0,)))
+    assert server.outstanding == 0
+
+
+@pytest.mark.parametrize("make", [sim.ClientConnection, sim.ServerConnection])
+def test_the_end_between_messages_is_regular(make):
+    connection = make()
+    connection.receive_eof()
+    assert connection.next_event() == sim.ConnectionClosed()
+    connection.receive_data(b"\0")  # what can't be is ignored
+    assert connection.next_event() == sim.ConnectionClosed()
+
+
+def test_the_end_after_a_message_comes_after_it():
+    client = client_after(sim.Spy())
+    client.receive_data(sim.frame(DATA))
+    client.receive_eof()
+    assert client.next_event() == DATA
+    assert client.next_event() == sim.ConnectionClosed()
+    assert client.outstanding == 1
+
+
+def test_the_end_inside_a_message_is_an_error():
+    for data, complaint in (
+        (b"\x81\0\0", "closed inside a header, after 3 of 5 bytes"),
+        (sim.frame(DATA)[:-1], "closed inside EntityData, after 34 of 35 bytes"),
+    ):
+        client = sim.ClientConnection()
+        client.receive_data(data)
+        client.receive_eof()
+        with pytest.raises(RemoteProtocolError, match=complaint):
+            client.next_event()
