@@ -3,7 +3,8 @@
 
 It publishes one of the package's models as `robot_description`, and its fixed joints as static transforms. That is
 what robot_state_publisher would do with them, which is no part of an installation from wheels. Here the prefix of the
-frames is in the description itself, so that no display has to be told about it.
+frames is in the description itself, so that no display has to be told about it. Several vehicles, each with a world
+of its own, can be placed side by side in a common one, so that one window shows them all.
 """
 
 from pathlib import Path
@@ -18,12 +19,19 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
+from drone_bridge.translate.transforms import transform
 from drone_bridge.translate.urdf import fixed_transforms, put_before_frames
 
 MODELS: Final = ("drone", "rover", "submarine")
 PARAMETERS: Final = (
     ParameterDeclaration("model", MODELS[0], "What the vehicle looks like.", choices=MODELS),
     ParameterDeclaration("frame_prefix", "", "Put before the name of every tf frame, for instance drone1/."),
+    ParameterDeclaration(
+        "world_frame", "", "A frame that several vehicles share, in which to place this one's; or none."
+    ),
+    ParameterDeclaration("placed_frame", "odom", "The frame that is placed there, without its prefix."),
+    ParameterDeclaration("place_x", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
+    ParameterDeclaration("place_y", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
 )
 
 
@@ -39,15 +47,20 @@ class VehicleModel(Node):
 
     def start(self) -> bool:
         """Publish the model."""
-        file = Path(get_package_share_directory("drone_bridge"), "urdf", f"{self._declared['model']}.urdf")
+        get = self._declared.__getitem__
+        file = Path(get_package_share_directory("drone_bridge"), "urdf", f"{get('model')}.urdf")
         robot = ElementTree.parse(file).getroot()
-        put_before_frames(robot, self._declared["frame_prefix"])
-        self._declared.freeze_because("when the node starts, and the model is published: start it anew")
+        put_before_frames(robot, get("frame_prefix"))
         transforms = fixed_transforms(robot)
-        for transform in transforms:
-            transform.header.stamp = self.get_clock().now().to_msg()
+        if get("world_frame"):
+            placed = get("frame_prefix") + get("placed_frame")
+            transforms.append(transform(get("world_frame"), placed, (get("place_x"), get("place_y"), 0.0)))
+        now = self.get_clock().now().to_msg()
+        for message in transforms:
+            message.header.stamp = now
         self._tf_publisher.publish(TFMessage(transforms=transforms))
         self._description_publisher.publish(String(data=ElementTree.tostring(robot, encoding="unicode")))
+        self._declared.freeze_because("when the node starts, and the model is published: start it anew")
         return True
 
     def leave(self) -> None:
