@@ -1,0 +1,606 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The telemetry protocol, all roles: the document's examples, every refusal, and any document at all."""
+
+import base64
+import copy
+import json
+import math
+import random
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from drone_bridge.protocols import jpeg
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.protocols.telemetry import (
+    NEED_DATA,
+    Altimeter,
+    Camera,
+    ControllerConnection,
+    DroneCommand,
+    DroneConnection,
+    DroneTelemetry,
+    Imu,
+    LandingPad,
+    LateTelemetry,
+    Limits,
+    Orientation,
+    RoverConnection,
+    RoverTelemetry,
+    Vector,
+)
+from drone_bridge.protocols.telemetry_messages import MAX_MAGNITUDE, MAX_TIMESTAMP_S
+
+
+def jpeg_of(width, height, *options):
+    return cv2.imencode(".jpg", np.full((height, width, 3), 128, np.uint8), options)[1].tobytes()
+
+
+JPEG = jpeg_of(32, 24)
+
+# The document's examples.
+COMMAND = {"thrust": 0.5, "pitch": 0.1, "roll": -0.2, "yaw": 0.0}
+DRONE = {
+    "imu": {
+        "orientation": {"roll": 0.0, "pitch": 0.0, "yaw": 0.0},
+        "angular_velocity": {"x": 0.0, "y": 0.0, "z": 0.0},
+        "linear_acceleration": {"x": 0.0, "y": 0.0, "z": 9.81},
+    },
+    "altimeter": {"altitude": 5.0, "vertical_velocity": -0.1},
+    "velocity": {"x": 0.0, "y": 0.0, "z": -0.1},
+    "landing_pad": {"relative_x": 0.5, "relative_y": -0.2, "distance": 4.5, "confidence": 0.85},
+    "camera": {"width": 320, "height": 240, "fov": 60.0, "image": base64.b64encode(JPEG).decode()},
+    "landed": False,
+    "timestamp": 1.234,
+}
+ROVER = {
+    "position": {"x": 1.5, "y": 0.8, "z": 0.15},
+    "velocity": {"x": 0.3, "y": 0.4, "z": 0.0},
+    "pattern": "circular",
+    "timestamp": 1.234,
+}
+
+DRONE_MESSAGE = DroneTelemetry(
+    imu=Imu(Orientation(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 9.81)),
+    altimeter=Altimeter(altitude=5.0, vertical_velocity=-0.1),
+    velocity=Vector(0.0, 0.0, -0.1),
+    landing_pad=LandingPad(relative_x=0.5, relative_y=-0.2, distance=4.5, confidence=0.85),
+    camera=Camera(width=320, height=240, fov=60.0, jpeg=JPEG),
+    landed=False,
+    timestamp=1.234,
+)
+ROVER_MESSAGE = RoverTelemetry(Vector(1.5, 0.8, 0.15), Vector(0.3, 0.4, 0.0), "circular", 1.234)
+
+
+def receive(connection, document, *sender):
+    """Hand over one document and return what it was."""
+    document = json.dumps(document) if isinstance(document, dict) else document
+    connection.receive_data(document, *sender)
+    try:
+        return connection.next_event()
+    finally:
+        assert connection.next_event() is NEED_DATA
+
+
+def refusal(document, *sender, connection=None):
+    with pytest.raises(RemoteProtocolError) as refused:
+        receive(connection or ControllerConnection(), document, *sender)
+    return str(refused.value)
+
+
+def outcome_of(connection, document):
+    """Return the event or the sentence of the refusal."""
+    try:
+        return receive(connection, document)
+    except RemoteProtocolError as error:
+        return str(error)
+
+
+def changed(document, path, value):
+    """Return a copy with another value at a path such as imu.orientation.roll."""
+    document = copy.deepcopy(document)
+    *parents, name = path.split(".")
+    inner = document
+    for parent in parents:
+        inner = inner[parent]
+    inner[name] = value
+    return document
+
+
+def without(document, path):
+    document = changed(document, path, None)
+    *parents, name = path.split(".")
+    inner = document
+    for parent in parents:
+        inner = inner[parent]
+    del inner[name]
+    return document
+
+
+def with_image(image):
+    return changed(DRONE, "camera.image", base64.b64encode(image).decode())
+
+
+def paths(document, prefix=""):
+    for name, value in document.items():
+        yield f"{prefix}{name}"
+        if isinstance(value, dict):
+            yield from paths(value, f"{prefix}{name}.")
+
+
+# The document's examples.
+
+
+def test_the_documents_telemetry_of_a_drone():
+    assert receive(ControllerConnection(), DRONE) == DRONE_MESSAGE
+
+
+def test_the_documents_telemetry_of_a_rover():
+    assert receive(ControllerConnection(), ROVER) == ROVER_MESSAGE
+    assert receive(DroneConnection(), ROVER) == ROVER_MESSAGE
+
+
+def test_the_documents_command():
+    assert receive(DroneConnection(), COMMAND) == DroneCommand(thrust=0.5, pitch=0.1, roll=-0.2, yaw=0.0)
+
+
+def test_what_is_sent_is_what_the_document_shows():
+    assert json.loads(DroneConnection().send(DRONE_MESSAGE)) == DRONE
+    assert json.loads(RoverConnection().send(ROVER_MESSAGE)) == ROVER
+    assert json.loads(ControllerConnection().send(DroneCommand(0.5, 0.1, -0.2, 0.0))) == COMMAND
+
+
+@pytest.mark.parametrize("kind", [str, str.encode, lambda text: bytearray(text.encode())])
+def test_a_document_is_text_or_bytes(kind):
+    assert receive(ControllerConnection(), kind(json.dumps(DRONE))) == DRONE_MESSAGE
+
+
+# Fields that may be missing, and those that may not.
+
+OPTIONAL = {
+    "imu.linear_acceleration": replace(DRONE_MESSAGE, imu=replace(DRONE_MESSAGE.imu, linear_acceleration=None)),
+    "camera.fov": replace(DRONE_MESSAGE, camera=replace(DRONE_MESSAGE.camera, fov=None)),
+    "landed": replace(DRONE_MESSAGE, landed=None),
+    "timestamp": replace(DRONE_MESSAGE, timestamp=None),
+}
+NULLABLE = {
+    "landing_pad": replace(DRONE_MESSAGE, landing_pad=None),
+    "camera.image": replace(DRONE_MESSAGE, camera=replace(DRONE_MESSAGE.camera, jpeg=None)),
+}
+
+
+@pytest.mark.parametrize("path", OPTIONAL)
+def test_later_versions_drop_fields(path):
+    assert receive(ControllerConnection(), without(DRONE, path)) == OPTIONAL[path]
+    assert receive(ControllerConnection(), changed(DRONE, path, None)) == OPTIONAL[path]
+
+
+@pytest.mark.parametrize("path", NULLABLE)
+def test_what_is_not_there_is_null(path):
+    assert receive(ControllerConnection(), changed(DRONE, path, None)) == NULLABLE[path]
+
+
+@pytest.mark.parametrize("message", [*OPTIONAL.values(), *NULLABLE.values()])
+def test_what_a_document_leaves_out_is_left_out_when_it_is_sent(message):
+    assert receive(ControllerConnection(), DroneConnection().send(message)) == message
+
+
+@pytest.mark.parametrize("path", sorted(set(paths(DRONE)) - set(OPTIONAL)))
+def test_a_missing_field_of_a_drone_is_named(path):
+    assert refusal(without(DRONE, path), "drone") == f"{path} is missing."
+
+
+@pytest.mark.parametrize("path", sorted(set(paths(ROVER)) - {"timestamp"}))
+def test_a_missing_field_of_a_rover_is_named(path):
+    assert refusal(without(ROVER, path), "rover") == f"{path} is missing."
+
+
+@pytest.mark.parametrize("path", COMMAND)
+def test_a_missing_field_of_a_command_is_named(path):
+    assert refusal(without(COMMAND, path), connection=DroneConnection()) == f"{path} is missing."
+
+
+def test_a_rover_needs_no_timestamp():
+    assert receive(ControllerConnection(), without(ROVER, "timestamp")) == replace(ROVER_MESSAGE, timestamp=None)
+
+
+def test_unknown_fields_are_out_of_the_way():
+    document = copy.deepcopy(DRONE)
+    for inner in (document, document["imu"], document["imu"]["orientation"], document["landing_pad"]):
+        inner.update({"gps": [1, {"a": {}}], "Roll": "x", "": None})
+    assert receive(ControllerConnection(), document) == DRONE_MESSAGE
+    assert receive(DroneConnection(), {**COMMAND, "mode": "x", "timestamp": "now"}) == DroneCommand(0.5, 0.1, -0.2, 0.0)
+
+
+# Values.
+
+NO_NUMBERS = [True, False, None, "1", "", [], [1.0], {}, {"x": 1}]
+NUMBERS = [
+    path
+    for path in paths(DRONE)
+    if path.split(".")[-1] in {"roll", "pitch", "yaw", "x", "y", "z", "altitude", "vertical_velocity"}
+    or path.startswith("landing_pad.")
+]
+
+
+@pytest.mark.parametrize("path", NUMBERS)
+@pytest.mark.parametrize("value", [*NO_NUMBERS, 1e300, -1e300, 10**30, MAX_MAGNITUDE * 1.01])
+def test_what_is_no_number_is_named(path, value):
+    assert refusal(changed(DRONE, path, value)).startswith(f"{path} is ")
+    assert "has to be a number from" in refusal(changed(DRONE, path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        *(("imu", value) for value in (None, 1, "x", [], True)),
+        *(("imu.orientation", value) for value in (None, 1, [0, 0, 0])),
+        *(("landing_pad", value) for value in (False, 0, "null", [])),
+        *(("landing_pad.confidence", value) for value in (-0.01, 1.01, 85)),
+        *(("camera.width", value) for value in (0, -1, 4097, 320.5, 320.0, True, None, "320", 10**30)),
+        *(("camera.height", value) for value in (0, -1, 4097, 240.5, True, None)),
+        *(("camera.fov", value) for value in (0, 0.0, 180, -60, 1e9, "60", True, [])),
+        *(("camera.image", value) for value in (1, True, [], {})),
+        *(("landed", value) for value in (0, 1, "false", [])),
+        *(("timestamp", value) for value in (-0.001, MAX_TIMESTAMP_S + 1, "1.2", True, [])),
+    ],
+)
+def test_a_value_that_cannot_be_is_named(path, value):
+    assert refusal(changed(DRONE, path, value), "drone").startswith(f"{path} is ")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("pattern", None),
+        ("pattern", 1),
+        ("pattern", "x" * 65),
+        ("position", []),
+        ("position.x", "1"),
+        ("timestamp", []),
+    ],
+)
+def test_a_value_that_no_rover_has_is_named(path, value):
+    assert refusal(changed(ROVER, path, value)).startswith(f"{path} is ")
+
+
+@pytest.mark.parametrize("field", COMMAND)
+@pytest.mark.parametrize("value", [*NO_NUMBERS, 1.01, -1.01, 1e300])
+def test_what_is_no_command_is_refused(field, value):
+    assert refusal(changed(COMMAND, field, value), connection=DroneConnection()).startswith(f"{field} is ")
+
+
+@pytest.mark.parametrize("field", ["pitch", "roll", "yaw"])
+def test_a_command_tilts_by_half_at_most(field):
+    assert "from -0.5 to 0.5" in refusal(changed(COMMAND, field, 0.51), connection=DroneConnection())
+    assert getattr(receive(DroneConnection(), changed(COMMAND, field, -0.5)), field) == -0.5
+
+
+def test_whole_numbers_are_numbers():
+    assert receive(ControllerConnection(), changed(DRONE, "altimeter.altitude", 5)) == DRONE_MESSAGE
+    assert receive(DroneConnection(), changed(COMMAND, "thrust", 1)).thrust == 1.0
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "nan", "1e400", "0x10", "1.", "+1", "True"])
+def test_what_json_does_not_know_is_refused(word):
+    document = json.dumps(DRONE).replace("5.0", word)
+    assert refusal(document).startswith("The document is no JSON: ")
+
+
+# Documents.
+
+
+@pytest.mark.parametrize("document", [b"", b" ", b"\xff", b"\x00", b"{", b"}", b"{]", b'{"a"}', b"\xef\xbb\xbf{}"])
+def test_what_is_no_json_is_refused(document):
+    assert refusal(document).startswith("The document is no JSON: ")
+
+
+@pytest.mark.parametrize("document", [b"[]", b"null", b"1", b'"{}"', b"true"])
+def test_what_is_no_object_is_refused(document):
+    assert refusal(document).endswith("has to be an object.")
+
+
+def test_any_truncated_document_is_refused():
+    document = json.dumps(DRONE).encode()
+    for end in range(len(document)):
+        assert refusal(document[:end]).startswith("The document is no JSON: ")
+
+
+def test_who_sends_shows_in_the_fields():
+    assert refusal(b"{}") == "The document has neither imu, as a drone's has, nor position, as a rover's has."
+    assert receive(ControllerConnection(), {**DRONE, "position": None}) == DRONE_MESSAGE
+    assert receive(DroneConnection(), {**COMMAND, "position": None}).thrust == 0.5
+
+
+def test_a_document_that_has_to_be_of_the_other_sender_is_refused():
+    assert refusal(ROVER, "drone") == "imu is missing."
+    assert refusal(DRONE, "rover") == "pattern is missing."
+
+
+BRACKETS = pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+
+
+def with_note(text):
+    return f'{json.dumps(DRONE)[:-1]}, "note": {text}}}'
+
+
+@BRACKETS
+@pytest.mark.parametrize("depth", [2000, 60_000])
+def test_deep_nesting_is_refused(depth, opening, closing):
+    nested = f"{opening * depth}1{closing * depth}"
+    for text in (opening * depth, nested, with_note(nested)):
+        assert refusal(text).startswith("The document ")
+
+
+@BRACKETS
+def test_nesting_in_what_is_unknown_is_out_of_the_way(opening, closing):
+    assert receive(ControllerConnection(), with_note(f"{opening * 500}1{closing * 500}")) == DRONE_MESSAGE
+
+
+def test_a_document_is_not_larger_than_its_image_may_be():
+    limits = Limits(image_bytes=3000)
+    padded = json.dumps({**DRONE, "note": "x" * 65536})
+    assert receive(ControllerConnection(limits), padded) == DRONE_MESSAGE
+    padded = json.dumps({**DRONE, "note": "x" * (65536 + 4000)})
+    assert "are allowed" in refusal(padded, connection=ControllerConnection(limits))
+
+
+@pytest.mark.parametrize("kind", [str, str.encode])
+def test_a_large_document_is_not_of_many_small_values(kind):
+    many = json.dumps({**DRONE, "note": [[]] * 100_000})
+    assert refusal(kind(many)) == "The document has more than 20000 values."
+
+
+# Images.
+
+
+def test_an_image_has_to_be_base64():
+    text = base64.b64encode(JPEG).decode()
+    assert text.endswith("=")
+    for damaged in (text[:-1], text + "=", " " + text, text[:9] + "\n" + text[9:], text[:9] + "-" + text[10:], "é" * 8):
+        assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is no base64: ")
+
+
+@given(st.binary(max_size=40), st.integers(0, 60), st.sampled_from("=-_ \n\0é"), st.booleans())
+def test_base64_is_read_strictly(data, position, letter, is_inserted):
+    text = base64.b64encode(data).decode()
+    position = min(position, len(text))
+    damaged = text[:position] + letter + text[position + (not is_inserted) :]
+    sentence = refusal(changed(DRONE, "camera.image", damaged)) if damaged != text else "camera.image is no base64"
+    assert sentence.startswith("camera.image is no base64")
+
+
+@pytest.mark.parametrize("image", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"BM", b"\xff\xd8", b"\xd8\xff\xff"])
+def test_an_image_that_is_no_jpeg_is_refused(image):
+    assert refusal(with_image(image)).startswith("camera.image begins with ")
+
+
+@pytest.mark.parametrize("size", [(1, 1), (320, 240), (4096, 8), (8, 4096)])
+@pytest.mark.parametrize("options", [(), (cv2.IMWRITE_JPEG_PROGRESSIVE, 1), (cv2.IMWRITE_JPEG_RST_INTERVAL, 1)])
+def test_jpegs_up_to_the_limit_are_taken(size, options):
+    image = jpeg_of(*size, *options)
+    assert receive(ControllerConnection(), with_image(image)).camera.jpeg == image
+
+
+@pytest.mark.parametrize("size", [(4097, 8), (8, 4097)])
+def test_a_jpeg_that_is_too_large_is_refused_by_its_header(size):
+    width, height = size
+    assert f"{width} x {height} pixels" in refusal(with_image(jpeg_of(width, height)))
+
+
+def test_a_jpeg_has_to_have_pixels():
+    frame = JPEG.index(b"\xff\xc0")
+    image = JPEG[: frame + 5] + bytes(4) + JPEG[frame + 9 :]
+    assert "0 x 0 pixels" in refusal(with_image(image))
+
+
+def test_the_size_of_an_image_is_checked_before_it_is_decoded():
+    # No base64 at all, and yet the complaint is about the size.
+    connection = ControllerConnection(Limits(image_bytes=30))
+    assert "41 letters of base64" in refusal(changed(DRONE, "camera.image", "?" * 41), connection=connection)
+    assert "has 31 bytes" not in refusal(with_image(JPEG[:30]), connection=ControllerConnection(Limits(image_bytes=30)))
+    assert "has 30 bytes, and 29" in refusal(with_image(JPEG[:30]), connection=ControllerConnection(Limits(29)))
+
+
+def test_the_default_limit_is_four_mebibytes():
+    image = JPEG + bytes(4 * 1024 * 1024 - len(JPEG))
+    assert receive(ControllerConnection(), with_image(image)).camera.jpeg == image
+    assert "4194304" in refusal(with_image(image + b"\0"))
+
+
+def test_a_jpeg_cut_inside_its_header_is_refused():
+    header = JPEG.index(b"\xff\xc0") + 9
+    for end in range(3, header):
+        assert refusal(with_image(JPEG[:end])).startswith("camera.image ")
+
+
+def test_a_thumbnail_is_not_the_image():
+    thumbnail = b"Exif\0\0" + jpeg_of(5, 5)
+    segment = b"\xff\xe1" + (len(thumbnail) + 2).to_bytes(2, "big") + thumbnail
+    assert jpeg.read_size(JPEG[:2] + segment + JPEG[2:]) == (32, 24)
+
+
+@given(st.binary(max_size=60))
+@example(b"\xff" * 50)
+@example(b"\xc0\x00\x02" * 10)
+@example(b"\xe0\x00\x00" * 10)
+def test_any_jpeg_header_is_taken_or_refused(tail):
+    outcome = outcome_of(ControllerConnection(), with_image(b"\xff\xd8\xff" + tail))
+    assert isinstance(outcome, DroneTelemetry) or outcome.startswith("camera.image ")
+
+
+# Loss, reordering, restarts.
+
+
+def at(timestamp, document=DRONE):
+    return changed(document, "timestamp", timestamp)
+
+
+def test_late_documents_are_discarded():
+    connection = ControllerConnection()
+    receive(connection, at(10.0))
+    assert receive(connection, at(9.96)) == LateTelemetry("drone", 9.96, 10.0)
+    assert receive(connection, at(9.0)) == LateTelemetry("drone", 9.0, 10.0)
+    assert receive(connection, at(10.0)).timestamp == 10.0
+    assert receive(connection, at(17.0)).timestamp == 17.0
+
+
+def test_far_back_is_a_new_start():
+    connection = ControllerConnection()
+    receive(connection, at(100.0))
+    assert receive(connection, at(0.04)).timestamp == 0.04
+    assert receive(connection, at(0.0)) == LateTelemetry("drone", 0.0, 0.04)
+
+
+def test_drone_and_rover_have_clocks_of_their_own():
+    connection = ControllerConnection()
+    receive(connection, at(100.0))
+    assert receive(connection, at(99.5, ROVER)).timestamp == 99.5
+    assert receive(connection, at(99.4, ROVER)) == LateTelemetry("rover", 99.4, 99.5)
+
+
+def test_without_timestamps_nothing_is_late():
+    connection = ControllerConnection()
+    receive(connection, at(10.0))
+    assert receive(connection, without(DRONE, "timestamp")).timestamp is None
+    assert receive(connection, at(9.9)) == LateTelemetry("drone", 9.9, 10.0)
+
+
+def test_a_sender_can_be_forgotten():
+    connection = ControllerConnection()
+    receive(connection, at(10.0))
+    connection.forget("drone")
+    connection.forget("rover")
+    assert receive(connection, at(9.9)).timestamp == 9.9
+
+
+def test_a_refused_document_changes_nothing():
+    connection = ControllerConnection()
+    receive(connection, at(10.0))
+    refusal(changed(at(500.0), "landed", 1), connection=connection)
+    assert receive(connection, at(10.04)).timestamp == 10.04
+
+
+def test_events_come_in_the_order_of_the_documents():
+    connection = ControllerConnection()
+    for document in (at(3.0), {}, at(2.9)):
+        connection.receive_data(json.dumps(document))
+    assert connection.next_event().timestamp == 3.0
+    with pytest.raises(RemoteProtocolError):
+        connection.next_event()
+    assert connection.next_event() == LateTelemetry("drone", 2.9, 3.0)
+    assert connection.next_event() is NEED_DATA
+
+
+# What is sent.
+
+
+@pytest.mark.parametrize(
+    "command",
+    [DroneCommand(thrust=1.01), DroneCommand(pitch=0.51), DroneCommand(roll=math.nan), DroneCommand(yaw=-math.inf)],
+)
+def test_a_command_that_no_drone_takes_is_not_sent(command):
+    with pytest.raises(LocalProtocolError, match="has to be a number from"):
+        ControllerConnection().send(command)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        replace(DRONE_MESSAGE, velocity=Vector(math.nan, 0.0, 0.0)),
+        replace(DRONE_MESSAGE, camera=Camera(0, 240)),
+        replace(DRONE_MESSAGE, camera=Camera(320, 240, 60.0, b"no JPEG")),
+        replace(DRONE_MESSAGE, timestamp=-1.0),
+    ],
+)
+def test_telemetry_that_nobody_takes_is_not_sent(message):
+    with pytest.raises(LocalProtocolError):
+        DroneConnection().send(message)
+
+
+def test_numbers_of_numpy_can_be_sent():
+    message = replace(DRONE_MESSAGE, velocity=Vector(*np.array([0.0, 0.0, -0.1])))
+    assert receive(ControllerConnection(), DroneConnection().send(message)) == DRONE_MESSAGE
+
+
+# Anything at all.
+
+numbers = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
+vectors = st.builds(Vector, numbers, numbers, numbers)
+timestamps = st.none() | st.floats(0, MAX_TIMESTAMP_S)
+drones = st.builds(
+    DroneTelemetry,
+    st.builds(Imu, st.builds(Orientation, numbers, numbers, numbers), vectors, st.none() | vectors),
+    st.builds(Altimeter, numbers, numbers),
+    vectors,
+    st.none() | st.builds(LandingPad, numbers, numbers, numbers, st.floats(0, 1)),
+    st.builds(
+        Camera,
+        st.integers(1, 4096),
+        st.integers(1, 4096),
+        st.none() | st.floats(0, 180, exclude_min=True, exclude_max=True),
+        st.none() | st.just(JPEG),
+    ),
+    st.none() | st.booleans(),
+    timestamps,
+)
+rovers = st.builds(RoverTelemetry, vectors, vectors, st.text(st.characters(codec="utf-8"), max_size=64), timestamps)
+tilts = st.floats(-0.5, 0.5)
+commands = st.builds(DroneCommand, st.floats(-1, 1), tilts, tilts, tilts)
+
+
+@given(drones)
+def test_telemetry_of_drones_comes_back(message):
+    assert receive(ControllerConnection(), DroneConnection().send(message)) == message
+
+
+@given(rovers)
+def test_telemetry_of_rovers_comes_back(message):
+    document = RoverConnection().send(message)
+    assert receive(ControllerConnection(), document) == receive(DroneConnection(), document) == message
+
+
+@given(commands)
+def test_commands_come_back(message):
+    assert receive(DroneConnection(), ControllerConnection().send(message)) == message
+
+
+def assert_event_or_refusal(document):
+    for connection in (ControllerConnection(), DroneConnection()):
+        outcome = outcome_of(connection, document)
+        if isinstance(outcome, str):
+            assert outcome.endswith(".")
+            assert len(outcome) < 400
+        else:
+            assert isinstance(outcome, (DroneTelemetry, RoverTelemetry, DroneCommand))
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200))
+def test_any_bytes_are_an_event_or_a_refusal(document):
+    assert_event_or_refusal(document)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(st.sampled_from([DRONE, ROVER, COMMAND]), st.data())
+def test_any_value_anywhere_is_an_event_or_a_refusal(document, data):
+    path = data.draw(st.sampled_from(sorted(paths(document))))
+    assert_event_or_refusal(json.dumps(changed(document, path, data.draw(json_values))))
+
+
+@given(st.sampled_from([DRONE, ROVER, COMMAND]), st.integers(0, 2**32))
+def test_any_damage_is_an_event_or_a_refusal(document, seed):
+    chance = random.Random(seed)
+    damaged = bytearray(json.dumps(document).encode())
+    for _ in range(chance.randrange(1, 6)):
+        damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+    assert_event_or_refusal(bytes(damaged[: chance.randrange(len(damaged) + 1)]))
