@@ -33,6 +33,6 @@ setup(
     license=text("license"),
     packages=find_packages(include=["drone_bridge", "drone_bridge.*"]),
     python_requires=">=3.10",
-    install_requires=["numpy"],
+    install_requires=["numpy", "orjson>=3.9.15"],  # before that, orjson took documents nested without end
     data_files=[shared(folder) for folder in ("config", "launch", "rviz")],
 )
