@@ -24,7 +24,7 @@ class ParameterDeclaration:
     default: Any
     meaning: str
     range: tuple[float, float] | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[Any, ...] = ()
     live: bool = False
     read_only: bool = False
 
@@ -32,7 +32,7 @@ class ParameterDeclaration:
         """Return what `ros2 param describe` shows."""
         descriptor = ParameterDescriptor(description=self.meaning, read_only=self.read_only)
         if self.choices:
-            descriptor.additional_constraints = f"One of {', '.join(self.choices)}."
+            descriptor.additional_constraints = f"One of {', '.join(map(str, self.choices))}."
         if self.range and isinstance(self.default, float):
             descriptor.floating_point_range = [FloatingPointRange(from_value=self.range[0], to_value=self.range[1])]
         elif self.range:
@@ -45,7 +45,7 @@ class ParameterDeclaration:
         if isinstance(value, float) and not math.isfinite(value):  # a range, as ROS checks it, lets nan pass
             return f"{self.name} is {value}, and has to be a finite number."
         if self.choices and value not in self.choices:
-            return f"{self.name} is {value!r}, and has to be one of {', '.join(self.choices)}."
+            return f"{self.name} is {value!r}, and has to be one of {', '.join(map(str, self.choices))}."
         if frozen and not self.live:
             return f"{self.name} can be changed only {frozen}."
         return None

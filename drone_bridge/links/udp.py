@@ -202,6 +202,16 @@ class UdpListener:
         """
         return self._socket.receive(timeout_s, "anybody")
 
+    def send(self, datagram: bytes, address: Any) -> None:
+        """Send to an address, as sockets have it, cancelled or not, without ever waiting. For any thread.
+
+        Raises LinkError when it could not be sent. Whether anybody listens there does not show.
+        """
+        try:
+            self._socket.socket.sendto(datagram, address)
+        except OSError as error:
+            raise LinkError(f"Nothing can be sent to {name(address)}: {error.strerror}.") from error
+
     def open(self) -> UdpStream:
         """Wait for a datagram and return the link to its sender, with that datagram still to be received.
 

@@ -3,7 +3,7 @@
 
 from array import array
 
-from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from drone_bridge.protocols.testbed import BYTES_PER_PIXEL, ImageBytes
 
@@ -41,8 +41,13 @@ def set_pixels(image: Image, pixels: ImageBytes) -> None:
     """Make `pixels`, step * height bytes, the data of the message; without a copy if it is an array('B')."""
     if image.step * image.height != len(pixels):
         raise ValueError(f"{len(pixels)} bytes are no image of {image.height} rows of {image.step} bytes.")
+    set_data(image, pixels)
+
+
+def set_data(image: Image | CompressedImage, data: ImageBytes) -> None:
+    """Make the bytes the data of the message as they are; without a copy if they are an array('B')."""
     # The property checks every element on some distributions and copies the array on others; the slot does neither.
-    image._data = pixels if isinstance(pixels, array) else array("B", pixels)
+    image._data = data if isinstance(data, array) else array("B", data)
 
 
 def pinhole_camera_info(
