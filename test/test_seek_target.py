@@ -15,8 +15,9 @@ from drone_bridge.controllers.attitude_estimator import (
     rotation_from_vector,
 )
 from drone_bridge.controllers.flight_control import Command, CommandsInFlight, DroneModel, FlightControl, Limits, hover
+from drone_bridge.controllers.pinhole import Pinhole
 from drone_bridge.controllers.seek_target import SeekParameters, SeekState, SeekTarget
-from drone_bridge.controllers.sphere_detector import Pinhole, SphereDetector
+from drone_bridge.controllers.sphere_detector import SphereDetector
 from drone_bridge.controllers.target_estimator import TargetEstimator
 from drone_bridge.emulators.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed_flight import REACHED_WITHIN_M, Flight

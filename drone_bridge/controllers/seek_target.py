@@ -38,7 +38,8 @@ from drone_bridge.controllers.flight_control import (
     Limits,
     hover,
 )
-from drone_bridge.controllers.sphere_detector import Image, Outline, Pinhole, SphereDetector
+from drone_bridge.controllers.pinhole import Image, Pinhole
+from drone_bridge.controllers.sphere_detector import Outline, SphereDetector
 from drone_bridge.controllers.target_estimator import TargetEstimator
 
 LONGEST_GAP = 1.0  # s between frames, after which everything starts anew

@@ -13,8 +13,8 @@ from std_msgs.msg import Header
 
 from drone_bridge.controllers.behaviour_parameters import declarations, read
 from drone_bridge.controllers.flight_control import Command, DroneModel
+from drone_bridge.controllers.pinhole import Pinhole
 from drone_bridge.controllers.seek_target import Decision, SeekParameters, SeekState, SeekTarget
-from drone_bridge.controllers.sphere_detector import Pinhole
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
 from drone_bridge.log_limiter import LogLimiter

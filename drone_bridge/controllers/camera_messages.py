@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images, camera infos and orientations read from messages and checked: anybody may publish anything."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from cv_bridge import CvBridge
+from sensor_msgs.msg import CameraInfo, Imu
+from sensor_msgs.msg import Image as ImageMessage
+
+from drone_bridge.controllers.pinhole import Image, Pinhole
+from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
+
+# A quaternion whose length is further from 1 is no rotation.
+_UNIT_TOLERANCE: Final = 0.1
+
+_IMAGES = CvBridge()
+
+
+def read_pinhole(info: CameraInfo, topic: str) -> Pinhole:
+    """Return the camera of a CameraInfo. Raises ValueError with a sentence when there can't be such a camera."""
+    if not (info.width and info.height):
+        raise ValueError(f"{topic} says {info.width} x {info.height} pixels, and there has to be one.")
+    pinhole = Pinhole(info.width, info.height, fx=info.k[0], fy=info.k[4], cx=info.k[2], cy=info.k[5])
+    for name, value in (("fx", pinhole.fx), ("fy", pinhole.fy)):
+        if not 0 < value < math.inf:
+            raise ValueError(f"in {topic}, {name} is {value}, and has to be a finite number above 0.")
+    for name, value, size in (("cx", pinhole.cx, info.width), ("cy", pinhole.cy, info.height)):
+        if not -0.5 <= value <= size - 0.5:
+            raise ValueError(f"in {topic}, {name} is {value}, outside the {size} pixels of the image.")
+    return pinhole
+
+
+def read_pixels(image: ImageMessage, topic: str, pinhole: Pinhole, info_topic: str) -> Image:
+    """Return height x width x 3 (red, green, blue) of a camera's image.
+
+    Raises ValueError with a sentence when it is not the camera's, or its bytes do not make such an image.
+    """
+    if (image.width, image.height) != (pinhole.width, pinhole.height):
+        raise ValueError(
+            f"{topic} has {image.width} x {image.height} pixels, and {info_topic} says "
+            f"{pinhole.width} x {pinhole.height}."
+        )
+    try:
+        dtype, channels = _IMAGES.encoding_to_dtype_with_channels(image.encoding)
+        row_bytes = image.width * channels * np.dtype(dtype).itemsize
+        if (image.step, len(image.data)) != (row_bytes, row_bytes * image.height):
+            raise ValueError(
+                f"{topic} has {len(image.data)} bytes, {image.step} per row, and {image.width} x {image.height} pixels "
+                f"of {image.encoding} are {row_bytes * image.height}, {row_bytes} per row."
+            )
+        pixels: Image = _IMAGES.imgmsg_to_cv2(image, "rgb8")
+    except ValueError:
+        raise
+    except Exception as error:
+        # Among others KeyError and RuntimeError, as the encoding and the version of cv_bridge have it.
+        encoding = f"{image.encoding!r}, {'big' if image.is_bigendian else 'little'}-endian"
+        raise ValueError(f"{topic} is encoded as {encoding}, of which cv_bridge can't make rgb8.") from error
+    return pixels
+
+
+def read_angles(imu: Imu, topic: str) -> tuple[float, float, float] | None:
+    """Return roll, pitch and yaw of REP 103 in rad, None where the message says that there is no orientation.
+
+    Raises ValueError with a sentence for what is no rotation.
+    """
+    if imu.orientation_covariance[0] < 0:
+        return None
+    q = imu.orientation
+    length = math.hypot(q.x, q.y, q.z, q.w)
+    if not abs(length - 1) <= _UNIT_TOLERANCE:
+        raise ValueError(f"the orientation in {topic} is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1.")
+    return euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))
