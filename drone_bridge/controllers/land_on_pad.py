@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour `land_on_pad`: find a pad that may move, follow it, come down on it, and cut the motors.
+
+Without a position of its own: all that is known is how fast the drone flies, how high, and, while the pad is in sight,
+where it is from the drone. Each set of measurements goes through three stages:
+
+1. Estimate: Kalman filters tell where the pad is and how fast it goes, also for a while after it was last seen.
+2. Decision: which state the landing is in, and why.
+3. Guidance: a velocity for that state, turned into tilt and thrust.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import numpy as np
+
+from drone_bridge.controllers.land_parameters import LandParameters
+from drone_bridge.controllers.pad_estimator import PadEstimator
+from drone_bridge.controllers.search_pattern import ExpandingSquare
+from drone_bridge.controllers.tilt_control import (
+    Matrix,
+    ShareCommand,
+    TiltControl,
+    TiltGains,
+    Vector,
+    acceleration_of_tilt,
+)
+
+LONGEST_GAP: Final = 1.0  # s between measurements, after which everything starts anew
+OLDEST_SIGHTING: Final = 0.5  # s
+HIGH_ENOUGH: Final = 0.8  # of search_height, from where on the drone flies along the search pattern
+FLYING: Final = 0.5  # m above where it stood; a drone that has been so high can land
+ABORT_FACTOR: Final = 2.0  # times the radius within which a landing is committed
+RISE: Final = 0.5  # m above commit_height, up to where an aborted landing climbs
+STILL_SPEED: Final = 0.1  # m/s; slower than that on its way down, something carries the drone ...
+STILL_TIME: Final = 0.3  # s ... when it lasts so long
+
+
+class LandState(str, Enum):
+    """What the drone is about."""
+
+    SEARCHING = "searching"
+    APPROACHING = "approaching"
+    FOLLOWING = "following"
+    DESCENDING = "descending"
+    COMMITTED = "committed"
+    CLIMBING = "climbing"
+    LANDED = "landed"
+
+
+@dataclass(frozen=True, slots=True)
+class PadSighting:
+    """Where the pad was seen."""
+
+    stamp: float  # s, of when
+    offset: Vector  # from the drone, 3, m, levelled axes
+    deviation: float  # standard deviation of that along each axis, m
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is known at one moment. Levelled axes: z up, x where the drone looks when its yaw is 0."""
+
+    stamp: float  # s
+    rotation: Matrix  # from body to levelled axes
+    velocity: Vector  # 3, m/s
+    altitude: float  # m above the ground
+    sighting: PadSighting | None = None
+    landed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do now."""
+
+    command: ShareCommand
+    state: LandState
+    reason: str  # a phrase for people
+    distance: float | None  # to the pad, m; None while it is not known
+
+
+class LandOnPad:
+    """Turns measurements into commands until the drone has landed."""
+
+    def __init__(self, parameters: LandParameters) -> None:
+        self._parameters = parameters
+        self._stamp: float | None = None
+
+    def update(self, measured: Measured) -> Decision:
+        """Return what to do. A stamp that runs back, or jumps by more than a second, starts everything anew."""
+        if self._stamp is None or not 0 <= measured.stamp - self._stamp <= LONGEST_GAP:
+            self._start(measured)
+            seconds = 0.0
+        else:
+            seconds = measured.stamp - self._stamp
+        self._stamp = measured.stamp
+        self._estimate(measured, seconds)
+        self._decide(measured, seconds)
+        command = self._cut() if self._state is LandState.LANDED else self._guide(measured.rotation, seconds)
+        return Decision(command, self._state, self._reason, self._distance())
+
+    def _start(self, measured: Measured) -> None:
+        parameters = self._parameters
+        self._estimator = PadEstimator()
+        self._control = TiltControl(
+            TiltGains(
+                parameters.full_tilt,
+                parameters.thrust_acceleration,
+                parameters.max_tilt,
+                parameters.velocity_gain,
+                parameters.climb_gain,
+                parameters.trim_gain,
+            )
+        )
+        self._state, self._reason = LandState.SEARCHING, "nothing seen yet"
+        self._since = measured.stamp  # when this state began
+        self._seen_at = -math.inf
+        self._position: Vector = np.zeros(2)  # by dead reckoning from the start, m
+        self._search: ExpandingSquare | None = None
+        self._ground = measured.altitude  # the lowest so far
+        self._has_flown = False
+        self._landed_altitude = math.nan
+        self._still_for = 0.0  # s
+
+    # Estimate.
+
+    def _estimate(self, measured: Measured, seconds: float) -> None:
+        estimator = self._estimator
+        if seconds > 0:
+            estimator.predict(acceleration_of_tilt(measured.rotation), seconds)
+        estimator.measured_velocity(measured.velocity)
+        estimator.measured_altitude(measured.altitude)
+        self._position = self._position + estimator.velocity * seconds
+        sighting = measured.sighting
+        if sighting is not None:
+            age = measured.stamp - sighting.stamp
+            if 0 <= age <= OLDEST_SIGHTING and estimator.saw_pad(sighting.offset, age, sighting.deviation):
+                self._seen_at = max(self._seen_at, sighting.stamp)
+        self._ground = min(self._ground, measured.altitude)
+        self._has_flown |= measured.altitude > self._ground + FLYING
+
+    # Decision.
+
+    def _decide(self, measured: Measured, seconds: float) -> None:
+        if self._state is LandState.LANDED:
+            if not measured.landed and measured.altitude > self._landed_altitude + FLYING:
+                self._start(measured)  # somebody took off again
+            return
+        if touchdown := self._touchdown(measured, seconds):
+            self._landed_altitude = measured.altitude
+            self._enter(LandState.LANDED, touchdown)
+            return
+        if not self._estimator.is_tracking:
+            self._enter(LandState.SEARCHING, "pad not seen" if self._search is None else "pad not found yet")
+            return
+        unseen = measured.stamp - self._seen_at
+        if self._state is LandState.COMMITTED:
+            self._decide_when_committed(measured.stamp, unseen)
+        elif unseen > self._parameters.coast_time:
+            self._search = self._square(self._position + self._estimator.pad)
+            self._estimator.forget()
+            self._enter(LandState.SEARCHING, f"pad lost for {unseen:.1f} s")
+        elif unseen > self._parameters.lost_time:
+            self._enter(LandState.CLIMBING, f"pad out of sight for {unseen:.1f} s, {self._where()}")
+        elif self._state is LandState.CLIMBING and self._is_too_low_to_go_on():
+            self._enter(LandState.CLIMBING, f"off the pad, {self._where()}")
+        else:
+            self._decide_in_sight()
+
+    def _decide_in_sight(self) -> None:
+        parameters, height = self._parameters, self._estimator.height_above_pad
+        away, speed = self._away(), self._relative_speed()
+        self._search = None
+        if away > self._radius(height) * ABORT_FACTOR + parameters.align_radius:
+            self._enter(LandState.APPROACHING, f"pad in sight, {self._where()}")
+        elif height <= parameters.commit_height and away <= parameters.align_radius and speed <= parameters.align_speed:
+            self._enter(LandState.COMMITTED, f"aligned at {height:.2f} m, {away:.2f} m off")
+        elif self._share_of_descent(height) > 0 and height > parameters.commit_height:
+            self._enter(LandState.DESCENDING, f"above the pad, {self._where()}")
+        else:
+            self._enter(LandState.FOLLOWING, f"aligning, {self._where()} at {speed:.2f} m/s past it")
+
+    def _decide_when_committed(self, stamp: float, unseen: float) -> None:
+        parameters, height, away = self._parameters, self._estimator.height_above_pad, self._away()
+        if unseen <= parameters.lost_time and away > ABORT_FACTOR * parameters.align_radius:
+            self._enter(LandState.CLIMBING, f"off the pad, {self._where()}")
+        elif stamp - self._since > 2.0 + 2.0 * parameters.commit_height / parameters.touchdown_speed:
+            self._enter(LandState.CLIMBING, "no touchdown")
+        else:
+            self._reason = f"going down, {height:.2f} m above the pad, last seen {unseen:.1f} s ago"
+
+    def _is_too_low_to_go_on(self) -> bool:
+        parameters = self._parameters
+        is_low = self._estimator.height_above_pad < parameters.commit_height + RISE
+        return is_low and self._away() > parameters.align_radius
+
+    def _touchdown(self, measured: Measured, seconds: float) -> str:
+        """Return how it is known that the drone stands on something; empty while it flies."""
+        if measured.landed and self._has_flown:
+            return "touchdown was reported"
+        is_still = self._state is LandState.COMMITTED and abs(self._estimator.climb_speed) < STILL_SPEED
+        is_down = self._estimator.height_above_pad < self._parameters.touchdown_height
+        self._still_for = self._still_for + seconds if is_still and is_down else 0.0
+        return "it sinks no further" if self._still_for >= STILL_TIME else ""
+
+    def _enter(self, state: LandState, reason: str) -> None:
+        assert self._stamp is not None
+        if state is not self._state:
+            self._state, self._since = state, self._stamp
+        self._reason = reason
+
+    # Guidance.
+
+    def _guide(self, rotation: Matrix, seconds: float) -> ShareCommand:
+        """Return the command for the present state."""
+        estimator, turn = self._estimator, 0.0
+        wanted = np.zeros(3)
+        if self._state is LandState.SEARCHING:
+            wanted[:2], turn = self._searching(rotation)
+            wanted[2] = self._to_altitude(self._parameters.search_height)
+        else:
+            wanted[:2] = self._chasing()
+            wanted[2] = self._sinking()
+        error = wanted - np.append(estimator.velocity, estimator.climb_speed)
+        return self._control.command(error, rotation, turn, seconds)
+
+    def _searching(self, rotation: Matrix) -> tuple[Vector, float]:
+        """Return the velocity along the search pattern, and the turn that points the nose along it."""
+        if self._estimator.altitude < HIGH_ENOUGH * self._parameters.search_height:
+            return np.zeros(2), 0.0
+        if self._search is None:
+            self._search = self._square(self._position)
+        to_go = self._search.advance(self._position) - self._position
+        ahead = math.atan2(to_go[1], to_go[0]) - math.atan2(rotation[1, 0], rotation[0, 0])
+        turn = self._parameters.yaw_gain * math.remainder(ahead, math.tau)
+        return self._towards(to_go, self._parameters.search_speed), turn
+
+    def _chasing(self) -> Vector:
+        """Return the velocity that leads to above the pad and along with it."""
+        estimator, lead = self._estimator, self._parameters.response_time
+        to_go = estimator.pad + (estimator.pad_velocity - estimator.velocity) * lead
+        wanted: Vector = estimator.pad_velocity + self._towards(to_go, self._parameters.max_speed)
+        return wanted
+
+    def _sinking(self) -> float:
+        """Return the vertical velocity, m/s, for a state in which the pad's place is known."""
+        parameters, height = self._parameters, self._estimator.height_above_pad
+        if self._state is LandState.COMMITTED:
+            return -parameters.touchdown_speed
+        if self._state is LandState.CLIMBING:
+            return self._to_altitude(max(parameters.search_height, self._estimator.altitude))
+        if height <= parameters.commit_height:
+            return min(parameters.commit_height - height, parameters.max_climb_speed)
+        return -self._share_of_descent(height) * self._descent_speed(height)
+
+    def _descent_speed(self, height: float) -> float:
+        parameters = self._parameters
+        above = height - parameters.commit_height
+        return min(parameters.touchdown_speed + parameters.descent_gain * above, parameters.max_descent_speed)
+
+    def _share_of_descent(self, height: float) -> float:
+        """Return 1 when aligned well enough to go down at full speed, 0 when not to go down at all."""
+        parameters = self._parameters
+        above = max(height - parameters.commit_height, 0.0)
+        radius, speed = self._radius(height), parameters.align_speed + above / 2
+        return _falling(self._away() / radius) * _falling(self._relative_speed() / speed)
+
+    def _radius(self, height: float) -> float:
+        """Return how far off the pad is well aligned at a height, m: the higher, the more."""
+        above = max(height - self._parameters.commit_height, 0.0)
+        return self._parameters.align_radius + self._parameters.align_slope * above
+
+    def _to_altitude(self, altitude: float) -> float:
+        parameters = self._parameters
+        climb = altitude - self._estimator.altitude
+        return max(-parameters.max_descent_speed, min(parameters.max_climb_speed, climb))
+
+    def _towards(self, to_go: Vector, max_speed: float) -> Vector:
+        """Return the velocity for a way to go: as fast as it can still be braked."""
+        parameters, distance = self._parameters, float(np.linalg.norm(to_go))
+        gain, deceleration = parameters.position_gain, parameters.max_deceleration
+        bend = deceleration / gain**2  # m; nearer than that, speed is proportional to the distance
+        speed = gain * distance if distance < bend else math.sqrt(2 * deceleration * (distance - bend / 2))
+        wanted: Vector = min(speed, max_speed) * to_go / max(distance, 1e-9)
+        return wanted
+
+    def _cut(self) -> ShareCommand:
+        """Return full thrust downwards, which stops the motors, and after a while nothing."""
+        assert self._stamp is not None
+        is_cutting = self._stamp - self._since <= self._parameters.cut_time
+        return ShareCommand(up=-1.0) if is_cutting else ShareCommand()
+
+    # What guidance and decision look at.
+
+    def _away(self) -> float:
+        """Return how far off the pad's middle is, m, when the next command takes effect."""
+        estimator, lead = self._estimator, self._parameters.response_time
+        return float(np.linalg.norm(estimator.pad + (estimator.pad_velocity - estimator.velocity) * lead))
+
+    def _relative_speed(self) -> float:
+        return float(np.linalg.norm(self._estimator.pad_velocity - self._estimator.velocity))
+
+    def _distance(self) -> float | None:
+        if not self._estimator.is_tracking:
+            return None
+        return math.hypot(*self._estimator.pad, self._estimator.height_above_pad)
+
+    def _where(self) -> str:
+        beside = float(np.linalg.norm(self._estimator.pad))
+        return f"{self._estimator.height_above_pad:.1f} m below and {beside:.2f} m aside"
+
+    def _square(self, middle: Vector) -> ExpandingSquare:
+        return ExpandingSquare(middle, self._parameters.search_spacing, self._parameters.search_radius)
+
+
+def _falling(ratio: float) -> float:
+    """Return 1 up to a ratio of 1, and then less and less, down to 0 at 2."""
+    return max(0.0, min(1.0, 2.0 - ratio))

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding a landing pad in the image of a camera that looks down: ArUco markers around the pad's middle.
+
+The attitude is measured and the pad lies level, so only its place and its heading are unknown. Then the markers'
+corners give linear equations: the ray through a corner's pixel goes through the corner, whose place follows from the
+pad's. No iteration, and none of the ambiguities of a pose from four points.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from drone_bridge.controllers.described import described
+from drone_bridge.controllers.pinhole import Image, Pinhole, Vectors
+
+Corners = npt.NDArray[np.float64]  # 4 x 2: columns and rows, clockwise from the marker's top left
+
+# A camera that looks down with the top of its image forward: from its axes (x into the picture, y to its left, z to its
+# top) to those of the body (x forward, y left, z up).
+LOOKING_DOWN: Final = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+CORNER_DEVIATION_PIXELS: Final = 0.3
+ANGLE_DEVIATION: Final = 0.01  # rad, of the attitude that goes with an image
+LARGEST_RESIDUAL_PIXELS: Final = 3.0  # rms; what fits worse is no marker on a level pad
+_CORNERS: Final = np.array([(0.5, 0.5), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.5)])  # x to the marker's top, y to its left
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerParameters:
+    """What is printed on the pad: markers around its middle, their tops to its front.
+
+    Raises ValueError for markers without a side, sides of nothing, and dictionaries that OpenCV does not have.
+    """
+
+    marker_dictionary: str = described("DICT_4X4_50", "Which ArUco markers are on the pad, as OpenCV names them.")
+    marker_ids: tuple[int, ...] = described((16, 1), "The markers around the pad's middle.")
+    marker_sides: tuple[float, ...] = described((0.72, 0.12), "Their sides with the black border, m.")
+
+    def __post_init__(self) -> None:
+        if len(self.marker_ids) != len(self.marker_sides):
+            raise ValueError(
+                f"marker_sides has to have a side for each of the {len(self.marker_ids)} marker_ids, "
+                f"not {len(self.marker_sides)}"
+            )
+        if not all(0 < side < math.inf for side in self.marker_sides):
+            raise ValueError(f"marker_sides have to be above 0, not {list(self.marker_sides)}")
+        if not (self.marker_dictionary.startswith("DICT_") and hasattr(cv2.aruco, self.marker_dictionary)):
+            raise ValueError(
+                f"marker_dictionary has to be one that OpenCV has, like DICT_4X4_50, not {self.marker_dictionary!r}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class PadView:
+    """Where a pad is, as an image shows it."""
+
+    offset: npt.NDArray[np.float64]  # from the camera to the pad's middle, 3, m, levelled axes
+    heading: float  # of the pad's front, rad from the x axis, positive to the left
+    deviation: float  # standard deviation of the offset along the worst axis, m
+
+
+class MarkerDetector:
+    """Finds the pad's markers in images."""
+
+    def __init__(self, parameters: MarkerParameters) -> None:
+        self._sides = dict(zip(parameters.marker_ids, parameters.marker_sides, strict=True))
+        self._find = _finder(getattr(cv2.aruco, parameters.marker_dictionary))
+
+    def detect(self, image: Image) -> dict[int, Corners]:
+        """Return the corners of the markers that belong to the pad, by marker; a marker seen twice is not counted.
+
+        The image is height x width x 3, red green blue.
+        """
+        found, identities = self._find(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
+        markers: dict[int, Corners] = {}
+        twice = set()
+        for corners, identity in zip(found, [] if identities is None else identities.ravel().tolist(), strict=True):
+            if identity in markers:
+                twice.add(identity)
+            if identity in self._sides:
+                markers[identity] = corners.reshape(4, 2).astype(float)
+        return {identity: corners for identity, corners in markers.items() if identity not in twice}
+
+    def locate(
+        self, markers: dict[int, Corners], pinhole: Pinhole, rotation: npt.NDArray[np.float64]
+    ) -> PadView | None:
+        """Return where the pad is, or None if what was detected can't be markers on a level pad.
+
+        `rotation` (3 x 3) turns body axes into levelled ones.
+        """
+        if not markers:
+            return None
+        pixels = np.vstack(list(markers.values()))
+        places = np.vstack([self._sides[identity] * _CORNERS for identity in markers])  # n x 2, m, the pad's axes
+        rays = pinhole.directions(pixels[:, 0], pixels[:, 1]) @ (rotation @ LOOKING_DOWN).T
+        cos, sin, offset = _pose(places, rays)
+        if not offset[2] < 0:  # above the drone, or nowhere
+            return None
+        turned = np.column_stack((cos * places[:, 0] - sin * places[:, 1], sin * places[:, 0] + cos * places[:, 1]))
+        points = offset + np.column_stack((turned, np.zeros(len(places))))
+        expected = points / np.linalg.norm(points, axis=1, keepdims=True)
+        focal = math.sqrt(pinhole.fx * pinhole.fy)
+        if focal * math.sqrt(float(np.mean(np.sum((expected - rays) ** 2, axis=1)))) > LARGEST_RESIDUAL_PIXELS:
+            return None
+        distance = float(np.linalg.norm(offset))
+        largest = max(self._sides[identity] for identity in markers)
+        along = distance**2 * CORNER_DEVIATION_PIXELS / (focal * largest)
+        return PadView(offset, math.atan2(sin, cos), math.hypot(along, ANGLE_DEVIATION * distance))
+
+
+def _pose(places: Vectors, rays: Vectors) -> tuple[float, float, npt.NDArray[np.float64]]:
+    """Return cosine and sine of the pad's heading, and its offset, 3, m, such that the rays go through the places.
+
+    A ray and the point on it have no cross product; the point is linear in what is looked for, which is thus the
+    singular vector of the smallest singular value.
+    """
+    count = len(places)
+    points = np.zeros((count, 3, 5))  # of (cos, sin, offset)
+    points[:, 0, 0], points[:, 0, 1] = places[:, 0], -places[:, 1]
+    points[:, 1, 0], points[:, 1, 1] = places[:, 1], places[:, 0]
+    points[:, :, 2:] = np.eye(3)
+    crosses = np.zeros((count, 3, 3))  # r x p = cross @ p
+    x, y, z = rays.T
+    crosses[:, 0, 1], crosses[:, 0, 2], crosses[:, 1, 2] = -z, y, -x
+    crosses -= crosses.transpose(0, 2, 1)
+    _, _, vectors = np.linalg.svd((crosses @ points).reshape(3 * count, 5))
+    solution = vectors[-1]
+    # Its length and sign are free: the pad is below, and a cosine and a sine have squares that add up to 1.
+    length = max(math.hypot(solution[0], solution[1]), 1e-12) * (-1.0 if solution[4] > 0 else 1.0)
+    solution = solution / length
+    return float(solution[0]), float(solution[1]), solution[2:]
+
+
+def _finder(dictionary: int) -> Any:
+    """Return what finds markers in a grey image, with the OpenCV that is there: the interface changed with 4.7."""
+    aruco: Any = cv2.aruco
+    is_new = hasattr(aruco, "ArucoDetector")
+    parameters = aruco.DetectorParameters() if is_new else aruco.DetectorParameters_create()
+    parameters.cornerRefinementMethod = aruco.CORNER_REFINE_SUBPIX
+    parameters.cornerRefinementWinSize = 3
+    if is_new:
+        detector = aruco.ArucoDetector(aruco.getPredefinedDictionary(dictionary), parameters)
+        return lambda grey: detector.detectMarkers(grey)[:2]
+    known = aruco.Dictionary_get(dictionary)
+    return lambda grey: aruco.detectMarkers(grey, known, parameters=parameters)[:2]

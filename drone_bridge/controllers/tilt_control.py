@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From wanted velocities to tilt and thrust, for a drone that is told shares of its full tilt, thrust and turn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]  # 3 x 3, from body axes to levelled ones
+
+GRAVITY: Final = 9.81  # m/s^2
+MOST_SIDEWAYS_TRIM: Final = 2.0  # m/s^2 of acceleration against wind and drag
+MOST_UPWARD_TRIM: Final = 3.0  # m/s^2 against a hover that is not quite one, or tilted
+
+
+@dataclass(frozen=True, slots=True)
+class ShareCommand:
+    """What the drone is told, each from -1 to 1."""
+
+    forward: float = 0.0  # of the full tilt, positive accelerates forward
+    left: float = 0.0  # of the full tilt
+    up: float = 0.0  # of the thrust beyond that of hovering
+    turn: float = 0.0  # of the full turn rate, positive turns left
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all are numbers."""
+        return all(map(math.isfinite, (self.forward, self.left, self.up, self.turn)))
+
+
+@dataclass(frozen=True, slots=True)
+class TiltGains:
+    """How a drone answers, and how hard it is steered."""
+
+    full_tilt: float  # rad
+    thrust_acceleration: float  # m/s^2 upwards at full thrust
+    max_tilt: float  # rad, of what is asked for
+    velocity_gain: float  # 1/s, sideways
+    climb_gain: float  # 1/s, up and down
+    trim_gain: float  # 1/s^2: how fast what pushes the drone is learnt
+
+
+class TiltControl:
+    """A proportional and integral controller of the velocity. The integrals, in levelled axes, trim out wind."""
+
+    def __init__(self, gains: TiltGains) -> None:
+        self._gains = gains
+        self._trim: Vector = np.zeros(3)  # m/s^2
+
+    def command(self, error: Vector, rotation: Matrix, turn: float, seconds: float) -> ShareCommand:
+        """Return what brings the velocity to where it is wanted.
+
+        Args:
+            error: wanted velocity minus the present one, 3, m/s.
+            rotation: the drone's attitude.
+            turn: share of the full turn rate.
+            seconds: since the last command.
+        """
+        gains = self._gains
+        self._learn(error, seconds)
+        acceleration = self._trim.copy()
+        acceleration[:2] += gains.velocity_gain * error[:2]
+        acceleration[2] += gains.climb_gain * error[2]
+        tilt = np.arctan(_limited(acceleration[:2], GRAVITY * math.tan(gains.max_tilt)) / GRAVITY)
+        heading = _heading(rotation)
+        aside = np.array([-heading[1], heading[0]])
+        return ShareCommand(
+            forward=_share(float(tilt @ heading) / gains.full_tilt),
+            left=_share(float(tilt @ aside) / gains.full_tilt),
+            up=_share(float(acceleration[2]) / gains.thrust_acceleration),
+            turn=_share(turn),
+        )
+
+    def _learn(self, error: Vector, seconds: float) -> None:
+        self._trim = self._trim + self._gains.trim_gain * seconds * np.clip(error, -1.0, 1.0)
+        self._trim[:2] = _limited(self._trim[:2], MOST_SIDEWAYS_TRIM)
+        self._trim[2] = np.clip(self._trim[2], -MOST_UPWARD_TRIM, MOST_UPWARD_TRIM)
+
+
+def acceleration_of_tilt(rotation: Matrix) -> Vector:
+    """Return the horizontal acceleration, 2, m/s^2, of a drone whose thrust carries it and points along its body."""
+    upright = max(float(rotation[2, 2]), 0.1)
+    acceleration: Vector = GRAVITY * rotation[:2, 2] / upright
+    return acceleration
+
+
+def _heading(rotation: Matrix) -> Vector:
+    forward: Vector = rotation[:2, 0]
+    return forward / max(float(np.linalg.norm(forward)), 1e-9)
+
+
+def _limited(vector: Vector, limit: float) -> Vector:
+    """Shorten a vector that is longer than the limit."""
+    shortened: Vector = vector * min(1.0, limit / max(float(np.linalg.norm(vector)), 1e-9))
+    return shortened
+
+
+def _share(value: float) -> float:
+    return max(-1.0, min(1.0, value))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A closed loop for land_on_pad without ROS and without waiting: the emulated vehicle and the behaviour."""
+
+from collections import deque
+
+import numpy as np
+
+from drone_bridge.controllers.attitude_estimator import rotation_from_angles
+from drone_bridge.controllers.land_on_pad import LandOnPad, LandState, Measured, PadSighting
+from drone_bridge.controllers.land_parameters import LandParameters
+from drone_bridge.emulators.landing_rover import Pattern
+from drone_bridge.emulators.landing_vehicle import PERIOD_S, Setup, Vehicle
+from drone_bridge.protocols.telemetry import DroneCommand
+
+PATTERNS = ("stationary", "linear", "circular", "square", "random")
+FULL_TILT = 0.5  # of the wire, and rad
+
+
+class PadFlight:
+    """A landing from its start, by simulated time.
+
+    `setup` are fields of the emulator's Setup. `sees(flight)` says whether a sighting gets through; `delay` is how many
+    steps later a command is followed; one of `sight_every` sightings is taken, and comes `sight_delay` steps late.
+    """
+
+    def __init__(
+        self,
+        pattern="stationary",
+        seed=0,
+        *,
+        away=None,
+        parameters=None,
+        delay=1,
+        sight_every=1,
+        sight_delay=0,
+        sees=lambda flight: True,
+        tells_landed=True,
+        locate=None,
+        **setup,
+    ):
+        self.vehicle = Vehicle(Setup(seed, Pattern(pattern), **{"images": locate is not None, **setup}))
+        if away is not None:
+            self.drone.position[:2] = away
+        self.behaviour = LandOnPad(parameters or LandParameters())
+        self.decisions = []
+        self.heights = []
+        self.sees, self._tells_landed, self._locate = sees, tells_landed, locate
+        self._sight_every, self._sight_delay, self._delay = sight_every, sight_delay, delay
+        self._waiting, self._sightings = deque(), deque()
+        self.step = 0
+
+    @property
+    def world(self):
+        return self.vehicle.world
+
+    @property
+    def drone(self):
+        return self.vehicle.drone
+
+    def measure(self):
+        """Let a frame's time pass, and return what is measured then."""
+        told = self.vehicle.advance()
+        roll, pitch, yaw = told.imu.orientation
+        rotation, turn = rotation_from_angles(roll, pitch, yaw), rotation_from_angles(0.0, 0.0, yaw)
+        if self.step % self._sight_every == 0 and (sighting := self._sighting(told, rotation, turn)):
+            self._sightings.append((self.step + self._sight_delay, sighting))
+        sighting = None
+        while self._sightings and self._sightings[0][0] <= self.step:
+            sighting = self._sightings.popleft()[1]
+        self.step += 1
+        return Measured(
+            stamp=told.timestamp,
+            rotation=rotation,
+            velocity=turn @ np.array(told.velocity),
+            altitude=told.altimeter.altitude,
+            sighting=sighting,
+            landed=told.landed and self._tells_landed,
+        )
+
+    def _sighting(self, told, rotation, turn):
+        if not self.sees(self):
+            return None
+        if self._locate:
+            return self._locate(told.camera.jpeg, rotation, told.timestamp) if told.camera.jpeg else None
+        if told.landing_pad is None:
+            return None
+        pad = told.landing_pad
+        offset = turn @ np.array([pad.relative_x, pad.relative_y, -pad.distance])
+        return PadSighting(told.timestamp, offset, 0.01 + 0.015 * pad.distance)
+
+    def advance(self):
+        """Fly until the next measurement, and decide."""
+        decision = self.behaviour.update(self.measure())
+        self.decisions.append(decision)
+        self.heights.append(float(self.drone.position[2]))
+        self._waiting.append(decision.command)
+        if len(self._waiting) > self._delay:
+            command = self._waiting.popleft()
+            pitch, roll = FULL_TILT * command.forward, -FULL_TILT * command.left
+            self.vehicle.obey(DroneCommand(command.up, pitch, roll, 0.5 * command.turn))
+        return decision
+
+    def until(self, condition, longest_s=60.0):
+        """Fly until a decision fulfils the condition."""
+        for _ in range(round(longest_s / PERIOD_S)):
+            if condition(self.advance()):
+                return self
+        raise AssertionError(f"not within {longest_s} s; last: {self.decisions[-1]}")
+
+    def land(self, longest_s=60.0):
+        """Fly until the behaviour says that it has landed, and return the touchdown."""
+        self.until(lambda decision: decision.state is LandState.LANDED, longest_s)
+        assert self.vehicle.touchdown, "it says that it has landed, and flies"
+        return self.vehicle.touchdown
+
+    @property
+    def states(self):
+        """The states in their order, each as often as it began."""
+        states = [decision.state for decision in self.decisions]
+        return [state for index, state in enumerate(states) if index == 0 or states[index - 1] is not state]
