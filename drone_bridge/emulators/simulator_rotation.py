@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rotations as unit quaternions w, x, y, z.
+
+Components are floats, or arrays with one value per body: the formulas are the same. A quaternion of a frame takes
+what is given in that frame to the frame around it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+Vector = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+
+IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
+
+
+def conjugate(q: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
+    """Return the opposite rotation."""
+    w, x, y, z = q
+    return w, -x, -y, -z
+
+
+def multiply(p: Iterable[Any], q: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
+    """Return the rotation by q and then, in the frame around, by p."""
+    pw, px, py, pz = p
+    qw, qx, qy, qz = q
+    return (
+        pw * qw - px * qx - py * qy - pz * qz,
+        pw * qx + px * qw + py * qz - pz * qy,
+        pw * qy - px * qz + py * qw + pz * qx,
+        pw * qz + px * qy - py * qx + pz * qw,
+    )
+
+
+def rotate(q: Iterable[Any], v: Iterable[Any]) -> tuple[Any, Any, Any]:
+    """Take a vector from the quaternion's frame to the one around it."""
+    w, x, y, z = q
+    vx, vy, vz = v
+    tx, ty, tz = 2 * (y * vz - z * vy), 2 * (z * vx - x * vz), 2 * (x * vy - y * vx)
+    return vx + w * tx + y * tz - z * ty, vy + w * ty + z * tx - x * tz, vz + w * tz + x * ty - y * tx
+
+
+def unit(q: Iterable[float]) -> Quaternion:
+    """Return the quaternion with length 1. Raises ValueError when it has no direction."""
+    w, x, y, z = q
+    length = math.hypot(w, x, y, z)
+    if not 0 < length < math.inf:
+        raise ValueError(f"({w:g}, {x:g}, {y:g}, {z:g}) is no rotation: its length has to be finite and above 0.")
+    return w / length, x / length, y / length, z / length
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """Return the vector product."""
+    ax, ay, az = a
+    bx, by, bz = b
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+def dot(a: Vector, b: Vector) -> float:
+    """Return the scalar product."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
