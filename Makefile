@@ -3,13 +3,16 @@
 PYTHON ?= python3
 ACTIVATE := . env/activate
 
-.PHONY: setup demo demo-worlds test lint bench clean
+.PHONY: setup demo demo-all demo-worlds test lint bench clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
 
 demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed
+
+demo-all: setup
+	@$(ACTIVATE) && drone-bridge demo all
 
 demo-worlds: setup
 	@$(ACTIVATE) && drone-bridge demo worlds

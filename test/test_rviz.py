@@ -5,6 +5,8 @@ No rviz2 is needed: a program that only says how it was started stands in for it
 """
 
 import os
+import re
+import socket
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -86,6 +88,13 @@ def launch_text(path):
     return (path.parent.parent / "launch" / f"{path.stem}.launch.xml").read_text()
 
 
+def free_port():
+    """A port of 127.0.0.1 that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def with_topics(path):
     """The displays that subscribe to something, each with how it says its topic."""
     displays = [display for display in manager(path)["Displays"] if DISPLAYS[display["Class"]]]
@@ -117,13 +126,13 @@ def test_a_view_spells_topics_and_their_qos_as_rviz2_reads_them(path):
 
 
 @each_view
-def test_a_view_shows_what_the_launch_file_of_its_name_publishes(path, ros, free_port, tmp_path, monkeypatch):
+def test_a_view_shows_what_the_launch_file_of_its_name_publishes(path, ros, tmp_path, monkeypatch):
     """In a namespace and with prefixed frames, which relative topics and the launch file's -f have to follow."""
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{make_rviz2(tmp_path)}{os.pathsep}{os.environ['AMENT_PREFIX_PATH']}")
     expected = {f"/{NAMESPACE}/{topic['Value']}": (display, topic) for display, topic in with_topics(path)}
     assert not any("//" in topic for topic in expected), "relative topics, so that they follow the namespace"
     frames = Frames(ros)
-    ports = {name: free_port for name in ("port", "discovery_port") if f'<arg name="{name}"' in launch_text(path)}
+    ports = {name: free_port() for name in re.findall(r'<arg name="((?:\w+_)?port)"', launch_text(path))}
     arguments = {"emulate": True, "rviz": True, "namespace": NAMESPACE, "frame_prefix": f"{NAMESPACE}/", **ports}
     with launch(f"{path.stem}.launch.xml", **arguments, **COMPLETE.get(path.stem, {})) as composition:
         opened = composition.wait_for_line(rf"opened with -d (\S+) -f ({NAMESPACE}/\S+) .*__ns:=/{NAMESPACE}\b")

@@ -49,8 +49,8 @@ TYPES = {
     "float": ParameterType.PARAMETER_DOUBLE,
     "str": ParameterType.PARAMETER_STRING,
 }
-# The arguments that every launch file takes.
-COMMON_ARGUMENTS = {"emulate", "control", "record", "bag", "rviz", "namespace", "host", "port"}
+# The arguments that every launch file takes, and a port, or one of each peer.
+COMMON_ARGUMENTS = {"emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix", "host"}
 
 
 def by_name(paths):
@@ -124,6 +124,7 @@ def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
     root = ElementTree.parse(path).getroot()
     arguments = {element.get("name"): element for element in root.findall("arg")}
     assert arguments.keys() >= COMMON_ARGUMENTS
+    assert any(name == "port" or name.endswith("_port") for name in arguments)
     assert all(element.get("description") for element in arguments.values())
     text = path.read_text()
     assert [name for name in arguments if f"$(var {name})" not in text] == []

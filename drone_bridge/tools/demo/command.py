@@ -4,19 +4,31 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
+
+SHOWN: Final = {
+    "testbed": "one flight to a target, with a picture",
+    "worlds": "a table of many flights",
+    "all": "all bridges at once, and how often their topics come",
+}
 
 
 def main(argv: Sequence[str]) -> int:
     """Show the demonstration that is asked for and return the exit status."""
     parser = argparse.ArgumentParser(prog="drone-bridge demo", description=__doc__)
-    parser.add_argument("what", choices=("testbed", "worlds"), help="one flight with a picture, or a table of many")
+    parser.add_argument("what", choices=SHOWN, help=", ".join(f"{name}: {what}" for name, what in SHOWN.items()))
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="replaced by bag and picture (demo)")
     parser.add_argument("--worlds", type=int, default=20, help="how many worlds the table has (20)")
+    parser.add_argument("--duration", type=float, default=60.0, help="for how many seconds all are watched (60)")
     chosen = parser.parse_args(argv)
     if chosen.what == "worlds":
         from drone_bridge.tools.demo import worlds
 
         return worlds.show(chosen.worlds)
+    if chosen.what == "all":
+        from drone_bridge.tools.demo import all_bridges
+
+        return all_bridges.show(chosen.folder, chosen.duration)
     from drone_bridge.tools.demo import testbed
 
     return testbed.show(chosen.folder)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All bridges at once: do their topics come, and as often as they should?"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import rclpy
+
+from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+from drone_bridge.tools.demo.rates import ExpectedTopic, RateMeter
+
+MEASURED_S: Final = 60.0
+START_TIMEOUT_S: Final = 60.0
+#: Less than this share of the expected rate is a failure.
+ENOUGH: Final = 0.8
+PORTS: Final = ("testbed_port", "dronegui_port", "robot_port", "discovery_port")
+
+IMAGE: Final = "sensor_msgs/msg/Image"
+CAMERA_INFO: Final = "sensor_msgs/msg/CameraInfo"
+CONTROLLER: Final = "drone_bridge/msg/ControllerState"
+FLOAT: Final = "std_msgs/msg/Float32"
+IMU: Final = "sensor_msgs/msg/Imu"
+ODOMETRY: Final = "nav_msgs/msg/Odometry"
+TWIST: Final = "geometry_msgs/msg/Twist"
+
+#: What comes at the rates that all.launch.xml sets, by the bridge or controller; the controllers' follow from them.
+TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
+    "testbed_bridge": (
+        ExpectedTopic("testbed/left/image_raw", IMAGE, 30.0),
+        ExpectedTopic("testbed/right/image_raw", IMAGE, 30.0),
+        ExpectedTopic("testbed/left/camera_info", CAMERA_INFO, 30.0),
+        ExpectedTopic("testbed/right/camera_info", CAMERA_INFO, 30.0),
+        ExpectedTopic("testbed/imu/data", IMU, 30.0),
+        ExpectedTopic("testbed/odom", ODOMETRY, 30.0),
+        ExpectedTopic("testbed/drone_properties", "drone_bridge/msg/DroneProperties"),
+    ),
+    "testbed/drone_controller": (
+        ExpectedTopic("testbed/cmd_rates", "drone_bridge/msg/CommandRates", 30.0),
+        ExpectedTopic("testbed/drone_controller/state", CONTROLLER, 30.0),
+    ),
+    "dronegui_bridge": (
+        ExpectedTopic("dronegui/dronegui/state", "drone_bridge/msg/DroneGuiState", 20.0),
+        ExpectedTopic("dronegui/flying", "std_msgs/msg/Bool"),
+    ),
+    "dronegui/drone_controller": (ExpectedTopic("dronegui/drone_controller/state", CONTROLLER, 20.0),),
+    "robot_bridge": (
+        ExpectedTopic("robot/odom", ODOMETRY, 20.0),
+        ExpectedTopic("robot/battery_state", "sensor_msgs/msg/BatteryState", 1.0),
+        ExpectedTopic("robot/temperature/left_motor", "sensor_msgs/msg/Temperature", 1.0),
+        ExpectedTopic("robot/temperature/right_motor", "sensor_msgs/msg/Temperature", 1.0),
+        ExpectedTopic("robot/current/left_motor", FLOAT, 1.0),
+        ExpectedTopic("robot/current/right_motor", FLOAT, 1.0),
+        ExpectedTopic("robot/motor_pwm/left_motor", FLOAT, 1.0),
+        ExpectedTopic("robot/motor_pwm/right_motor", FLOAT, 1.0),
+        ExpectedTopic("robot/sensors", "drone_bridge/msg/SensorArray"),
+        ExpectedTopic("robot/subsystems", "drone_bridge/msg/SubsystemArray"),
+    ),
+    "robot/rover_controller": (ExpectedTopic("robot/cmd_vel", TWIST, 20.0),),
+}
+
+
+def show(folder: Path, duration_s: float = MEASURED_S) -> int:
+    """Run them all, print the table, and return 0 if every topic came, and often enough."""
+    keep_to_ourselves()
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "all.txt"
+    composition = Composition(
+        "all.launch.xml", log, emulate=True, control=True, **{name: free_port() for name in PORTS}
+    )
+    rclpy.init()
+    meter = RateMeter([topic for topics in TOPICS.values() for topic in topics])
+    try:
+        print(f"{len(TOPICS)} nodes and their peers start, and are then watched for {duration_s:g} s.", flush=True)
+        meter.wait_for_all(START_TIMEOUT_S)
+        meter.measure(duration_s)
+    finally:
+        meter.destroy_node()
+        rclpy.shutdown()
+        ended_well = composition.stop()
+    _print_table(list(_rows(meter)))
+    problems = list(_problems(meter))
+    if not ended_well:
+        problems.append(f"not all of it ended well; all that was printed is in {log}")
+    for problem in problems:
+        print(f"{problem[0].upper()}{problem[1:]}.", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _rows(meter: RateMeter) -> Iterator[tuple[str, ...]]:
+    yield "topic", "type", "expected", "measured", "dropped"
+    for node, topics in TOPICS.items():
+        dropped = meter.diagnostics.get(f"{node}: link", {}).get("dropped messages", "-")
+        for topic in topics:
+            if topic.rate_hz:
+                rates = (f"{topic.rate_hz:.1f} Hz", f"{meter.rate_hz(topic):.1f} Hz")
+            else:
+                rates = ("latched", "came" if meter.counts[topic.name] else "missing")
+            yield (f"/{topic.name}", topic.type_name, *rates, dropped)
+
+
+def _problems(meter: RateMeter) -> Iterator[str]:
+    for topic in (topic for topics in TOPICS.values() for topic in topics):
+        if not meter.counts[topic.name]:
+            yield f"/{topic.name} did not come"
+        elif topic.rate_hz and meter.rate_hz(topic) < ENOUGH * topic.rate_hz:
+            yield f"/{topic.name} came {meter.rate_hz(topic):.1f} times per second instead of {topic.rate_hz:g}"
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, kind, *numbers in rows:
+        cells = [name.ljust(widths[0]), kind.ljust(widths[1])]
+        cells += [number.rjust(width) for number, width in zip(numbers, widths[2:], strict=True)]
+        print("  ".join(cells))
