@@ -7,19 +7,17 @@ With --control it answers each whole frame, with the frame's stamp, on cmd_rates
 """
 
 import argparse
-import contextlib
 import json
 import sys
 import time
 from collections import Counter, defaultdict
 
-import marks
-import rclpy
-from marks import SIDES, Mark
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+import testbed_marks as marks
+from nodes import ros, spin
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
+from testbed_marks import SIDES, Mark
 
 from drone_bridge.msg import CommandRates
 
@@ -84,14 +82,10 @@ def main() -> int:
     parser.add_argument("namespace")
     parser.add_argument("--control", action="store_true", help="answer each frame with a command")
     arguments = parser.parse_args()
-    rclpy.init()
-    subscriber = Subscriber(arguments.namespace, arguments.control)
-    executor = SingleThreadedExecutor()
-    executor.add_node(subscriber)
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
-        executor.spin()
-    print(json.dumps(subscriber.results()), flush=True)
-    rclpy.try_shutdown()
+    with ros():
+        subscriber = Subscriber(arguments.namespace, arguments.control)
+        spin(subscriber)
+        print(json.dumps(subscriber.results()), flush=True)
     return 0
 
 

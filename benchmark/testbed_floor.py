@@ -17,13 +17,12 @@ from array import array
 from collections.abc import Callable
 
 import rclpy
-from peer import HOVER_THRUST
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.impl.implementation_singleton import rclpy_implementation
+from nodes import publish, ros, spin_in_a_thread
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
+from testbed_peer import HOVER_THRUST
 
 from drone_bridge.msg import CommandRates
 
@@ -52,13 +51,10 @@ def converse(
     floats = bytearray(12)
     neutral = struct.pack(">ffff", 0.0, 0.0, 0.0, HOVER_THRUST)
 
-    def publish(arrays: list["array[int]"]) -> None:
+    def publish_all(arrays: list["array[int]"]) -> None:
         for publisher, pixels in zip(publishers, arrays, strict=True):
             image._data = pixels
-            try:  # noqa: SIM105 -- a context manager is not free
-                publisher.publish(image)
-            except rclpy_implementation.RCLError:
-                pass  # a subscriber that stands still was overrun
+            publish(publisher, image)
 
     with contextlib.suppress(EOFError):
         while True:
@@ -68,13 +64,13 @@ def converse(
             fill(testbed, memoryview(floats))
             image.header.stamp.sec += 1
             if wait:
-                publish(arrays)
+                publish_all(arrays)
                 command = wait()
                 answer = (command.pitch_rate, command.roll_rate, command.yaw_rate, command.thrust)
                 testbed.sendall(struct.pack(">ffff", *answer))
             else:
                 testbed.sendall(neutral)
-                publish(arrays)
+                publish_all(arrays)
 
 
 def receive_commands(node: Node) -> Callable[[], CommandRates]:
@@ -87,19 +83,13 @@ def receive_commands(node: Node) -> Callable[[], CommandRates]:
         newest = message
         arrived.set()
 
-    def spin() -> None:
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        with contextlib.suppress(ExternalShutdownException):
-            executor.spin()
-
     def wait() -> CommandRates:
         arrived.wait(COMMAND_TIMEOUT_S)
         arrived.clear()
         return newest
 
     node.create_subscription(CommandRates, "cmd_rates", on_command, 1)
-    threading.Thread(target=spin).start()
+    spin_in_a_thread(node)
     return wait
 
 
@@ -110,12 +100,11 @@ def main() -> int:
     parser.add_argument("namespace")
     parser.add_argument("--wait", action="store_true", help="answer with the command of a controller")
     arguments = parser.parse_args()
-    rclpy.init()
-    node = rclpy.create_node("floor", namespace=arguments.namespace)
-    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-    publishers = [node.create_publisher(Image, f"{side}/image_raw", qos) for side in ("left", "right")]
-    wait = receive_commands(node) if arguments.wait else None
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+    with ros():
+        node = rclpy.create_node("floor", namespace=arguments.namespace)
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        publishers = [node.create_publisher(Image, f"{side}/image_raw", qos) for side in ("left", "right")]
+        wait = receive_commands(node) if arguments.wait else None
         while True:
             with (
                 contextlib.suppress(ConnectionError),
@@ -124,7 +113,6 @@ def main() -> int:
                 testbed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 converse(testbed, publishers, wait)
             time.sleep(RECONNECT_S)
-    rclpy.try_shutdown()
     return 0
 
 

@@ -6,8 +6,8 @@ import struct
 import time
 from typing import Final
 
-import marks
-from marks import Mark
+import testbed_marks as marks
+from testbed_marks import Mark
 
 HOVER_THRUST: Final = 9.81  # N, of the mass and the gravity below; what an autopilot without a controller answers
 TIMEOUT_S: Final = 10.0

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts with a ROS node in them have in common."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+
+
+@contextlib.contextmanager
+def ros() -> Iterator[None]:
+    """Have ROS until SIGINT, and leave it in order."""
+    rclpy.init()
+    try:
+        with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+            yield
+    finally:
+        rclpy.try_shutdown()
+
+
+def spin(node: Node) -> None:
+    """Serve a node until SIGINT."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        executor.spin()
+
+
+def spin_in_a_thread(node: Node) -> None:
+    """Serve a node in a thread that ends with ROS."""
+    threading.Thread(target=spin, args=(node,)).start()
+
+
+def publish(publisher: "Publisher[Any]", message: Any) -> None:
+    """Publish, whatever becomes of it."""
+    try:  # noqa: SIM105 -- a context manager is not free
+        publisher.publish(message)
+    except rclpy_implementation.RCLError:
+        pass  # a subscriber that stands still was overrun

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds in which both sides are measured in turns, and what surrounds them in each of the benchmarks."""
+
+import argparse
+import contextlib
+import os
+import platform
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+from children import ChildError
+from system import Measurement, Place, System
+from table import BRIDGE, FLOOR, Samples
+
+TURNS: Final = 4  # each measurement of a round is cut into so many, the two sides alternating
+DOMAINS: Final = range(1, 102)  # beyond these, ROS's ports collide with those that Linux gives to clients
+
+SystemT = TypeVar("SystemT", bound=System)
+
+
+@contextlib.contextmanager
+def systems(make: Callable[[str, Place], SystemT], sides: list[str]) -> Iterator[list[SystemT]]:
+    """Start these sides, and stop them at the end."""
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
+        started = []
+        for side, domain in zip(sides, random.sample(DOMAINS, len(sides)), strict=True):
+            system = make(side, Place(domain, Path(scratch)))
+            stack.callback(system.stop)
+            started.append(system)
+        yield started
+
+
+def take_turns(
+    pair: list[SystemT], measure: Callable[[SystemT, Measurement, float], None], seconds: float
+) -> dict[str, Measurement]:
+    """Measure both sides for so long each, changing from one to the other and back several times."""
+    measurements = {system.side: system.begin() for system in pair}
+    for turn in range(TURNS):
+        for system in pair if turn % 2 == 0 else reversed(pair):
+            measure(system, measurements[system.side], seconds / TURNS)
+    return measurements
+
+
+def make_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return the options that all benchmarks have."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rounds", type=int, default=5, help="how often both sides are measured (default 5)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement (default 2)")
+    parser.add_argument("--quick", action="store_true", help="2 short rounds")
+    return parser
+
+
+def run(
+    options: argparse.Namespace,
+    samples: Samples,
+    measure_round: Callable[[list[str]], None],
+    finish: Callable[[], None],
+) -> int:
+    """Measure all rounds, print the table, finish; return the exit status. `measure_round` gets the order of sides."""
+    if options.quick:
+        options.rounds, options.seconds = 2, 1.0
+    # SIGTERM ends what was started like Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    began_s = time.monotonic()
+    try:
+        for number in range(options.rounds):
+            sides = [FLOOR, BRIDGE] if number % 2 == 0 else [BRIDGE, FLOOR]
+            print(f"round {number + 1} of {options.rounds}: {', then '.join(sides)}", flush=True)
+            measure_round(sides)
+        print(f"\n{_describe(options)}\n\n{samples.render()}", flush=True)
+        finish()
+    except ChildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(f"\n{time.monotonic() - began_s:.0f} s in all")
+    return 0
+
+
+def _describe(options: argparse.Namespace) -> str:
+    """Return how it was measured."""
+    return (
+        f"{options.rounds} interleaved rounds of {options.seconds:g} s per measurement, on {os.cpu_count()} cores of "
+        f"{platform.machine()}, Python {platform.python_version()}.\n"
+        "Each value is the median of the rounds, with the least and the greatest; each ratio is the median of the "
+        "ratios within a round."
+    )

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed bridge, or its floor, between a testbed and a subscriber."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks, until
+from table import BRIDGE
+from testbed_peer import HOVER_THRUST, Conversation, Peer
+
+PACED_HZ: Final = 30.0
+WARM_UP_S: Final = 0.3
+READY_ANSWERS: Final = 5  # right ones in a row, before the controller counts as found
+
+Size = tuple[int, int]  # width and height, pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What the subscriber got during one measurement."""
+
+    images: int  # of both sides
+    latencies_s: list[float]  # of each whole frame: its second image here, after its first byte was sent
+
+
+class TestbedSystem(System):
+    """One side of the comparison. With `control` the subscriber answers each frame, and the testbed gets its answer."""
+
+    def __init__(self, side: str, place: Place, control: bool) -> None:
+        self._control = control
+        self._peer = Peer()
+        self._conversation: Conversation | None = None
+        namespace = f"/benchmark_{os.getpid()}"
+        subscriber = script_command("testbed_subscriber.py", namespace, *(["--control"] if control else []))
+        make_command = _bridge if side == BRIDGE else _floor
+        super().__init__(side, place, make_command(self._peer.port, namespace, control), {"subscriber": subscriber})
+
+    def open(self, size: Size) -> None:
+        """Begin a conversation with cameras of this size."""
+        self._part()
+        with self.explained():
+            self._conversation = self._peer.meet(*size)
+
+    def warm_up(self) -> None:
+        """Send frames until everybody has found everybody, and some more."""
+        with self.explained():
+            right_answers = 0
+            for number in ticks(round(READY_TIMEOUT_S * PACED_HZ), PACED_HZ):
+                right_answers = right_answers + 1 if self._exchange(0, number)[0] else 0
+                if self.helpers["subscriber"].printed.is_set() and right_answers >= READY_ANSWERS:
+                    break
+            else:
+                raise TimeoutError(f"The {self.side} and its subscriber did not meet within {READY_TIMEOUT_S:g} s.")
+            for number in until(WARM_UP_S):
+                self._exchange(0, number)
+
+    def unpaced(self, measurement: Measurement, seconds: float) -> None:
+        """Send a frame as soon as the one before is answered."""
+        self._measure(measurement, until(seconds))
+
+    def paced(self, measurement: Measurement, seconds: float) -> None:
+        """Send PACED_HZ frames per second."""
+        self._measure(measurement, ticks(round(seconds * PACED_HZ), PACED_HZ))
+
+    def frames(self, measurement: Measurement, count: int) -> None:
+        """Send this many frames, each as soon as the one before is answered."""
+        self._measure(measurement, range(count))
+
+    def received(self, measurement: Measurement) -> Received:
+        """Return what the subscriber got; known after `stop`."""
+        return Received(**self.notes[str(measurement.number)])
+
+    def close_peer(self) -> None:
+        """End the conversation, and stop listening."""
+        self._part()
+        self._peer.close()
+
+    def _measure(self, measurement: Measurement, numbers: Iterable[int]) -> None:
+        with self.turn(measurement):
+            for number in numbers:
+                is_right, round_trip_s = self._exchange(measurement.number, number)
+                measurement.items += 1
+                measurement.round_trips_s.append(round_trip_s)
+                if not is_right:
+                    raise ValueError(f"The {self.side} answered frame {number} with something else than it should.")
+
+    def _exchange(self, measurement: int, number: int) -> tuple[bool, float]:
+        """Send a frame; return whether the answer is right, and the round trip in s."""
+        assert self._conversation
+        mark, thrust, round_trip_s = self._conversation.exchange(measurement, number)
+        expected = mark.thrust if self._control else HOVER_THRUST
+        return abs(thrust - expected) < 1e-3, round_trip_s
+
+    def _part(self) -> None:
+        if self._conversation:
+            self._conversation.close()
+        self._conversation = None
+
+
+def _bridge(port: int, namespace: str, control: bool) -> list[str]:
+    return bridge_command("testbed_bridge", namespace, port=port, sync="lockstep" if control else "latest")
+
+
+def _floor(port: int, namespace: str, control: bool) -> list[str]:
+    return script_command("testbed_floor.py", str(port), namespace, *(["--wait"] if control else []))
