@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One client of the emulated simulator: what waits to be sent to it, and what goes wrong on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from drone_bridge.emulators.program import count, say
+from drone_bridge.protocols import simulator as wire
+
+MAX_UNREAD_BYTES: Final = 4 << 20  # of what a client does not take; one that lets more pile up is given up
+_SEND_BUFFER_BYTES: Final = 256 * 1024  # in the system
+_HEADER_BYTES: Final = 5
+_GARBAGE: Final = b"\x03\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x00"  # a list of 9 entities with room for one
+
+#: What the CUAUV server does not know.
+UNKNOWN_TO_CUAUV: Final = (
+    wire.ListObjectClasses,
+    wire.ListObjects,
+    wire.SetObject,
+    wire.GetObject,
+    wire.ListCameras,
+    wire.ViewCamera,
+    wire.BroadcastCamera,
+    wire.StreamExtended,
+    wire.Spy,
+)
+
+
+class Quirks(str, Enum):
+    """How to speak."""
+
+    NONE = "none"  # as the document says
+    REAL = "real"  # as the CUAUV server does, so far as it is known; see docs/simulator.md
+
+
+class FaultKind(str, Enum):
+    """What can be made to go wrong."""
+
+    TRUNCATE = "truncate"  # half of the answer, then the connection is closed
+    GARBAGE = "garbage"  # a list that is longer than its message
+    SILENCE = "silence"  # nothing is said any more
+    SPLIT = "split"  # from then on each byte is sent by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault in one answer, counted from 0, to the first client."""
+
+    kind: FaultKind
+    answer: int
+
+    @classmethod
+    def parse(cls, text: str) -> Fault:
+        """Read 'kind@answer'. Raises ValueError."""
+        kind, _, number = text.partition("@")
+        return cls(FaultKind(kind), count(number))
+
+
+class HangUpError(Exception):
+    """The connection to this client is closed; the text says why."""
+
+
+class Connection:
+    """Somebody who is connected."""
+
+    def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks, fault: Fault | None) -> None:
+        self.peer = peer
+        self.is_real = quirks is Quirks.REAL
+        self.protocol = (
+            wire.ServerConnection(max_body_bytes=wire.MAX_REQUEST_BYTES) if self.is_real else wire.ServerConnection()
+        )
+        self.given_up: str | None = None  # why
+        self._writer = writer
+        self._waiting: list[bytes] = []  # to be sent at the next flush
+        self._waiting_bytes = 0
+        self._fault = fault
+        self._answers = 0
+        self._is_silent = False
+        self._is_split = False
+        connected = writer.get_extra_info("socket")
+        # The CUAUV server leaves Nagle's algorithm on, so that its bodies wait for the client's acknowledgement.
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not self.is_real)
+        # What nobody reads piles up here, where it is counted, and not in the system.
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+
+    def __str__(self) -> str:
+        return self.peer
+
+    # Sending.
+
+    def post(self, response: wire.Response) -> None:
+        """Send what was not asked for, at the next flush."""
+        self._queue(wire.frame(response))
+
+    def answer(self, response: wire.Response) -> None:
+        """Answer the oldest request, at the next flush. Raises HangUpError when a fault wants that."""
+        message = self.protocol.send(response)
+        fault, self._answers = self._fault, self._answers + 1
+        if fault is None or fault.answer >= self._answers:
+            self._queue(message)
+            return
+        self._fault = None
+        say(f"fault: {fault.kind.value}")
+        if fault.kind is FaultKind.TRUNCATE:
+            self._queue(message[: len(message) // 2])
+            raise HangUpError("a fault was asked for")
+        if fault.kind is FaultKind.SILENCE:
+            self._is_silent = True
+        self._is_split = fault.kind is FaultKind.SPLIT
+        self._queue(_GARBAGE if fault.kind is FaultKind.GARBAGE else message)
+
+    def _queue(self, message: bytes) -> None:
+        if self._is_silent or self.given_up:
+            return
+        if self._writer.transport.get_write_buffer_size() + self._waiting_bytes > MAX_UNREAD_BYTES:
+            self.given_up = f"it has left more than {MAX_UNREAD_BYTES} bytes unread"
+            self._waiting.clear()
+            self._writer.transport.abort()
+            return
+        self._waiting.append(message)
+        self._waiting_bytes += len(message)
+
+    def flush(self) -> None:
+        """Hand everything to the system, or to what waits for it."""
+        if not self._waiting:
+            return
+        messages, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if self._writer.is_closing():
+            return
+        if self._is_split:
+            for byte in b"".join(messages):
+                self._writer.write(bytes((byte,)))
+        elif self.is_real:  # a header and a body, each by itself
+            for message in messages:
+                self._writer.write(message[:_HEADER_BYTES])
+                if len(message) > _HEADER_BYTES:
+                    self._writer.write(message[_HEADER_BYTES:])
+        else:
+            self._writer.write(b"".join(messages))
+
+    def say_farewell(self) -> None:
+        """Say that nothing more will come; the client may still read to the end."""
+        if not self._writer.is_closing():
+            self._writer.write_eof()
+
+    # Receiving.
+
+    def receive(self, data: bytes) -> None:
+        """Take what has come. Raises HangUpError for what the CUAUV server can't read, when speaking as it does."""
+        if self.is_real and not _ends_with_a_message(data):
+            raise HangUpError("it has sent a request in pieces")
+        self.protocol.receive_data(data)
+
+    def next_request(self) -> wire.Request | None:
+        """Return the next request, or None until more has come or the client has closed.
+
+        Raises RemoteProtocolError; HangUpError for what the CUAUV server does not know, when speaking as it does.
+        """
+        event = self.protocol.next_event()
+        if not isinstance(event, wire.Request):
+            return None
+        if self.is_real and isinstance(event, UNKNOWN_TO_CUAUV):
+            raise HangUpError(f"it has sent {type(event).__name__}, which the CUAUV server does not know")
+        return event
+
+
+def _ends_with_a_message(data: bytes) -> bool:
+    """Return whether bytes that begin with a message also end with one."""
+    position = 0
+    while position + _HEADER_BYTES <= len(data):
+        position += _HEADER_BYTES + int.from_bytes(data[position + 1 : position + _HEADER_BYTES], "big")
+    return position == len(data)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated world: entities that move, and what watches them. No sockets, no clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+from drone_bridge.emulators.simulator_bodies import Body, Motion
+from drone_bridge.emulators.simulator_camera import Camera, View
+from drone_bridge.emulators.simulator_extended import ExtendedAttributes
+from drone_bridge.emulators.simulator_forces import Engine, Force
+from drone_bridge.emulators.simulator_items import FULL, MAX_ITEMS, Client, Item, Items, Key, RefusedError
+from drone_bridge.emulators.simulator_physics import Physics
+from drone_bridge.emulators.simulator_rotation import IDENTITY, Vector, conjugate, multiply, rotate
+from drone_bridge.emulators.simulator_streams import Stream
+from drone_bridge.emulators.simulator_triggers import WatchingTrigger
+from drone_bridge.protocols.simulator import Attribute, AttributeValue, ItemType, Spied
+
+ENGINE_OBJECTS: Final = 1 << 31  # forces and engines both count from 0: as objects, engines come from here on
+
+_STREAMS: Final = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM)
+
+
+class World:
+    """Everything that clients share."""
+
+    def __init__(self, step_s: float, report: Callable[[str], None]) -> None:
+        """`step_s`: how much time passes in a step. `report` gets sentences about what went wrong."""
+        self.physics = Physics(step_s)
+        self.items = Items()
+        self.extended_attributes = ExtendedAttributes()
+        self.steps = 0
+        self._report = report
+        self._next_entity = 0
+        self._rows: list[list[float]] | None = None  # the physics' state, a row for each body
+        self._rows_before: list[list[float]] | None = None
+
+    @property
+    def time(self) -> float:
+        """Simulated, s."""
+        return self.steps * self.physics.duration
+
+    # Time.
+
+    def step(self) -> None:
+        """Let one step pass, and tell clients what there is to tell."""
+        lost = self.physics.step()
+        self.steps += 1
+        self._rows = self._rows_before = None
+        for number in lost:
+            self._report(f"entity {number} moved beyond what numbers can say, and was stopped where it was before")
+        for kind in _STREAMS:
+            for number, item in self.items.of(kind).items():
+                message = cast(Stream, item).step(number, self)
+                if message and item.client:
+                    item.client.post(message)
+        for number, item in self.items.of(ItemType.TRIGGER).items():
+            event = cast(WatchingTrigger, item).look(number, self)
+            if event and item.client:
+                item.client.post(event)
+
+    # Items come and go.
+
+    def add_entity(self, body: Body, motion: Motion, is_corporeal: bool, extended: Mapping[str, bytes]) -> int:
+        """Add an entity; return its ID. Raises RefusedError and ValueError."""
+        self._check_room(ItemType.ENTITY, len(self.physics.bodies.ids))
+        number = self._next_entity
+        self.extended_attributes.add_entity(number, extended)
+        try:
+            self.physics.bodies.add(number, body, motion, is_corporeal)
+        except ValueError:
+            self.extended_attributes.remove_entity(number)
+            raise
+        self._next_entity += 1
+        self._rows = self._rows_before = None
+        self._tell(True, (ItemType.ENTITY, number))
+        return number
+
+    def add_force(self, force: Force) -> int:
+        """Add a force; return its ID as an object. Raises RefusedError."""
+        self._check_room(ItemType.OBJECT, len(self.physics.forces))
+        number = self.physics.add_force(force)
+        self._tell(True, (ItemType.OBJECT, number))
+        return number
+
+    def attach(self, entity: int, engine: Engine) -> int:
+        """Attach an engine to an entity; return its ID as an object. Raises RefusedError."""
+        self._check_room(ItemType.OBJECT, len(self.physics.engines))
+        number = ENGINE_OBJECTS + self.physics.attach(entity, engine)
+        self._tell(True, (ItemType.OBJECT, number))
+        return number
+
+    def add(self, kind: ItemType, item: Item) -> int:
+        """Add an item of another type; return its ID. Raises RefusedError."""
+        number = self.items.add(kind, item)
+        self._tell(True, (kind, number))
+        return number
+
+    def has(self, kind: ItemType, number: int) -> bool:
+        """Return whether there is such an item."""
+        if kind is ItemType.ENTITY:
+            return number in self.physics.bodies.columns
+        if kind is ItemType.OBJECT:
+            return number in self.physics.forces or number - ENGINE_OBJECTS in self.physics.engines
+        return number in self.items.of(kind)
+
+    def remove(self, key: Key) -> None:
+        """Remove an item that there is, and before it what needs it."""
+        kind, number = key
+        for other in self.items.that_need(key):
+            if self.has(*other):  # it may have gone with another one
+                self.remove(other)
+        if kind is ItemType.ENTITY:
+            self._remove_entity(number)
+        elif kind is not ItemType.OBJECT:
+            self.items.remove(key)
+        elif number >= ENGINE_OBJECTS:
+            del self.physics.engines[number - ENGINE_OBJECTS]
+        else:
+            del self.physics.forces[number]
+        self._tell(False, key)
+
+    def leave(self, client: Client) -> None:
+        """Remove what a client kept for itself."""
+        for key in self.items.of_client(client):
+            if self.has(*key):
+                self.remove(key)
+
+    def _remove_entity(self, number: int) -> None:
+        for engine, (body, _) in tuple(self.physics.engines.items()):
+            if body == number:
+                self.remove((ItemType.OBJECT, ENGINE_OBJECTS + engine))
+        self.physics.bodies.remove(number)
+        self.extended_attributes.remove_entity(number)
+        self._rows = self._rows_before = None
+
+    def _check_room(self, kind: ItemType, count: int) -> None:
+        if count >= MAX_ITEMS:
+            raise RefusedError(FULL, f"There are {MAX_ITEMS} items of type {kind.name}, and no more fit.")
+
+    def _tell(self, is_added: bool, key: Key) -> None:
+        kind, number = key
+        for spy, item in self.items.of(ItemType.SPY).items():
+            if item.client and key != (ItemType.SPY, spy):
+                item.client.post(Spied(is_added, kind, number, 1 if number < 256 else 4))
+
+    # Entities.
+
+    def place(self, entity: int) -> Vector:
+        """Return where an entity is, m."""
+        x, y, z = self._row(entity)[:3]
+        return x, y, z
+
+    def place_before(self, entity: int) -> Vector:
+        """Return where an entity was before the last step, m."""
+        if self._rows_before is None:
+            self._rows_before = self.physics.bodies.before[:3].T.tolist()
+        x, y, z = self._rows_before[self.physics.bodies.columns[entity]]
+        return x, y, z
+
+    def attribute(self, entity: int, attribute: int) -> AttributeValue:
+        """Return an attribute: q of the body frame, w in the model frame, as the wire has them."""
+        row = self._row(entity)
+        if attribute == Attribute.POSITION:
+            return tuple(row[0:3])
+        if attribute == Attribute.VELOCITY:
+            return tuple(row[3:6])
+        if attribute == Attribute.ACCELERATION:
+            return tuple(row[6:9])
+        if attribute == Attribute.ORIENTATION:
+            return tuple(row[9:13])
+        bodies = self.physics.bodies
+        if attribute == Attribute.ANGULAR_VELOCITY:
+            btom = bodies.bodies[entity].btom
+            return tuple(row[13:16]) if btom == IDENTITY else rotate(btom, row[13:16])
+        return bool(bodies.is_corporeal[bodies.columns[entity]])
+
+    def _row(self, entity: int) -> list[float]:
+        if self._rows is None:
+            self._rows = self.physics.bodies.state.T.tolist()
+        return self._rows[self.physics.bodies.columns[entity]]
+
+    def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
+        """Set an attribute: q of the model frame, unlike the above. Raises ValueError for what can't be."""
+        bodies = self.physics.bodies
+        if attribute == Attribute.CORPOREAL:
+            bodies.is_corporeal[bodies.columns[entity]] = bool(value)
+            return
+        numbers = cast(tuple[float, ...], value)
+        if not all(map(math.isfinite, numbers)):
+            raise ValueError(f"The numbers have to be finite, not {numbers}.")
+        if attribute == Attribute.ORIENTATION:
+            w, x, y, z = numbers
+            bodies.set_model_attitude(entity, (w, x, y, z))
+        else:
+            setters = {
+                Attribute.POSITION: bodies.set_position,
+                Attribute.VELOCITY: bodies.set_velocity,
+                Attribute.ACCELERATION: bodies.push,
+                Attribute.ANGULAR_VELOCITY: bodies.set_model_rates,
+            }
+            x, y, z = numbers
+            setters[Attribute(attribute)](entity, (x, y, z))
+        self._rows = self._rows_before = None
+
+    def extended(self, entity: int) -> Mapping[str, bytes]:
+        """Return an entity's extended attributes."""
+        return self.extended_attributes.of(entity)
+
+    # Cameras.
+
+    def camera(self, number: int) -> Camera:
+        """Return a camera that there is, where it is now."""
+        camera = cast(Camera, self.items.of(ItemType.CAMERA)[number])
+        if camera.is_enabled:
+            self.aim(camera)
+        return camera
+
+    def aim(self, camera: Camera) -> None:
+        """Let a camera be where its entity is."""
+        w, x, y, z = self._row(camera.entity)[9:13]
+        attitude = multiply((w, x, y, z), conjugate(self.physics.bodies.bodies[camera.entity].btom))
+        camera.update(self.place(camera.entity), attitude)
+
+    def is_enabled(self, camera: int) -> bool:
+        """Return whether a camera is enabled."""
+        return cast(Camera, self.items.of(ItemType.CAMERA)[camera]).is_enabled
+
+    def view(self, camera: int, target: int) -> View:
+        """Return where an entity appears; to a disabled camera, from where it was disabled."""
+        return self.camera(camera).view(self.place(target), self.physics.bodies.bodies[target].radius)
