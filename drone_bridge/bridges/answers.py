@@ -4,7 +4,7 @@
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.exceptions import InvalidHandle
@@ -12,6 +12,8 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 MAX_WAITING: Final = 16  # errands; more are refused
+
+TaskT = TypeVar("TaskT")
 
 
 class Answer(NamedTuple):
@@ -47,21 +49,22 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class Errand(Generic[TaskT]):
     """Something that the executor asks of the link's thread."""
 
-    task: str
-    number: int
-    answer: "Future[Answer]" = field(default_factory=Future)
+    task: TaskT
+    answer: "Future[Any]" = field(default_factory=Future)
 
 
-class Errands:
+class Errands(Generic[TaskT]):
     """What the link's thread has been asked to do. Each errand is answered, whatever happens to the link."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: Answers, peer: str) -> None:
+        """`peer` is what to call the other side."""
         self._answers = answers
+        self._peer = peer
         self._lock = threading.Lock()
-        self._waiting: list[Errand] = []
+        self._waiting: list[Errand[TaskT]] = []
         self._is_open = False
 
     def open(self) -> None:
@@ -77,23 +80,23 @@ class Errands:
         for errand in waiting:
             self.answer(errand, Answer(False, reason))
 
-    def submit(self, task: str, number: int) -> Errand:
+    def submit(self, task: TaskT) -> Errand[TaskT]:
         """Leave an errand, in the executor. Raises ValueError with a sentence when nobody can do it."""
         with self._lock:
             if not self._is_open:
-                raise ValueError("There is no connection to the robot now.")
+                raise ValueError(f"There is no connection to the {self._peer} now.")
             if len(self._waiting) >= MAX_WAITING:
                 raise ValueError(f"{MAX_WAITING} requests are waiting already.")
-            errand = Errand(task, number)
+            errand = Errand(task)
             self._waiting.append(errand)
             return errand
 
-    def take(self) -> list[Errand]:
+    def take(self) -> list[Errand[TaskT]]:
         """Return what is to be done, in the link's thread."""
         with self._lock:
             taken, self._waiting = self._waiting, []
             return taken
 
-    def answer(self, errand: Errand, answer: Answer) -> None:
-        """Say what has come of an errand."""
+    def answer(self, errand: Errand[TaskT], answer: Any) -> None:
+        """Say what has come of an errand; Answer(False, ...) is what `close` says."""
         self._answers.give(errand.answer, answer)

@@ -18,7 +18,7 @@ from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode, Endpoint
 from drone_bridge.bridges.robot_parameters import PARAMETERS
 from drone_bridge.bridges.robot_sensors import SensorTopics
-from drone_bridge.bridges.robot_services import BIND, UNBIND, RobotServices
+from drone_bridge.bridges.robot_services import BIND, UNBIND, RobotServices, Task
 from drone_bridge.bridges.robot_session import RobotSession
 from drone_bridge.bridges.robot_wishes import Wishes
 from drone_bridge.links.cancellation import Cancellation, Wakeup
@@ -221,16 +221,16 @@ class RobotBridge(BridgeNode):
         # A little later, for the command to be stale indeed.
         return command.arrived_s + float(self.parameters["command_timeout"]) + 1e-3
 
-    def _do(self, errand: Errand, session: RobotSession, now_s: float) -> None:
+    def _do(self, errand: Errand[Task], session: RobotSession, now_s: float) -> None:
         def answer(success: bool, message: str) -> None:
             self._operator_services.errands.answer(errand, Answer(success, message))
 
-        if errand.task == BIND:
-            session.bind(errand.number, now_s, answer)
-        elif errand.task == UNBIND:
-            session.unbind(errand.number, answer)
+        if errand.task.kind == BIND:
+            session.bind(errand.task.number, now_s, answer)
+        elif errand.task.kind == UNBIND:
+            session.unbind(errand.task.number, answer)
         elif lights := session.bound_of(SubsystemType.LIGHTS):
-            self._light = bool(errand.number)
+            self._light = bool(errand.task.number)
             answer(True, f"{'On' if self._light else 'Off'}: {len(lights)} of the robot's lights.")
         else:
             answer(False, "No light of the robot is bound.")

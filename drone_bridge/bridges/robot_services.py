@@ -3,7 +3,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
@@ -22,6 +22,13 @@ from drone_bridge.srv import Bind, Discover, Unbind
 BIND, UNBIND, LIGHT = "bind", "unbind", "light"
 
 
+class Task(NamedTuple):
+    """What is asked of the link's thread."""
+
+    kind: str  # one of the above
+    number: int  # the id of a subsystem, or whether lights are on
+
+
 class RobotServices:
     """There from the start: without a robot they say so."""
 
@@ -34,7 +41,7 @@ class RobotServices:
         # One that waits keeps nobody else waiting.
         group = ReentrantCallbackGroup()
         self._answers = Answers(node, group)
-        self.errands = Errands(self._answers)
+        self.errands: Errands[Task] = Errands(self._answers, "robot")
         node.create_service(Discover, "discover", self._serve_discover, callback_group=group)
         node.create_service(Bind, "bind", self._serve_bind, callback_group=group)
         node.create_service(Unbind, "unbind", self._serve_unbind, callback_group=group)
@@ -43,7 +50,7 @@ class RobotServices:
     def switch_light(self, message: Bool) -> None:
         """Do what the service does, with nobody to answer to."""
         try:
-            errand = self.errands.submit(LIGHT, int(message.data))
+            errand = self.errands.submit(Task(LIGHT, int(message.data)))
         except ValueError as error:
             self._refuse_light(str(error))
             return
@@ -70,7 +77,7 @@ class RobotServices:
     async def _run(self, task: str, number: int, response: Any) -> Any:
         """Have the link's thread do something, and answer when it is done."""
         try:
-            errand = self.errands.submit(task, number)
+            errand = self.errands.submit(Task(task, number))
         except ValueError as error:
             response.success, response.message = False, str(error)
             return response

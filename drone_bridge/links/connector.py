@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation, wait_readable
-from drone_bridge.links.errors import LinkCancelledError, reason
+from drone_bridge.links.errors import LinkCancelledError, LinkError, reason
 
 StreamT = TypeVar("StreamT")
 
@@ -56,6 +56,13 @@ class Connector(ABC, Generic[StreamT]):
                 delay_s = self.backoff.next_delay_s()
                 self._on_failure(f"{address_name(self._host, self._port)} can't be reached: {reason(error)}.", delay_s)
                 self._pause(delay_s)
+
+    def open_once(self) -> StreamT:
+        """Try once, at once. Raises LinkError, and LinkCancelledError."""
+        try:
+            return self._stream(self._connect())
+        except OSError as error:
+            raise LinkError(f"{address_name(self._host, self._port)} can't be reached: {reason(error)}.") from error
 
     def close(self) -> None:
         """Do nothing: there is nothing to give back."""
