@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topics on which telemetry appears, and what makes their messages."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
+from std_msgs.msg import Bool, Float64
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.msg import LandingPad
+from drone_bridge.protocols import jpeg
+from drone_bridge.protocols.telemetry import DroneTelemetry, RoverTelemetry
+from drone_bridge.translate.jpeg import JpegDecoder
+from drone_bridge.translate.telemetry import DroneMessages, FrameNames, rover_odometry, static_transforms
+from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.translate.transforms import odometry_transform
+
+#: How often it is asked who listens to what: asking for all costs as much as publishing one.
+AUDIENCE_PERIOD_S: Final = 0.02
+
+
+class Output(NamedTuple):
+    """A topic, and what makes its message of telemetry and a stamp."""
+
+    publisher: "Publisher[Any]"
+    make: Callable[[DroneTelemetry, Time], Any]
+
+
+class TelemetryOutputs:
+    """Publishes what somebody listens to.
+
+    Telemetry of the drone is for one thread; that of the rover may come from another one.
+    """
+
+    def __init__(self, node: BridgeNode, names: FrameNames, messages: DroneMessages, publish_clock: bool) -> None:
+        """Create the publishers."""
+        self._node = node
+        self._names = names
+        self._messages = messages
+        self._decoder = JpegDecoder(names.optical)
+        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        make = node.make_publisher
+        self._clock = make(Clock, "/clock", newest) if publish_clock else None
+        self._outputs = [
+            Output(make(Imu, "imu/data", 10), messages.imu),
+            Output(make(Range, "altitude", 10), messages.altitude),
+            Output(make(Float64, "vertical_velocity", 10), messages.vertical_velocity),
+            Output(make(TwistStamped, "velocity", 10), messages.velocity),
+            Output(make(LandingPad, "landing_pad", 10), messages.landing_pad),
+        ]
+        self._info = make(CameraInfo, "camera/camera_info", newest)
+        self._compressed = make(CompressedImage, "camera/image_raw/compressed", newest)
+        self._raw = make(Image, "camera/image_raw", newest)
+        self._landed_publisher = make(Bool, "landed", latched)
+        self._rover = make(Odometry, "rover/odom", 10)
+        self._tf = make(TFMessage, "/tf", 100)
+        self._static_tf = make(TFMessage, "/tf_static", latched)
+        self._has_static_transforms = False
+        self._landed: bool | None = None  # as it was published
+        self._asked_s = -math.inf  # when it was asked last who listens
+        self._wanted: list[Output] = []
+        self._wants_info = self._wants_compressed = self._wants_raw = self._wants_tf = False
+
+    def restart(self) -> None:
+        """Publish again what is published once, with the next telemetry."""
+        self._has_static_transforms = False
+        self._landed = None
+        self._asked_s = -math.inf
+
+    def publish_drone(self, telemetry: DroneTelemetry, stamp: Time) -> None:
+        """Publish what the drone senses."""
+        publish = self._node.publish
+        if time.monotonic() - self._asked_s > AUDIENCE_PERIOD_S:
+            self._ask()
+        if not self._has_static_transforms:
+            self._publish_static_transforms(stamp)
+        if self._clock and telemetry.timestamp is not None:
+            publish(self._clock, Clock(clock=time_from_seconds(telemetry.timestamp)))
+        for output in self._wanted:
+            publish(output.publisher, output.make(telemetry, stamp))
+        if self._wants_tf and (pad := self._messages.pad_transform(telemetry, stamp)):
+            publish(self._tf, pad)
+        if telemetry.landed is not None and telemetry.landed != self._landed:
+            self._landed = telemetry.landed
+            publish(self._landed_publisher, Bool(data=telemetry.landed))
+        if telemetry.camera.jpeg is not None:
+            self._publish_image(telemetry, telemetry.camera.jpeg, stamp)
+
+    def publish_rover(self, telemetry: RoverTelemetry, stamp: Time) -> None:
+        """Publish where the rover is."""
+        message = rover_odometry(telemetry, stamp, self._names)
+        self._node.publish(self._rover, message)
+        self._node.publish(self._tf, TFMessage(transforms=[odometry_transform(message)]))
+
+    def _publish_static_transforms(self, stamp: Time) -> None:
+        transforms = static_transforms(self._names)
+        for transform in transforms:
+            transform.header.stamp = stamp
+        self._node.publish(self._static_tf, TFMessage(transforms=transforms))
+        self._has_static_transforms = True
+
+    def _ask(self) -> None:
+        self._asked_s = time.monotonic()
+        is_wanted = self._node.is_wanted
+        self._wanted = [output for output in self._outputs if is_wanted(output.publisher)]
+        self._wants_info = is_wanted(self._info)
+        self._wants_compressed = is_wanted(self._compressed)
+        self._wants_raw = is_wanted(self._raw)
+        self._wants_tf = is_wanted(self._tf)
+
+    def _publish_image(self, telemetry: DroneTelemetry, image: bytes, stamp: Time) -> None:
+        node, camera = self._node, telemetry.camera
+        node.statistics.counts["images"] += 1
+        if self._wants_info:
+            size = jpeg.read_size(image)
+            # Whoever looks at the image sees its size, so that is what the camera has.
+            node.statistics.counts["images of another size"] += size != (camera.width, camera.height)
+            node.publish(self._info, self._messages.camera_info(telemetry, size, stamp))
+        if self._wants_compressed:
+            node.publish(self._compressed, self._messages.compressed_image(image, stamp))
+        if self._wants_raw:
+            try:
+                message = self._decoder.image(image, stamp)
+            except ValueError as error:
+                node.complain("undecodable images", f"An image {error}; the rest of its document was published.")
+            else:
+                node.statistics.counts["images decoded"] += 1
+                node.publish(self._raw, message)

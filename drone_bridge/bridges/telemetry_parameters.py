@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of telemetry_bridge."""
+
+from typing import Final
+
+from drone_bridge.bridges.node import common_parameters
+from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.protocols.telemetry import DEFAULT_PORT, Limits
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.telemetry import FullScale
+
+MEBIBYTE: Final = 1024 * 1024
+_LIMITS: Final = Limits()
+_FIELDS: Final = {"thrust": "linear.z", "pitch": "linear.x", "roll": "linear.y", "yaw": "angular.z"}
+
+PARAMETERS: Final = (
+    *common_parameters(DEFAULT_PORT, "Where telemetry is listened for; 0 takes a free port.", roles=("listen",)),
+    ParameterDeclaration(
+        "transport",
+        "udp",
+        "How documents travel: as datagrams, or as std_msgs/String on /drone/telemetry, /drone/command and "
+        "/rover/telemetry.",
+        choices=("udp", "topic"),
+    ),
+    ParameterDeclaration("rate", 25.0, "Commands per second, with or without a new one.", (1.0, 500.0), live=True),
+    *(
+        ParameterDeclaration(
+            f"full_scale.{axis}",
+            1.0,
+            f"The {_FIELDS[axis]} of cmd_vel that means full {axis}.",
+            range=(1e-3, 1e3),
+            live=True,
+        )
+        for axis in FullScale._fields
+    ),
+    *(
+        ParameterDeclaration(
+            f"command_sign.{axis}", 1, f"-1 for a drone that follows {axis} the other way round.", choices=(1, -1)
+        )
+        for axis in TelemetryCommandSigns._fields
+    ),
+    *(
+        ParameterDeclaration(
+            f"telemetry_sign.{field}", 1, f"-1 for telemetry that counts {field} the other way round.", choices=(1, -1)
+        )
+        for field in TelemetrySigns._fields
+    ),
+    ParameterDeclaration(
+        "stamp_source",
+        "ros",
+        "Header stamps: when a document came, in ROS time, or its timestamp if it has one.",
+        choices=("ros", "wire"),
+    ),
+    ParameterDeclaration("publish_clock", False, "Publish the timestamps of the drone's telemetry on /clock."),
+    ParameterDeclaration(
+        "telemetry_timeout",
+        1.0,
+        "Seconds without telemetry after which the drone counts as silent, and another sender may take its place.",
+        range=(0.05, 3600.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "relay_rover",
+        True,
+        "With udp, send what comes on /rover/telemetry to the drone as well, whose simulation may follow it.",
+    ),
+    ParameterDeclaration(
+        "default_fov",
+        60.0,
+        "Degrees of the camera's horizontal field of view, where telemetry does not tell it.",
+        range=(1.0, 179.0),
+    ),
+    ParameterDeclaration("max_width", _LIMITS.image_width, "Widest image accepted, pixels.", range=(1, 65535)),
+    ParameterDeclaration("max_height", _LIMITS.image_height, "Highest image accepted, pixels.", range=(1, 65535)),
+    ParameterDeclaration(
+        "max_image_mebibytes", _LIMITS.image_bytes // MEBIBYTE, "Largest JPEG accepted, MiB.", range=(1, 256)
+    ),
+)

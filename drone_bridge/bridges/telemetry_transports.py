@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How telemetry and commands travel: as datagrams, or as text on topics."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol
+
+from std_msgs.msg import String
+
+from drone_bridge.links.backoff import Backoff
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.udp import Datagram, UdpListener, name
+
+COMMAND_TOPIC: Final = "/drone/command"
+
+
+class Drone(NamedTuple):
+    """Who is talked to, from now until the node is left."""
+
+    peer: str
+
+    def close(self) -> None:
+        """Do nothing: the transport is closed with the node."""
+
+
+class Transport(Protocol):
+    """The way to the drone and back; for BridgeNode, an endpoint."""
+
+    @property
+    def backoff(self) -> Backoff:
+        """How long to wait after a failure."""
+
+    @property
+    def port(self) -> int:
+        """The port in use, 0 when there is none."""
+
+    def open(self) -> Drone:
+        """Wait for a drone. Raises LinkCancelledError."""
+
+    def attend_until(self, due_s: float) -> None:
+        """Take what comes until then, of time.monotonic. Raises LinkCancelledError."""
+
+    def send(self, document: bytes) -> None:
+        """Send to the drone, cancelled or not. Raises LinkError."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class UdpTransport:
+    """Datagrams from whoever sends to one port; what goes out goes to `drone`."""
+
+    def __init__(
+        self,
+        listener: UdpListener,
+        cancellation: Cancellation,
+        take: Callable[[Datagram], None],
+        on_failure: Callable[[str, float], None],
+    ) -> None:
+        """`take` gets each datagram, and sets `drone` to the source of one that is to be commanded.
+
+        `on_failure` gets a sentence about a port that nothing can be received from, and when it is tried again.
+        """
+        self.drone: Any = None  # an address, as sockets have it
+        self.backoff = listener.backoff
+        self._listener = listener
+        self._cancellation = cancellation
+        self._take = take
+        self._on_failure = on_failure
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return self._listener.port
+
+    def open(self) -> Drone:
+        """Wait for a drone's telemetry. Raises LinkCancelledError."""
+        while self.drone is None:
+            self._receive(None)
+        return Drone(name(self.drone))
+
+    def attend_until(self, due_s: float) -> None:
+        """Take what comes until then, of time.monotonic. Raises LinkCancelledError."""
+        while (left_s := due_s - time.monotonic()) > 0:
+            self._receive(left_s)
+
+    def send(self, document: bytes) -> None:
+        """Send to the drone, cancelled or not. For any thread. Raises LinkError."""
+        self._listener.send(document, self.drone)
+
+    def close(self) -> None:
+        """Close the port."""
+        self._listener.close()
+
+    def _receive(self, timeout_s: float | None) -> None:
+        try:
+            datagram = self._listener.receive(timeout_s)
+        except LinkTimeoutError:
+            return
+        except LinkCancelledError:
+            raise
+        except LinkError as error:
+            delay_s = self.backoff.next_delay_s()
+            self._on_failure(str(error), delay_s)
+            self._cancellation.wait(delay_s)
+            return
+        self._take(datagram)
+
+
+class TopicTransport:
+    """Commands as text on a topic. Telemetry comes by subscriptions, in the executor."""
+
+    def __init__(self, cancellation: Cancellation, publish: Callable[[String], None]) -> None:
+        """`publish` publishes a command, and never raises."""
+        self.backoff = Backoff()
+        self.port = 0
+        self._cancellation = cancellation
+        self._publish = publish
+
+    def open(self) -> Drone:
+        """Talk to whoever listens, from now on."""
+        return Drone(COMMAND_TOPIC)
+
+    def attend_until(self, due_s: float) -> None:
+        """Wait until then, of time.monotonic. Raises LinkCancelledError."""
+        if self._cancellation.wait(max(0.0, due_s - time.monotonic())):
+            raise LinkCancelledError("Waiting was cancelled.")
+
+    def send(self, document: bytes) -> None:
+        """Publish, cancelled or not."""
+        self._publish(String(data=document.decode()))
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JPEGs as raw images."""
+
+from typing import Any, Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import Image
+
+from drone_bridge.protocols import jpeg
+from drone_bridge.protocols.testbed import BYTES_PER_PIXEL
+from drone_bridge.translate.images import ImageMemory, rgb8_image, set_data
+
+Pixels = npt.NDArray[np.uint8]
+
+# Without what cameras note about how they were held: height and width are to be those of the header.
+_FLAGS: Final = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+_SCAN: Final = b"\xff\xda"
+#: A progressive JPEG has ten scans. Each costs as much time as all pixels and next to no bytes.
+MAX_SCANS: Final = 16
+
+
+class JpegDecoder:
+    """Makes an rgb8 message of a JPEG, in memory that is used again for the next one."""
+
+    def __init__(self, frame_id: str) -> None:
+        self._frame_id = frame_id
+        self._memory = ImageMemory(turns=1)
+        self._image = Image()
+
+    def image(self, data: bytes, stamp: Time) -> Image:
+        """Return the message, which holds until the next call.
+
+        `data` has to be of a size that is known to be allowed. Raises ValueError with half a sentence about what is no
+        JPEG, or one that can't be decoded.
+        """
+        width, height = jpeg.read_size(data)
+        if (scans := data.count(_SCAN)) > MAX_SCANS:
+            raise ValueError(f"has {scans} scans, and {MAX_SCANS} are allowed")
+        pixels: Any = None
+        try:
+            pixels = cv2.imdecode(np.frombuffer(data, np.uint8), _FLAGS)
+        except cv2.error as error:
+            raise ValueError(f"can't be decoded: {error.err}") from error
+        if pixels is None or pixels.shape != (height, width, BYTES_PER_PIXEL):
+            raise ValueError("can't be decoded")
+        memory = self._memory.lend(pixels.size)
+        cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=np.frombuffer(memory, np.uint8).reshape(pixels.shape))
+        if (self._image.width, self._image.height) != (width, height):
+            self._image = rgb8_image(width, height, self._frame_id)
+        self._image.header.stamp = stamp
+        set_data(self._image, memory)
+        return self._image

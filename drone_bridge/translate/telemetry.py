@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Telemetry of a drone and of a rover as ROS messages, and commands the other way."""
+
+import math
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped, Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import CameraInfo, CompressedImage, Imu, Range
+from std_msgs.msg import Float64
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.msg import LandingPad
+from drone_bridge.protocols.telemetry import DroneCommand, DroneTelemetry, RoverTelemetry
+from drone_bridge.protocols.telemetry_messages import MAX_THRUST, MAX_TILT
+from drone_bridge.translate import frames
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.images import pinhole_camera_info, set_data
+from drone_bridge.translate.transforms import set_quaternion, transform
+
+#: The command that is always safe: level, neither up nor down.
+HOVER: Final = DroneCommand()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameNames:
+    """The tf frames of a drone and a rover, with their prefix."""
+
+    prefix: str = ""
+
+    @property
+    def map(self) -> str:
+        """The world that the rover knows its place in."""
+        return f"{self.prefix}map"
+
+    @property
+    def base_link(self) -> str:
+        """The drone's body."""
+        return f"{self.prefix}base_link"
+
+    @property
+    def altimeter(self) -> str:
+        """The altimeter, whose x axis points down."""
+        return f"{self.prefix}altimeter_link"
+
+    @property
+    def optical(self) -> str:
+        """The camera, which looks down, in optical axes."""
+        return f"{self.prefix}camera_optical_frame"
+
+    @property
+    def landing_pad(self) -> str:
+        """The pad that the drone sees, in axes parallel to those of the body."""
+        return f"{self.prefix}landing_pad"
+
+    @property
+    def rover(self) -> str:
+        """The rover, in axes parallel to those of map: its heading is not on the wire."""
+        return f"{self.prefix}rover/base_link"
+
+
+# Commands.
+
+
+class FullScale(NamedTuple):
+    """The command that each axis follows with all that the wire allows, in the order of the wire."""
+
+    thrust: float = 1.0  # linear.z
+    pitch: float = 1.0  # linear.x
+    roll: float = 1.0  # linear.y
+    yaw: float = 1.0  # angular.z
+
+
+_MAXIMA: Final = (MAX_THRUST, MAX_TILT, MAX_TILT, MAX_TILT)
+
+
+def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryCommandSigns) -> tuple[DroneCommand, bool]:
+    """Return a finite cmd_vel as a command, clamped to what the wire allows, and whether it was within that.
+
+    linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
+    """
+    asked = frames.telemetry_axes_from_body(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z, signs)
+    shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
+    clamped = [max(-1.0, min(1.0, share)) for share in shares]
+    return DroneCommand(*(share * most for share, most in zip(clamped, _MAXIMA, strict=True))), clamped == shares
+
+
+# Telemetry.
+
+
+def static_transforms(names: FrameNames) -> list[TransformStamped]:
+    """Return base_link to the altimeter and to the camera, which both look down."""
+    return [
+        transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY),
+        transform(names.base_link, names.optical, rotation=frames.DOWNWARD_OPTICAL_IN_BODY),
+    ]
+
+
+class DroneMessages:
+    """Makes ROS messages of a drone's telemetry.
+
+    Each kind of message is made once and filled anew each time, so that it holds until the next call.
+    """
+
+    def __init__(self, names: FrameNames, signs: TelemetrySigns, default_fov: float) -> None:
+        """`default_fov`, degrees, is the horizontal field of view where the wire carries none."""
+        self._signs = signs
+        self._default_fov = default_fov
+        self._imu = Imu()
+        # The height above ground: no nearest, no farthest, no beam.
+        self._altitude = Range(radiation_type=Range.INFRARED, max_range=math.inf)
+        self._velocity = TwistStamped()
+        self._pad = LandingPad()
+        self._pad_transform = transform(names.base_link, names.landing_pad)
+        self._pad_tf = TFMessage(transforms=[self._pad_transform])
+        self._vertical_velocity = Float64()
+        self._compressed = CompressedImage(format="jpeg")
+        self._camera: tuple[int, int, float] | None = None  # what the CameraInfo is of
+        self._camera_info = CameraInfo()
+        self._imu.header.frame_id = self._velocity.header.frame_id = self._pad.header.frame_id = names.base_link
+        self._altitude.header.frame_id = names.altimeter
+        self._compressed.header.frame_id = self._optical = names.optical
+
+    def imu(self, telemetry: DroneTelemetry, stamp: Time) -> Imu:
+        """Return attitude, rates and acceleration; -1 in the covariance says that there is no acceleration."""
+        message, imu = self._imu, telemetry.imu
+        message.header.stamp = stamp
+        set_quaternion(message.orientation, frames.orientation_from_telemetry(*imu.orientation, self._signs))
+        rates = message.angular_velocity
+        rates.x, rates.y, rates.z = frames.rates_from_telemetry(*imu.angular_velocity, self._signs)
+        acceleration = message.linear_acceleration
+        acceleration.x, acceleration.y, acceleration.z = imu.linear_acceleration or (0.0, 0.0, 0.0)
+        message.linear_acceleration_covariance[0] = 0.0 if imu.linear_acceleration else -1.0
+        return message
+
+    def altitude(self, telemetry: DroneTelemetry, stamp: Time) -> Range:
+        """Return the height above ground."""
+        self._altitude.header.stamp = stamp
+        self._altitude.range = telemetry.altimeter.altitude
+        return self._altitude
+
+    def vertical_velocity(self, telemetry: DroneTelemetry, _: Time) -> Float64:
+        """Return how fast the altimeter says that the drone climbs, m/s."""
+        self._vertical_velocity.data = telemetry.altimeter.vertical_velocity
+        return self._vertical_velocity
+
+    def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> TwistStamped:
+        """Return the velocity of the body along its own axes, and its rates."""
+        self._velocity.header.stamp = stamp
+        linear, angular = self._velocity.twist.linear, self._velocity.twist.angular
+        linear.x, linear.y, linear.z = telemetry.velocity
+        angular.x, angular.y, angular.z = frames.rates_from_telemetry(*telemetry.imu.angular_velocity, self._signs)
+        return self._velocity
+
+    def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> LandingPad:
+        """Return where the pad is, or that it is out of sight."""
+        message, pad = self._pad, telemetry.landing_pad
+        message.header.stamp = stamp
+        message.detected = pad is not None
+        if pad:
+            message.offset_x, message.offset_y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
+            message.distance, message.confidence = pad.distance, pad.confidence
+        else:
+            message.offset_x = message.offset_y = message.distance = message.confidence = math.nan
+        return message
+
+    def pad_transform(self, telemetry: DroneTelemetry, stamp: Time) -> TFMessage | None:
+        """Return base_link to the pad, if it is in sight."""
+        if (pad := telemetry.landing_pad) is None:
+            return None
+        self._pad_transform.header.stamp = stamp
+        place = self._pad_transform.transform.translation
+        place.x, place.y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
+        place.z = -pad.distance
+        return self._pad_tf
+
+    def compressed_image(self, jpeg: bytes, stamp: Time) -> CompressedImage:
+        """Return the JPEG as it is."""
+        self._compressed.header.stamp = stamp
+        set_data(self._compressed, jpeg)
+        return self._compressed
+
+    def camera_info(self, telemetry: DroneTelemetry, size: tuple[int, int], stamp: Time) -> CameraInfo:
+        """Return the camera of an image of this width and height, pixels, which are square."""
+        fov = self._default_fov if telemetry.camera.fov is None else telemetry.camera.fov
+        width, height = size
+        if self._camera != (width, height, fov):
+            self._camera = (width, height, fov)
+            focal = width / 2 / math.tan(math.radians(fov) / 2)
+            self._camera_info = pinhole_camera_info(width, height, focal_x=focal, focal_y=focal, frame_id=self._optical)
+        self._camera_info.header.stamp = stamp
+        return self._camera_info
+
+
+def rover_odometry(telemetry: RoverTelemetry, stamp: Time, names: FrameNames) -> Odometry:
+    """Return where the rover is in map. Its frame is parallel to map, so that position and velocity share axes."""
+    message = Odometry(child_frame_id=names.rover)
+    message.header.stamp = stamp
+    message.header.frame_id = names.map
+    position, velocity = message.pose.pose.position, message.twist.twist.linear
+    position.x, position.y, position.z = telemetry.position
+    velocity.x, velocity.y, velocity.z = telemetry.velocity
+    return message
