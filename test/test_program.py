@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
+from processes import executable
 
 ROOT = Path(__file__).parent.parent
 NODE = """
@@ -46,6 +48,19 @@ def test_a_signal_while_a_node_starts_lets_it_start_and_leave(number):
     assert done.returncode == 0
     assert done.stdout.split()[:2] == ["started", "left"]
     assert done.stderr == ""
+
+
+def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_child):
+    """As when both the terminal and ros2 launch pass Ctrl-C on."""
+    process = start_child(executable("vehicle_model"))
+    process.wait_for_line("Telling")
+    for _ in range(1000):
+        if not process.is_running:
+            break
+        process.send(signal.SIGINT)
+        time.sleep(0.005)
+    assert process.wait() == 0
+    assert process.output.count("\n") == 0
 
 
 def test_a_node_that_fails_to_leave_ends_all_the_same():
