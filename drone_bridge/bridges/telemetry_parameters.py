@@ -17,10 +17,10 @@ PARAMETERS: Final = (
     *common_parameters(DEFAULT_PORT, "Where telemetry is listened for; 0 takes a free port.", roles=("listen",)),
     ParameterDeclaration(
         "transport",
-        "udp",
-        "How documents travel: as datagrams, or as std_msgs/String on /drone/telemetry, /drone/command and "
-        "/rover/telemetry.",
-        choices=("udp", "topic"),
+        "topic",
+        "How documents travel: as std_msgs/String on /drone/telemetry, /drone/command and /rover/telemetry, or as "
+        "datagrams.",
+        choices=("topic", "udp"),
     ),
     ParameterDeclaration("rate", 25.0, "Commands per second, with or without a new one.", (1.0, 500.0), live=True),
     *(
