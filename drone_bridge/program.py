@@ -79,8 +79,8 @@ def run(make_node: Callable[[], Stoppable]) -> int:
             node.destroy_node()
             node = None  # or the thread, if it still waits for a signal, keeps it, and with it ROS's shared memory
         rclpy.try_shutdown()
-        # The interpreter, on its way out, gives handled signals back their deadly default, but leaves ignored ones alone:
-        # so the second Ctrl-C of an impatient user, or of ros2 launch, does not change the exit status.
+        # The interpreter, on its way out, gives handled signals back their deadly default, but leaves ignored ones
+        # alone: so the second Ctrl-C of an impatient user, or of ros2 launch, does not change the exit status.
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
