@@ -188,3 +188,74 @@ def rates_from_telemetry(x: float, y: float, z: float, signs: TelemetrySigns) ->
 def pad_in_body(relative_x: float, relative_y: float, signs: TelemetrySigns) -> tuple[float, float]:
     """Return how far a pad is forward and to the left, m."""
     return signs.relative_x * relative_x, signs.relative_y * relative_y
+
+
+# The underwater simulator's world is north-east-down, its bodies are forward-right-down, its quaternions w, x, y, z.
+
+_HALF_ROOT: Final = math.sqrt(0.5)
+SimulatorQuaternion = tuple[float, float, float, float]  # w, x, y, z
+
+
+def enu_from_ned(north: float, east: float, down: float) -> tuple[float, float, float]:
+    """Return a point or vector of the north-east-down world in ENU; and the other way round, by the same swap."""
+    return east, north, -down
+
+
+def flu_from_frd(forward: float, right: float, down: float) -> tuple[float, float, float]:
+    """Return a vector of the forward-right-down body in REP 103's axes; and the other way round, by the same turn."""
+    return forward, -right, -down
+
+
+def orientation_from_ned_frd(w: float, x: float, y: float, z: float) -> Quaternion:
+    """Return the orientation of the same body in ENU and REP 103's axes: facing north is a yaw of 90 degrees."""
+    return Quaternion(
+        x=_HALF_ROOT * (x + y), y=_HALF_ROOT * (x - y), z=_HALF_ROOT * (w - z), w=_HALF_ROOT * (w + z)
+    )
+
+
+def ned_frd_from_orientation(q: Quaternion) -> SimulatorQuaternion:
+    """Return an orientation in ENU and REP 103's axes as the simulator has it."""
+    return (
+        _HALF_ROOT * (q.w + q.z),
+        _HALF_ROOT * (q.x + q.y),
+        _HALF_ROOT * (q.x - q.y),
+        _HALF_ROOT * (q.w - q.z),
+    )
+
+
+def rotation_from_frd(w: float, x: float, y: float, z: float) -> Quaternion:
+    """Return a rotation between two forward-right-down frames, of a camera on its body say, in REP 103's axes."""
+    return Quaternion(x, -y, -z, w)
+
+
+def frd_from_rotation(q: Quaternion) -> SimulatorQuaternion:
+    """Return a rotation between two frames of REP 103 as the simulator has it."""
+    return q.w, q.x, -q.y, -q.z
+
+
+# Rotations themselves, whatever the frames.
+
+
+def multiplied(a: Quaternion, b: Quaternion) -> Quaternion:
+    """Return the rotation that is b, then a."""
+    return Quaternion(
+        x=a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
+        y=a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
+        z=a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w,
+        w=a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z,
+    )
+
+
+def inverse(q: Quaternion) -> Quaternion:
+    """Return the rotation back."""
+    return Quaternion(-q.x, -q.y, -q.z, q.w)
+
+
+def rotated(q: Quaternion, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return a vector of the rotated frame in the frame that the rotation is given in."""
+    tx, ty, tz = 2 * (q.y * z - q.z * y), 2 * (q.z * x - q.x * z), 2 * (q.x * y - q.y * x)
+    return (
+        x + q.w * tx + q.y * tz - q.z * ty,
+        y + q.w * ty + q.z * tx - q.x * tz,
+        z + q.w * tz + q.x * ty - q.y * tx,
+    )
