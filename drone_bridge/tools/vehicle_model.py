@@ -32,6 +32,7 @@ PARAMETERS: Final = (
     ParameterDeclaration("placed_frame", "odom", "The frame that is placed there, without its prefix."),
     ParameterDeclaration("place_x", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
     ParameterDeclaration("place_y", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
+    ParameterDeclaration("place_z", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
 )
 
 
@@ -54,7 +55,8 @@ class VehicleModel(Node):
         transforms = fixed_transforms(robot)
         if get("world_frame"):
             placed = get("frame_prefix") + get("placed_frame")
-            transforms.append(transform(get("world_frame"), placed, (get("place_x"), get("place_y"), 0.0)))
+            place = (get("place_x"), get("place_y"), get("place_z"))
+            transforms.append(transform(get("world_frame"), placed, place))
         now = self.get_clock().now().to_msg()
         for message in transforms:
             message.header.stamp = now
