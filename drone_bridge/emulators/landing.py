@@ -16,6 +16,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+import cv2
+
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.landing_conversation import Conversation, Fault
 from drone_bridge.emulators.landing_pad import PAD_HEIGHT
@@ -142,6 +144,7 @@ def make_setup(options: argparse.Namespace) -> Setup:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
     options = parse(arguments)
+    cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
     cancellation = Cancellation()
     try:
         with contextlib.ExitStack() as stack:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+import orjson
 
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.landing_vehicle import PERIOD_S, Vehicle
@@ -32,6 +35,7 @@ LONGEST_CATCH_UP_S: Final = 0.25
 #: How many documents about the rover are read per frame at most, whoever sends how many.
 ROVER_DOCUMENTS_PER_FRAME: Final = 20
 NO_JPEG: Final = b"GIF89a, which is no JPEG"
+HUGE: Final = 1e300
 
 
 class FaultKind(str, Enum):
@@ -114,16 +118,8 @@ class Conversation:
         self._stalls |= kind is FaultKind.STALL
         if self._stalls:
             return
-        if kind is FaultKind.NOT_JPEG:
-            telemetry = replace(telemetry, camera=replace(telemetry.camera, jpeg=NO_JPEG))
         document = self._drone.send(telemetry)
-        if kind is FaultKind.TRUNCATE:
-            document = document[: len(document) // 2]
-        elif kind is FaultKind.GARBAGE:
-            document = b"\xff\x00{" + document
-        elif kind is FaultKind.HUGE:
-            document = document.replace(b'"altitude":', b'"altitude":1e300,"was":', 1)
-        yield document
+        yield spoiled(document, kind) if kind else document
         if self._publish_rover and frame % ROVER_EVERY == 0:
             yield self._rover.send(self._vehicle.rover_telemetry())
 
@@ -182,3 +178,17 @@ class Conversation:
         if time.monotonic() >= self._may_complain_at:
             say(sentence)
             self._may_complain_at = time.monotonic() + COMPLAINT_PERIOD_S
+
+
+def spoiled(document: bytes, kind: FaultKind) -> bytes:
+    """Return a telemetry document with a fault that the protocol would never make."""
+    if kind is FaultKind.TRUNCATE:
+        return document[: len(document) // 2]
+    if kind is FaultKind.GARBAGE:
+        return b"\xff\x00{" + document
+    fields = orjson.loads(document)
+    if kind is FaultKind.NOT_JPEG:
+        fields["camera"]["image"] = base64.b64encode(NO_JPEG).decode()
+    elif kind is FaultKind.HUGE:
+        fields["altimeter"]["altitude"] = HUGE
+    return orjson.dumps(fields)

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulator as its users meet it: a process, its telemetry on a socket, its output, its exit code."""
+
+import csv
+import json
+import signal
+import socket
+import time
+
+import pytest
+from landing_pilot import Pilot
+from processes import Process
+
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.telemetry import (
+    ControllerConnection,
+    DroneCommand,
+    DroneTelemetry,
+    LateTelemetry,
+    RoverConnection,
+    RoverTelemetry,
+    Vector,
+)
+
+MODULE = "drone_bridge.emulators.landing"
+TIMEOUT_S = 15.0
+
+
+class Bridge:
+    """Where the emulator sends its telemetry to."""
+
+    def __init__(self, port=0):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self.socket.bind(("127.0.0.1", port))
+        self.socket.settimeout(TIMEOUT_S)
+        self.port = self.socket.getsockname()[1]
+        self.protocol = ControllerConnection()
+        self.drone = None
+
+    def receive_document(self):
+        document, self.drone = self.socket.recvfrom(65536)
+        return document
+
+    def receive(self):
+        self.protocol.receive_data(self.receive_document())
+        return self.protocol.next_event()
+
+    def collect(self, count):
+        return [self.receive() for _ in range(count)]
+
+    def send(self, **command):
+        self.say(self.protocol.send(DroneCommand(**command)))
+
+    def say(self, document):
+        self.socket.sendto(document, self.drone)
+
+    def close(self):
+        self.socket.close()
+
+
+@pytest.fixture
+def bridge():
+    bridge = Bridge()
+    yield bridge
+    bridge.close()
+
+
+@pytest.fixture
+def emulate(bridge):
+    def start(*arguments, port=None):
+        drones.append(Process.module(MODULE, "--port", bridge.port if port is None else port, *arguments))
+        return drones[-1]
+
+    drones = []
+    yield start
+    for drone in drones:
+        drone.end()
+
+
+def rows_of(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def rover_document(x, y, vx=0.0, vy=0.0):
+    return RoverConnection().send(RoverTelemetry(Vector(x, y, 0.15), Vector(vx, vy, 0.0), "linear", 1.0))
+
+
+def test_telemetry_comes_25_times_a_second_with_an_image_in_every_fifth(emulate, bridge):
+    drone = emulate("--seed", "2")
+    drone.wait_for_line(rf"^sending to 127\.0\.0\.1:{bridge.port}$")
+    first = bridge.receive()
+    started = time.monotonic()
+    telemetry = bridge.collect(50)
+    assert time.monotonic() - started == pytest.approx(2.0, abs=0.2)
+    assert telemetry[-1].timestamp - first.timestamp == pytest.approx(2.0)
+    assert sum(one.camera.jpeg is not None for one in telemetry) == 10
+    assert not any(one.landed for one in telemetry)
+
+
+def test_commands_fly_it_and_stay_in_force(emulate, bridge, tmp_path):
+    path = tmp_path / "flight.csv"
+    drone = emulate("--trajectory", path, "--speed", "5", "--gusts", "0", "--no-images")
+    bridge.receive()
+    bridge.send(thrust=0.5, pitch=0.25, roll=-0.125, yaw=0.0)
+    drone.wait_for_line(rf"^commanded from 127\.0\.0\.1:{bridge.port}$")
+    drone.wait_for_line(r"^t=5\.0 s, flying")
+    assert drone.stop() == 0
+    drone.wait_for_line(r"^ended: t=.* documents sent, 1 commands, 0 refused$")
+    rows = rows_of(path)
+    last = {name: float(value) for name, value in rows[-1].items() if name != "phase"}
+    assert float(rows[1]["time"]) - float(rows[0]["time"]) == pytest.approx(0.04)
+    assert (last["thrust_command"], last["pitch_command"], last["roll_command"]) == (0.5, 0.25, -0.125)
+    assert last["pitch"] == pytest.approx(14.3, abs=0.1)
+    assert last["vz"] == pytest.approx(1.25, abs=0.01)
+
+
+def test_a_good_landing_ends_it_with_0(emulate, bridge, tmp_path):
+    path = tmp_path / "flight.csv"
+    drone = emulate("--until-landed", "--height", "8", "--speed", "4", "--no-images", "--trajectory", path)
+    pilot = Pilot()
+    while not (telemetry := bridge.receive()).landed:
+        command = pilot.command(telemetry)
+        bridge.send(thrust=command.thrust, pitch=command.pitch, roll=command.roll)
+    bridge.send()
+    assert drone.wait() == 0
+    line = drone.wait_for_line(
+        r"^touchdown on the rover at t=(\S+) s: position error (\S+) m, vertical speed (\S+) m/s, "
+        r"relative speed (\S+) m/s, good$"
+    )
+    time_s, error, vertical, relative = map(float, line.groups())
+    assert error <= 0.35
+    assert vertical <= 1.0
+    assert relative <= 0.7
+    rows = rows_of(path)
+    assert float(rows[-1]["time"]) == pytest.approx(time_s + 1.0, abs=0.05)
+    assert rows[-1]["phase"] == "on rover"
+
+
+def test_a_bad_landing_ends_nothing_and_leaves_1(emulate, bridge):
+    drone = emulate("--until-landed", "--height", "2", "--speed", "5", "--duration", "8", "--no-images")
+    bridge.receive()
+    bridge.send(thrust=-1.0)
+    drone.wait_for_line("^touchdown on the ground at .* vertical speed 2.* bad$")
+    bridge.send(thrust=1.0)
+    drone.wait_for_line("^took off: ")
+    assert drone.wait() == 1
+    drone.wait_for_line(r"^ended: t=8\.0 s, flying")
+
+
+def test_without_the_wish_to_land_the_duration_ends_it_with_0(emulate):
+    drone = emulate("--duration", "1", "--speed", "5", "--start", "ground", "--no-images")
+    assert drone.wait() == 0
+    drone.wait_for_line(r"^ended: t=1\.0 s, on ground")
+
+
+def test_the_rover_follows_what_comes_where_commands_come(emulate, bridge):
+    drone = emulate("--rover", "follow", "--speed", "4", "--no-images", "--publish-rover")
+    bridge.receive()
+    for _ in range(200):
+        bridge.say(rover_document(1.5, -2.0))
+        event = bridge.receive()
+        if isinstance(event, RoverTelemetry) and event.position.x == 1.5:
+            break
+    assert event == RoverTelemetry(Vector(1.5, -2.0, 0.15), Vector(0, 0, 0), "follow", event.timestamp)
+    drone.wait_for_line(r"rover x=1\.50 y=-2\.00 m$")
+
+
+def test_the_rover_follows_what_comes_to_its_own_port(emulate):
+    drone = emulate("--rover", "follow", "--rover-port", "0", "--speed", "4", "--no-images")
+    port = int(drone.wait_for_line(r"^rover telemetry on 127\.0\.0\.1:(\d+)$")[1])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rover:
+        rover.connect(("127.0.0.1", port))
+        rover.send(rover_document(3.0, 1.0))
+        drone.wait_for_line(r"rover x=3\.00 y=1\.00 m$")
+        rover.send(b"no telemetry")
+        drone.wait_for_line("^refused a document from the rover's port: ")
+
+
+@pytest.mark.parametrize("pattern", ["stationary", "linear", "circular", "square", "random"])
+def test_the_rover_drives_by_itself_and_tells_so_when_asked(emulate, bridge, pattern):
+    emulate("--rover", pattern, "--rover-speed", "0.25", "--publish-rover", "--speed", "5", "--no-images")
+    told = [event for event in bridge.collect(90) if isinstance(event, RoverTelemetry)]
+    assert len(told) == 30
+    assert {event.pattern for event in told} == {pattern}
+    fastest = max(max(map(abs, event.velocity)) for event in told)
+    assert fastest == 0 if pattern == "stationary" else 0.15 < fastest <= 0.251
+
+
+def test_nonsense_is_refused_and_changes_nothing(emulate, bridge):
+    drone = emulate("--no-images")
+    bridge.receive()
+    bridge.say(b"\xff" * 100)
+    drone.wait_for_line("^refused a document from .*: The document is no JSON")
+    refused = [b"", b"[" * 5000, bytes(60000), b'{"thrust": NaN}', b"7", b'{"thrust": 1}']
+    refused += [json.dumps({"thrust": 0, "pitch": 0, "roll": 9, "yaw": 0}).encode(), rover_document(0, 0)[:-5]]
+    for document in refused:
+        bridge.say(document)
+    bridge.send(thrust=0.5)
+    drone.wait_for_line("^commanded from ")
+    assert drone.stop() == 0
+    drone.wait_for_line(f" 1 commands, {1 + len(refused)} refused$")
+    assert drone.count_lines("refused a document") < 5, "a sender decides how much is printed"
+    assert drone.count_lines("Traceback") == 0
+
+
+def test_a_flood_of_commands_does_not_hold_it_up(emulate, bridge):
+    emulate("--no-images")
+    first = bridge.receive()
+    started = time.monotonic()
+    while time.monotonic() < started + 1.0:
+        for _ in range(100):
+            bridge.send(thrust=0.1)
+    while bridge.receive().timestamp < first.timestamp + 1.5:
+        pass
+    assert time.monotonic() - started < 2.5
+
+
+def test_somebody_who_comes_later_gets_telemetry_too(emulate, free_port):
+    drone = emulate("--no-images", port=free_port)
+    drone.wait_for_line(rf"^Nobody listens at 127\.0\.0\.1:{free_port}\.$")
+    late = Bridge(free_port)
+    assert isinstance(late.receive(), DroneTelemetry)
+    late.send(thrust=1.0)
+    drone.wait_for_line("^commanded from ")
+    late.close()
+    assert drone.stop() == 0
+    assert drone.count_lines("Nobody listens") <= 2, "said once, until somebody is there"
+
+
+@pytest.mark.parametrize(
+    ("kind", "complaint"),
+    [
+        ("truncate", "no JSON"),
+        ("garbage", "no JSON"),
+        ("huge", "altitude"),
+        ("not-jpeg", "image"),
+    ],
+)
+def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge, kind, complaint):
+    drone = emulate("--fault", f"{kind}@6", "--speed", "2")
+    assert bridge.collect(6)
+    with pytest.raises(RemoteProtocolError, match=complaint):
+        bridge.receive()
+    assert isinstance(bridge.receive(), DroneTelemetry)
+    drone.wait_for_line(f"^{kind} in frame 6, as was asked for$")
+
+
+def test_a_stalled_drone_says_nothing_more(emulate, bridge):
+    drone = emulate("--fault", "stall@5", "--speed", "4", "--no-images")
+    assert bridge.collect(5)[-1].timestamp == pytest.approx(0.2)
+    drone.wait_for_line(r"^t=2\.0 s, flying")
+    bridge.socket.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        bridge.receive()
+    assert drone.stop() == 0
+
+
+def test_a_bad_network_loses_and_reorders(emulate, bridge):
+    emulate("--loss", "0.3", "--reorder", "0.3", "--speed", "8", "--no-images", "--duration", "16")
+    events = [bridge.receive()]
+    bridge.socket.settimeout(1.0)
+    try:
+        while True:
+            events.append(bridge.receive())
+    except TimeoutError:
+        pass
+    assert len(events) == pytest.approx(0.7 * 400, abs=40)
+    late = [event for event in events if isinstance(event, LateTelemetry)]
+    assert len(late) == pytest.approx(0.2 * len(events), abs=25)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_cleanly_however_many(emulate, bridge, number):
+    drone = emulate()
+    bridge.receive()
+    drone.send(number)
+    drone.wait_for_line("^ended: ")
+    drone.send(number)
+    drone.send(number)
+    assert drone.wait() == 0
+    assert drone.count_lines("Traceback|KeyboardInterrupt") == 0
+
+
+def test_a_signal_before_a_landing_leaves_1(emulate, bridge):
+    drone = emulate("--until-landed", "--no-images")
+    bridge.receive()
+    assert drone.stop() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "70000"], "at most 65535"),
+        (["--port", "0"], "above 0"),
+        (["--rover", "triangular"], "invalid Pattern value"),
+        (["--height", "0.3"], "from 1 to 50"),
+        (["--gusts", "-1"], "not below 0"),
+        (["--fault", "explode@3"], "must be truncate@N, garbage@N, not-jpeg@N, huge@N or stall@N"),
+        (["--speed", "0"], "above 0"),
+        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
+    ],
+)
+def test_impossible_options_are_refused_with_a_sentence(arguments, message):
+    with Process.module(MODULE, *arguments) as drone:
+        assert drone.wait() == 2
+        assert message in drone.output
+        assert "Traceback" not in drone.output
+
+
+def test_a_taken_rover_port_is_said_to_be_taken(bridge):
+    with Process.module(MODULE, "--rover-port", bridge.port) as drone:
+        assert drone.wait() == 2
+        drone.wait_for_line(rf"^landing: Can't listen on 127\.0\.0\.1:{bridge.port}: Address already in use")

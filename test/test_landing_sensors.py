@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the landing drone measures: the truth, with the noise that it says."""
+
+import math
+
+import numpy as np
+import pytest
+
+from drone_bridge.emulators import landing_sensors
+from drone_bridge.emulators.landing_camera import DownwardCamera
+from drone_bridge.emulators.landing_flight import GRAVITY, Drone
+from drone_bridge.emulators.landing_pad import PAD_HEIGHT
+from drone_bridge.emulators.landing_sensors import Sensors, expected_confidence, levelled
+from drone_bridge.emulators.landing_world import STEP_S
+from drone_bridge.protocols.telemetry import DroneCommand
+
+STILL = np.zeros(3)
+CAMERA = DownwardCamera()
+
+
+def hovering(x=0.0, y=0.0, height=5.0, yaw=0.0):
+    return Drone((x, y, height), yaw)
+
+
+def to_pad(drone):
+    return np.array([0.0, 0.0, PAD_HEIGHT]) - drone.position
+
+
+def measure(drone, count=500, seed=0, towards_pad=None):
+    sensors = Sensors(CAMERA, seed)
+    return [sensors.measure(drone, to_pad(drone) if towards_pad is None else towards_pad) for _ in range(count)]
+
+
+def flying(seconds=1.0, **command):
+    drone = hovering()
+    drone.command = DroneCommand(**command)
+    for _ in range(round(seconds / STEP_S)):
+        drone.advance(STEP_S, STILL)
+    return drone
+
+
+def test_at_rest_the_accelerometer_reads_gravity_upwards():
+    forces = np.array([one.imu.linear_acceleration for one in measure(hovering(yaw=2.0))])
+    assert forces.mean(axis=0) == pytest.approx([0, 0, GRAVITY], abs=0.01)
+    assert forces.std(axis=0) == pytest.approx([landing_sensors.ACCELERATION_NOISE] * 3, rel=0.15)
+
+
+def test_tilted_at_its_final_speed_it_reads_gravity_in_the_bodys_axes():
+    drone = flying(30, pitch=0.3)
+    forces = np.array([one.imu.linear_acceleration for one in measure(drone)])
+    expected = drone.rotation.T @ [0, 0, GRAVITY]
+    assert expected[0] < -2
+    assert forces.mean(axis=0) == pytest.approx(expected, abs=0.02)
+
+
+def test_climbing_faster_and_faster_weighs_more():
+    drone = flying(0.3, thrust=1.0)
+    forces = np.array([one.imu.linear_acceleration for one in measure(drone)])
+    assert forces[:, 2].mean() == pytest.approx(GRAVITY + drone.acceleration[2], abs=0.02)
+    assert drone.acceleration[2] > 1
+
+
+def test_attitude_and_rates_are_the_drones():
+    drone = flying(0.2, pitch=0.4, roll=-0.3, yaw=0.5)
+    measured = measure(drone)
+    attitudes = np.array([one.imu.orientation for one in measured])
+    rates = np.array([one.imu.angular_velocity for one in measured])
+    assert attitudes.mean(axis=0) == pytest.approx([drone.roll, drone.pitch, drone.yaw], abs=0.001)
+    assert attitudes.std(axis=0) == pytest.approx([landing_sensors.ATTITUDE_NOISE] * 3, rel=0.15)
+    assert rates.mean(axis=0) == pytest.approx(drone.body_rates, abs=0.001)
+    assert rates.std(axis=0) == pytest.approx([landing_sensors.RATE_NOISE] * 3, rel=0.15)
+
+
+def test_yaw_stays_within_half_a_turn():
+    yaws = [one.imu.orientation.yaw for one in measure(hovering(yaw=math.pi))]
+    assert max(map(abs, yaws)) <= math.pi
+    assert min(yaws) < 0 < max(yaws)
+
+
+def test_the_altimeter_reads_the_height_above_ground_over_the_pad_too():
+    drone = flying(1.0, thrust=-0.5)
+    for towards_pad in (np.array([0, 0, PAD_HEIGHT - drone.position[2]]), np.array([50.0, 0, -1])):
+        measured = measure(drone, towards_pad=towards_pad)
+        altitudes = np.array([one.altimeter.altitude for one in measured])
+        climbs = np.array([one.altimeter.vertical_velocity for one in measured])
+        assert altitudes.mean() == pytest.approx(drone.position[2], abs=0.005)
+        assert altitudes.std() == pytest.approx(landing_sensors.ALTITUDE_NOISE, rel=0.15)
+        assert climbs.mean() == pytest.approx(drone.velocity[2], abs=0.01)
+        assert climbs.mean() < -0.5
+
+
+def test_velocity_is_forward_left_and_up_whatever_the_tilt():
+    drone = hovering(yaw=math.pi / 2)
+    drone.velocity = np.array([1.0, 2.0, -0.5])
+    drone.pitch = 0.4
+    velocities = np.array([one.velocity for one in measure(drone)])
+    assert velocities.mean(axis=0) == pytest.approx([2.0, -1.0, -0.5], abs=0.02)
+
+
+def test_the_higher_the_less_flow_can_tell():
+    low, high = (
+        np.array([one.velocity for one in measure(hovering(height=height))]).std(axis=0).mean() for height in (1, 9)
+    )
+    assert low == pytest.approx(landing_sensors.FLOW_NOISE + 1 * landing_sensors.FLOW_NOISE_PER_METRE, rel=0.1)
+    assert high == pytest.approx(landing_sensors.FLOW_NOISE + 9 * landing_sensors.FLOW_NOISE_PER_METRE, rel=0.1)
+
+
+# The pad
+
+
+def sightings(drone, count=500, seed=0):
+    return [one.landing_pad for one in measure(drone, count, seed)]
+
+
+def seen(drone, **options):
+    return [pad for pad in sightings(drone, **options) if pad]
+
+
+def test_the_pad_is_told_forward_left_and_down():
+    drone = hovering(x=-1.0, y=0.5, height=4.0)
+    pads = np.array([(pad.relative_x, pad.relative_y, pad.distance) for pad in seen(drone)])
+    assert pads.mean(axis=0) == pytest.approx([1.0, -0.5, 3.7], abs=0.01)
+    deviation = landing_sensors.PAD_NOISE + 3.7 * landing_sensors.PAD_NOISE_PER_METRE
+    assert pads.std(axis=0) == pytest.approx([deviation] * 3, rel=0.15)
+
+
+def test_the_pad_turns_with_the_yaw_but_not_with_the_tilt():
+    drone = hovering(x=-1.0, y=0.5, height=4.0, yaw=math.pi / 2)
+    drone.roll, drone.pitch = 0.15, -0.1
+    pads = np.array([(pad.relative_x, pad.relative_y, pad.distance) for pad in seen(drone)])
+    assert pads.mean(axis=0) == pytest.approx([-0.5, -1.0, 3.7], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "visible"),
+    [(0, 2.5, True), (0, 2.9, False), (0, -2.5, True), (0, -2.9, False), (1.9, 0, True), (2.2, 0, False)],
+)
+def test_out_of_the_image_the_pad_is_out_of_sight(x, y, visible):
+    """4.7 m below, the image shows 2.71 m to each side and 2.04 m ahead and behind."""
+    assert bool(seen(hovering(x, y))) is visible
+
+
+def test_tilting_looks_elsewhere():
+    drone = hovering(x=-2.4)
+    assert not seen(drone)
+    drone.pitch = -0.2  # nose up: the camera looks forward
+    assert seen(drone)
+    drone.pitch = 0.2
+    assert not seen(drone)
+
+
+@pytest.mark.parametrize(
+    ("distance", "visible"), [(0.04, False), (0.06, True), (9.9, True), (10.1, False), (-1.0, False)]
+)
+def test_the_pad_is_seen_from_neither_too_near_nor_too_far(distance, visible):
+    assert bool(seen(hovering(height=PAD_HEIGHT + distance))) is visible
+
+
+def test_confidence_falls_with_distance_and_angle():
+    up = np.array([0.0, 0.0, 1.0])
+    by_distance = [expected_confidence(np.array([0, 0, -d]), up) for d in (0.5, 2.0, 5.0, 10.0)]
+    assert by_distance == sorted(by_distance, reverse=True)
+    assert by_distance[0] > 0.95
+    assert by_distance[-1] < 0.5
+    by_offset = [expected_confidence(np.array([x, 0, -3.0]), up) for x in (0.0, 0.5, 1.0, 1.5)]
+    assert by_offset == sorted(by_offset, reverse=True)
+    tilted = np.array([math.sin(0.3), 0.0, math.cos(0.3)])
+    assert expected_confidence(np.array([0, 0, -3.0]), tilted) < by_offset[0]
+    told = [pad.confidence for pad in seen(hovering(height=5))]
+    assert np.mean(told) == pytest.approx(expected_confidence(np.array([0, 0, -4.7]), up), abs=0.01)
+    assert all(0 <= confidence <= 1 for pad in seen(hovering(height=0.5)) for confidence in [pad.confidence])
+
+
+def test_the_less_confident_the_more_is_missed():
+    near, far = (np.mean([pad is None for pad in sightings(hovering(height=h), 2000)]) for h in (1.0, 10.0))
+    assert near < 0.01
+    expected = landing_sensors.LARGEST_MISS_RATE * (1 - expected_confidence(np.array([0, 0, -9.7]), np.eye(3)[2]))
+    assert far == pytest.approx(expected, rel=0.2)
+
+
+def test_noise_repeats_with_its_seed_whatever_is_seen():
+    one, same, other = (measure(hovering(), 20, seed) for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+    out_of_sight = measure(hovering(), 20, 1, towards_pad=np.array([100.0, 0.0, -5.0]))
+    assert [it.imu for it in out_of_sight] == [it.imu for it in one]
+
+
+def test_levelled_turns_by_the_yaw_alone():
+    assert levelled(np.array([1.0, 0.0, 3.0]), math.pi / 2) == pytest.approx([0.0, -1.0, 3.0])

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated drone as whoever commands it meets it: commands in, telemetry documents out."""
+
+import math
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+from landing_pilot import Pilot
+
+from drone_bridge.emulators.landing_pad import PAD_HEIGHT
+from drone_bridge.emulators.landing_rover import ROVER_Z, Pattern
+from drone_bridge.emulators.landing_sensors import levelled
+from drone_bridge.emulators.landing_vehicle import IMAGE_EVERY, PERIOD_S, Setup, Vehicle
+from drone_bridge.emulators.landing_world import LANDING_GEAR, Phase
+from drone_bridge.protocols.telemetry import (
+    ControllerConnection,
+    DroneCommand,
+    DroneConnection,
+    DroneTelemetry,
+    RoverConnection,
+    RoverTelemetry,
+    Vector,
+)
+
+BLIND = Setup(images=False)
+
+
+def frames(vehicle, count):
+    return [vehicle.advance() for _ in range(count)]
+
+
+def test_every_document_can_be_read_and_is_in_range():
+    vehicle = Vehicle(Setup(seed=2, pattern=Pattern.CIRCULAR))
+    drone, controller = DroneConnection(), ControllerConnection()
+    vehicle.obey(DroneCommand(thrust=-0.2, pitch=0.1, roll=-0.1, yaw=0.3))
+    for telemetry in frames(vehicle, 25):
+        document = drone.send(telemetry)
+        assert len(document) < 64 * 1024, "it has to fit into a datagram"
+        controller.receive_data(document)
+        read = controller.next_event()
+        assert isinstance(read, DroneTelemetry)
+        assert read.altimeter.altitude == pytest.approx(5, abs=2)
+        assert math.hypot(*read.imu.linear_acceleration) == pytest.approx(9.81, abs=3)
+        assert max(map(abs, read.imu.orientation)) <= math.pi
+        assert max(map(abs, read.imu.angular_velocity)) < 5
+        assert max(map(abs, read.velocity)) < 5
+        assert (read.camera.width, read.camera.height, read.camera.fov) == (320, 240, 60.0)
+        assert read.landed is False
+        if read.landing_pad:
+            assert 0 <= read.landing_pad.confidence <= 1
+            assert 0 < read.landing_pad.distance < 10
+
+
+def test_there_are_25_documents_per_second_and_an_image_in_every_fifth():
+    telemetry = frames(Vehicle(Setup()), 25)
+    timestamps = [one.timestamp for one in telemetry]
+    assert np.diff(timestamps) == pytest.approx(0.04)
+    assert timestamps[-1] == pytest.approx(1.0)
+    assert (PERIOD_S, IMAGE_EVERY) == (0.04, 5)
+    assert [bool(one.camera.jpeg) for one in telemetry] == [True, False, False, False, False] * 5
+
+
+def test_images_are_jpegs_of_the_size_that_drones_send():
+    images = [one.camera.jpeg for one in frames(Vehicle(Setup()), 21) if one.camera.jpeg]
+    for image in images:
+        assert cv2.imdecode(np.frombuffer(image, np.uint8), cv2.IMREAD_COLOR).shape == (240, 320, 3)
+        assert 8_000 <= len(image) <= 20_000
+
+
+def test_images_can_be_left_out():
+    assert not any(one.camera.jpeg for one in frames(Vehicle(BLIND), 10))
+
+
+def test_the_image_shows_the_pad_where_the_telemetry_says():
+    vehicle = Vehicle(Setup(gusts=0.0))
+    vehicle.drone.position[:2] = (0.6, -0.4)
+    vehicle.drone.yaw = 0.8
+    telemetry = vehicle.advance()
+    image = cv2.imdecode(np.frombuffer(telemetry.camera.jpeg, np.uint8), cv2.IMREAD_GRAYSCALE)
+    dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
+    corners, identities, _ = cv2.aruco.ArucoDetector(dictionary).detectMarkers(image)
+    column, row = corners[0][0].mean(axis=0)
+    pad = telemetry.landing_pad
+    focal = 160 / math.tan(math.radians(30))
+    assert len(identities) == 1
+    assert column == pytest.approx(159.5 - focal * pad.relative_y / pad.distance, abs=10)
+    assert row == pytest.approx(119.5 - focal * pad.relative_x / pad.distance, abs=10)
+
+
+def test_the_same_setup_and_commands_make_the_same_flight():
+    setup = Setup(seed=4, pattern=Pattern.RANDOM, images=False)
+    one, same, other = Vehicle(setup), Vehicle(setup), Vehicle(replace(setup, seed=5))
+    for vehicle in (one, same, other):
+        vehicle.obey(DroneCommand(pitch=0.1))
+    seen = frames(one, 100)
+    assert seen == frames(same, 100)
+    assert seen != frames(other, 100)
+
+
+def test_the_last_command_stays_in_force():
+    vehicle = Vehicle(replace(BLIND, gusts=0.0))
+    vehicle.obey(DroneCommand(thrust=0.5))
+    frames(vehicle, 250)
+    assert vehicle.drone.velocity[2] == pytest.approx(1.25, abs=0.01)
+
+
+def test_it_starts_on_the_ground_when_asked_to():
+    vehicle = Vehicle(replace(BLIND, starts_on_ground=True))
+    telemetry = vehicle.advance()
+    assert telemetry.landed
+    assert vehicle.touchdown is None
+    assert telemetry.altimeter.altitude == pytest.approx(LANDING_GEAR, abs=0.1)
+    vehicle.obey(DroneCommand(thrust=1.0))
+    assert not frames(vehicle, 50)[-1].landed
+    assert vehicle.drone.position[2] > 1
+
+
+def rover_document(x, y, vx=0.0, vy=0.0):
+    return RoverTelemetry(Vector(x, y, ROVER_Z), Vector(vx, vy, 0.0), "square", 1.0)
+
+
+def test_a_rover_that_follows_is_where_it_is_told():
+    vehicle = Vehicle(replace(BLIND, pattern=Pattern.FOLLOW))
+    vehicle.lead(rover_document(1.0, 2.0, 0.5, 0.0))
+    vehicle.advance()
+    assert vehicle.world.rover.position == pytest.approx([1.0 + 0.5 * PERIOD_S, 2.0])
+
+
+def test_a_rover_that_drives_by_itself_is_not_led():
+    vehicle = Vehicle(replace(BLIND, pattern=Pattern.STATIONARY))
+    vehicle.lead(rover_document(1.0, 2.0))
+    vehicle.advance()
+    assert not vehicle.world.rover.position.any()
+
+
+def test_it_tells_of_its_rover_as_a_rover_would():
+    vehicle = Vehicle(replace(BLIND, pattern=Pattern.CIRCULAR))
+    frames(vehicle, 25)
+    controller = ControllerConnection()
+    controller.receive_data(RoverConnection().send(vehicle.rover_telemetry()))
+    read = controller.next_event()
+    assert isinstance(read, RoverTelemetry)
+    assert read.pattern == "circular"
+    assert math.hypot(read.position.x, read.position.y) == pytest.approx(2.0)
+    assert math.hypot(read.velocity.x, read.velocity.y) == pytest.approx(0.5)
+    assert read.position.z == 0.15 == PAD_HEIGHT / 2
+    assert read.timestamp == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("pattern", [Pattern.STATIONARY, Pattern.CIRCULAR])
+@pytest.mark.parametrize("seed", range(3))
+def test_who_flies_by_the_telemetry_lands_on_the_pad(pattern, seed):
+    """So every sign fits: of commands, of attitude, of the pad's offset."""
+    vehicle = Vehicle(replace(BLIND, seed=seed, pattern=pattern))
+    pilot = Pilot(levelled(vehicle.world.towards_pad, vehicle.drone.yaw)[:2])
+    while not vehicle.world.has_landed and vehicle.world.time < 60:
+        vehicle.obey(pilot.command(vehicle.advance()))
+    assert vehicle.world.phase is Phase.ON_ROVER, vehicle.world.describe()
+    assert vehicle.touchdown.is_good, vehicle.touchdown.describe()
+    assert vehicle.advance().landed
