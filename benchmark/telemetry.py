@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare telemetry_bridge with the least that a bare script can do: python benchmark/telemetry.py (see README.md)."""
+
+import os
+import sys
+import time
+from functools import partial
+from statistics import median, quantiles
+from typing import Final
+
+from rounds import make_parser, run, systems, take_turns
+from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks
+from table import BRIDGE, Metric, Samples
+from telemetry_peer import HEIGHT, WIDTH, Peer
+
+RATE_HZ: Final = 250.0
+CPU: Final = Metric("CPU per document (ms)", 2, at_most=1.3)
+CPU_PERCENT: Final = Metric("CPU, of one core (%)", 1)
+DELIVERED: Final = Metric("images delivered (%)", 1)
+LATENCY_P50: Final = Metric("latency of images, p50 (ms)", 2)
+LATENCY_P99: Final = Metric("latency of images, p99 (ms)", 2)
+
+LOAD: Final = f"{WIDTH} x {HEIGHT}, {RATE_HZ:g} Hz"
+IMAGES: Final = "camera/image_raw/compressed"
+DECODED: Final = "images decoded"  # in the bridge's /diagnostics
+DIAGNOSTICS_S: Final = 1.3  # within which they have come again
+WARM_UP_S: Final = 0.3
+WATCHED_S: Final = 1.0
+
+
+class TelemetrySystem(System):
+    """One side of the comparison. With `raw` somebody subscribes to the decoded images."""
+
+    def __init__(self, side: str, place: Place, raw: bool = False) -> None:
+        self._peer = Peer()
+        namespace = f"/benchmark_{os.getpid()}"
+        subscriber = script_command("telemetry_subscriber.py", namespace, *(["--raw"] if raw else []))
+        make_command = _bridge if side == BRIDGE else _floor
+        super().__init__(side, place, make_command(self._peer.port, namespace), {"subscriber": subscriber})
+
+    def warm_up(self) -> None:
+        """Send documents until everything that is made of them has arrived, and some more."""
+        with self.explained():
+            for number in ticks(round(READY_TIMEOUT_S * RATE_HZ), RATE_HZ):
+                self._peer.send(number)
+                if self.helpers["subscriber"].printed.is_set():
+                    break
+            else:
+                raise TimeoutError(f"Not all topics came to the {self.side}'s subscriber in {READY_TIMEOUT_S:g} s.")
+            for number in ticks(round(WARM_UP_S * RATE_HZ), RATE_HZ):
+                self._peer.send(number)
+
+    def measure(self, measurement: Measurement, seconds: float) -> None:
+        """Send RATE_HZ documents per second."""
+        with self.turn(measurement):
+            for number in ticks(round(seconds * RATE_HZ), RATE_HZ):
+                self._peer.send(number)
+                measurement.items += 1
+
+    def latencies_s(self, topic: str, measurement: Measurement) -> list[float]:
+        """Return how old each message of a topic was that came of a measurement; known after `stop`."""
+        return [age_s for sent_s, age_s in self.notes["ages"][topic] if measurement.contains(sent_s)]
+
+    def close_peer(self) -> None:
+        """Stop sending."""
+        self._peer.close()
+
+
+def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
+    """One round."""
+    with systems(TelemetrySystem, sides) as pair:
+        for system in pair:
+            system.warm_up()
+        measured = take_turns(pair, TelemetrySystem.measure, seconds)
+    for system in pair:
+        side, measurement = system.side, measured[system.side]
+        latencies_s = system.latencies_s(IMAGES, measurement)
+        samples.add(LOAD, CPU, side, measurement.cpu_per_item_ms)
+        samples.add(LOAD, CPU_PERCENT, side, measurement.cpu_percent)
+        samples.add(LOAD, DELIVERED, side, 100 * len(latencies_s) / measurement.items)
+        samples.add(LOAD, LATENCY_P50, side, 1000 * median(latencies_s))
+        samples.add(LOAD, LATENCY_P99, side, 1000 * quantiles(latencies_s, n=100)[98])
+
+
+def watch_decoding() -> None:
+    """Print how many images the bridge decodes when nobody wants them, and when somebody does."""
+    print("\nImages that the bridge decodes, by its diagnostics:")
+    for raw in (False, True):
+        with systems(partial(TelemetrySystem, raw=raw), [BRIDGE]) as [system]:
+            system.warm_up()
+            system.measure(system.begin(), WATCHED_S)
+            time.sleep(DIAGNOSTICS_S)
+        published, decoded = len(system.notes["ages"][IMAGES]), int(system.notes["diagnostics"].get(DECODED, 0))
+        is_as_it_should_be = decoded > 0 if raw else decoded == 0
+        who, aim = ("somebody", "> 0") if raw else ("nobody", "0")
+        verdict = "met" if is_as_it_should_be else "MISSED"
+        print(f"  {who} subscribes to camera/image_raw: {decoded} of {published}, aim {aim}, {verdict}", flush=True)
+
+
+def main() -> int:
+    """Run all measurements and print them."""
+    options = make_parser(__doc__).parse_args()
+    samples = Samples("telemetry")
+    return run(options, samples, lambda sides: measure_round(samples, options.seconds, sides), watch_decoding)
+
+
+def _bridge(port: int, namespace: str) -> list[str]:
+    return bridge_command("telemetry_bridge", namespace, transport="udp", port=port, stamp_source="wire")
+
+
+def _floor(port: int, namespace: str) -> list[str]:
+    return script_command("telemetry_floor.py", str(port), namespace)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
