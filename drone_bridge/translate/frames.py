@@ -198,19 +198,17 @@ SimulatorQuaternion = tuple[float, float, float, float]  # w, x, y, z
 
 def enu_from_ned(north: float, east: float, down: float) -> tuple[float, float, float]:
     """Return a point or vector of the north-east-down world in ENU; and the other way round, by the same swap."""
-    return east, north, -down
+    return east, north, 0.0 - down  # not -x, which makes -0.0 of zero
 
 
 def flu_from_frd(forward: float, right: float, down: float) -> tuple[float, float, float]:
     """Return a vector of the forward-right-down body in REP 103's axes; and the other way round, by the same turn."""
-    return forward, -right, -down
+    return forward, 0.0 - right, 0.0 - down
 
 
 def orientation_from_ned_frd(w: float, x: float, y: float, z: float) -> Quaternion:
     """Return the orientation of the same body in ENU and REP 103's axes: facing north is a yaw of 90 degrees."""
-    return Quaternion(
-        x=_HALF_ROOT * (x + y), y=_HALF_ROOT * (x - y), z=_HALF_ROOT * (w - z), w=_HALF_ROOT * (w + z)
-    )
+    return Quaternion(x=_HALF_ROOT * (x + y), y=_HALF_ROOT * (x - y), z=_HALF_ROOT * (w - z), w=_HALF_ROOT * (w + z))
 
 
 def ned_frd_from_orientation(q: Quaternion) -> SimulatorQuaternion:
