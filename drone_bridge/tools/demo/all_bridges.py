@@ -79,8 +79,8 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
         meter.destroy_node()
         rclpy.shutdown()
         ended_well = composition.stop()
-    _print_table(list(_rows(meter)))
-    problems = list(_problems(meter))
+    _print_table(list(rows_of(meter)))
+    problems = list(problems_of(meter))
     if not ended_well:
         problems.append(f"not all of it ended well; all that was printed is in {log}")
     for problem in problems:
@@ -88,7 +88,8 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
     return 1 if problems else 0
 
 
-def _rows(meter: RateMeter) -> Iterator[tuple[str, ...]]:
+def rows_of(meter: RateMeter) -> Iterator[tuple[str, ...]]:
+    """Return the table, its head first."""
     yield "topic", "type", "expected", "measured", "dropped"
     for node, topics in TOPICS.items():
         dropped = meter.diagnostics.get(f"{node}: link", {}).get("dropped messages", "-")
@@ -100,7 +101,8 @@ def _rows(meter: RateMeter) -> Iterator[tuple[str, ...]]:
             yield (f"/{topic.name}", topic.type_name, *rates, dropped)
 
 
-def _problems(meter: RateMeter) -> Iterator[str]:
+def problems_of(meter: RateMeter) -> Iterator[str]:
+    """Return a sentence for each topic that did not come, or too seldom."""
     for topic in (topic for topics in TOPICS.values() for topic in topics):
         if not meter.counts[topic.name]:
             yield f"/{topic.name} did not come"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -89,7 +89,7 @@ class RateMeter(Node):
                 self.diagnostics[status.name] = {pair.key: pair.value for pair in status.values}
 
 
-def _taken(subscription: Any, raw: bool) -> Any:
+def _taken(subscription: Any, raw: bool) -> Iterator[Any]:
     """Yield what has come since the last time, at most what the queue holds."""
     with subscription.handle:
         for _ in range(DEPTH):
