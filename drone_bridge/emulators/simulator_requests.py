@@ -164,7 +164,8 @@ def add_object(context: Context, client: Client, request: wire.AddObject) -> wir
 
 def set_object(context: Context, client: Client, request: wire.SetObject) -> wire.Response:
     """Set the limits of turbulence. Error 0: no such object; 1: no such attribute of it; 2: they can't be."""
-    _turbulence(context, request.id, request.attribute).limits = _turbulence_limits(request.data, code=2)
+    turbulence = _turbulence(context, request.id, request.attribute)
+    turbulence.limits = _turbulence_limits(request.data, code=2)
     return wire.Ok()
 
 
@@ -189,8 +190,10 @@ def _turbulence_limits(data: bytes, code: int) -> TurbulenceLimits:
     try:
         numbers = wire.Turbulence.LAYOUT.unpack(wire.Turbulence.decode(data).encode())
         return TurbulenceLimits(numbers[0:3], numbers[3:6], numbers[6:8], numbers[8:11], numbers[11:14], numbers[14:16])
-    except (MisfitError, ValueError) as error:
-        raise RefusedError(code, f"The data are no turbulence: {error}") from error
+    except MisfitError as error:
+        raise RefusedError(code, f"The data are no turbulence: {error}.") from error
+    except ValueError as error:
+        raise RefusedError(code, str(error)) from error
 
 
 HANDLERS: Final[dict[type[wire.Request], Handler]] = {

@@ -124,7 +124,8 @@ class World:
 
     def leave(self, client: Client) -> None:
         """Remove what a client kept for itself."""
-        for key in self.items.of_client(client):
+        keys = self.items.of_client(client)
+        for key in sorted(keys, key=lambda key: key[0] is not ItemType.SPY):  # it need not hear of the rest
             if self.has(*key):
                 self.remove(key)
 

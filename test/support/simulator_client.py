@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client of the simulator protocol for tests: asks and waits for the answer, and keeps what comes in between."""
+
+import contextlib
+import socket
+import time
+
+from drone_bridge.protocols.simulator import (
+    NEED_DATA,
+    Added,
+    Answer,
+    ClientConnection,
+    ConnectionClosed,
+    Error,
+    Reassure,
+)
+
+TIMEOUT_S = 15.0
+
+
+class RefusedError(AssertionError):
+    """The simulator answered with an Error, where the test expected none."""
+
+    def __init__(self, request, error):
+        super().__init__(f"{request!r} was answered with {error!r}")
+        self.error = error
+
+
+class SimulatorClient:
+    """One connection to a simulator."""
+
+    def __init__(self, port, receive_buffer=None, **limits):
+        self.socket = socket.socket()
+        self.socket.settimeout(TIMEOUT_S)
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.connect(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connection = ClientConnection(**limits)
+        self.events = []  # what came out of band, in order
+
+    # One request after the other.
+
+    def ask(self, request):
+        """Return the answer, an Error too."""
+        self.socket.sendall(self._connection.send(request))
+        while not isinstance(event := self._next(), Answer):
+            pass
+        return event.response
+
+    def get(self, request):
+        """Return the answer. Raises RefusedError."""
+        response = self.ask(request)
+        if isinstance(response, Error):
+            raise RefusedError(request, response)
+        return response
+
+    def add(self, request):
+        """Return the ID of what was added."""
+        response = self.get(request)
+        assert isinstance(response, Added)
+        return response.id
+
+    def code(self, request):
+        """Return the code of the Error that answers this."""
+        response = self.ask(request)
+        assert isinstance(response, Error), f"{request!r} was answered with {response!r}"
+        assert response.message.endswith(".")
+        return response.code
+
+    def settle(self):
+        """Wait until everything sent so far has been dealt with."""
+        self.get(Reassure())
+
+    # What comes by itself.
+
+    def wait_for(self, kind, wanted=lambda event: True):
+        """Return the first event of a kind that is wanted, and forget it and what came before it."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            for number, event in enumerate(self.events):
+                if isinstance(event, kind) and wanted(event):
+                    del self.events[: number + 1]
+                    return event
+            self._next()
+        raise AssertionError(f"no {kind.__name__} in {self.events}")
+
+    def wait_until_closed(self):
+        """Read to the end. Raises RemoteProtocolError when it comes inside a message."""
+        with contextlib.suppress(ConnectionResetError):
+            while not isinstance(self._next(), ConnectionClosed):
+                pass
+
+    def take(self, kind):
+        """Return all events of a kind that have come, and forget them."""
+        taken = [event for event in self.events if isinstance(event, kind)]
+        self.events = [event for event in self.events if not isinstance(event, kind)]
+        return taken
+
+    def _next(self):
+        while (event := self._connection.next_event()) is NEED_DATA:
+            data = self.socket.recv(65536)
+            if data:
+                self._connection.receive_data(data)
+            else:
+                self._connection.receive_eof()
+        if not isinstance(event, Answer):
+            self.events.append(event)
+        return event
+
+    # Bytes.
+
+    def send_bytes(self, data):
+        self.socket.sendall(data)
+
+    def send_bytes_until_closed(self, data):
+        """Send again and again, and read nothing, until the simulator has had enough."""
+        with contextlib.suppress(ConnectionError):
+            while True:
+                self.socket.sendall(data)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.socket.close()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated simulator without sockets and clock: requests are answered at once, steps are made by the test."""
+
+import random
+
+from drone_bridge.emulators.simulator_items import RefusedError
+from drone_bridge.emulators.simulator_requests import HANDLERS, Context
+from drone_bridge.emulators.simulator_run import RunControl, Tempo
+from drone_bridge.emulators.simulator_vehicle import add_default_environment
+from drone_bridge.emulators.simulator_watching import HANDLERS as WATCHING_HANDLERS
+from drone_bridge.emulators.simulator_world import World
+from drone_bridge.protocols.simulator import AddEntity, Error, frame
+
+LEVEL = (1.0, 0.0, 0.0, 0.0)
+
+
+def entity(position=(0, 0, 0), mass=1.0, radius=0.2, inertia=(1, 1, 1), btom=LEVEL, q=LEVEL, corporeal=False, **more):
+    """An entity that nothing moves but its own velocity, unless told otherwise."""
+    return AddEntity(mass, radius, inertia, btom, position, q, corporeal, **more)
+
+
+class DeskClient:
+    """Somebody who keeps streams, triggers and spies; `events` is what came to it."""
+
+    def __init__(self):
+        self.events = []
+
+    def post(self, response):
+        assert frame(response)
+        self.events.append(response)
+
+    def take(self):
+        events, self.events = self.events, []
+        return events
+
+
+class Desk:
+    """A world with the default environment, and one client by default."""
+
+    def __init__(self, rate=100.0, speed=1.0, seed=0):
+        tempo = Tempo(rate, speed)
+        self.reports = []
+        self.world = World(tempo.step_s, self.reports.append)
+        add_default_environment(self.world)
+        self.context = Context(self.world, RunControl(), tempo, random.Random(seed))
+        self.client = DeskClient()
+
+    def ask(self, request, client=None):
+        """Return the answer, an Error too."""
+        try:
+            response = {**HANDLERS, **WATCHING_HANDLERS}[type(request)](self.context, client or self.client, request)
+        except RefusedError as error:
+            return error.answer
+        assert type(response) is request.ANSWER
+        assert request.is_answered_by(response)
+        assert frame(response)
+        return response
+
+    def get(self, request, client=None):
+        """Return the answer, which must be no Error."""
+        response = self.ask(request, client)
+        assert not isinstance(response, Error), f"{request!r} was answered with {response!r}"
+        return response
+
+    def add(self, request, client=None):
+        """Return the ID of what was added."""
+        return self.get(request, client).id
+
+    def code(self, request):
+        """Return the code of the Error that answers this, which must be a sentence."""
+        response = self.ask(request)
+        assert isinstance(response, Error), f"{request!r} was answered with {response!r}"
+        assert response.message.endswith(".")
+        return response.code
+
+    def step(self, count=1):
+        """Make steps; return what came to the client."""
+        for _ in range(count):
+            self.world.step()
+        return self.client.take()

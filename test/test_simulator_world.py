@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated world as requests see it: entities, attributes, objects, items that come and go."""
+
+import math
+
+import pytest
+from simulator_desk import LEVEL, Desk, DeskClient, entity
+
+from drone_bridge.emulators.simulator_items import FULL, INVALID, MAX_ITEMS
+from drone_bridge.emulators.simulator_vehicle import SCENES
+from drone_bridge.emulators.simulator_world import ENGINE_OBJECTS
+from drone_bridge.protocols.simulator import (
+    AddCamera,
+    AddObject,
+    AddTrigger,
+    Attribute,
+    BroadcastCamera,
+    CollisionTrigger,
+    ExtendedAttribute,
+    GetConfig,
+    GetEntity,
+    GetExtended,
+    GetObject,
+    ItemType,
+    ListCameras,
+    ListEntities,
+    ListObjectClasses,
+    ListObjects,
+    Pause,
+    Reassure,
+    Remove,
+    Run,
+    SetEntity,
+    SetExtended,
+    SetObject,
+    Spied,
+    Spy,
+    StreamCamera,
+    StreamEntity,
+    StreamExtended,
+    Turbulence,
+)
+
+ZERO = (0.0, 0.0, 0.0)
+VEHICLE, GRAVITY = 0, 0
+X, V, A, Q, W, CORPOREAL = Attribute
+QUARTER_ABOUT_Z = (math.sqrt(0.5), 0, 0, math.sqrt(0.5))
+
+
+@pytest.fixture
+def desk():
+    return Desk()
+
+
+def value(desk, number, attribute):
+    return desk.get(GetEntity(number, attribute)).value
+
+
+def constant(force=ZERO, torque=ZERO):
+    return Turbulence(force, force, 0, 0, torque, torque, 0, 0).encode()
+
+
+# The default environment.
+
+
+def test_the_vehicle_gravity_buoyancy_and_drag_are_there_from_the_start(desk):
+    assert desk.get(ListEntities()).ids == (VEHICLE,)
+    physics = desk.world.physics
+    assert list(physics.forces) == [GRAVITY]
+    assert [type(engine).__name__ for _, engine in physics.engines.values()] == ["Buoyancy"] + 7 * ["DragPlane"]
+    engines = tuple(ENGINE_OBJECTS + number for number in range(8))
+    assert desk.get(ListObjects()).ids == (GRAVITY, *engines)
+    assert [value(desk, VEHICLE, attribute) for attribute in Attribute] == [ZERO, ZERO, ZERO, LEVEL, ZERO, True]
+
+
+def test_the_vehicle_rests_and_comes_to_rest(desk):
+    desk.step(100)
+    assert value(desk, VEHICLE, X) == pytest.approx(ZERO, abs=1e-9)
+    desk.get(SetEntity(VEHICLE, V, (0.5, -0.3, 0.2)))
+    desk.get(SetEntity(VEHICLE, W, (1.0, -0.5, 0.8)))
+    desk.step(3000)
+    assert math.hypot(*value(desk, VEHICLE, V)) < 0.02
+    assert math.hypot(*value(desk, VEHICLE, W)) < 0.1
+    _, x, y, _ = value(desk, VEHICLE, Q)
+    assert 1 - 2 * (x * x + y * y) > 0.95  # upright
+
+
+def test_without_gravity_it_rises_and_without_buoyancy_it_sinks(desk):
+    desk.get(Remove(ItemType.OBJECT, GRAVITY))
+    desk.step(10)
+    assert value(desk, VEHICLE, V)[2] < 0
+    sinking = Desk()
+    sinking.get(Remove(ItemType.OBJECT, ENGINE_OBJECTS))
+    sinking.step(10)
+    assert value(sinking, VEHICLE, V)[2] > 0
+
+
+def test_the_config_tells_the_tempo_and_a_step_takes_speed_over_frequency():
+    desk = Desk(rate=50.0, speed=2.0)
+    config = desk.get(GetConfig())
+    assert (config.frequency, config.speed, config.non_real_time) == (50.0, 2.0, False)
+    number = desk.add(entity())
+    desk.get(SetEntity(number, V, (1, 0, 0)))
+    desk.step(50)
+    assert value(desk, number, X)[0] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_scenes_hold_still_and_say_what_they_are(scene):
+    desk = Desk()
+    SCENES[scene](desk.world)
+    numbers = desk.get(ListEntities()).ids
+    before = [value(desk, number, X) for number in numbers]
+    desk.step(50)
+    assert [value(desk, number, X) for number in numbers] == [pytest.approx(place, abs=1e-9) for place in before]
+    for number in numbers:
+        assert desk.get(GetExtended(number, "render")).data.isascii()
+
+
+# Entities.
+
+
+def test_an_added_entity_has_what_it_was_given(desk):
+    xattrs = (ExtendedAttribute("render", b"buoy"), ExtendedAttribute("", b""))
+    number = desk.add(entity((1, 2, 3), q=(0, 2, 0, 0), corporeal=True, attributes=xattrs))
+    assert desk.get(ListEntities()).ids == (number, VEHICLE)
+    assert value(desk, number, X) == (1, 2, 3)
+    assert value(desk, number, Q) == (0, 1, 0, 0)
+    assert value(desk, number, CORPOREAL) is True
+    assert desk.get(GetExtended(number, "render")).data == b"buoy"
+    assert desk.get(GetExtended(number, "")).data == b""
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"mass": 0},
+        {"mass": math.nan},
+        {"radius": -1},
+        {"inertia": (1, 0, 1)},
+        {"btom": (0, 0, 0, 0)},
+        {"q": (math.inf, 0, 0, 0)},
+        {"position": (0, math.nan, 0)},
+    ],
+)
+def test_an_entity_that_can_t_be_is_refused_and_leaves_nothing(desk, broken):
+    assert desk.code(entity(**broken)) == 0
+    assert desk.get(ListEntities()).ids == (VEHICLE,)
+    assert desk.add(entity()) == 1
+    desk.step()
+
+
+def test_attributes_are_set_and_got_in_the_documented_frames(desk):
+    number = desk.add(entity(btom=QUARTER_ABOUT_Z))  # the body's x is the model's y
+    for attribute in (X, V, A):
+        desk.get(SetEntity(number, attribute, (1.0, 2.0, 3.0)))
+        assert value(desk, number, attribute) == (1, 2, 3)
+    desk.get(SetEntity(number, Q, LEVEL))
+    assert value(desk, number, Q) == pytest.approx(QUARTER_ABOUT_Z)  # model · btom
+    desk.get(SetEntity(number, W, (0.0, 2.0, 0.0)))
+    assert value(desk, number, W) == pytest.approx((0, 2, 0))
+    assert desk.world.physics.bodies.motion(number).w == pytest.approx((2, 0, 0))
+    desk.get(SetEntity(number, CORPOREAL, True))
+    assert value(desk, number, CORPOREAL) is True
+
+
+def test_forces_act_on_corporeal_entities_only(desk):
+    number = desk.add(entity())
+    desk.step(10)
+    assert value(desk, number, V) == ZERO
+    desk.get(SetEntity(number, CORPOREAL, True))
+    desk.step(10)
+    assert value(desk, number, V)[2] == pytest.approx(0.981)
+    assert value(desk, number, A)[2] == pytest.approx(9.81)
+
+
+def test_errors_of_setting_and_getting_are_the_documented_ones(desk):
+    assert desk.code(SetEntity(7, X, ZERO)) == 0
+    assert desk.code(SetEntity(VEHICLE, 6, b"")) == 1
+    assert desk.code(GetEntity(7, X)) == 0
+    assert desk.code(GetEntity(VEHICLE, 6)) == 1
+    for attribute, broken in ((X, (math.nan, 0, 0)), (W, (0, math.inf, 0)), (Q, (0, 0, 0, 0))):
+        assert desk.code(SetEntity(VEHICLE, attribute, broken)) == INVALID
+    assert desk.ask(GetEntity(5, X)).message == "No entity with given ID."
+
+
+def test_numbers_of_any_size_stop_the_entity_and_nothing_else(desk):
+    number = desk.add(entity((1, 2, 3)))
+    for attribute in (V, A, W):
+        desk.get(SetEntity(number, attribute, (1.7e308, -1.7e308, 1e300)))
+    desk.get(SetEntity(VEHICLE, V, (1e200, 1.7e308, 0)))
+    desk.step(3)
+    assert desk.reports[0].startswith("entity ")
+    for attribute in (X, V, A, Q, W):
+        assert all(map(math.isfinite, value(desk, number, attribute)))
+        assert all(map(math.isfinite, value(desk, VEHICLE, attribute)))
+
+
+# Extended attributes.
+
+
+def test_extended_attributes_are_bytes_under_names(desk):
+    desk.get(SetExtended(VEHICLE, "note", b"\0\xff"))
+    desk.get(SetExtended(VEHICLE, "note", b"two"))
+    desk.get(SetExtended(VEHICLE, "\udcff" * 255, b"odd"))
+    assert desk.get(GetExtended(VEHICLE, "note")).data == b"two"
+    assert desk.get(GetExtended(VEHICLE, "\udcff" * 255)).data == b"odd"
+    assert desk.code(GetExtended(VEHICLE, "nope")) == 0
+    assert desk.code(GetExtended(7, "note")) == 0
+    assert desk.code(SetExtended(7, "note", b"")) == 0
+
+
+def test_extended_attributes_have_no_more_room_than_a_mebibyte(desk):
+    assert desk.code(SetExtended(VEHICLE, "big", bytes(1 << 20))) == FULL
+    desk.get(SetExtended(VEHICLE, "big", bytes(1_000_000)))
+    assert desk.code(SetExtended(VEHICLE, "more", bytes(50_000))) == FULL
+    desk.get(SetExtended(VEHICLE, "big", b"small"))
+    desk.get(SetExtended(VEHICLE, "more", bytes(50_000)))
+    assert desk.code(entity(attributes=(ExtendedAttribute("big", bytes(1 << 20)),))) == FULL
+    attributes = (ExtendedAttribute("big", bytes(1_000_000)),)
+    assert sum(desk.ask(entity(attributes=attributes)).ID == 2 for _ in range(100)) == 67  # 64 MiB in all
+
+
+# Objects.
+
+
+def test_turbulence_can_be_added_listed_changed_and_removed(desk):
+    assert desk.get(ListObjectClasses()).names == ("turbulence",)
+    number = desk.add(AddObject("turbulence", constant(force=(2, 0, 0))))
+    assert number == 1  # after gravity
+    assert number in desk.get(ListObjects()).ids
+    light = desk.add(entity(mass=2, corporeal=True))
+    desk.step(100)
+    assert value(desk, light, V) == pytest.approx((1, 0, 9.81))
+    assert desk.get(GetObject(number)).data == constant(force=(2, 0, 0))
+    desk.get(SetObject(number, 0, constant(torque=(0, 0, 0.5))))
+    desk.step(100)
+    assert value(desk, light, V)[0] == pytest.approx(1)
+    assert value(desk, light, W)[2] == pytest.approx(0.5)
+    desk.get(Remove(ItemType.OBJECT, number))
+    assert desk.code(GetObject(number)) == 0
+
+
+def test_turbulence_steers_the_vehicle_as_documented(desk):
+    desk.add(AddObject("turbulence", constant(force=(10, 0, 0))))
+    desk.step(2000)
+    assert value(desk, VEHICLE, V)[0] == pytest.approx(math.sqrt(2 * 10 / (1000 * 0.25)), rel=0.05)
+
+
+def test_turbulence_differs_by_the_seed_only():
+    walk = Turbulence((-5, -5, -5), (5, 5, 5), -50, 50, ZERO, ZERO, 0, 0).encode()
+
+    def swim(seed):
+        desk = Desk(seed=seed)
+        desk.add(AddObject("turbulence", walk))
+        desk.step(200)
+        return value(desk, VEHICLE, X)
+
+    assert swim(1) == swim(1) != swim(2)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", bytes(127), bytes(129), Turbulence((1, 0, 0), ZERO, 0, 0, ZERO, ZERO, 0, 0).encode()]
+)
+def test_turbulence_that_can_t_be_is_refused(desk, data):
+    assert desk.code(AddObject("turbulence", data)) == 0
+    number = desk.add(AddObject("turbulence", constant()))
+    assert desk.code(SetObject(number, 0, data)) == 2
+
+
+def test_errors_of_objects_say_what_is_missing(desk):
+    assert desk.code(AddObject("thruster", b"")) == 0
+    assert desk.code(GetObject(9)) == 0
+    assert desk.code(SetObject(9, 0, b"")) == 0
+    assert desk.code(GetObject(GRAVITY)) == 1
+    number = desk.add(AddObject("turbulence", constant()))
+    assert desk.code(GetObject(number, 1)) == 1
+
+
+# Items.
+
+
+def add_one_of_each(desk):
+    """Return what depends on a new entity, by type."""
+    number = desk.add(entity((5, 0, 0)))
+    camera = desk.add(AddCamera(number, LEVEL, ZERO, 1.0))
+    keys = {
+        ItemType.ENTITY: number,
+        ItemType.CAMERA: camera,
+        ItemType.TRIGGER: desk.add(AddTrigger(CollisionTrigger(VEHICLE, number, -1))),
+        ItemType.ENTITY_STREAM: desk.add(StreamEntity(number, 1, (X,))),
+        ItemType.CAMERA_STREAM: desk.add(StreamCamera(camera, 1, VEHICLE)),
+        ItemType.CAMERA_BROADCAST: desk.add(BroadcastCamera(camera)),
+        ItemType.EXTENDED_STREAM: desk.add(StreamExtended(number, 1, ())),
+    }
+    return {**keys, ItemType.OBJECT: desk.add(AddObject("turbulence", constant())), ItemType.SPY: desk.add(Spy())}
+
+
+@pytest.mark.parametrize("kind", ItemType)
+def test_items_of_each_type_can_be_removed_once(desk, kind):
+    number = add_one_of_each(desk)[kind]
+    desk.get(Remove(kind, number))
+    assert desk.code(Remove(kind, number)) == 0
+    desk.step()
+
+
+def test_there_are_no_items_of_other_types(desk):
+    assert desk.code(Remove(9, 0)) == 1
+
+
+def test_what_needs_an_entity_goes_with_it(desk):
+    keys = add_one_of_each(desk)
+    del keys[ItemType.OBJECT], keys[ItemType.SPY]
+    desk.client.take()
+    desk.get(Remove(ItemType.ENTITY, keys[ItemType.ENTITY]))
+    gone = [(event.type, event.id) for event in desk.client.take() if isinstance(event, Spied) and not event.is_added]
+    assert sorted(gone) == sorted(keys.items())
+    assert gone[-1] == (ItemType.ENTITY, keys[ItemType.ENTITY])
+    assert desk.get(ListCameras()).ids == ()
+    assert desk.step() == []
+
+
+def test_the_vehicle_can_be_removed_with_its_engines(desk):
+    desk.get(Remove(ItemType.ENTITY, VEHICLE))
+    assert desk.get(ListEntities()).ids == ()
+    assert desk.get(ListObjects()).ids == (GRAVITY,)
+    desk.step()
+    assert desk.add(entity()) == 1  # IDs are not used again
+
+
+def test_streams_triggers_and_spies_go_with_their_client_and_the_world_stays(desk):
+    other = DeskClient()
+    number = desk.add(entity(), other)
+    camera = desk.add(AddCamera(number, LEVEL, ZERO, 1.0), other)
+    desk.add(StreamEntity(number, 1, (X,)), other)
+    desk.add(StreamCamera(camera, 1, VEHICLE), other)
+    desk.add(AddTrigger(CollisionTrigger(VEHICLE, number, 1)), other)
+    desk.add(Spy(), other)
+    desk.step()
+    assert other.take()
+    desk.world.leave(other)
+    desk.step()
+    assert other.take() == []
+    assert desk.get(ListEntities()).ids == (number, VEHICLE)
+    assert desk.get(ListCameras()).ids == (camera,)
+
+
+def test_a_spy_hears_of_all_that_comes_and_goes_until_it_is_removed(desk):
+    other = DeskClient()
+    spy = desk.add(Spy())
+    number = desk.add(entity(), other)
+    stream = desk.add(StreamEntity(number, 1, ()), other)
+    desk.get(Remove(ItemType.ENTITY, number), other)
+    assert desk.client.take() == [
+        Spied(True, ItemType.ENTITY, number),
+        Spied(True, ItemType.ENTITY_STREAM, stream),
+        Spied(False, ItemType.ENTITY_STREAM, stream),
+        Spied(False, ItemType.ENTITY, number),
+    ]
+    desk.get(Remove(ItemType.SPY, spy))
+    desk.add(entity())
+    assert desk.client.take() == []
+    assert other.take() == []
+
+
+def test_a_spied_id_that_needs_more_than_a_byte_gets_four(desk):
+    desk.add(Spy())
+    for _ in range(256):
+        desk.add(entity())
+    first, *_, last = desk.client.take()
+    assert (first.id, first.id_bytes) == (1, 1)
+    assert (last.id, last.id_bytes) == (256, 4)
+
+
+def test_there_is_room_for_a_thousand_of_each(desk):
+    requests = [entity(), StreamEntity(VEHICLE, 0, ()), AddObject("turbulence", constant()), Spy()]
+    for request in requests:
+        for _ in range(MAX_ITEMS + 1):
+            last = desk.ask(request)
+        assert last.code == FULL
+
+
+# Running.
+
+
+def test_it_starts_paused_and_run_and_pause_alternate(desk):
+    desk.get(Reassure())
+    assert desk.code(Pause()) == 0
+    desk.get(Run(0))
+    assert desk.code(Run(3)) == 0
+    desk.get(Pause())
+    assert desk.code(Pause()) == 0
+
+
+def test_a_run_of_steps_ends_by_itself_and_a_pause_forgets_the_rest(desk):
+    control = desk.context.control
+    desk.get(Run(3))
+    assert [control.count_step() for _ in range(3)] == [False, False, True]
+    assert not control.is_running
+    desk.get(Run(2))
+    assert not control.count_step()
+    desk.get(Pause())
+    desk.get(Run(0))
+    assert not any(control.count_step() for _ in range(10))
