@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""telemetry_bridge as a process, between real DDS and a real UDP socket."""
+
+import json
+import math
+
+import cv2
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import RosSession, wait_until
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
+from std_msgs.msg import Bool, Float64, String
+from telemetry_peer import (
+    HOVER,
+    ROVER,
+    Clock,
+    TelemetryPeer,
+    changed,
+    drone,
+    jpeg,
+    send_until,
+    start_with_peer,
+    without,
+)
+from testbed_peer import values_of
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.msg import LandingPad
+from drone_bridge.translate.time import time_from_seconds
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+DEFAULTS = {"rate": 25.0, **{f"full_scale.{axis}": 1.0 for axis in ("thrust", "pitch", "roll", "yaw")}}
+
+
+class Running:
+    """One bridge that sends all its stamps from the wire, which most tests share."""
+
+    def __init__(self):
+        self.ros = RosSession()
+        self.process, self.peer = start_with_peer(stamp_source="wire", frame_prefix="d1/")
+        self.clock = Clock()
+        self.peer.send(drone(timestamp=self.clock.next()))
+        self.peer.wait()
+
+    def close(self):
+        self.peer.close()
+        self.process.end()
+        self.ros.close()
+
+    def receive(self, message_type, topic, make=drone, wanted=lambda message: True, qos=10):
+        """Send documents until a message of theirs comes; return the message."""
+        inbox = self.ros.subscribe(message_type, topic, qos)
+        found = []
+
+        def send():
+            document = make(timestamp=self.clock.next())
+            self.peer.send(document)
+
+        def came():
+            while len(inbox) and not found:
+                message = inbox.wait()
+                if wanted(message):
+                    found.append(message)
+            return bool(found)
+
+        send_until(send, came, f"a message on {topic}")
+        return found[0]
+
+
+@pytest.fixture(scope="module")
+def running():
+    running = Running()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def ros(running):
+    return running.ros
+
+
+@pytest.fixture
+def peer(running):
+    assert all(result.successful for result in running.ros.set_parameters("telemetry_bridge", **DEFAULTS))
+    running.peer.send(drone(timestamp=running.clock.next()))
+    running.peer.wait_for_next(lambda command: command == HOVER)
+    return running.peer
+
+
+def twist(forward=0.0, left=0.0, up=0.0, left_turn=0.0):
+    message = Twist()
+    message.linear.x, message.linear.y, message.linear.z, message.angular.z = forward, left, up, left_turn
+    return message
+
+
+def command(publisher, peer, message, **axes):
+    """Publish until the wire says what was meant."""
+    start = len(peer.commands)
+    expected = {**HOVER, **axes}
+
+    def is_said():
+        return any(found == pytest.approx(expected) for found in peer.commands[start:])
+
+    send_until(lambda: publisher.publish(message), is_said, f"a command with {axes}")
+
+
+# Telemetry.
+
+
+def test_the_imu(running):
+    message = running.receive(Imu, "imu/data")
+    assert message.header.frame_id == "d1/base_link"
+    assert message.header.stamp.sec >= 100
+    rates, acceleration = message.angular_velocity, message.linear_acceleration
+    assert (rates.x, rates.y, rates.z) == (0.01, 0.02, 0.03)
+    assert (acceleration.x, acceleration.y, acceleration.z) == (0.5, -0.5, 9.81)
+    assert message.linear_acceleration_covariance[0] == 0.0
+    assert message.orientation.w == pytest.approx(0.98185617, abs=1e-7)
+
+
+def test_an_imu_without_acceleration_says_so(running):
+    def make(**values):
+        document = drone(**values)
+        return {**document, "imu": without(document["imu"], "linear_acceleration")}
+
+    message = running.receive(Imu, "imu/data", make, lambda message: message.linear_acceleration.z == 0.0)
+    assert message.linear_acceleration_covariance[0] == -1.0
+    assert message.angular_velocity_covariance[0] == 0.0
+
+
+def test_the_altitude(running):
+    message = running.receive(Range, "altitude")
+    assert message.header.frame_id == "d1/altimeter_link"
+    assert message.range == 5.0
+    assert (message.min_range, message.max_range) == (0.0, math.inf)
+    assert running.receive(Float64, "vertical_velocity").data == -0.1
+
+
+def test_the_velocity(running):
+    message = running.receive(TwistStamped, "velocity")
+    assert message.header.frame_id == "d1/base_link"
+    assert (message.twist.linear.x, message.twist.linear.y, message.twist.linear.z) == (1.0, -0.5, -0.1)
+
+
+def test_the_landing_pad(running):
+    message = running.receive(LandingPad, "landing_pad")
+    assert message.header.frame_id == "d1/base_link"
+    assert message.detected
+    assert (message.offset_x, message.offset_y, message.distance, message.confidence) == (0.5, -0.2, 4.5, 0.85)
+
+
+def test_a_pad_out_of_sight_is_nowhere(running):
+    def make(**values):
+        return drone(landing_pad=None, **values)
+
+    message = running.receive(LandingPad, "landing_pad", make, lambda message: not message.detected)
+    fields = (message.offset_x, message.offset_y, message.distance, message.confidence)
+    assert all(map(math.isnan, fields))
+
+
+def is_of_pad(message):
+    return message.transforms[0].child_frame_id == "d1/landing_pad"
+
+
+def test_the_landing_pad_in_tf(running):
+    (transform,) = running.receive(TFMessage, "/tf", wanted=is_of_pad).transforms
+    assert transform.header.frame_id == "d1/base_link"
+    place = transform.transform.translation
+    assert (place.x, place.y, place.z) == (0.5, -0.2, -4.5)
+
+
+def test_a_pad_out_of_sight_is_not_in_tf(running, ros):
+    transforms = ros.subscribe(TFMessage, "/tf", 100)
+    send_until(lambda: running.peer.send(drone(timestamp=running.clock.next())), lambda: len(transforms), "tf")
+    seen = running.receive(LandingPad, "landing_pad", lambda **values: drone(landing_pad=None, **values))
+    while seen.detected:
+        seen = running.receive(LandingPad, "landing_pad", lambda **values: drone(landing_pad=None, **values))
+    transforms.clear()
+    # What follows is told after all that is told of documents without a pad.
+    running.receive(LandingPad, "landing_pad", lambda **values: drone(landing_pad=None, **values))
+    assert len(transforms) == 0
+
+
+def test_what_does_not_move(running, ros):
+    message = running.receive(TFMessage, "/tf_static", qos=LATCHED)
+    children = {transform.child_frame_id: transform for transform in message.transforms}
+    assert set(children) == {"d1/altimeter_link", "d1/camera_optical_frame"}
+    assert {transform.header.frame_id for transform in message.transforms} == {"d1/base_link"}
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_landed_is_told_to_whoever_comes_late(running, ros, peer, landed):
+    document = drone(landed=landed, timestamp=running.clock.next())
+    peer.send(document)
+    peer.wait_for_next()
+    assert ros.subscribe(Bool, "landed", LATCHED).wait(lambda message: message.data is landed)
+
+
+def test_a_rover_on_the_same_port(running, peer):
+    rover = TelemetryPeer(peer.bridge_port)
+    try:
+        inbox = running.ros.subscribe(Odometry, "rover/odom")
+        send_until(lambda: rover.send(changed(ROVER, timestamp=running.clock.next())), lambda: len(inbox), "rover/odom")
+        message = inbox.wait()
+        assert (message.header.frame_id, message.child_frame_id) == ("d1/map", "d1/rover/base_link")
+        position, velocity = message.pose.pose.position, message.twist.twist.linear
+        assert (position.x, position.y, position.z) == (1.5, 0.8, 0.15)
+        assert (velocity.x, velocity.y, velocity.z) == (0.3, 0.4, 0.0)
+        assert message.pose.pose.orientation.w == 1.0
+        peer.wait_for_next()
+        assert rover.commands == [], "commands go to the drone, whoever else sends"
+    finally:
+        rover.close()
+
+
+# Images.
+
+PICTURE = jpeg()
+
+
+def with_picture(**values):
+    return drone(PICTURE, **values)
+
+
+def test_the_jpeg_comes_through_untouched(running):
+    message = running.receive(CompressedImage, "camera/image_raw/compressed", with_picture)
+    assert message.header.frame_id == "d1/camera_optical_frame"
+    assert message.format == "jpeg"
+    assert bytes(message.data) == PICTURE
+
+
+def test_the_raw_image_is_the_decoded_one(running):
+    message = running.receive(Image, "camera/image_raw", with_picture)
+    assert (message.width, message.height, message.encoding, message.step) == (32, 24, "rgb8", 96)
+    pixels = np.frombuffer(bytes(message.data), np.uint8).reshape(24, 32, 3)
+    assert np.array_equal(pixels, cv2.cvtColor(cv2.imdecode(np.frombuffer(PICTURE, np.uint8), 1), cv2.COLOR_BGR2RGB))
+    assert pixels[0, 0].argmax() == 0, "red above"
+    assert pixels[-1, 0].argmax() == 2, "blue below"
+
+
+def test_the_camera_info_comes_with_every_image(running):
+    message = running.receive(CameraInfo, "camera/camera_info", with_picture)
+    assert (message.width, message.height) == (32, 24)
+    assert message.header.frame_id == "d1/camera_optical_frame"
+    assert message.k[0] == message.k[4] == pytest.approx(16 / math.tan(math.radians(30)))
+    images = running.ros.subscribe(CompressedImage, "camera/image_raw/compressed")
+    stamps = {(message.header.stamp.sec, message.header.stamp.nanosec)}
+    infos = running.ros.subscribe(CameraInfo, "camera/camera_info")
+    send_until(
+        lambda: running.peer.send(drone(PICTURE, timestamp=running.clock.next())),
+        lambda: len(images) > 3 and len(infos) > 3,
+        "images with their cameras",
+    )
+    stamps = [{stamp_of(inbox.wait()) for _ in range(4)} for inbox in (images, infos)]
+    assert stamps[0] & stamps[1]
+
+
+def stamp_of(message):
+    return message.header.stamp.sec, message.header.stamp.nanosec
+
+
+def test_without_a_field_of_view_there_is_a_default(running):
+    def make(**values):
+        document = drone(PICTURE, **values)
+        return {**document, "camera": without(document["camera"], "fov")}
+
+    message = running.receive(CameraInfo, "camera/camera_info", make)
+    assert message.k[0] == pytest.approx(16 / math.tan(math.radians(30)))
+
+
+@pytest.fixture
+def alone(ros):
+    """alone(**parameters) starts a bridge whose topics nobody else uses, and returns it with its peer."""
+    started = []
+
+    def start(**parameters):
+        started.append(start_with_peer(remap=["__ns:=/alone", "__node:=alone"], **parameters))
+        return started[-1]
+
+    yield start
+    for process, peer in started:
+        peer.close()
+        process.end()
+
+
+def test_no_jpeg_is_decoded_until_somebody_wants_it(ros, alone):
+    process, peer = alone()
+    clock = Clock()
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    compressed = ros.subscribe(CompressedImage, "/alone/camera/image_raw/compressed")
+    infos = ros.subscribe(CameraInfo, "/alone/camera/camera_info")
+
+    def count(name):
+        report = reports.wait(lambda report: report.status[0].name == "alone: link")
+        return int(values_of(report)[name])
+
+    def send():
+        peer.send(drone(PICTURE, timestamp=clock.next()))
+
+    send_until(send, lambda: len(compressed) > 20 and len(infos) > 20, "compressed images")
+    wait_until(lambda: count("images") > 20, "a report")
+    assert count("images decoded") == 0
+    raw = ros.subscribe(Image, "/alone/camera/image_raw")
+    send_until(send, lambda: len(raw) > 3, "decoded images for whoever comes late")
+    wait_until(lambda: count("images decoded") > 3, "a report of them")
+    assert process.stop() == 0
+
+
+# Commands.
+
+
+@pytest.mark.parametrize(
+    ("asked", "axes"),
+    [
+        ({"up": 1.0}, {"thrust": 1.0}),
+        ({"up": -0.25}, {"thrust": -0.25}),
+        ({"forward": 1.0}, {"pitch": 0.5}),
+        ({"forward": -0.5}, {"pitch": -0.25}),
+        ({"left": 1.0}, {"roll": -0.5}),
+        ({"left": -0.2}, {"roll": 0.1}),
+        ({"left_turn": 1.0}, {"yaw": 0.5}),
+        (
+            {"forward": 7.0, "left": -7.0, "up": -7.0, "left_turn": -7.0},
+            {"thrust": -1.0, "pitch": 0.5, "roll": 0.5, "yaw": -0.5},
+        ),
+    ],
+)
+def test_cmd_vel_is_a_share_of_what_the_wire_allows(ros, peer, asked, axes):
+    command(ros.publisher(Twist, "cmd_vel"), peer, twist(**asked), **axes)
+
+
+def test_full_scale_says_which_cmd_vel_is_full(ros, peer):
+    scales = {"thrust": 2.0, "pitch": 4.0, "roll": 5.0, "yaw": 10.0}
+    ros.set_parameters("telemetry_bridge", **{f"full_scale.{axis}": value for axis, value in scales.items()})
+    message = twist(forward=1.0, left=1.0, up=1.0, left_turn=1.0)
+    command(ros.publisher(Twist, "cmd_vel"), peer, message, thrust=0.5, pitch=0.125, roll=-0.1, yaw=0.05)
+
+
+def test_without_a_fresh_command_the_drone_hovers(ros, peer):
+    command(ros.publisher(Twist, "cmd_vel"), peer, twist(up=0.5), thrust=0.5)
+    peer.wait_for_next(lambda found: found == HOVER)
+
+
+def test_a_stamped_command_has_the_time_of_the_telemetry(running, ros, peer):
+    publisher = ros.publisher(TwistStamped, "cmd_vel_stamped")
+    message = TwistStamped(twist=twist(up=0.75))
+
+    def send():
+        peer.send(drone(timestamp=running.clock.next()))
+        message.header.stamp = time_from_seconds(running.clock.time)
+        publisher.publish(message)
+
+    send_until(send, lambda: peer.commands[-1]["thrust"] == 0.75, "the stamped command")
+    peer.wait_for_next(lambda found: found == HOVER)
+    message.header.stamp = time_from_seconds(running.clock.time - 0.6)
+    publisher.publish(message)
+    running.process.wait_for_line(r"cmd_vel_stamped was refused: it is 0\.\d+ s old, and 0\.5 s")
+    assert peer.commands[-1] == HOVER
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_no_number_is_refused(running, ros, peer, value):
+    ros.publisher(Twist, "cmd_vel").publish(twist(forward=value))
+    running.process.wait_for_line(rf"cmd_vel was refused: linear\.x is {value}, and has to be a finite number")
+    assert peer.commands[-1] == HOVER
+
+
+def test_commands_come_at_a_steady_rate(ros, peer):
+    ros.set_parameters("telemetry_bridge", rate=100.0)
+    before = len(peer.commands)
+    wait_until(lambda: len(peer.commands) > before + 50, "50 commands", timeout_s=2.0)
+
+
+def test_signs_can_be_turned_round(ros, alone):
+    commands = {f"command_sign.{axis}": -1 for axis in ("pitch", "roll", "yaw")}
+    telemetry = {f"telemetry_sign.{name}": -1 for name in ("roll", "pitch", "yaw", "relative_x", "relative_y")}
+    _, peer = alone(**commands, **telemetry)
+    clock = Clock()
+    imus, pads = ros.subscribe(Imu, "/alone/imu/data"), ros.subscribe(LandingPad, "/alone/landing_pad")
+    send_until(lambda: peer.send(drone(timestamp=clock.next())), lambda: len(imus) and len(pads), "telemetry")
+    imu, pad = imus.wait(), pads.wait()
+    assert (imu.angular_velocity.x, imu.angular_velocity.y, imu.angular_velocity.z) == (-0.01, -0.02, -0.03)
+    assert imu.linear_acceleration.z == 9.81
+    assert (pad.offset_x, pad.offset_y, pad.distance) == (-0.5, 0.2, 4.5)
+    message = twist(forward=1.0, left=1.0, up=1.0, left_turn=1.0)
+    publisher = ros.publisher(Twist, "/alone/cmd_vel")
+    command(publisher, peer, message, thrust=1.0, pitch=-0.5, roll=0.5, yaw=-0.5)
+
+
+# A rover on a topic.
+
+
+def test_a_rover_on_the_topic_is_published_and_sent_on_to_the_drone(running, ros, peer):
+    publisher = ros.publisher(String, "/rover/telemetry")
+    odometry = ros.subscribe(Odometry, "rover/odom")
+    start = len(peer.commands)
+
+    def send():
+        publisher.publish(String(data=json.dumps(changed(ROVER, timestamp=running.clock.next()))))
+
+    send_until(send, lambda: len(odometry) and any("position" in found for found in peer.commands[start:]), "both")
+    assert peer.wait(lambda found: "position" in found, start)["pattern"] == "circular"
