@@ -217,6 +217,26 @@ def test_a_flood_of_commands_does_not_hold_it_up(emulate, bridge):
     assert time.monotonic() - started < 2.5
 
 
+def test_it_can_be_commanded_and_ended_when_it_can_not_keep_up(emulate, bridge):
+    drone = emulate("--no-images", "--speed", "100000")
+    bridge.receive()
+    bridge.send(thrust=1.0)
+    drone.wait_for_line("^commanded from ")
+    assert drone.stop() == 0
+
+
+def test_who_leads_the_rover_is_not_who_listens_to_the_drone(emulate, free_port):
+    drone = emulate("--no-images", "--rover", "follow", "--rover-port", "0", "--speed", "4", port=free_port)
+    port = int(drone.wait_for_line(r"^rover telemetry on 127\.0\.0\.1:(\d+)$")[1])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rover:
+        rover.connect(("127.0.0.1", port))
+        for _ in range(20):
+            rover.send(rover_document(3.0, 1.0))
+            time.sleep(0.02)  # so that they arrive in several frames
+    drone.wait_for_line(r"rover x=3\.00 y=1\.00 m$")
+    assert drone.count_lines("Nobody listens") == 1
+
+
 def test_somebody_who_comes_later_gets_telemetry_too(emulate, free_port):
     drone = emulate("--no-images", port=free_port)
     drone.wait_for_line(rf"^Nobody listens at 127\.0\.0\.1:{free_port}\.$")

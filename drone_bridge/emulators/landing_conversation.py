@@ -15,12 +15,11 @@ import orjson
 
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.landing_vehicle import PERIOD_S, Vehicle
-from drone_bridge.emulators.program import say
+from drone_bridge.emulators.program import count, say
 from drone_bridge.links.errors import LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpListener, UdpStream
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.telemetry import (
-    NEED_DATA,
     DroneCommand,
     DroneConnection,
     DroneTelemetry,
@@ -32,8 +31,8 @@ ROVER_EVERY: Final = 2  # frames between two documents about the rover, when it 
 COMPLAINT_PERIOD_S: Final = 1.0
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
 LONGEST_CATCH_UP_S: Final = 0.25
-#: How many documents about the rover are read per frame at most, whoever sends how many.
-ROVER_DOCUMENTS_PER_FRAME: Final = 20
+#: How many documents are read at most per frame when there is no time to wait for any, whoever sends how many.
+DOCUMENTS_WHEN_LATE: Final = 20
 NO_JPEG: Final = b"GIF89a, which is no JPEG"
 HUGE: Final = 1e300
 
@@ -57,12 +56,9 @@ class Fault:
 
     @classmethod
     def parse(cls, text: str) -> Fault:
-        """Read 'kind@frame'. Raises ValueError."""
+        """Read 'kind@frame'. Raises ValueError and argparse.ArgumentTypeError."""
         kind, _, frame = text.partition("@")
-        fault = cls(FaultKind(kind), int(frame))
-        if fault.frame < 0:
-            raise ValueError(f"frames are counted from 0, and {fault.frame} is below that")
-        return fault
+        return cls(FaultKind(kind), count(frame))
 
 
 class Conversation:
@@ -131,25 +127,28 @@ class Conversation:
         self.sent += 1
 
     def _receive_until(self, due: float) -> None:
+        """Read what comes until then, and some of what has come when it is too late already."""
+        late = 0
         with contextlib.suppress(LinkTimeoutError):
-            while (left_s := due - time.monotonic()) > 0:
+            while (left_s := due - time.monotonic()) > 0 or late < DOCUMENTS_WHEN_LATE:
+                late += left_s <= 0
                 try:
-                    document = self._stream.receive(left_s)
+                    document = self._stream.receive(max(left_s, 0.0))
                 except LinkRefusedError as error:
                     self._is_not_heard(error)
                     continue
+                self._is_heard = True
                 self._take(document, self._stream.peer)
 
     def _receive_of_rover(self) -> None:
         if self._rover_listener is None:
             return
         with contextlib.suppress(LinkTimeoutError):
-            for _ in range(ROVER_DOCUMENTS_PER_FRAME):
+            for _ in range(DOCUMENTS_WHEN_LATE):
                 document, _ = self._rover_listener.receive(0.0)
                 self._take(document, "the rover's port")
 
     def _take(self, document: bytes, where: str) -> None:
-        self._is_heard = True
         self._drone.receive_data(document)
         try:
             event = self._drone.next_event()
@@ -164,8 +163,6 @@ class Conversation:
             self._vehicle.obey(event)
         elif isinstance(event, RoverTelemetry):
             self._vehicle.lead(event)
-        else:
-            assert event is NEED_DATA
 
     def _is_not_heard(self, error: LinkRefusedError) -> None:
         """Say so once, until something is heard again."""

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page about the landing emulator says what is so."""
+
+import importlib
+import re
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+
+from drone_bridge.emulators.landing import parse
+
+PAGE = (Path(__file__).parent.parent / "docs" / "landing.md").read_text()
+MODULES = [
+    importlib.import_module(f"drone_bridge.emulators.landing_{name}")
+    for name in ("pad", "world", "sensors", "touchdown", "flight")
+]
+CONSTANTS = re.findall(r"^\| `([A-Z][\w.]+)` \| (\S+)", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("name", "value"), CONSTANTS)
+def test_constants_have_the_values_that_the_page_says(name, value):
+    head = name.partition(".")[0]
+    (found,) = {attrgetter(name)(module) for module in MODULES if hasattr(module, head)}
+    assert str(found) == value
+
+
+def test_every_constant_that_the_page_speaks_of_is_in_its_tables():
+    spoken_of = set(re.findall(r"`([A-Z][A-Z_]{4,})`", PAGE))
+    assert spoken_of <= {name for name, _ in CONSTANTS}
+    assert len(CONSTANTS) >= 14
+
+
+def test_options_are_what_the_page_says():
+    spoken_of = set(re.findall(r"`(--[\w-]+)", PAGE))
+    known = {f"--{name.replace('_', '-')}" for name in vars(parse([]))}
+    assert spoken_of <= known
+    line = re.search(r"python3 -m drone_bridge\.emulators\.landing (.*)", PAGE)[1]
+    assert parse(line.split()).until_landed
+
+
+def test_noise_has_the_deviations_that_the_page_says():
+    sensors = MODULES[2]
+    rows = dict(re.findall(r"^\| `([a-z][\w.]+)`.*\| ([\d.]+) \S+[^|]*\|$", PAGE, re.MULTILINE))
+    assert {name: float(value) for name, value in rows.items()} == {
+        "imu.orientation": sensors.ATTITUDE_NOISE,
+        "imu.angular_velocity": sensors.RATE_NOISE,
+        "imu.linear_acceleration": sensors.ACCELERATION_NOISE,
+        "altimeter.altitude": sensors.ALTITUDE_NOISE,
+        "altimeter.vertical_velocity": sensors.CLIMB_NOISE,
+        "velocity": sensors.FLOW_NOISE,
+        "landing_pad.relative_x": sensors.PAD_NOISE,
+    }
