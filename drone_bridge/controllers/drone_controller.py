@@ -5,7 +5,12 @@ from typing import Final, Protocol
 
 from rclpy.node import Node
 
-from drone_bridge.controllers import flight_plan_behaviour, seek_target_behaviour, waypoints_behaviour
+from drone_bridge.controllers import (
+    flight_plan_behaviour,
+    land_on_pad_behaviour,
+    seek_target_behaviour,
+    waypoints_behaviour,
+)
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
 
@@ -28,7 +33,8 @@ class BehaviourModule(Protocol):
 
 
 BEHAVIOURS: Final[dict[str, BehaviourModule]] = {
-    module.NAME: module for module in (seek_target_behaviour, flight_plan_behaviour, waypoints_behaviour)
+    module.NAME: module
+    for module in (seek_target_behaviour, flight_plan_behaviour, waypoints_behaviour, land_on_pad_behaviour)
 }
 
 

@@ -33,8 +33,8 @@ from drone_bridge.controllers.tilt_control import (
 LONGEST_GAP: Final = 1.0  # s between measurements, after which everything starts anew
 OLDEST_SIGHTING: Final = 0.5  # s
 HIGH_ENOUGH: Final = 0.8  # of search_height, from where on the drone flies along the search pattern
-FLYING: Final = 0.5  # m above where it stood; a drone that has been so high can land
-ABORT_FACTOR: Final = 2.0  # times the radius within which a landing is committed
+FLYING: Final = 0.5  # m above ground, or where it landed; a drone that has been so high can land
+ABORT_FACTOR: Final = 1.5  # times the radius within which a landing is committed
 RISE: Final = 0.5  # m above commit_height, up to where an aborted landing climbs
 STILL_SPEED: Final = 0.1  # m/s; slower than that on its way down, something carries the drone ...
 STILL_TIME: Final = 0.3  # s ... when it lasts so long
@@ -58,7 +58,8 @@ class PadSighting:
 
     stamp: float  # s, of when
     offset: Vector  # from the drone, 3, m, levelled axes
-    deviation: float  # standard deviation of that along each axis, m
+    deviation: float  # standard deviation of that along each horizontal axis, m
+    vertical_deviation: float  # and along the vertical one
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,6 @@ class LandOnPad:
         self._seen_at = -math.inf
         self._position: Vector = np.zeros(2)  # by dead reckoning from the start, m
         self._search: ExpandingSquare | None = None
-        self._ground = measured.altitude  # the lowest so far
         self._has_flown = False
         self._landed_altitude = math.nan
         self._still_for = 0.0  # s
@@ -138,10 +138,11 @@ class LandOnPad:
         sighting = measured.sighting
         if sighting is not None:
             age = measured.stamp - sighting.stamp
-            if 0 <= age <= OLDEST_SIGHTING and estimator.saw_pad(sighting.offset, age, sighting.deviation):
+            if 0 <= age <= OLDEST_SIGHTING and estimator.saw_pad(
+                sighting.offset, age, sighting.deviation, sighting.vertical_deviation
+            ):
                 self._seen_at = max(self._seen_at, sighting.stamp)
-        self._ground = min(self._ground, measured.altitude)
-        self._has_flown |= measured.altitude > self._ground + FLYING
+        self._has_flown |= not measured.landed and measured.altitude > FLYING
 
     # Decision.
 

@@ -61,7 +61,8 @@ class PadView:
 
     offset: npt.NDArray[np.float64]  # from the camera to the pad's middle, 3, m, levelled axes
     heading: float  # of the pad's front, rad from the x axis, positive to the left
-    deviation: float  # standard deviation of the offset along the worst axis, m
+    deviation: float  # standard deviation of the offset along each horizontal axis, m
+    vertical_deviation: float  # and along the vertical one
 
 
 class MarkerDetector:
@@ -109,8 +110,11 @@ class MarkerDetector:
             return None
         distance = float(np.linalg.norm(offset))
         largest = max(self._sides[identity] for identity in markers)
+        # The distance comes from the size of the markers, and is off by far more than the direction.
         along = distance**2 * CORNER_DEVIATION_PIXELS / (focal * largest)
-        return PadView(offset, math.atan2(sin, cos), math.hypot(along, ANGLE_DEVIATION * distance))
+        beside = float(np.linalg.norm(offset[:2])) / distance
+        across = math.hypot(ANGLE_DEVIATION * distance, along * beside)
+        return PadView(offset, math.atan2(sin, cos), across, math.hypot(along, ANGLE_DEVIATION * distance * beside))
 
 
 def _pose(places: Vectors, rays: Vectors) -> tuple[float, float, npt.NDArray[np.float64]]:

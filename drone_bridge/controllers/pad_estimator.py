@@ -116,13 +116,14 @@ class PadEstimator:
         row[HEIGHT] = 1.0
         self._correct_vertical(row, altitude, HEIGHT_DEVIATION)
 
-    def saw_pad(self, offset: Vector, age: float, deviation: float) -> bool:
+    def saw_pad(self, offset: Vector, age: float, deviation: float, vertical_deviation: float) -> bool:
         """Take a sighting of the pad, and return whether it was believed.
 
         Args:
             offset: from the drone to the pad, 3, m, at the time of the sighting.
             age: how long ago that was, s.
-            deviation: standard deviation of the offset along each axis, m.
+            deviation: standard deviation of the offset along each horizontal axis, m.
+            vertical_deviation: and along the vertical one.
         """
         row = np.zeros(3)
         row[PAD], row[PAD_VELOCITY], row[DRONE_VELOCITY] = 1.0, -age, age
@@ -136,7 +137,7 @@ class PadEstimator:
         self._correct(row, offset[:2], deviation)
         above = np.zeros(3)
         above[HEIGHT], above[CLIMB], above[PAD_HEIGHT] = 1.0, -age, -1.0
-        self._correct_vertical(above, -float(offset[2]), max(deviation, HEIGHT_DEVIATION))
+        self._correct_vertical(above, -float(offset[2]), max(vertical_deviation, HEIGHT_DEVIATION))
         return True
 
     def forget(self) -> None:

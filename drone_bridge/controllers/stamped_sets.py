@@ -12,7 +12,7 @@ class StampedSets:
     """Collects one message of each topic per stamp, and hands them over when they are complete, newest wins."""
 
     def __init__(self, topics: tuple[str, ...], on_complete: Callable[[dict[str, Any]], None]) -> None:
-        self._topics = frozenset(topics)
+        self.topics = frozenset(topics)
         self._on_complete = on_complete
         self._sets: OrderedDict[tuple[int, int], dict[str, Any]] = OrderedDict()
 
@@ -21,7 +21,7 @@ class StampedSets:
         stamp = (message.header.stamp.sec, message.header.stamp.nanosec)
         messages = self._sets.setdefault(stamp, {})
         messages[topic] = message
-        if messages.keys() >= self._topics:
+        if messages.keys() >= self.topics:
             # What came before can only be completed by something older than this.
             for key in list(self._sets):
                 del self._sets[key]

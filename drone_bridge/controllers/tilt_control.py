@@ -66,7 +66,7 @@ class TiltControl:
         acceleration = self._trim.copy()
         acceleration[:2] += gains.velocity_gain * error[:2]
         acceleration[2] += gains.climb_gain * error[2]
-        tilt = np.arctan(_limited(acceleration[:2], GRAVITY * math.tan(gains.max_tilt)) / GRAVITY)
+        tilt = _tilt(acceleration[:2], gains.max_tilt)
         heading = _heading(rotation)
         aside = np.array([-heading[1], heading[0]])
         return ShareCommand(
@@ -87,6 +87,13 @@ def acceleration_of_tilt(rotation: Matrix) -> Vector:
     upright = max(float(rotation[2, 2]), 0.1)
     acceleration: Vector = GRAVITY * rotation[:2, 2] / upright
     return acceleration
+
+
+def _tilt(acceleration: Vector, most: float) -> Vector:
+    """Return the tilt, rad, towards a horizontal acceleration, 2, m/s^2."""
+    size = float(np.linalg.norm(acceleration))
+    tilt: Vector = min(math.atan(size / GRAVITY), most) * acceleration / max(size, 1e-9)
+    return tilt
 
 
 def _heading(rotation: Matrix) -> Vector:

@@ -86,7 +86,8 @@ class PadFlight:
             return None
         pad = told.landing_pad
         offset = turn @ np.array([pad.relative_x, pad.relative_y, -pad.distance])
-        return PadSighting(told.timestamp, offset, 0.01 + 0.015 * pad.distance)
+        deviation = 0.01 + 0.015 * pad.distance
+        return PadSighting(told.timestamp, offset, deviation, deviation)
 
     def advance(self):
         """Fly until the next measurement, and decide."""

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour `land_on_pad` between topics: what the drone measures in, shares of tilt, thrust and turn out."""
+
+import math
+import time
+from dataclasses import replace
+from typing import Any, Final
+
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Bool
+
+from drone_bridge.controllers.behaviour_parameters import declarations, read
+from drone_bridge.controllers.land_on_pad import Decision, LandOnPad, Measured, PadSighting
+from drone_bridge.controllers.land_parameters import LandParameters
+from drone_bridge.controllers.landing_frame import (
+    ALTITUDE,
+    CAMERA_INFO,
+    IMAGE,
+    IMU,
+    LANDING_PAD,
+    TYPES,
+    VELOCITY,
+    read_measured,
+    read_sighting,
+)
+from drone_bridge.controllers.marker_detector import MarkerDetector, MarkerParameters
+from drone_bridge.controllers.stamped_sets import StampedSets
+from drone_bridge.controllers.velocity_commands import VelocityCommands
+from drone_bridge.log_limiter import LogLimiter
+from drone_bridge.msg import ControllerState
+from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+
+NAME: Final = "land_on_pad"
+PARAMETERS: Final = (
+    ParameterDeclaration(
+        f"{NAME}.use_camera", False, "Find the pad in camera/image_raw by its markers, instead of by landing_pad."
+    ),
+    ParameterDeclaration(
+        f"{NAME}.is_levelled", True, "Whether velocity and landing_pad stay level when the drone tilts."
+    ),
+    ParameterDeclaration(
+        f"{NAME}.telemetry_timeout",
+        0.3,
+        "Seconds without measurements after which the drone is told to hover.",
+        range=(0.05, 60.0),
+    ),
+    *declarations(LandParameters, NAME),
+    *declarations(MarkerParameters, NAME),
+)
+WAITING: Final = "waiting"
+# Whatever comes later than the next measurement is worth nothing any more.
+_QUEUE: Final = 1
+
+
+class LandOnPadBehaviour:
+    """Feeds LandOnPad with measurements as they come, and publishes what it decides."""
+
+    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
+        """Raises ValueError with a sentence for parameters that do not go together."""
+        self._node = node
+        self._land_parameters = read(LandParameters, NAME, parameters)
+        self._detector = MarkerDetector(read(MarkerParameters, NAME, parameters))
+        self._is_levelled = parameters[f"{NAME}.is_levelled"]
+        self._timeout_s = parameters[f"{NAME}.telemetry_timeout"]
+        self._land = LandOnPad(self._land_parameters)
+        self._log_limiter = LogLimiter()
+        self._landed = False
+        self._sighting: PadSighting | None = None
+        self._said = ""
+        self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
+        self._measured_s = -math.inf  # when all of them were, with one stamp
+        self._commands = VelocityCommands(node)
+        self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
+        use_camera = parameters[f"{NAME}.use_camera"]
+        self._needed = (IMU, VELOCITY, ALTITUDE) if use_camera else (IMU, VELOCITY, ALTITUDE, LANDING_PAD)
+        sets = [StampedSets(self._needed, self._on_measured)]
+        if use_camera:
+            sets.append(StampedSets((IMAGE, CAMERA_INFO, IMU), self._on_image))
+        topics = self._needed + ((IMAGE, CAMERA_INFO) if use_camera else ())
+        for topic in topics:
+            self._subscribe(topic, [each for each in sets if topic in each.topics])
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        node.create_subscription(Bool, "landed", self._on_landed, latched)
+        # A steady clock: a simulation that stands still is no reason to fly on.
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(self._timeout_s, self._watch, clock=clock)
+
+    def leave(self) -> None:
+        """Let the drone hover."""
+        self._commands.leave()
+
+    def _subscribe(self, topic: str, sets: list[StampedSets]) -> None:
+        def receive(message: Any) -> None:
+            self._heard_s[topic] = time.monotonic()
+            for each in sets:
+                each.add(topic, message)
+
+        self._node.create_subscription(TYPES[topic], topic, receive, _QUEUE)
+
+    def _on_landed(self, message: Bool) -> None:
+        self._landed = message.data
+
+    def _on_image(self, messages: dict[str, Any]) -> None:
+        try:
+            self._sighting = read_sighting(messages, self._detector) or self._sighting
+        except ValueError as error:
+            self._complain(f"An image can't be used: {error}")
+
+    def _on_measured(self, messages: dict[str, Any]) -> None:
+        """Answer what was measured at one moment."""
+        self._measured_s = time.monotonic()
+        try:
+            measured = read_measured(messages, self._is_levelled, self._landed)
+            if self._sighting:
+                measured, self._sighting = replace(measured, sighting=self._sighting), None
+            decision = self._decide(measured)
+        except ValueError as error:
+            self._complain(f"A measurement can't be used: {error}")
+            return
+        command = decision.command
+        self._commands.publish((command.forward, command.left, command.up), (0.0, 0.0, command.turn))
+        self._tell(decision.state.value, decision.reason, decision.distance)
+
+    def _decide(self, measured: Measured) -> Decision:
+        """Return the answer. Raises ValueError when none can be computed, and starts anew then."""
+        try:
+            decision = self._land.update(measured)
+            if decision.command.is_finite:
+                return decision
+            problem = "numbers are not finite"
+        except (ValueError, ArithmeticError) as error:
+            problem = str(error)
+        self._land = LandOnPad(self._land_parameters)  # whatever went wrong would stay in its estimates
+        raise ValueError(f"no command can be computed: {problem}.")
+
+    def _watch(self) -> None:
+        """Let the drone hover when nothing is measured any more."""
+        now_s = time.monotonic()
+        if now_s - self._measured_s <= self._timeout_s:
+            return
+        missing = [topic for topic in self._needed if now_s - self._heard_s.get(topic, -math.inf) > self._timeout_s]
+        if self._measured_s > -math.inf:
+            self._commands.publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+        self._tell(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}", None)
+
+    def _complain(self, sentence: str) -> None:
+        if line := self._log_limiter.admit(sentence):
+            self._node.get_logger().error(line)
+
+    def _tell(self, state: str, reason: str, distance: float | None) -> None:
+        message = ControllerState(
+            behaviour=NAME, state=state, reason=reason, distance=math.nan if distance is None else distance
+        )
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._state_publisher.publish(message)
+        if state != self._said:
+            self._said = state
+            self._node.get_logger().info(f"{state}: {reason}")
+
+
+def start(node: Node, parameters: DeclaredParameters) -> LandOnPadBehaviour:
+    """Return the behaviour at work."""
+    return LandOnPadBehaviour(node, parameters)

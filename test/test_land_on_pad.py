@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour against the emulated vehicle, in this process and faster than time."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pad_flight import PATTERNS, PadFlight
+
+from drone_bridge.controllers.land_on_pad import LandOnPad, LandState, Measured, PadSighting
+from drone_bridge.controllers.land_parameters import LandParameters
+from drone_bridge.emulators.landing_pad import PAD_HEIGHT
+from drone_bridge.emulators.landing_vehicle import PERIOD_S
+from drone_bridge.emulators.landing_world import LANDING_GEAR
+
+LANDING = (LandState.DESCENDING, LandState.COMMITTED, LandState.LANDED)
+LEVEL = np.eye(3)
+
+
+def after(flight, seconds):
+    """What it decides during the next seconds."""
+    return [flight.advance() for _ in range(round(seconds / PERIOD_S))]
+
+
+def is_above(flight, distance=0.5):
+    return float(np.linalg.norm(flight.world.towards_pad[:2])) < distance
+
+
+# Landing.
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_it_lands_on_every_pattern(pattern, seed):
+    flight = PadFlight(pattern, seed)
+    touchdown = flight.land(longest_s=25)
+    assert touchdown.is_good, touchdown.describe()
+    assert flight.states[-2:] == [LandState.COMMITTED, LandState.LANDED]
+    assert LandState.DESCENDING in flight.states
+    assert flight.decisions[-1].reason == "touchdown was reported"
+
+
+@pytest.mark.parametrize(
+    "hardship",
+    [
+        {"gusts": 1.0},
+        {"wind": (3.0, -2.0, 0.0)},
+        {"delay": 2},
+        {"sight_every": 5, "sight_delay": 1},
+        {"starts_on_ground": True},
+        {"height": 9.0},
+        {"rover_speed": 1.0},
+    ],
+    ids=",".join,
+)
+@pytest.mark.parametrize("pattern", ["linear", "circular"])
+def test_it_lands_when_it_is_hard(pattern, hardship):
+    touchdown = PadFlight(pattern, 3, **hardship).land()
+    assert touchdown.is_good, touchdown.describe()
+
+
+def test_it_finds_a_pad_far_out_of_sight():
+    flight = PadFlight(away=(6.5, -7.0))
+    flight.until(lambda decision: decision.state is not LandState.SEARCHING)
+    assert {decision.reason for decision in flight.decisions[:-1]} == {"pad not seen", "pad not found yet"}
+    assert all(decision.distance is None for decision in flight.decisions[:-1])
+    assert flight.land().is_good
+
+
+def test_a_search_that_finds_nothing_stays_around_where_it_began():
+    flight = PadFlight(sees=lambda _: False)
+    start = flight.drone.position[:2].copy()
+    farthest = 0.0
+    for decision in after(flight, 120):
+        assert decision.state is LandState.SEARCHING
+        farthest = max(farthest, np.abs(flight.drone.position[:2] - start).max())
+    parameters = LandParameters()
+    assert parameters.search_radius * 0.5 < farthest < parameters.search_radius * 1.3
+    assert flight.heights[-1] == pytest.approx(parameters.search_height, abs=0.3)
+
+
+def test_a_standing_drone_takes_off_and_is_not_mistaken_for_a_landed_one():
+    flight = PadFlight(starts_on_ground=True)
+    assert flight.advance().state is LandState.SEARCHING
+    flight.until(lambda decision: decision.state in LANDING)
+    assert max(flight.heights) > 2
+
+
+# When the pad is lost.
+
+
+def test_a_pad_that_is_lost_is_climbed_for_and_then_searched_for():
+    flight = PadFlight("stationary", sees=lambda flight: not flight.hides)
+    flight.hides = False
+    flight.until(lambda decision: decision.state is LandState.DESCENDING and is_above(flight))
+    flight.hides = True
+    height = flight.drone.position[2]
+    flight.until(lambda decision: decision.state is LandState.CLIMBING, 3)
+    assert "pad out of sight for 0.5 s" in flight.decisions[-1].reason
+    flight.until(lambda decision: decision.state is LandState.SEARCHING, 6)
+    assert flight.decisions[-1].reason.startswith("pad lost for 3.")
+    assert flight.drone.position[2] > height + 1
+    flight.hides = False
+    assert flight.land().is_good
+
+
+def test_a_pad_that_moves_on_unseen_is_followed_by_its_estimate():
+    flight = PadFlight("circular", sees=lambda flight: not flight.hides)
+    flight.hides = False
+    flight.until(lambda decision: decision.state is LandState.DESCENDING and is_above(flight))
+    flight.hides = True
+    began = flight.world.rover.position.copy()
+    after(flight, 1.5)
+    assert np.linalg.norm(flight.world.rover.position - began) > 0.6
+    assert is_above(flight)
+
+
+def test_the_last_half_metre_can_be_flown_blind():
+    flight = PadFlight("circular", sees=lambda flight: flight.drone.position[2] > PAD_HEIGHT + 0.5)
+    assert flight.land().is_good
+    assert any("last seen 0.3 s ago" in decision.reason for decision in flight.decisions)
+
+
+def test_a_committed_landing_is_broken_off_when_the_pad_is_seen_elsewhere():
+    flight = PadFlight("stationary", parameters=LandParameters(commit_height=1.5))
+    flight.until(lambda decision: decision.state is LandState.COMMITTED)
+    flight.world.rover.position = flight.world.rover.position + 0.35
+    flight.until(lambda decision: decision.state is LandState.CLIMBING, 1)
+    assert "off the pad" in flight.decisions[-1].reason
+    assert flight.land().is_good
+
+
+def test_one_wrong_sighting_changes_nothing():
+    flight = PadFlight("stationary")
+    flight.until(lambda decision: decision.state is LandState.DESCENDING and is_above(flight))
+    measured = flight.measure()
+    wrong = PadSighting(measured.stamp, measured.sighting.offset + np.array([3.0, 0.0, 0.0]), 0.05, 0.05)
+    decision = flight.behaviour.update(replace(measured, sighting=wrong))
+    assert decision.state is LandState.DESCENDING
+    assert decision.distance == pytest.approx(math.hypot(*flight.world.towards_pad), abs=0.3)
+
+
+# Touchdown.
+
+
+def test_motors_are_cut_at_touchdown_and_then_left_alone():
+    flight = PadFlight("linear")
+    flight.land()
+    cut = after(flight, LandParameters().cut_time - 3 * PERIOD_S)
+    assert {decision.command.up for decision in cut} == {-1.0}
+    rest = after(flight, 1.0)[5:]
+    assert {decision.command for decision in rest} == {type(rest[0].command)()}
+    assert flight.world.has_landed
+    assert {decision.reason for decision in (*cut, *rest)} == {"touchdown was reported"}
+
+
+def test_touchdown_shows_in_the_altitude_where_nobody_reports_it():
+    flight = PadFlight("circular", tells_landed=False)
+    touchdown = flight.land()
+    assert touchdown.is_good
+    assert flight.decisions[-1].reason == "it sinks no further"
+    assert len(flight.decisions) * PERIOD_S - touchdown.time < 1.0
+
+
+def test_another_take_off_begins_anew():
+    flight = PadFlight("stationary")
+    flight.land()
+    flight.drone.position[2] = 4.0
+    flight.world.phase = type(flight.world.phase).FLYING
+    flight.until(lambda decision: decision.state is not LandState.LANDED, 1)
+    assert flight.land().is_good
+
+
+@pytest.mark.parametrize("jump", [-50.0, 1.5])
+def test_a_stamp_that_jumps_begins_anew(jump):
+    flight = PadFlight("stationary")
+    flight.land()
+    measured = flight.measure()
+    again = flight.behaviour.update(
+        replace(measured, stamp=measured.stamp + jump, sighting=None, altitude=5.0, landed=False)
+    )
+    assert (again.state, again.distance) == (LandState.SEARCHING, None)
+
+
+# Limits.
+
+
+def test_tilt_and_descent_stay_within_their_limits():
+    parameters = LandParameters(max_tilt=0.1, max_descent_speed=0.6, max_climb_speed=0.5)
+    flight = PadFlight("linear", 2, parameters=parameters)
+    touchdown = flight.land()
+    assert touchdown.is_good
+    for decision in flight.decisions:
+        assert math.hypot(decision.command.forward, decision.command.left) * parameters.full_tilt <= 0.1 + 1e-9
+    falls = -np.diff(flight.heights) / PERIOD_S
+    assert falls.max() < 0.85  # with gusts
+    assert (-falls).max() < 0.75
+
+
+def test_the_height_of_a_sighting_tells_the_height_of_the_pad():
+    """Where the ground is does not matter to a landing on something that stands on it."""
+    flight = PadFlight("stationary")
+    flight.until(lambda decision: decision.state is LandState.COMMITTED)
+    true = -flight.world.towards_pad[2]
+    assert flight.decisions[-1].distance == pytest.approx(true, abs=0.15)
+    assert true < LandParameters().commit_height + 0.1
+    assert flight.drone.position[2] > true + LANDING_GEAR
+
+
+finite = st.floats(-1e6, 1e6)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 1e-9, 0.04, 0.5, 2.0, -3.0]),
+            st.tuples(finite, finite, finite),
+            finite,
+            st.none() | st.tuples(finite, finite, finite),
+            st.booleans(),
+        ),
+        max_size=30,
+    )
+)
+def test_whatever_is_measured_commands_are_shares(measurements):
+    behaviour, stamp = LandOnPad(LandParameters()), 0.0
+    for step, velocity, altitude, offset, landed in measurements:
+        stamp += step
+        sighting = offset and PadSighting(stamp, np.array(offset), 0.05, 0.05)
+        decision = behaviour.update(Measured(stamp, LEVEL, np.array(velocity), altitude, sighting, landed))
+        assert decision.command.is_finite
+        command = decision.command
+        assert max(map(abs, (command.forward, command.left, command.up, command.turn))) <= 1
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: LandParameters(max_tilt=0.6), "max_tilt has to be at most full_tilt, 0.5, not 0.6"),
+        (lambda: LandParameters(lost_time=5.0), "lost_time has to be at most coast_time, 3.0, not 5.0"),
+    ],
+)
+def test_parameters_that_do_not_go_together_are_refused(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()

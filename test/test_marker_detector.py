@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pad found in images that the emulator's camera took, or that show something else."""
+
+import math
+
+import cv2
+import numpy as np
+import pytest
+from pad_flight import PATTERNS, PadFlight
+
+from drone_bridge.controllers.attitude_estimator import rotation_from_angles
+from drone_bridge.controllers.land_on_pad import PadSighting
+from drone_bridge.controllers.marker_detector import MarkerDetector, MarkerParameters
+from drone_bridge.controllers.pinhole import Pinhole
+from drone_bridge.emulators.landing_camera import DownwardCamera
+from drone_bridge.emulators.landing_pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
+from drone_bridge.emulators.landing_scene import Scene
+from drone_bridge.emulators.landing_vehicle import jpeg
+
+CAMERA = DownwardCamera()
+PINHOLE = Pinhole(
+    CAMERA.width,
+    CAMERA.height,
+    CAMERA.focal_length,
+    CAMERA.focal_length,
+    (CAMERA.width - 1) / 2,
+    (CAMERA.height - 1) / 2,
+)
+DETECTOR = MarkerDetector(MarkerParameters())
+
+
+def decoded(data):
+    return cv2.cvtColor(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
+
+
+def photograph(offset, angles=(0.0, 0.0, 0.0)):
+    """What a drone sees with the pad at this offset (m, levelled axes), as a JPEG brings it."""
+    position = np.array([0.0, 0.0, PAD_HEIGHT]) - np.array(offset)
+    return decoded(jpeg(Scene(CAMERA).render(position, rotation_from_angles(*angles), np.zeros(2))))
+
+
+def located(offset, angles=(0.0, 0.0, 0.0)):
+    markers = DETECTOR.detect(photograph(offset, angles))
+    return DETECTOR.locate(markers, PINHOLE, rotation_from_angles(*angles))
+
+
+def test_the_defaults_are_what_the_emulated_pad_has_on_it():
+    defaults = MarkerParameters()
+    assert defaults.marker_dictionary == MARKER_DICTIONARY
+    assert defaults.marker_ids == tuple(marker.identity for marker in MARKERS)
+    assert defaults.marker_sides == tuple(marker.side for marker in MARKERS)
+
+
+@pytest.mark.parametrize(
+    "offset",
+    [(0, 0, -0.4), (0.05, -0.08, -0.5), (0.2, 0.1, -1), (-0.3, 0.5, -2), (0.3, -0.6, -3), (0, 0, -5), (0, 0, -7)],
+)
+def test_an_image_shows_where_the_pad_is(offset):
+    view = located(offset)
+    error = np.abs(view.offset - offset)
+    assert error[:2].max() < max(3 * view.deviation, 0.01)
+    assert error[2] < max(3 * view.vertical_deviation, 0.01)
+    assert view.deviation < 0.03 * -offset[2]
+    assert view.heading == pytest.approx(0.0, abs=0.05)
+
+
+@pytest.mark.parametrize("angles", [(0.2, 0, 0), (0, -0.2, 0), (0.1, 0.15, 1.0), (-0.1, 0.1, -2.5)])
+def test_tilt_and_heading_of_the_drone_are_taken_out(angles):
+    offset = np.array([0.1, 0.15, -2.5])
+    view = located(offset, angles)
+    assert view.offset[:2] == pytest.approx(offset[:2], abs=0.02)
+    assert view.offset[2] == pytest.approx(offset[2], abs=0.1)
+    assert math.remainder(view.heading, math.tau) == pytest.approx(0.0, abs=0.05)
+
+
+def test_an_attitude_that_can_not_be_is_noticed():
+    markers = DETECTOR.detect(photograph((0.0, 0.0, -1.0)))
+    assert DETECTOR.locate(markers, PINHOLE, rotation_from_angles(0.0, 0.0, 0.0)) is not None
+    assert DETECTOR.locate(markers, PINHOLE, rotation_from_angles(0.6, 0.5, 0.0)) is None
+    assert DETECTOR.locate(markers, PINHOLE, rotation_from_angles(math.pi, 0.0, 0.0)) is None  # on its back
+
+
+def test_ground_without_a_pad_shows_none():
+    for seed in range(5):
+        image = decoded(jpeg(Scene(CAMERA, seed).render(np.array([50.0, 0, 4]), np.eye(3), np.zeros(2))))
+        assert DETECTOR.detect(image) == {}
+    assert DETECTOR.locate({}, PINHOLE, np.eye(3)) is None
+
+
+def test_markers_of_others_and_markers_seen_twice_do_not_count():
+    image = photograph((0.0, 0.0, -4.0))
+    assert DETECTOR.detect(image)
+    stranger = MarkerDetector(MarkerParameters(marker_ids=(7,), marker_sides=(0.5,)))
+    assert stranger.detect(image) == {}
+    two = np.hstack([image, image])
+    assert not DETECTOR.detect(two).keys() & DETECTOR.detect(image).keys()
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (2, 300, 3), (240, 320, 3)])
+def test_any_image_is_survived(shape):
+    generator = np.random.default_rng(0)
+    for low, high in ((0, 1), (255, 256), (0, 256)):
+        assert DETECTOR.detect(generator.integers(low, high, shape, np.uint8)) == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"marker_dictionary": "DICT_9X9"}, "marker_dictionary has to be one that OpenCV has, .* not 'DICT_9X9'"),
+        ({"marker_dictionary": "CORNER_REFINE_NONE"}, "marker_dictionary has to be one"),
+        ({"marker_ids": (1,)}, "a side for each of the 1 marker_ids, not 2"),
+        ({"marker_sides": (0.5, 0.0)}, r"marker_sides have to be above 0, not \[0.5, 0.0\]"),
+        ({"marker_sides": (0.5, math.nan)}, "marker_sides have to be above 0"),
+    ],
+)
+def test_markers_that_can_not_be_are_refused(fields, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        MarkerParameters(**fields)
+
+
+def see(data, rotation, stamp):
+    """What the behaviour's node does with an image."""
+    view = DETECTOR.locate(DETECTOR.detect(decoded(data)), PINHOLE, rotation)
+    return view and PadSighting(stamp, view.offset, view.deviation, view.vertical_deviation)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_images_alone_are_enough_to_land(pattern):
+    touchdown = PadFlight(pattern, 1, locate=see).land()
+    assert touchdown.is_good, touchdown.describe()
