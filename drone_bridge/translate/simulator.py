@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the underwater simulator tells of entities as ROS messages, and velocities the other way."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped, TransformStamped, Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import Imu
+
+from drone_bridge.protocols.simulator import Attribute, SetEntity
+from drone_bridge.translate import frames
+from drone_bridge.translate.frames import Quaternion
+
+Vector = tuple[float, float, float]
+
+#: The attributes that states are made of, in the order in which they are asked for.
+STREAMED: Final = (
+    Attribute.POSITION,
+    Attribute.VELOCITY,
+    Attribute.ACCELERATION,
+    Attribute.ORIENTATION,
+    Attribute.ANGULAR_VELOCITY,
+)
+_LARGEST_NORM_ERROR: Final = 0.01  # of a quaternion that still counts as a rotation
+
+
+class Axes:
+    """The simulator's axes as ROS's: a world north-east-down and bodies forward-right-down, or left as they are.
+
+    Every vector that is turned comes back when it is turned again.
+    """
+
+    def __init__(self, convert: bool = True) -> None:
+        self.convert = convert
+
+    def world(self, x: float, y: float, z: float) -> Vector:
+        """Return a point or vector of the world in the other axes."""
+        return frames.enu_from_ned(x, y, z) if self.convert else (x, y, z)
+
+    def body(self, x: float, y: float, z: float) -> Vector:
+        """Return a vector of a body in the other axes."""
+        return frames.flu_from_frd(x, y, z) if self.convert else (x, y, z)
+
+    def orientation(self, q: Sequence[float]) -> Quaternion:
+        """Return the orientation in ROS's axes of a body that has w, x, y, z in the simulator."""
+        w, x, y, z = q
+        return frames.orientation_from_ned_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
+
+    def wire_orientation(self, q: Quaternion) -> frames.SimulatorQuaternion:
+        """Return an orientation as the simulator has it: w, x, y, z."""
+        return frames.ned_frd_from_orientation(q) if self.convert else (q.w, q.x, q.y, q.z)
+
+    def wire_rotation(self, q: Quaternion) -> frames.SimulatorQuaternion:
+        """Return a rotation between two frames of a body as the simulator has it: w, x, y, z."""
+        return frames.frd_from_rotation(q) if self.convert else (q.w, q.x, q.y, q.z)
+
+    def against_gravity(self, gravity: float) -> Vector:
+        """Return what something at rest is accelerated with against free fall, m/s², in the world."""
+        return (0.0, 0.0, gravity if self.convert else -gravity)
+
+
+class BodyToModel:
+    """How an entity's principal axes, which its q on the wire is about, lie to its model, which ROS is told of.
+
+    On the wire w, ESET q and cameras are about the model already.
+    """
+
+    def __init__(self, rotation: Sequence[float] = (1.0, 0.0, 0.0, 0.0)) -> None:
+        """`rotation` is btom: w, x, y, z. Raises ValueError for what is no rotation."""
+        self.rotation = _unit(rotation)
+        w, x, y, z = self.rotation
+        self._btom = Quaternion(x, y, z, w)
+        self.is_identity = abs(w) > 1 - 1e-12
+
+    def model(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
+        """Return the orientation of the model of an entity that has w, x, y, z on the wire. Raises ValueError."""
+        w, x, y, z = _unit(q)
+        if self.is_identity:
+            return w, x, y, z
+        turned = frames.multiplied(Quaternion(x, y, z, w), frames.inverse(self._btom))
+        return turned.w, turned.x, turned.y, turned.z
+
+    def body(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
+        """Return the orientation of the principal axes of an entity whose model has w, x, y, z. Raises ValueError."""
+        w, x, y, z = _unit(q)
+        turned = frames.multiplied(Quaternion(x, y, z, w), self._btom)
+        return turned.w, turned.x, turned.y, turned.z
+
+
+def _unit(q: Sequence[float]) -> frames.SimulatorQuaternion:
+    w, x, y, z = q
+    norm = math.sqrt(w * w + x * x + y * y + z * z)
+    if not abs(norm - 1.0) <= _LARGEST_NORM_ERROR:  # so that NaN is refused, too
+        raise ValueError(f"The quaternion {w:g}, {x:g}, {y:g}, {z:g} has the length {norm:g}, and has to have 1.")
+    return w / norm, x / norm, y / norm, z / norm
+
+
+class EntityState(NamedTuple):
+    """Where an entity's model is and how it moves, in ROS's axes."""
+
+    position: Vector  # m, world
+    velocity: Vector  # m/s, world
+    acceleration: Vector  # m/s², world: of the motion, so 0 at rest
+    orientation: Quaternion
+    angular_velocity: Vector  # rad/s, body
+
+
+def entity_state(values: Sequence[Any], axes: Axes, body_to_model: BodyToModel) -> EntityState:
+    """Return what the values of STREAMED say. Raises ValueError for what is no number or no rotation."""
+    x, v, a, q, w = values
+    # The sum is no number if any of them is none.
+    if not math.isfinite(sum(x) + sum(v) + sum(a) + sum(w)):
+        raise ValueError(f"The state x {x}, v {v}, a {a}, w {w} is not made of finite numbers.")
+    return EntityState(
+        axes.world(*x),
+        axes.world(*v),
+        axes.world(*a),
+        axes.orientation(body_to_model.model(q)),
+        axes.body(*w),
+    )
+
+
+# Messages are made once and filled for each state: publishing writes them out at once.
+
+
+def fill_odometry(message: Odometry, state: EntityState, stamp: Time) -> None:
+    """Fill in the pose in the world, and velocities in the body's own frame."""
+    message.header.stamp = stamp
+    pose, twist = message.pose.pose, message.twist.twist
+    _set_vector(pose.position, state.position)
+    _set_quaternion(pose.orientation, state.orientation)
+    _set_vector(twist.linear, frames.rotated(frames.inverse(state.orientation), *state.velocity))
+    _set_vector(twist.angular, state.angular_velocity)
+
+
+def fill_imu(message: Imu, state: EntityState, against_gravity: Vector, stamp: Time) -> None:
+    """Fill in what an IMU in the body would read: specific force, which is + gravity upwards for a body at rest."""
+    message.header.stamp = stamp
+    _set_quaternion(message.orientation, state.orientation)
+    _set_vector(message.angular_velocity, state.angular_velocity)
+    ax, ay, az = state.acceleration
+    gx, gy, gz = against_gravity
+    force = frames.rotated(frames.inverse(state.orientation), ax + gx, ay + gy, az + gz)
+    _set_vector(message.linear_acceleration, force)
+
+
+def fill_pose(message: PoseStamped, state: EntityState, stamp: Time) -> None:
+    """Fill in the pose in the world."""
+    message.header.stamp = stamp
+    _set_vector(message.pose.position, state.position)
+    _set_quaternion(message.pose.orientation, state.orientation)
+
+
+def fill_twist(message: TwistStamped, state: EntityState, stamp: Time) -> None:
+    """Fill in the velocities, in the entity's own frame."""
+    message.header.stamp = stamp
+    _set_vector(message.twist.linear, frames.rotated(frames.inverse(state.orientation), *state.velocity))
+    _set_vector(message.twist.angular, state.angular_velocity)
+
+
+def fill_transform(message: TransformStamped, state: EntityState, stamp: Time) -> None:
+    """Fill in the pose in the world."""
+    message.header.stamp = stamp
+    _set_vector(message.transform.translation, state.position)
+    _set_quaternion(message.transform.rotation, state.orientation)
+
+
+def _set_vector(message: Any, vector: Vector) -> None:
+    message.x, message.y, message.z = vector
+
+
+def _set_quaternion(message: Any, q: Quaternion) -> None:
+    message.x, message.y, message.z, message.w = q
+
+
+# Commands.
+
+
+class Velocity(NamedTuple):
+    """What a cmd_vel asks for, in the body's frame."""
+
+    linear: Vector  # m/s
+    angular: Vector  # rad/s
+
+
+STILL: Final = Velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+
+def velocity_from_twist(twist: Twist, max_linear: float, max_angular: float) -> tuple[Velocity, bool]:
+    """Read a finite cmd_vel, shortened to what is allowed, and tell whether it was allowed."""
+    linear, was_slow = _shortened(twist.linear, max_linear)
+    angular, turned_slowly = _shortened(twist.angular, max_angular)
+    return Velocity(linear, angular), was_slow and turned_slowly
+
+
+def _shortened(vector: Any, longest: float) -> tuple[Vector, bool]:
+    length = math.hypot(vector.x, vector.y, vector.z)
+    if length <= longest:
+        return (vector.x, vector.y, vector.z), True
+    # The largest number first: lengths may be infinite, and then no ratio is left.
+    largest = max(abs(vector.x), abs(vector.y), abs(vector.z))
+    x, y, z = vector.x / largest, vector.y / largest, vector.z / largest
+    scale = longest / math.hypot(x, y, z)
+    return (x * scale, y * scale, z * scale), False
+
+
+def set_velocity(entity: int, velocity: Velocity, orientation: Quaternion, axes: Axes) -> tuple[SetEntity, SetEntity]:
+    """Return the requests that give an entity of this orientation a velocity: v is in the world, w in the model."""
+    linear = axes.world(*frames.rotated(orientation, *velocity.linear))
+    return (
+        SetEntity(entity, Attribute.VELOCITY, linear),
+        SetEntity(entity, Attribute.ANGULAR_VELOCITY, axes.body(*velocity.angular)),
+    )
