@@ -23,7 +23,7 @@ from nodes import publish, ros
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Imu, Range
-from std_msgs.msg import Bool, Float64
+from std_msgs.msg import Bool, Float64, Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import LandingPad
@@ -32,35 +32,55 @@ LARGEST_DATAGRAM = 65535
 Document = dict[str, Any]
 
 
-def quaternion(roll: float, pitch: float, yaw: float) -> Quaternion:
-    """Return what three Euler angles in rad come to."""
+def fill(vector: Vector3 | Point, x: float, y: float, z: float) -> None:
+    """Set three coordinates."""
+    vector.x, vector.y, vector.z = x, y, z
+
+
+def fill_quaternion(quaternion: Quaternion, roll: float, pitch: float, yaw: float) -> None:
+    """Set what three Euler angles in rad come to."""
     cr, sr = math.cos(roll / 2), math.sin(roll / 2)
     cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
     cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
-    return Quaternion(
-        x=sr * cp * cy - cr * sp * sy,
-        y=cr * sp * cy + sr * cp * sy,
-        z=cr * cp * sy - sr * sp * cy,
-        w=cr * cp * cy + sr * sp * sy,
-    )
+    quaternion.x = sr * cp * cy - cr * sp * sy
+    quaternion.y = cr * sp * cy + sr * cp * sy
+    quaternion.z = cr * cp * sy - sr * sp * cy
+    quaternion.w = cr * cp * cy + sr * sp * sy
+
+
+def transform(parent: str, child: str) -> TFMessage:
+    """Return a message with one transform in it, to be filled."""
+    return TFMessage(transforms=[TransformStamped(header=Header(frame_id=parent), child_frame_id=child)])
 
 
 class Floor:
-    """Publishes documents."""
+    """Publishes documents. Messages are made once and filled anew each time."""
 
     def __init__(self, node: Node) -> None:
         newest = QoSProfile(depth=1)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._imu = node.create_publisher(Imu, "imu/data", 10)
-        self._altitude = node.create_publisher(Range, "altitude", 10)
-        self._climb = node.create_publisher(Float64, "vertical_velocity", 10)
-        self._velocity = node.create_publisher(TwistStamped, "velocity", 10)
-        self._pad = node.create_publisher(LandingPad, "landing_pad", 10)
-        self._image = node.create_publisher(CompressedImage, "camera/image_raw/compressed", newest)
-        self._info = node.create_publisher(CameraInfo, "camera/camera_info", newest)
-        self._landed = node.create_publisher(Bool, "landed", latched)
-        self._odometry = node.create_publisher(Odometry, "rover/odom", 10)
-        self._tf = node.create_publisher(TFMessage, "/tf", 100)
+        self._imu_publisher = node.create_publisher(Imu, "imu/data", 10)
+        self._altitude_publisher = node.create_publisher(Range, "altitude", 10)
+        self._climb_publisher = node.create_publisher(Float64, "vertical_velocity", 10)
+        self._velocity_publisher = node.create_publisher(TwistStamped, "velocity", 10)
+        self._pad_publisher = node.create_publisher(LandingPad, "landing_pad", 10)
+        self._image_publisher = node.create_publisher(CompressedImage, "camera/image_raw/compressed", newest)
+        self._info_publisher = node.create_publisher(CameraInfo, "camera/camera_info", newest)
+        self._landed_publisher = node.create_publisher(Bool, "landed", latched)
+        self._odometry_publisher = node.create_publisher(Odometry, "rover/odom", 10)
+        self._tf_publisher = node.create_publisher(TFMessage, "/tf", 100)
+        self._imu = Imu(header=Header(frame_id="base_link"))
+        self._altitude = Range(
+            header=Header(frame_id="altimeter_link"), radiation_type=Range.INFRARED, max_range=math.inf
+        )
+        self._climb = Float64()
+        self._velocity = TwistStamped(header=Header(frame_id="base_link"))
+        self._pad = LandingPad(header=Header(frame_id="base_link"), detected=True)
+        self._image = CompressedImage(header=Header(frame_id="camera_optical_frame"), format="jpeg")
+        self._info = CameraInfo(header=Header(frame_id="camera_optical_frame"), distortion_model="plumb_bob")
+        self._odometry = Odometry(header=Header(frame_id="map"), child_frame_id="rover/base_link")
+        self._pad_tf = transform("base_link", "landing_pad")
+        self._rover_tf = transform("map", "rover/base_link")
         self._was_landed: bool | None = None
 
     def take(self, document: Document) -> None:
@@ -74,78 +94,65 @@ class Floor:
             self._take_rover(document, stamp)
 
     def _take_drone(self, document: Document, stamp: Time) -> None:
-        imu = Imu()
+        imu = self._imu
         imu.header.stamp = stamp
-        imu.header.frame_id = "base_link"
-        imu.orientation = quaternion(**document["imu"]["orientation"])
-        imu.angular_velocity = Vector3(**document["imu"]["angular_velocity"])
-        imu.linear_acceleration = Vector3(**document["imu"]["linear_acceleration"])
-        publish(self._imu, imu)
+        fill_quaternion(imu.orientation, **document["imu"]["orientation"])
+        fill(imu.angular_velocity, **document["imu"]["angular_velocity"])
+        fill(imu.linear_acceleration, **document["imu"]["linear_acceleration"])
+        publish(self._imu_publisher, imu)
 
-        altitude = Range(radiation_type=Range.INFRARED, min_range=0.0, max_range=math.inf)
-        altitude.header.stamp = stamp
-        altitude.header.frame_id = "altimeter_link"
-        altitude.range = document["altimeter"]["altitude"]
-        publish(self._altitude, altitude)
-        publish(self._climb, Float64(data=document["altimeter"]["vertical_velocity"]))
+        self._altitude.header.stamp = stamp
+        self._altitude.range = document["altimeter"]["altitude"]
+        publish(self._altitude_publisher, self._altitude)
+        self._climb.data = document["altimeter"]["vertical_velocity"]
+        publish(self._climb_publisher, self._climb)
 
-        velocity = TwistStamped()
+        velocity = self._velocity
         velocity.header.stamp = stamp
-        velocity.header.frame_id = "base_link"
-        velocity.twist.linear = Vector3(**document["velocity"])
-        velocity.twist.angular = imu.angular_velocity
-        publish(self._velocity, velocity)
+        fill(velocity.twist.linear, **document["velocity"])
+        fill(velocity.twist.angular, **document["imu"]["angular_velocity"])
+        publish(self._velocity_publisher, velocity)
 
-        seen = document["landing_pad"]
-        pad = LandingPad(detected=seen is not None)
-        pad.header.stamp = stamp
-        pad.header.frame_id = "base_link"
-        if seen:
-            pad.offset_x = seen["relative_x"]
-            pad.offset_y = seen["relative_y"]
-            pad.distance = seen["distance"]
-            pad.confidence = seen["confidence"]
-            transform = TransformStamped(child_frame_id="landing_pad")
-            transform.header = pad.header
-            transform.transform.translation = Vector3(x=pad.offset_x, y=pad.offset_y, z=-pad.distance)
-            publish(self._tf, TFMessage(transforms=[transform]))
-        publish(self._pad, pad)
+        if seen := document["landing_pad"]:
+            pad, [tf] = self._pad, self._pad_tf.transforms
+            pad.header.stamp = tf.header.stamp = stamp
+            pad.offset_x, pad.offset_y = seen["relative_x"], seen["relative_y"]
+            pad.distance, pad.confidence = seen["distance"], seen["confidence"]
+            publish(self._pad_publisher, pad)
+            fill(tf.transform.translation, pad.offset_x, pad.offset_y, -pad.distance)
+            publish(self._tf_publisher, self._pad_tf)
 
         if document["camera"]["image"]:
             self._take_image(document["camera"], stamp)
         if document["landed"] != self._was_landed:
             self._was_landed = document["landed"]
-            publish(self._landed, Bool(data=self._was_landed))
+            publish(self._landed_publisher, Bool(data=self._was_landed))
 
     def _take_image(self, camera: Document, stamp: Time) -> None:
-        image = CompressedImage(format="jpeg")
-        image.header.stamp = stamp
-        image.header.frame_id = "camera_optical_frame"
-        image.data = array("B", base64.b64decode(camera["image"]))
-        publish(self._image, image)
+        self._image.header.stamp = stamp
+        self._image.data = array("B", base64.b64decode(camera["image"]))
+        publish(self._image_publisher, self._image)
 
-        width, height = camera["width"], camera["height"]
-        focal_length = width / 2 / math.tan(math.radians(camera["fov"]) / 2)
-        info = CameraInfo(width=width, height=height, distortion_model="plumb_bob")
-        info.header = image.header
-        info.d = [0.0, 0.0, 0.0, 0.0, 0.0]
-        info.k = [focal_length, 0.0, (width - 1) / 2, 0.0, focal_length, (height - 1) / 2, 0.0, 0.0, 1.0]
-        info.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-        info.p = [focal_length, 0.0, (width - 1) / 2, 0.0, 0.0, focal_length, (height - 1) / 2, 0.0, 0.0, 0.0, 1.0, 0.0]
-        publish(self._info, info)
+        info, width, height = self._info, camera["width"], camera["height"]
+        info.header.stamp = stamp
+        if (info.width, info.height) != (width, height):
+            info.width, info.height = width, height
+            focal_length = width / 2 / math.tan(math.radians(camera["fov"]) / 2)
+            x, y = (width - 1) / 2, (height - 1) / 2
+            info.d = [0.0, 0.0, 0.0, 0.0, 0.0]
+            info.k = [focal_length, 0.0, x, 0.0, focal_length, y, 0.0, 0.0, 1.0]
+            info.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+            info.p = [focal_length, 0.0, x, 0.0, 0.0, focal_length, y, 0.0, 0.0, 0.0, 1.0, 0.0]
+        publish(self._info_publisher, info)
 
     def _take_rover(self, document: Document, stamp: Time) -> None:
-        position = document["position"]
-        odometry = Odometry(child_frame_id="rover/base_link")
-        odometry.header.stamp = stamp
-        odometry.header.frame_id = "map"
-        odometry.pose.pose.position = Point(**position)
-        odometry.twist.twist.linear = Vector3(**document["velocity"])
-        publish(self._odometry, odometry)
-        transform = TransformStamped(child_frame_id=odometry.child_frame_id)
-        transform.header = odometry.header
-        transform.transform.translation = Vector3(**position)
-        publish(self._tf, TFMessage(transforms=[transform]))
+        odometry, [tf] = self._odometry, self._rover_tf.transforms
+        odometry.header.stamp = tf.header.stamp = stamp
+        fill(odometry.pose.pose.position, **document["position"])
+        fill(odometry.twist.twist.linear, **document["velocity"])
+        publish(self._odometry_publisher, odometry)
+        fill(tf.transform.translation, **document["position"])
+        publish(self._tf_publisher, self._rover_tf)
 
 
 def receive(port: int, take: Callable[[Document], None]) -> None:
