@@ -122,10 +122,24 @@ def test_steps_of_another_length_fly_the_same_way():
 
 def test_standing_is_level_and_takes_the_speed_of_what_it_stands_on():
     drone = fly(2, thrust=1.0, pitch=0.5, yaw=0.5)
-    drone.stand(np.array([1.0, 2.0, 0.4]), np.array([0.5, 0.0, 0.0]))
+    drone.stand(STEP_S, np.array([1.0, 2.0, 0.4]), np.array([0.5, 0.0, 0.0]))
     assert (drone.roll, drone.pitch) == (0, 0)
     assert not drone.body_rates.any()
     assert drone.velocity.tolist() == [0.5, 0.0, 0.0]
+
+
+def test_motors_of_a_drone_that_stands_idle_until_told_to_climb():
+    drone = fly(2, thrust=-1.0)
+
+    def stand():
+        for _ in range(200):
+            drone.stand(STEP_S, drone.position, STILL)
+
+    stand()
+    assert drone.thrust == pytest.approx(0, abs=1e-3)
+    drone.command = DroneCommand(thrust=0.6)
+    stand()
+    assert drone.thrust == pytest.approx(0.6, abs=1e-3)
 
 
 def test_a_rotation_takes_the_body_to_the_world():

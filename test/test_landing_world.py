@@ -24,13 +24,13 @@ ON_PAD = PAD_HEIGHT + LANDING_GEAR
 GOOD = Touchdown(time=1.0, on_rover=True, position_error=0.1, vertical_speed=0.5, relative_speed=0.2)
 
 
-def make_world(position, *, velocity=(0.0, 0.0, 0.0), rover_velocity=(0.0, 0.0), phase=Phase.FLYING, gusts=0.0):
+def make_world(position, *, velocity=(0, 0, 0), rover_velocity=(0, 0), phase=Phase.FLYING, gusts=0.0, seed=0):
     """The rover starts in the origin and goes on with its velocity for a second."""
     rover = Rover(Pattern.FOLLOW)
     rover.lead((0.0, 0.0), rover_velocity)
     drone = Drone(position)
-    drone.velocity = np.array(velocity)
-    return World(drone, rover, GustyWind((0.0, 0.0, 0.0), gusts, 0), phase)
+    drone.velocity = np.array(velocity, dtype=float)
+    return World(drone, rover, GustyWind((0.0, 0.0, 0.0), gusts, seed), phase)
 
 
 def command(world, **values):
@@ -142,6 +142,17 @@ def test_it_can_take_off_again_and_land_again(place, phase):
     second = come_down(world, seconds=10)
     assert second is not first
     assert second.time > first.time
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_it_takes_off_once_in_gusts_too(seed):
+    world = make_world((0.0, 0.0, LANDING_GEAR), phase=Phase.ON_GROUND, gusts=0.5, seed=seed)
+    world.rover.lead((9.0, 9.0), (0.0, 0.0))
+    command(world, thrust=0.5)
+    world.advance(3)
+    assert world.phase is Phase.FLYING
+    assert world.drone.position[2] > 1
+    assert world.touchdown is None
 
 
 def test_good_is_none_worse_than_each_limit():

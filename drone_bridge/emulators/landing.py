@@ -72,15 +72,15 @@ class Watch:
         world = self._vehicle.world
         if self._trajectory:
             self._trajectory.write(world.row())
-        touchdown = self._vehicle.touchdown
-        if touchdown and touchdown is not self._touchdown:
-            say(touchdown.describe())
-        elif world.phase is Phase.FLYING and self._phase is not Phase.FLYING:
+        if world.touchdown and world.touchdown is not self._touchdown:
+            say(world.touchdown.describe())
+        if world.phase is Phase.FLYING and self._phase is not Phase.FLYING:
             say(f"took off: {world.describe()}")
-        self._phase, self._touchdown = world.phase, touchdown
+        self._phase, self._touchdown = world.phase, world.touchdown
         if world.time >= self._report_due_s:
             self._report_due_s += REPORT_PERIOD_S
             say(world.describe())
+        touchdown = self._vehicle.touchdown
         if touchdown and touchdown.is_good and world.time - touchdown.time >= STAYS_S:
             self.has_landed_well = True
             if self._until_landed:

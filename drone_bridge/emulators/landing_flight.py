@@ -54,8 +54,8 @@ class Drone:
         self.roll = self.pitch = 0.0  # rad
         self.yaw = yaw  # rad
         self.command = DroneCommand()
+        self.thrust = 0.0  # what the motors have come to, of what was commanded
         self._roll_rate = self._pitch_rate = self._yaw_rate = 0.0  # rad/s, of these three angles
-        self._thrust = 0.0  # what the motors have come to, as a share of the margin
         self._airframe = airframe or Airframe()
 
     @property
@@ -79,10 +79,10 @@ class Drone:
         """Fly for `step` s, a few milliseconds, in air that moves with `wind` (m/s, world)."""
         self._turn(step)
         frame = self._airframe
-        self._thrust += (self.command.thrust - self._thrust) * -math.expm1(-step / frame.thrust_lag)
+        self._spin(self.command.thrust, step)
         up = self.rotation[:, 2]
         # The flight controller keeps the lift while tilting: more thrust the further the propellers lean.
-        lift = (GRAVITY + frame.thrust_margin * self._thrust) / max(float(up[2]), 0.1)
+        lift = (GRAVITY + frame.thrust_margin * self.thrust) / max(float(up[2]), 0.1)
         pull = min(lift, MAX_THRUST_TO_WEIGHT * GRAVITY) * up
         drag = np.array([frame.horizontal_drag, frame.horizontal_drag, frame.vertical_drag])
         self.acceleration = pull - drag * (self.velocity - wind)
@@ -90,12 +90,16 @@ class Drone:
         self.velocity += self.acceleration * step
         self.position += self.velocity * step
 
-    def stand(self, position: Vector, velocity: Vector) -> None:
-        """Be level and at rest on something that moves, with idle motors."""
+    def stand(self, step: float, position: Vector, velocity: Vector) -> None:
+        """Be level on something that moves, for `step` s. The motors idle, unless they are told to climb."""
+        self._spin(max(self.command.thrust, 0.0), step)
         self.position = position.copy()
         self.velocity = velocity.copy()
         self.acceleration = np.zeros(3)
-        self.roll = self.pitch = self._roll_rate = self._pitch_rate = self._yaw_rate = self._thrust = 0.0
+        self.roll = self.pitch = self._roll_rate = self._pitch_rate = self._yaw_rate = 0.0
+
+    def _spin(self, thrust: float, step: float) -> None:
+        self.thrust += (thrust - self.thrust) * -math.expm1(-step / self._airframe.thrust_lag)
 
     def _turn(self, step: float) -> None:
         frame, command = self._airframe, self.command

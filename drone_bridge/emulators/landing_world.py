@@ -22,7 +22,7 @@ from drone_bridge.emulators.landing_touchdown import Touchdown
 #: How far the landing gear reaches below the middle of the drone, where the camera and all sensors are, m.
 LANDING_GEAR: Final = 0.10
 STEP_S: Final = 0.005
-#: A drone that stands takes off when it is told more thrust than this.
+#: A drone that stands takes off when its motors have come to more thrust than this, which beats most gusts.
 TAKE_OFF_THRUST: Final = 0.2
 # Where a drone that starts in the air is from the rover, drawn by the seed.
 NEAREST_START: Final = 1.0  # m
@@ -97,7 +97,7 @@ class World:
         self.time += STEP_S
         self.rover.advance(STEP_S)
         self._wind.advance(STEP_S)
-        if self.phase is Phase.FLYING or self.drone.command.thrust > TAKE_OFF_THRUST:
+        if self.phase is Phase.FLYING or self.drone.thrust > TAKE_OFF_THRUST:
             self.phase = Phase.FLYING
             height_before = float(self.drone.position[2])
             self.drone.advance(STEP_S, self._wind.velocity)
@@ -131,10 +131,11 @@ class World:
     def _stand(self) -> None:
         if self.phase is Phase.ON_ROVER:
             x, y = self.rover.position + self._stands_at
-            self.drone.stand(np.array([x, y, PAD_HEIGHT + LANDING_GEAR]), np.array([*self.rover.velocity, 0.0]))
+            velocity = np.array([*self.rover.velocity, 0.0])
+            self.drone.stand(STEP_S, np.array([x, y, PAD_HEIGHT + LANDING_GEAR]), velocity)
         else:
             x, y = self.drone.position[:2]
-            self.drone.stand(np.array([x, y, LANDING_GEAR]), np.zeros(3))
+            self.drone.stand(STEP_S, np.array([x, y, LANDING_GEAR]), np.zeros(3))
 
 
 def drone_near(rover: Rover, height: float, seed: int) -> Drone:
