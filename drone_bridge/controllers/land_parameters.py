@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from drone_bridge.controllers.described import described
@@ -22,7 +21,7 @@ class LandParameters:
     response_time: float = described(0.2, "From a command to its effect, s.", 0.0, 2.0)
 
     # Limits.
-    max_tilt: float = described(math.radians(20), "Off the vertical, rad.", 0.02, 1.2)
+    max_tilt: float = described(0.35, "Off the vertical, rad.", 0.02, 1.2)
     max_speed: float = described(2.5, "Towards the pad, beyond the pad's own speed, m/s.", 0.1, 20.0)
     max_deceleration: float = described(2.0, "On which braking distances are based, m/s^2.", 0.1, 10.0)
     max_climb_speed: float = described(2.0, "m/s.", 0.1, 10.0)

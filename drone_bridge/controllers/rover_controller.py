@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rover_controller: drives a pattern as cmd_vel, by odometry where there is some."""
+"""rover_controller: drives a pattern as cmd_vel, by odometry where there is some.
+
+On request it tells where the rover is by that, as a rover of the telemetry protocol does: a simulated rover follows.
+"""
 
 import contextlib
 import math
@@ -14,13 +17,18 @@ from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
+from std_msgs.msg import String
 
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
 from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
 from drone_bridge.translate.planar import Pose
+from drone_bridge.translate.rover_telemetry import rover_document
+from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.translate.wheel_odometry import WheelOdometry
 
+TELEMETRY_TOPIC: Final = "/rover/telemetry"
 LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for whoever listens to confirm it
 
 PARAMETERS: Final = (
@@ -33,6 +41,13 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         "odometry_timeout", 0.5, "Seconds without odometry after which the rover drives on without.", range=(0.05, 60.0)
     ),
+    ParameterDeclaration(
+        "publish_telemetry",
+        False,
+        f"Tell where the rover is: as a document of the telemetry protocol on {TELEMETRY_TOPIC}, and on ~/odom.",
+    ),
+    ParameterDeclaration("telemetry_z", 0.15, "Height of the position in those documents, m.", range=(-1e4, 1e4)),
+    ParameterDeclaration("frame_prefix", "", "Put before the names of the frames in ~/odom, for instance rover1/."),
 )
 
 
@@ -52,6 +67,9 @@ class RoverController(Node):
         self._was_following = False
         self._publisher = self.create_publisher(Twist, "cmd_vel", 1)
         self.create_subscription(Odometry, "odom", self._measure, 1)
+        self._telemetry: RoverTelling | None = None
+        if self._declared["publish_telemetry"]:
+            self._telemetry = RoverTelling(self, self._declared["telemetry_z"], self._declared["frame_prefix"])
 
     def start(self) -> bool:
         """Begin to drive."""
@@ -87,6 +105,8 @@ class RoverController(Node):
         with self._publishing:
             if not self._has_left:
                 self._publish(self._velocity)
+                if self._telemetry:
+                    self._telemetry.publish(self._estimate.pose, self._velocity, self._name)
 
     def _chosen_pattern(self) -> Pattern:
         """Return the pattern that the parameters describe, a new one when they have changed."""
@@ -108,6 +128,27 @@ class RoverController(Node):
         message.linear.x, message.angular.z = velocity
         with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS may be shutting down already
             self._publisher.publish(message)
+
+
+class RoverTelling:
+    """Tells where a rover is and how fast."""
+
+    def __init__(self, node: Node, z: float, frame_prefix: str) -> None:
+        self._node = node
+        self._z = z
+        self._frame_prefix = frame_prefix
+        self._odometry = WheelOdometry()
+        self._document_publisher = node.create_publisher(String, TELEMETRY_TOPIC, 10)
+        self._odometry_publisher = node.create_publisher(Odometry, "~/odom", 10)
+
+    def publish(self, pose: Pose, velocity: Velocity, pattern: str) -> None:
+        """Tell of a pose, seen from where the rover started."""
+        now = self._node.get_clock().now()
+        self._odometry.at(pose, *velocity)
+        document = rover_document(pose, velocity.forward, pattern, self._z, now.nanoseconds / NANOSECONDS)
+        with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS may be shutting down already
+            self._document_publisher.publish(document)
+            self._odometry_publisher.publish(self._odometry.message(now.to_msg(), self._frame_prefix))
 
 
 def main() -> int:

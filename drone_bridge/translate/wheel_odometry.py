@@ -18,7 +18,11 @@ class WheelOdometry:
 
     def advance(self, seconds: float, forward: float, turn: float) -> None:
         """Move for some time with a velocity in m/s and a turn rate in rad/s."""
-        self.pose = self.pose.moved(seconds, forward, turn)
+        self.at(self.pose.moved(seconds, forward, turn), forward, turn)
+
+    def at(self, pose: Pose, forward: float, turn: float) -> None:
+        """Be there, with a velocity in m/s and a turn rate in rad/s."""
+        self.pose = pose
         self._velocity = (forward, turn)
 
     def message(self, stamp: Time, frame_prefix: str) -> Odometry:
