@@ -13,6 +13,7 @@ from drone_bridge.emulators.program import count, say
 from drone_bridge.protocols import simulator as wire
 
 MAX_UNREAD_BYTES: Final = 4 << 20  # of what a client does not take; one that lets more pile up is given up
+_BEHIND_BYTES: Final = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
 _SEND_BUFFER_BYTES: Final = 256 * 1024  # in the system
 _HEADER_BYTES: Final = 5
 _GARBAGE: Final = b"\x03\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x00"  # a list of 9 entities with room for one
@@ -91,6 +92,15 @@ class Connection:
     def __str__(self) -> str:
         return self.peer
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the client reads more slowly than it is sent to."""
+        return self._unread_bytes > _BEHIND_BYTES
+
+    @property
+    def _unread_bytes(self) -> int:
+        return self._writer.transport.get_write_buffer_size() + self._waiting_bytes
+
     # Sending.
 
     def post(self, response: wire.Response) -> None:
@@ -117,7 +127,7 @@ class Connection:
     def _queue(self, message: bytes) -> None:
         if self._is_silent or self.given_up:
             return
-        if self._writer.transport.get_write_buffer_size() + self._waiting_bytes > MAX_UNREAD_BYTES:
+        if self._unread_bytes > MAX_UNREAD_BYTES:
             self.given_up = f"it has left more than {MAX_UNREAD_BYTES} bytes unread"
             self._waiting.clear()
             self._writer.transport.abort()

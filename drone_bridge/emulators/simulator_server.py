@@ -22,6 +22,7 @@ COLUMNS: Final = ("time", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz
 _RECEIVE_BYTES: Final = 64 * 1024
 _REQUESTS_PER_TURN: Final = 32  # of one client, before the world and others have their turn
 _SLICE_S: Final = 0.002  # of steps in a row when they are as fast as they can be, before clients have their turn
+_CATCH_UP_S: Final = 0.02  # for clients that are behind, after each slice: slower, but nobody stops the world
 _HANDLERS: Final = {**simulator_requests.HANDLERS, **simulator_watching.HANDLERS}
 
 
@@ -52,7 +53,9 @@ class Server:
         task = asyncio.current_task()
         assert task
         try:
-            if len(self._connections) >= MAX_CLIENTS or self._is_leaving:
+            if self._is_leaving:
+                return
+            if len(self._connections) >= MAX_CLIENTS:
                 say(f"refused {peer}: {MAX_CLIENTS} clients are enough")
                 return
             fault, self._fault = self._fault, None
@@ -143,7 +146,8 @@ class Server:
                 if tempo.is_non_real_time:
                     while control.is_running and loop.time() - now < _SLICE_S:
                         self._step()
-                    await asyncio.sleep(0)
+                    is_behind = any(connection.is_behind for connection in self._connections)
+                    await asyncio.sleep(_CATCH_UP_S if is_behind else 0)
                     continue
                 due = max(due, now - MAX_LAG_S)
                 while control.is_running and due <= now:

@@ -77,13 +77,21 @@ class SimulatorClient:
     def wait_for(self, kind, wanted=lambda event: True):
         """Return the first event of a kind that is wanted, and forget it and what came before it."""
         deadline = time.monotonic() + TIMEOUT_S
+        seen = 0
         while time.monotonic() < deadline:
-            for number, event in enumerate(self.events):
+            for number in range(seen, len(self.events)):
+                event = self.events[number]
                 if isinstance(event, kind) and wanted(event):
                     del self.events[: number + 1]
                     return event
+            seen = len(self.events)
             self._next()
         raise AssertionError(f"no {kind.__name__} in {self.events}")
+
+    def collect_until(self, kind):
+        """Wait for an event of a kind; keep it, and all before it."""
+        while not (self.events and isinstance(self.events[-1], kind)):
+            self._next()
 
     def wait_until_closed(self):
         """Read to the end. Raises RemoteProtocolError when it comes inside a message."""

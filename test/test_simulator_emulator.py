@@ -1,0 +1,431 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated simulator as its clients meet it: a process, its output, its exit code, what it says on the wire."""
+
+import csv
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from processes import Process
+from ros_session import wait_until
+from simulator_client import SimulatorClient
+from simulator_desk import entity
+
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.simulator import (
+    Attribute,
+    Completed,
+    EntityData,
+    ExtendedAttribute,
+    GetConfig,
+    GetEntity,
+    GetExtended,
+    ItemType,
+    ListEntities,
+    Pause,
+    Reassure,
+    Remove,
+    Run,
+    SetEntity,
+    SetExtended,
+    Spied,
+    Spy,
+    StreamEntity,
+    frame,
+)
+
+COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
+LISTENING = r"^listening on 127\.0\.0\.1:(\d+)"
+X, V, A, Q, W, CORPOREAL = Attribute
+VEHICLE = 0
+
+
+@pytest.fixture
+def emulate(start_child):
+    def start(*arguments):
+        child = start_child(*COMMAND, *arguments)
+        child.port = int(child.wait_for_line(LISTENING)[1])
+        return child
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A simulator for all tests that need no special one."""
+    with Process(*COMMAND, "--verbose") as child:
+        child.port = int(child.wait_for_line(LISTENING)[1])
+        yield child
+
+
+@pytest.fixture
+def simulator(shared):
+    """The shared simulator: paused, nobody connected, nothing in the world but the vehicle."""
+    with SimulatorClient(shared.port) as client:
+        client.ask(Pause())
+        for number in client.get(ListEntities()).ids:
+            if number != VEHICLE:
+                client.get(Remove(ItemType.ENTITY, number))
+    wait_until(lambda: shared.count_lines("^connected to ") == shared.count_lines(" is gone: "), "nobody connected")
+    shared.lines.clear()
+    return shared
+
+
+@pytest.fixture
+def connect():
+    clients = []
+
+    def start(emulator, **options):
+        clients.append(SimulatorClient(emulator.port, **options))
+        return clients[-1]
+
+    yield start
+    for client in clients:
+        client.close()
+
+
+# One world for several clients.
+
+
+def test_it_says_nothing_by_itself_and_starts_paused(simulator, connect):
+    client = connect(simulator)
+    config = client.get(GetConfig())
+    assert (config.frequency, config.speed) == (100, 1)
+    assert (config.non_real_time, config.use_desired_thrusters) == (False, False)
+    client.add(StreamEntity(VEHICLE, 1, (X,)))
+    time.sleep(0.1)  # in which steps would be made
+    client.settle()
+    assert client.events == []
+    assert client.code(Pause()) == 0
+
+
+def test_all_clients_see_one_world_and_each_gets_its_own_streams(simulator, connect):
+    alice, bob = connect(simulator), connect(simulator)
+    bob.add(Spy())
+    number = alice.add(entity((1, 2, 3), attributes=(ExtendedAttribute("render", b"buoy"),)))
+    assert bob.wait_for(Spied) == Spied(True, ItemType.ENTITY, number)
+    assert bob.get(GetEntity(number, X)).value == (1, 2, 3)
+    bob.get(SetEntity(number, V, (1, 0, 0)))
+    assert alice.get(GetEntity(number, V)).value == (1, 0, 0)
+    mine, its = alice.add(StreamEntity(number, 1, (X,))), bob.add(StreamEntity(number, 2, (V,)))
+    alice.get(Run(4))
+    for client, stream, count in ((alice, mine, 4), (bob, its, 2)):
+        client.collect_until(Completed)
+        assert [event.id for event in client.take(EntityData)] == count * [stream]
+
+
+def test_pipelined_requests_are_answered_in_order(simulator, connect):
+    client = connect(simulator, max_outstanding=1 << 20)
+    requests = [SetExtended(VEHICLE, f"key {number % 50}", b"%d" % number) for number in range(500)]
+    requests += [GetExtended(VEHICLE, f"key {number}") for number in range(50)]
+    client.send_bytes(b"".join(map(client._connection.send, requests)))
+    answers = [client._next() for _ in requests]
+    assert [answer.request for answer in answers] == requests
+    assert [answer.response.data for answer in answers[500:]] == [b"%d" % number for number in range(450, 500)]
+
+
+def test_requests_may_come_byte_by_byte(simulator, connect):
+    client = connect(simulator)
+    for byte in client._connection.send(GetEntity(VEHICLE, X)):
+        client.send_bytes(bytes((byte,)))
+        time.sleep(0.001)
+    assert client._next().response.value is not None
+
+
+def test_what_a_visualizer_polls_is_there(emulate, connect):
+    client = connect(emulate("--scene", "buoys"))
+    ids = client.get(ListEntities()).ids
+    assert len(ids) == 6
+    looks = {number: client.get(GetExtended(number, "render")).data for number in ids}
+    assert looks[VEHICLE] == b"vehicle"
+    assert sorted(looks.values())[:3] == [b"buoy_green", b"buoy_red", b"buoy_yellow"]
+    for number in ids:
+        assert len(client.get(GetEntity(number, X)).value) == 3
+        assert client.get(GetEntity(number, Q)).value == (1, 0, 0, 0)
+
+
+def test_scripts_that_run_set_and_pause_work(simulator, connect):
+    client = connect(simulator)
+    client.get(Run(0))
+    before = client.get(GetEntity(VEHICLE, X)).value[0]
+    client.get(SetEntity(VEHICLE, V, (1.0, 0, 0)))
+    wait_until(lambda: client.get(GetEntity(VEHICLE, X)).value[0] > before + 0.05, "motion")
+    client.get(Pause())
+    stopped = client.get(GetEntity(VEHICLE, X)).value
+    time.sleep(0.05)
+    assert client.get(GetEntity(VEHICLE, X)).value == stopped
+    assert not client.take(Completed)
+
+
+# Running.
+
+
+def test_a_run_makes_exactly_its_steps_and_then_tells_everybody(simulator, connect):
+    alice, bob = connect(simulator), connect(simulator)
+    bob.settle()
+    alice.add(StreamEntity(VEHICLE, 1, (X,)))
+    for steps in (7, 1):
+        alice.get(Run(steps))
+        alice.collect_until(Completed)
+        assert [type(event) for event in alice.events] == steps * [EntityData] + [Completed]
+        alice.events.clear()
+        bob.wait_for(Completed)
+    assert alice.code(Pause()) == 0
+
+
+def test_a_pause_ends_a_run_without_a_word(simulator, connect):
+    alice, bob = connect(simulator), connect(simulator)
+    bob.settle()
+    alice.get(Run(10**15))
+    assert alice.code(Run(1)) == 0
+    assert bob.code(Run(0)) == 0
+    bob.get(Pause())
+    for client in (alice, bob):
+        client.settle()
+        assert client.events == []
+    alice.get(Run(1))
+    alice.wait_for(Completed)
+
+
+def test_steps_keep_the_pace(emulate, connect):
+    client = connect(emulate("--rate", "400", "--speed", "2"))
+    number = client.add(entity())
+    client.get(SetEntity(number, V, (1.0, 0, 0)))
+    started = time.monotonic()
+    client.get(Run(200))
+    client.wait_for(Completed)
+    assert 0.49 < time.monotonic() - started < 2.5
+    assert client.get(GetEntity(number, X)).value[0] == pytest.approx(200 * 2 / 400)
+
+
+def test_steps_need_no_time_when_they_need_not_be_real(emulate, connect):
+    client = connect(emulate("--rate", "0.01", "--non-real-time"))
+    assert client.get(GetConfig()).non_real_time
+    client.get(Run(1000))
+    client.wait_for(Completed)
+
+
+def test_it_can_start_running(emulate, connect):
+    client = connect(emulate("--running"))
+    assert client.code(Run(1)) == 0
+    client.add(StreamEntity(VEHICLE, 1, (X,)))
+    client.wait_for(EntityData)
+
+
+def test_a_thousand_steps_with_twenty_entities_and_streams_take_less_than_a_second_of_one_core(emulate, connect):
+    """0.33 s on the machine that this was written on."""
+    emulator = emulate("--non-real-time", "--rate", "1000")
+    client = connect(emulator)
+    numbers = [VEHICLE]
+    for _ in range(19):
+        numbers.append(client.add(entity(inertia=(1, 2, 3), corporeal=True)))
+        client.get(SetEntity(numbers[-1], W, (1.0, 0.1, 0.1)))
+    for number in numbers:
+        client.add(StreamEntity(number, 1, (X, V, A, Q, W)))
+    before = cpu_seconds(emulator.pid)
+    client.get(Run(1000))
+    client.collect_until(Completed)
+    assert len(client.take(EntityData)) == 20_000
+    spent = cpu_seconds(emulator.pid) - before
+    print(f"{spent:.3f} s of CPU time for 1000 steps")
+    assert spent < 1.0
+
+
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# Clients that misbehave, and clients that go.
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\x63\0\0\0\0", "of type 99"),
+        (b"\x21\0\0\0\1\0", "Reassure with 1 bytes instead of 0"),
+        (b"\x04\0\0\0\6\0\0\0\0\0\0", "GetEntity with 6 bytes"),
+        (b"\x0e\0\0\0\x0a\0\0\0\0\0\0\0\1\xff\0", "broken StreamEntity"),
+        (b"\x13\xff\xff\xff\xff", "4294967295 bytes"),
+        (b"GET / HTTP/1.1\r\n\r\n" * 2000, "of type 71"),
+    ],
+)
+def test_garbage_costs_its_sender_the_connection_and_nobody_else(simulator, connect, data, reason):
+    alice, bob = connect(simulator), connect(simulator)
+    alice.settle()
+    bob.settle()
+    bob.send_bytes(data)
+    bob.wait_until_closed()
+    simulator.wait_for_line(f"is gone: The client .*{reason}")
+    alice.settle()
+
+
+def test_a_request_that_is_cut_short_is_told(simulator, connect):
+    client = connect(simulator)
+    client.send_bytes(b"\x21\0\0")
+    client.socket.shutdown(socket.SHUT_WR)
+    client.wait_until_closed()
+    simulator.wait_for_line("is gone: The client closed inside a header")
+
+
+def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator, connect):
+    alice, bob = connect(simulator), connect(simulator, receive_buffer=4096)
+    alice.add(StreamEntity(VEHICLE, 1, (X,)))
+    number = alice.add(entity())
+    with SimulatorClient(simulator.port, max_request_bytes=1 << 20) as writer:
+        writer.get(SetExtended(number, "big", bytes(500_000)))
+    alice.get(Run(0))
+    bob.send_bytes_until_closed(frame(GetExtended(number, "big")) * 10)
+    simulator.wait_for_line("is gone: it has left more than")
+    alice.events.clear()
+    alice.wait_for(EntityData)
+
+
+def test_a_client_that_is_slow_is_waited_for_when_time_does_not_press(emulate, connect):
+    client = connect(emulate("--non-real-time"), receive_buffer=4096)
+    for _ in range(20):
+        client.add(StreamEntity(VEHICLE, 1, tuple(Attribute)))
+    client.get(Run(2000))  # 7 MB
+    client.collect_until(Completed)
+    assert len(client.take(EntityData)) == 40_000
+
+
+def test_a_flood_of_requests_does_not_stop_the_world(simulator, connect):
+    alice, bob = connect(simulator), connect(simulator, max_outstanding=1 << 20)
+    alice.add(StreamEntity(VEHICLE, 1, (X,)))
+    requests = 20_000
+    bob.send_bytes(b"".join(bob._connection.send(Reassure()) for _ in range(requests)))
+    alice.get(Run(10))
+    alice.wait_for(Completed)
+    for _ in range(requests):
+        bob._next()
+
+
+def test_no_more_than_32_clients_are_served(simulator, connect):
+    clients = [connect(simulator) for _ in range(32)]
+    for client in clients:
+        client.settle()
+    connect(simulator).wait_until_closed()
+    simulator.wait_for_line("^refused .*: 32 clients are enough")
+
+
+def test_clients_may_come_and_go_while_it_runs(simulator, connect):
+    client = connect(simulator)
+    client.get(Run(0))
+    for _ in range(20):
+        with SimulatorClient(simulator.port) as other:
+            for _ in range(5):
+                other.add(StreamEntity(VEHICLE, 1, (X, V)))
+            other.wait_for(EntityData)
+    simulator.wait_for_line("is gone: ")
+    client.get(Pause())
+
+
+# Faults and the program.
+
+
+@pytest.mark.parametrize(("fault", "error"), [("truncate@1", "closed inside"), ("garbage@1", "9 IDs")])
+def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
+    emulator = emulate("--fault", fault)
+    client = connect(emulator)
+    client.settle()
+    with pytest.raises(RemoteProtocolError, match=error):
+        client.ask(GetConfig())
+    again = connect(emulator)
+    for _ in range(3):
+        again.settle()
+
+
+def test_the_fault_silence_leaves_the_connection_open(emulate, connect):
+    emulator = emulate("--fault", "silence@1", "--running")
+    client = connect(emulator)
+    client.add(StreamEntity(VEHICLE, 1, (X,)))
+    client.socket.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        client.settle()
+    emulator.wait_for_line("fault: silence")
+
+
+def test_the_fault_split_sends_bytes_one_by_one(emulate, connect):
+    client = connect(emulate("--fault", "split@0", "--running"))
+    for _ in range(3):
+        assert client.get(GetEntity(VEHICLE, Q)).value
+    client.add(StreamEntity(VEHICLE, 1, tuple(Attribute)))
+    client.wait_for(EntityData)
+
+
+def test_a_trajectory_is_written(emulate, connect, tmp_path):
+    path = tmp_path / "trajectory.csv"
+    emulator = emulate("--trajectory", path)
+    client = connect(emulator)
+    client.get(SetEntity(VEHICLE, V, (1.0, 0, 0)))
+    client.get(Run(50))
+    client.wait_for(Completed)
+    assert emulator.stop() == 0
+    with path.open() as file:
+        rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+    assert len(rows) == 51
+    assert (rows[0]["time"], rows[-1]["time"]) == (0, 0.5)
+    assert rows[-1]["x"] > 0.2
+    assert rows[-1]["qw"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_well_and_tells_each_client(emulate, connect, number):
+    emulator = emulate("--running")
+    clients = [connect(emulator) for _ in range(3)]
+    clients[0].add(StreamEntity(VEHICLE, 1, tuple(Attribute)))
+    for client in clients:
+        client.settle()
+    emulator.send(number)
+    emulator.send(number)  # impatience changes nothing
+    for client in clients:
+        client.wait_for(Completed)
+        client.wait_until_closed()
+    assert emulator.wait() == 0
+    emulator.wait_for_line(r"^ended: \d+ steps, .* vehicle at ")
+    assert "Traceback" not in emulator.output
+
+
+def test_it_ends_in_time_with_a_client_that_neither_reads_nor_closes(emulate, connect):
+    emulator = emulate("--running")
+    connect(emulator).settle()
+    started = time.monotonic()
+    assert emulator.stop() == 0
+    assert time.monotonic() - started < 5
+
+
+def test_it_ends_after_the_duration(emulate):
+    assert emulate("--duration", "0.2").wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--port", "70000"), "must be at most 65535"),
+        (("--rate", "0"), "must be above 0"),
+        (("--speed", "-1"), "must be finite and not below 0"),
+        (("--scene", "moon"), "invalid choice"),
+        (("--quirks", "some"), "invalid"),
+        (("--fault", "smoke@1"), "must be truncate@N, garbage@N, silence@N or split@N"),
+        (("--host", "192.0.2.1"), ""),
+        (("--trajectory", "/nonexistent/file"), "No such file"),
+    ],
+)
+def test_what_can_t_be_is_refused_with_a_sentence(start_child, arguments, reason):
+    child = start_child(*COMMAND, *arguments)
+    assert child.wait() == 2
+    assert reason in child.output
+    assert "Traceback" not in child.output
+
+
+def test_verbose_tells_each_request(simulator, connect):
+    client = connect(simulator)
+    client.code(Pause())
+    client.settle()
+    simulator.wait_for_line(r"was refused Pause: The simulator is not running\.")
+    simulator.wait_for_line("was granted Reassure")

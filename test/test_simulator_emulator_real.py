@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated simulator beside the real one: what that answered to a client, and how it speaks."""
+
+import socket
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+from simulator_client import SimulatorClient
+from simulator_desk import entity
+
+from drone_bridge.emulators.simulator_connection import Connection, Quirks
+from drone_bridge.protocols.simulator import (
+    Added,
+    AddTrigger,
+    Completed,
+    EntityData,
+    GetConfig,
+    ListCameras,
+    ListEntities,
+    ListObjects,
+    PathTrigger,
+    Run,
+    SetExtended,
+    Spy,
+    StreamEntity,
+    StreamExtended,
+    ViewCamera,
+    frame,
+)
+
+CAPTURES = Path(__file__).parent / "captures"
+COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
+RUN, COMPLETED, ENTITY_DATA, CAMERA_DATA = 254, 255, 129, 130
+VEHICLE = 0
+
+
+@pytest.fixture
+def emulate(start_child):
+    def start(*arguments):
+        child = start_child(*COMMAND, *arguments)
+        child.port = int(child.wait_for_line(r"^listening on 127\.0\.0\.1:(\d+)")[1])
+        return child
+
+    return start
+
+
+@pytest.fixture
+def connect():
+    clients = []
+
+    def start(emulator, **options):
+        clients.append(SimulatorClient(emulator.port, **options))
+        return clients[-1]
+
+    yield start
+    for client in clients:
+        client.close()
+
+
+def messages(data):
+    """Return the type and body of each message that has come whole."""
+    found, position = [], 0
+    while position + 5 <= len(data):
+        kind, length = struct.unpack_from(">BI", data, position)
+        end = position + 5 + length
+        if end > len(data):
+            break
+        found.append((kind, data[position + 5 : end]))
+        position = end
+    return found
+
+
+RECORDED = messages((CAPTURES / "simulator_server.bin").read_bytes())
+
+
+def replay(client):
+    """Send what the recorded client sent, as it did; return as many messages as were recorded."""
+    requests = messages((CAPTURES / "simulator_client.bin").read_bytes())
+    assert [kind for kind, _ in requests[-2:]] == [RUN, RUN]
+    received = b""
+
+    def send(request):
+        kind, body = request
+        client.send_bytes(struct.pack(">BI", kind, len(body)) + body)
+
+    def read_until(is_enough):
+        nonlocal received
+        while not is_enough(messages(received)):
+            data = client.socket.recv(65536)
+            assert data, "closed"
+            received += data
+
+    for number, request in enumerate(requests[:-1], 1):
+        send(request)
+        read_until(lambda found, number=number: len(in_band(found)) == number)
+    read_until(lambda found: COMPLETED in [kind for kind, _ in found])
+    send(requests[-1])
+    read_until(lambda found: len(found) >= len(RECORDED))
+    return messages(received)[: len(RECORDED)]
+
+
+def in_band(found):
+    return [(kind, body) for kind, body in found if kind < 128]
+
+
+def out_of_band(found):
+    return [(kind, len(body)) for kind, body in found if kind >= 128]
+
+
+@pytest.mark.parametrize("quirks", Quirks)
+def test_a_recorded_client_gets_the_recorded_answers(emulate, connect, quirks):
+    found = replay(connect(emulate("--quirks", quirks.value)))
+    assert in_band(found) == in_band(RECORDED)
+
+
+def test_a_recorded_client_gets_the_recorded_streams_and_triggers_in_the_recorded_order(emulate, connect):
+    found = replay(connect(emulate("--quirks", "real")))
+    assert out_of_band(found) == out_of_band(RECORDED)
+
+
+def test_the_recorded_vehicle_swims_much_the_same(emulate, connect):
+    """Another drag, and no acceleration counted one and a half times: within two centimetres all the same."""
+    found = replay(connect(emulate("--quirks", "real")))
+
+    def track(some):
+        return [struct.unpack_from(">3d", body, 6) for kind, body in some if kind == ENTITY_DATA]
+
+    def depths(some):
+        return [struct.unpack(">I4f", body)[4] for kind, body in some if kind == CAMERA_DATA]
+
+    for ours, theirs in zip(track(found), track(RECORDED), strict=True):
+        assert ours == pytest.approx(theirs, abs=0.02)
+    assert depths(found) == pytest.approx(depths(RECORDED), abs=0.02)
+
+
+def test_by_default_completed_comes_after_the_streams_of_the_last_step(emulate, connect):
+    kinds = [kind for kind, _ in replay(connect(emulate()))]
+    end = kinds.index(COMPLETED)
+    assert kinds[:end].count(ENTITY_DATA) == 10
+    assert kinds[:end].count(CAMERA_DATA) == 5
+
+
+# As the real server.
+
+
+def test_what_the_real_server_does_not_know_ends_the_connection(emulate, connect):
+    emulator = emulate("--quirks", "real")
+    for request in (Spy(), ListObjects(), ListCameras(), ViewCamera(0, 0), StreamExtended(0, 1, ())):
+        client = connect(emulator)
+        client.settle()
+        client.send_bytes(client._connection.send(request))
+        client.wait_until_closed()
+        emulator.wait_for_line(f"is gone: it has sent {type(request).__name__}, which the CUAUV server does not know")
+
+
+def test_a_body_of_more_than_1024_bytes_ends_the_connection(emulate, connect):
+    emulator = emulate("--quirks", "real")
+    client = connect(emulator, max_request_bytes=2048)
+    client.get(SetExtended(VEHICLE, "", bytes(1024 - 9)))
+    client.send_bytes(client._connection.send(SetExtended(VEHICLE, "", bytes(1025 - 9))))
+    client.wait_until_closed()
+    emulator.wait_for_line("sent SetExtended with 1025 bytes; 1024 are allowed")
+
+
+def test_a_request_in_pieces_ends_the_connection(emulate, connect):
+    emulator = emulate("--quirks", "real")
+    client = connect(emulator)
+    for request in (GetConfig(), ListEntities()):
+        client.get(request)
+    client.send_bytes(frame(SetExtended(VEHICLE, "a", b"b"))[:8])
+    client.wait_until_closed()
+    emulator.wait_for_line("is gone: it has sent a request in pieces")
+
+
+def test_requests_in_one_packet_are_no_pieces(emulate, connect):
+    client = connect(emulate("--quirks", "real"))
+    client.send_bytes(b"".join(map(client._connection.send, (GetConfig(), ListEntities(), GetConfig()))))
+    for _ in range(3):
+        client._next()
+
+
+def test_completed_overtakes_the_last_step_and_the_first_step_overtakes_ok(emulate, connect):
+    client = connect(emulate("--quirks", "real"))
+    client.add(entity())
+    client.add(AddTrigger(PathTrigger(VEHICLE, (9, 9, 9), (8, 8, 8), 0.1)))
+    client.add(StreamEntity(VEHICLE, 1, (0,)))
+    client.get(Run(3))
+    assert len(client.events) == 1
+    while len(client.events) < 4:
+        client._next()
+    assert [type(event) for event in client.events] == [EntityData, EntityData, Completed, EntityData]
+
+
+class Transport:
+    """What a connection writes to."""
+
+    def __init__(self, sockets):
+        self.transport = self
+        self.written = []
+        self._socket = sockets
+
+    def get_extra_info(self, _):
+        return self._socket
+
+    def get_write_buffer_size(self):
+        return 0
+
+    def is_closing(self):
+        return False
+
+    def write(self, data):
+        self.written.append(data)
+
+
+@pytest.mark.parametrize(
+    ("quirks", "written"),
+    [
+        (Quirks.NONE, [b"\x02\0\0\0\5\0\0\0\0\7\xff\0\0\0\0"]),
+        (Quirks.REAL, [b"\x02\0\0\0\5", b"\0\0\0\0\7", b"\xff\0\0\0\0"]),
+    ],
+)
+def test_the_real_server_sends_header_and_body_by_themselves(quirks, written):
+    with socket.socket() as idle:
+        writer = Transport(idle)
+        connection = Connection("peer", writer, quirks, None)
+        connection.post(Added(0, 7))
+        connection.post(Completed())
+        assert writer.written == []
+        connection.flush()
+        assert writer.written == written
+        assert bool(idle.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)) == (quirks is Quirks.NONE)
