@@ -24,7 +24,7 @@ test: lint
 	@$(ACTIVATE) && pytest
 
 bench: setup
-	@$(ACTIVATE) && python benchmark/testbed.py
+	@$(ACTIVATE) && for name in testbed simulator telemetry; do python benchmark/$$name.py || exit; done
 
 clean:
 	rm -rf .venv build log demo

@@ -23,13 +23,14 @@ class ChildError(Exception):
 
 
 class Child:
-    """A program with a ROS node in it. `lines` is what it has printed."""
+    """A program with a ROS node in it. `lines` is what it has printed, and waits for what `ask` says."""
 
     def __init__(self, name: str, command: list[str], domain: int, scratch: Path) -> None:
         """Start it in the ROS domain; its own logs go to the folder `scratch`."""
         self.name = name
         self.lines: list[str] = []
-        self.printed = threading.Event()  # set with the first line, and at the end
+        self._printed = threading.Condition()  # with every line, and at the end
+        self._has_ended = False
         self._errors = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115 -- closed with the object
         environment = {
             **os.environ,
@@ -40,10 +41,41 @@ class Child:
         }
         # In a session of its own, so that Ctrl-C reaches it through `stop` alone.
         self._process = subprocess.Popen(
-            command, env=environment, text=True, start_new_session=True, stdout=subprocess.PIPE, stderr=self._errors
+            command,
+            env=environment,
+            text=True,
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    @property
+    def has_spoken(self) -> bool:
+        """Whether it has printed anything, or never will."""
+        return bool(self.lines) or self._has_ended
+
+    def ask(self, line: str) -> int:
+        """Give it a line of input; return the number of the line of output that is going to be the answer."""
+        assert self._process.stdin
+        number = len(self.lines)
+        try:
+            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.flush()
+        except OSError:
+            self.check()
+        return number
+
+    def wait_for_line(self, number: int, timeout_s: float) -> str:
+        """Return a line of output, counted from 0. Raises ChildError when it does not come."""
+        with self._printed:
+            self._printed.wait_for(lambda: len(self.lines) > number or self._has_ended, timeout_s)
+        if len(self.lines) > number:
+            return self.lines[number]
+        self.check()
+        raise ChildError(f"The {self.name} said nothing for {timeout_s:g} s.{self._said()}")
 
     def cpu_s(self) -> float:
         """Return the seconds of processor time that all its threads have used."""
@@ -78,9 +110,12 @@ class Child:
     def _read(self) -> None:
         assert self._process.stdout
         for line in self._process.stdout:
-            self.lines.append(line.strip())
-            self.printed.set()
-        self.printed.set()
+            with self._printed:
+                self.lines.append(line.strip())
+                self._printed.notify_all()
+        with self._printed:
+            self._has_ended = True
+            self._printed.notify_all()
 
     def _said(self) -> str:
         self._errors.seek(0)

@@ -59,10 +59,13 @@ def make_parser(description: str | None) -> argparse.ArgumentParser:
 def run(
     options: argparse.Namespace,
     samples: Samples,
-    measure_round: Callable[[list[str]], None],
-    finish: Callable[[], None],
+    measure_round: Callable[[float, list[str]], None],
+    finish: Callable[[], None] = lambda: None,
 ) -> int:
-    """Measure all rounds, print the table, finish; return the exit status. `measure_round` gets the order of sides."""
+    """Measure all rounds, print the table, finish; return the exit status.
+
+    `measure_round` gets the seconds of each measurement and the order of the sides.
+    """
     if options.quick:
         options.rounds, options.seconds = 2, 1.0
     # SIGTERM ends what was started like Ctrl-C does.
@@ -72,7 +75,7 @@ def run(
         for number in range(options.rounds):
             sides = [FLOOR, BRIDGE] if number % 2 == 0 else [BRIDGE, FLOOR]
             print(f"round {number + 1} of {options.rounds}: {', then '.join(sides)}", flush=True)
-            measure_round(sides)
+            measure_round(options.seconds, sides)
         print(f"\n{_describe(options)}\n\n{samples.render()}", flush=True)
         finish()
     except ChildError as error:

@@ -43,7 +43,7 @@ class TelemetrySystem(System):
         with self.explained():
             for number in ticks(round(READY_TIMEOUT_S * RATE_HZ), RATE_HZ):
                 self._peer.send(number)
-                if self.helpers["subscriber"].printed.is_set():
+                if self.helpers["subscriber"].has_spoken:
                     break
             else:
                 raise TimeoutError(f"Not all topics came to the {self.side}'s subscriber in {READY_TIMEOUT_S:g} s.")
@@ -101,7 +101,7 @@ def main() -> int:
     """Run all measurements and print them."""
     options = make_parser(__doc__).parse_args()
     samples = Samples("telemetry")
-    return run(options, samples, lambda sides: measure_round(samples, options.seconds, sides), watch_decoding)
+    return run(options, samples, partial(measure_round, samples), watch_decoding)
 
 
 def _bridge(port: int, namespace: str) -> list[str]:

@@ -104,9 +104,9 @@ def main() -> int:
     options = parser.parse_args()
     samples = Samples("stereo")
 
-    def measure_round(sides: list[str]) -> None:
-        measure_latest(sides, options.sizes, options.seconds, samples)
-        measure_lockstep(sides, options.sizes, options.seconds, samples)
+    def measure_round(seconds: float, sides: list[str]) -> None:
+        measure_latest(sides, options.sizes, seconds, samples)
+        measure_lockstep(sides, options.sizes, seconds, samples)
 
     divisor = 10 if options.quick else 1
     checkpoints = tuple(frames // divisor for frames in CHECKPOINTS)

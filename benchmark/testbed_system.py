@@ -49,7 +49,7 @@ class TestbedSystem(System):
             right_answers = 0
             for number in ticks(round(READY_TIMEOUT_S * PACED_HZ), PACED_HZ):
                 right_answers = right_answers + 1 if self._exchange(0, number)[0] else 0
-                if self.helpers["subscriber"].printed.is_set() and right_answers >= READY_ANSWERS:
+                if self.helpers["subscriber"].has_spoken and right_answers >= READY_ANSWERS:
                     break
             else:
                 raise TimeoutError(f"The {self.side} and its subscriber did not meet within {READY_TIMEOUT_S:g} s.")

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare simulator_bridge with the least that a bare script can do: python benchmark/simulator.py (see README.md)."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+from functools import partial
+from statistics import median, quantiles
+from typing import Final
+
+from rounds import make_parser, run, systems, take_turns
+from simulator_peer import ENTITIES, RATE_HZ, Peer
+from simulator_topics import OTHERS
+from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks
+from table import BRIDGE, Metric, Samples
+
+MESSAGES_PER_SECOND: Final = Metric("stream messages/s, unpaced", 0)
+CPU_PER_MESSAGE: Final = Metric("CPU per message, unpaced (ms)", 3)
+DELIVERED: Final = Metric("states delivered at 100 Hz (%)", 1)
+CPU_PERCENT: Final = Metric("CPU at 100 Hz, of one core (%)", 1)
+LATENCY_P50: Final = Metric("latency at 100 Hz, p50 (ms)", 2)
+LATENCY_P99: Final = Metric("latency at 100 Hz, p99 (ms)", 2)
+CALLS_PER_SECOND: Final = Metric("service calls/s, no streams", 0)
+CPU_PER_CALL: Final = Metric("CPU per service call (ms)", 2)
+CALL_WHILE_STREAMING: Final = Metric("service call at 100 Hz, p50 (ms)", 2)
+
+LOAD: Final = f"{ENTITIES} entities, 5 attributes"
+BURST: Final = 100  # steps, of which the last has to arrive before the next burst begins
+BURST_TIMEOUT_S: Final = 20.0
+WARM_UP_S: Final = 0.3
+CALLS_TIMEOUT_S: Final = 20.0
+
+
+class SimulatorSystem(System):
+    """One side of the comparison."""
+
+    def __init__(self, side: str, place: Place) -> None:
+        self._peer = Peer()
+        self._reported = 0  # steps
+        namespace = f"/benchmark_{os.getpid()}"
+        make_command = _bridge if side == BRIDGE else _floor
+        helpers = {
+            "subscriber": script_command("simulator_subscriber.py", namespace),
+            "caller": script_command("simulator_caller.py", namespace),
+        }
+        super().__init__(side, place, make_command(self._peer.port, namespace), helpers)
+
+    def warm_up(self) -> None:
+        """Send steps until everything that is made of them has arrived, and some more; call until that is answered."""
+        with self.explained():
+            for _ in ticks(round(READY_TIMEOUT_S * RATE_HZ), RATE_HZ):
+                self._peer.step()
+                if self._peer.streams == ENTITIES and self.helpers["subscriber"].has_spoken:
+                    break
+            else:
+                raise TimeoutError(
+                    f"Not all topics came to the {self.side}'s subscriber in {READY_TIMEOUT_S:g} s; "
+                    f"{self._peer.streams} streams had been asked for."
+                )
+            for _ in ticks(round(WARM_UP_S * RATE_HZ), RATE_HZ):
+                self._peer.step()
+            self._call(WARM_UP_S)
+
+    def unpaced(self, measurement: Measurement, seconds: float) -> None:
+        """Send steps as fast as they are taken, until the last one has arrived."""
+        subscriber = self.helpers["subscriber"]
+        with self.turn(measurement):
+            end_s = time.monotonic() + seconds
+            while time.monotonic() < end_s:
+                for number in range(BURST):
+                    self._peer.step(is_reported=number == BURST - 1)
+                self._reported += 1
+                subscriber.wait_for_line(self._reported, BURST_TIMEOUT_S)  # after `ready`
+                measurement.items += BURST * ENTITIES
+
+    def paced(self, measurement: Measurement, seconds: float) -> None:
+        """Send RATE_HZ steps per second."""
+        with self.turn(measurement):
+            for _ in ticks(round(seconds * RATE_HZ), RATE_HZ):
+                self._peer.step()
+                measurement.items += ENTITIES
+
+    def call(self, measurement: Measurement, seconds: float) -> None:
+        """Call a service, each time as soon as it is answered, while nothing is streamed."""
+        with self.turn(measurement):
+            measurement.round_trips_s += self._call(seconds)
+        measurement.items = len(measurement.round_trips_s)
+
+    def call_while_streaming(self, measurement: Measurement, seconds: float) -> None:
+        """Call a service, each time as soon as it is answered, while RATE_HZ steps per second are streamed."""
+        with self.turn(measurement):
+            measurement.round_trips_s += self._call(seconds, ticks(round(seconds * RATE_HZ), RATE_HZ))
+
+    def ages_s(self, measurement: Measurement) -> list[float]:
+        """Return how old each state was that came of a measurement; known after `stop`."""
+        return [age_s for sent_s, age_s in self.notes["ages"] if measurement.contains(sent_s)]
+
+    def close_peer(self) -> None:
+        """End all conversations."""
+        self._peer.close()
+
+    def _call(self, seconds: float, steps: Iterable[int] = ()) -> list[float]:
+        """Call for so long, and stream meanwhile; return how many seconds each call took."""
+        caller = self.helpers["caller"]
+        question = caller.ask(str(seconds))
+        for _ in steps:
+            self._peer.step()
+        answer: list[float] = json.loads(caller.wait_for_line(question, seconds + CALLS_TIMEOUT_S))
+        return answer
+
+
+def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
+    """One round."""
+    with systems(SimulatorSystem, sides) as pair:
+        for system in pair:
+            system.warm_up()
+        unpaced = take_turns(pair, SimulatorSystem.unpaced, seconds)
+        paced = take_turns(pair, SimulatorSystem.paced, seconds)
+        called = take_turns(pair, SimulatorSystem.call, seconds)
+        called_meanwhile = take_turns(pair, SimulatorSystem.call_while_streaming, seconds)
+    for system in pair:
+        side = system.side
+        samples.add(LOAD, MESSAGES_PER_SECOND, side, unpaced[side].items_per_second)
+        samples.add(LOAD, CPU_PER_MESSAGE, side, unpaced[side].cpu_per_item_ms)
+        ages_s = system.ages_s(paced[side])
+        samples.add(LOAD, DELIVERED, side, 100 * len(ages_s) / paced[side].items)
+        samples.add(LOAD, CPU_PERCENT, side, paced[side].cpu_percent)
+        samples.add(LOAD, LATENCY_P50, side, 1000 * median(ages_s))
+        samples.add(LOAD, LATENCY_P99, side, 1000 * quantiles(ages_s, n=100)[98])
+        samples.add(LOAD, CALLS_PER_SECOND, side, called[side].items_per_second)
+        samples.add(LOAD, CPU_PER_CALL, side, called[side].cpu_per_item_ms)
+        samples.add(LOAD, CALL_WHILE_STREAMING, side, called_meanwhile[side].round_trip_ms)
+
+
+def main() -> int:
+    """Run all measurements and print them."""
+    options = make_parser(__doc__).parse_args()
+    samples = Samples("simulator")
+    return run(options, samples, partial(measure_round, samples))
+
+
+def _bridge(port: int, namespace: str) -> list[str]:
+    entities = "[" + ",".join(f"'{entity}'" for entity in OTHERS) + "]"
+    return bridge_command("simulator_bridge", namespace, port=port, entities=entities)
+
+
+def _floor(port: int, namespace: str) -> list[str]:
+    return script_command("simulator_floor.py", str(port), namespace)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulator in which nothing happens: it answers requests, and streams the same states again and again.
+
+Every step carries the moment at which it was sent, so that whoever gets a state can tell how old it is.
+"""
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from typing import Final
+
+from drone_bridge.protocols import simulator
+from drone_bridge.protocols.simulator import Attribute, AttributeValue, Request, Response, ServerConnection
+
+ENTITIES: Final = 20  # the vehicle is one of them
+RATE_HZ: Final = 100.0
+TIMEOUT_S: Final = 20.0
+_STATE: Final[dict[int, AttributeValue]] = {
+    Attribute.VELOCITY: (0.12345, -0.01234, 0.23456),
+    Attribute.ACCELERATION: (0.01234, 0.02345, -0.03456),
+    Attribute.ORIENTATION: (0.8, 0.0, 0.0, 0.6),
+    Attribute.ANGULAR_VELOCITY: (0.01234, -0.02345, 0.03456),
+    Attribute.CORPOREAL: True,
+}
+#: North is the moment of sending, s of CLOCK_MONOTONIC. East is 1 in the last state of a step whose arrival is to be
+#: reported.
+_MARK: Final = (12345.678901, 0.98765432, 1.0)
+_MARK_LAYOUT: Final = struct.Struct(">dd")
+
+
+class _Client:
+    """One connection: answered in a thread of its own, streamed to from another one."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        connected.settimeout(TIMEOUT_S)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = connected
+        self._sending = threading.Lock()
+        self._connection = ServerConnection()
+        self._items = 0
+        self._streams = bytearray()  # one step of all of them
+        self._marks: list[int] = []  # where in it
+
+    @property
+    def streams(self) -> int:
+        """How many streams it has asked for."""
+        return len(self._marks)
+
+    def step(self, is_reported: bool) -> None:
+        """Send a step of all streams."""
+        with self._sending:
+            for mark in self._marks[:-1]:
+                _MARK_LAYOUT.pack_into(self._streams, mark, time.monotonic(), 0.0)
+            for mark in self._marks[-1:]:
+                _MARK_LAYOUT.pack_into(self._streams, mark, time.monotonic(), float(is_reported))
+            if self._streams:
+                self._socket.sendall(self._streams)
+
+    def serve(self) -> None:
+        """Answer requests until the client closes."""
+        self._socket.settimeout(None)
+        with contextlib.suppress(ConnectionError), self._socket:
+            while data := self._socket.recv(65536):
+                self._connection.receive_data(data)
+                while isinstance(request := self._connection.next_event(), Request):
+                    with self._sending:
+                        self._socket.sendall(self._connection.send(self._answer(request)))
+
+    def close(self) -> None:
+        """End the conversation."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _answer(self, request: Request) -> Response:
+        if isinstance(request, simulator.ListEntities):
+            return simulator.EntitiesListed(tuple(range(ENTITIES)))
+        if isinstance(request, simulator.GetConfig):
+            return simulator.Configured(RATE_HZ, 1.0, False, False)
+        if isinstance(request, simulator.GetEntity):
+            return simulator.EntityGot(request.attribute, _value(request.attribute))
+        if request.ANSWER is simulator.Added:
+            self._items += 1
+            if isinstance(request, simulator.StreamEntity):
+                self._stream(request)
+            return simulator.Added(int(request.ADDS or 0), self._items)
+        return simulator.Ok() if request.ANSWER is simulator.Ok else simulator.Error(0, "It is not there.")
+
+    def _stream(self, request: simulator.StreamEntity) -> None:
+        values = tuple(_value(attribute) for attribute in request.attributes)
+        data = simulator.frame(simulator.EntityData(self._items, request.attributes, values))
+        self._marks.append(len(self._streams) + data.index(_MARK_LAYOUT.pack(*_MARK[:2])))
+        self._streams += data
+
+
+class Peer:
+    """Listens, and serves every client that comes."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._clients: list[_Client] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def streams(self) -> int:
+        """How many streams all clients have asked for."""
+        return sum(client.streams for client in self._clients)
+
+    def step(self, is_reported: bool = False) -> None:
+        """Send a step of all streams, whose arrival the subscriber may be asked to report."""
+        for client in self._clients:
+            client.step(is_reported)
+
+    def close(self) -> None:
+        """End all conversations, and stop listening."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for client in self._clients:
+            client.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client = _Client(self._listener.accept()[0])
+                self._clients.append(client)
+                threading.Thread(target=client.serve, daemon=True).start()
+
+
+def _value(attribute: int) -> AttributeValue:
+    return _MARK if attribute == Attribute.POSITION else _STATE[attribute]

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the simulator bridge publishes what, for those that do the same or listen to it."""
+
+from typing import Final
+
+from simulator_peer import ENTITIES
+
+VEHICLE: Final = 0
+OTHERS: Final = range(1, ENTITIES)
+
+
+def name(entity: int) -> str:
+    """Return what an entity is called that nobody has named."""
+    return f"entity_{entity}"
+
+
+def pose_topic(entity: int) -> str:
+    """Return the topic of an entity's pose."""
+    return f"entities/{name(entity)}/pose"
+
+
+def twist_topic(entity: int) -> str:
+    """Return the topic of an entity's velocities."""
+    return f"entities/{name(entity)}/twist"
