@@ -18,7 +18,6 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.msg import LandingPad
-from drone_bridge.protocols import jpeg
 from drone_bridge.protocols.telemetry import DroneTelemetry, RoverTelemetry
 from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.telemetry import DroneMessages, FrameNames, rover_odometry, static_transforms
@@ -26,7 +25,7 @@ from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import odometry_transform
 
 #: How often it is asked who listens to what: asking for all costs as much as publishing one.
-AUDIENCE_PERIOD_S: Final = 0.02
+AUDIENCE_PERIOD_S: Final = 0.1
 
 
 class Output(NamedTuple):
@@ -122,10 +121,10 @@ class TelemetryOutputs:
     def _publish_image(self, telemetry: DroneTelemetry, image: bytes, stamp: Time) -> None:
         node, camera = self._node, telemetry.camera
         node.statistics.counts["images"] += 1
+        # Whoever looks at the image sees its own size, so that is what the camera has.
+        size = camera.jpeg_size or (camera.width, camera.height)
+        node.statistics.counts["images of another size"] += size != (camera.width, camera.height)
         if self._wants_info:
-            size = jpeg.read_size(image)
-            # Whoever looks at the image sees its size, so that is what the camera has.
-            node.statistics.counts["images of another size"] += size != (camera.width, camera.height)
             node.publish(self._info, self._messages.camera_info(telemetry, size, stamp))
         if self._wants_compressed:
             node.publish(self._compressed, self._messages.compressed_image(image, stamp))

@@ -92,11 +92,11 @@ def read_drone(document: Object, limits: Limits = DEFAULT_LIMITS) -> DroneTeleme
                 _number(angles, "pitch", "imu.orientation."),
                 _number(angles, "yaw", "imu.orientation."),
             ),
-            _vector(imu, "angular_velocity", "imu."),
-            _vector(imu, "linear_acceleration", "imu.") if has_acceleration else None,
+            _vector(imu, "angular_velocity", "imu.", "imu.angular_velocity."),
+            _vector(imu, "linear_acceleration", "imu.", "imu.linear_acceleration.") if has_acceleration else None,
         ),
         Altimeter(_number(altimeter, "altitude", "altimeter."), _number(altimeter, "vertical_velocity", "altimeter.")),
-        _vector(document, "velocity", ""),
+        _vector(document, "velocity", "", "velocity."),
         _landing_pad(document),
         _camera(_object(document, "camera", ""), limits),
         _landed(document),
@@ -112,7 +112,10 @@ def read_rover(document: Object) -> RoverTelemetry:
             f"pattern is {_shown(pattern)}, and has to be a name of at most {MAX_PATTERN_LETTERS} letters."
         )
     return RoverTelemetry(
-        _vector(document, "position", ""), _vector(document, "velocity", ""), pattern, _timestamp(document)
+        _vector(document, "position", "", "position."),
+        _vector(document, "velocity", "", "velocity."),
+        pattern,
+        _timestamp(document),
     )
 
 
@@ -137,10 +140,10 @@ def _camera(camera: Object, limits: Limits) -> Camera:
         if fov in (0.0, 180.0):
             raise RemoteProtocolError(f"camera.fov is {fov:g}, and has to be between 0 and 180 degrees.")
     image = _value(camera, "image", "camera.")
-    return Camera(width, height, fov, None if image is None else _jpeg(image, limits))
+    return Camera(width, height, fov, *((None, None) if image is None else _jpeg(image, limits)))
 
 
-def _jpeg(image: Any, limits: Limits) -> bytes:
+def _jpeg(image: Any, limits: Limits) -> tuple[bytes, tuple[int, int]]:
     if not isinstance(image, str):
         raise RemoteProtocolError(f"camera.image is {_shown(image)}, and has to be base64 text or null.")
     if len(image) > _base64_letters(limits.image_bytes):
@@ -160,7 +163,7 @@ def _jpeg(image: Any, limits: Limits) -> bytes:
             f"camera.image has {width} x {height} pixels, and from 1 x 1 to {limits.image_width} x "
             f"{limits.image_height} are allowed."
         )
-    return data
+    return data, (width, height)
 
 
 # Fields. `where` is the path of the object, with a dot at its end, or nothing.
@@ -174,8 +177,12 @@ def _value(fields: Object, name: str, where: str) -> Any:
 
 
 def _number(fields: Object, name: str, where: str, low: float = -MAX_MAGNITUDE, high: float = MAX_MAGNITUDE) -> float:
+    # Twenty numbers make a document, nearly all of them floats. NaN is not between anything.
+    value = fields.get(name)
+    if type(value) is float and low <= value <= high:
+        return value
     value = _value(fields, name, where)
-    # A bool is an int in Python, and no number in JSON. NaN is not between anything.
+    # A bool is an int in Python, and no number in JSON.
     if isinstance(value, (float, int)) and not isinstance(value, bool) and low <= value <= high:
         return float(value)
     raise RemoteProtocolError(f"{where}{name} is {_shown(value)}, and has to be a number from {low:g} to {high:g}.")
@@ -188,9 +195,9 @@ def _object(fields: Object, name: str, where: str) -> Object:
     return value
 
 
-def _vector(fields: Object, name: str, where: str) -> Vector:
+def _vector(fields: Object, name: str, where: str, path: str) -> Vector:
+    """`path` is that of the vector, with a dot at its end."""
     vector = _object(fields, name, where)
-    path = f"{where}{name}."
     return Vector(_number(vector, "x", path), _number(vector, "y", path), _number(vector, "z", path))
 
 

@@ -4,7 +4,7 @@
 None is what a document may leave out, and does.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 MAX_THRUST: Final = 1.0  # shares of what the drone can do
@@ -76,6 +76,8 @@ class Camera:
     height: int  # pixels
     fov: float | None = None  # horizontal field of view, degrees
     jpeg: bytes | None = None
+    #: Width and height as the JPEG has them itself, pixels; known when it was read from a document.
+    jpeg_size: tuple[int, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transforms between frames, as tf has them."""
 
+from geometry_msgs.msg import Quaternion as QuaternionMessage
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
 
@@ -23,10 +24,9 @@ def transform(
     return message
 
 
-def set_quaternion(message: object, value: Quaternion) -> None:
-    """Write a rotation into a geometry_msgs/Quaternion."""
-    for name, part in zip(Quaternion._fields, value, strict=True):
-        setattr(message, name, part)
+def set_quaternion(message: QuaternionMessage, value: Quaternion) -> None:
+    """Write a rotation into a message."""
+    message.x, message.y, message.z, message.w = value
 
 
 def odometry_transform(message: Odometry) -> TransformStamped:
