@@ -21,7 +21,6 @@ from drone_bridge.msg import LandingPad
 from drone_bridge.protocols.telemetry import DroneTelemetry, RoverTelemetry
 from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.telemetry import DroneMessages, FrameNames, rover_odometry, static_transforms
-from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import odometry_transform
 
 #: How often it is asked who listens to what: asking for all costs as much as publishing one.
@@ -29,7 +28,7 @@ AUDIENCE_PERIOD_S: Final = 0.1
 
 
 class Output(NamedTuple):
-    """A topic, and what makes its message of telemetry and a stamp."""
+    """A topic, and what makes its message, or none, of telemetry and a stamp."""
 
     publisher: "Publisher[Any]"
     make: Callable[[DroneTelemetry, Time], Any]
@@ -50,26 +49,28 @@ class TelemetryOutputs:
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         make = node.make_publisher
-        self._clock = make(Clock, "/clock", newest) if publish_clock else None
         self._outputs = [
             Output(make(Imu, "imu/data", 10), messages.imu),
             Output(make(Range, "altitude", 10), messages.altitude),
             Output(make(Float64, "vertical_velocity", 10), messages.vertical_velocity),
             Output(make(TwistStamped, "velocity", 10), messages.velocity),
             Output(make(LandingPad, "landing_pad", 10), messages.landing_pad),
+            Output(make(CameraInfo, "camera/camera_info", newest), messages.camera_info),
+            Output(make(CompressedImage, "camera/image_raw/compressed", newest), messages.compressed_image),
         ]
-        self._info = make(CameraInfo, "camera/camera_info", newest)
-        self._compressed = make(CompressedImage, "camera/image_raw/compressed", newest)
+        if publish_clock:
+            self._outputs.insert(0, Output(make(Clock, "/clock", newest), messages.clock))
+        self._tf = make(TFMessage, "/tf", 100)
+        self._outputs.append(Output(self._tf, messages.pad_transform))
         self._raw = make(Image, "camera/image_raw", newest)
         self._landed_publisher = make(Bool, "landed", latched)
         self._rover = make(Odometry, "rover/odom", 10)
-        self._tf = make(TFMessage, "/tf", 100)
         self._static_tf = make(TFMessage, "/tf_static", latched)
         self._has_static_transforms = False
         self._landed: bool | None = None  # as it was published
         self._asked_s = -math.inf  # when it was asked last who listens
         self._wanted: list[Output] = []
-        self._wants_info = self._wants_compressed = self._wants_raw = self._wants_tf = False
+        self._wants_raw = False
 
     def restart(self) -> None:
         """Publish again what is published once, with the next telemetry."""
@@ -79,22 +80,25 @@ class TelemetryOutputs:
 
     def publish_drone(self, telemetry: DroneTelemetry, stamp: Time) -> None:
         """Publish what the drone senses."""
-        publish = self._node.publish
+        node = self._node
         if time.monotonic() - self._asked_s > AUDIENCE_PERIOD_S:
             self._ask()
         if not self._has_static_transforms:
             self._publish_static_transforms(stamp)
-        if self._clock and telemetry.timestamp is not None:
-            publish(self._clock, Clock(clock=time_from_seconds(telemetry.timestamp)))
-        for output in self._wanted:
-            publish(output.publisher, output.make(telemetry, stamp))
-        if self._wants_tf and (pad := self._messages.pad_transform(telemetry, stamp)):
-            publish(self._tf, pad)
+        # Each message wakes a thread of DDS, which costs least when that one is still awake from the message before.
+        made = [(output.publisher, output.make(telemetry, stamp)) for output in self._wanted]
+        for publisher, message in made:
+            if message is not None:
+                node.publish(publisher, message)
         if telemetry.landed is not None and telemetry.landed != self._landed:
             self._landed = telemetry.landed
-            publish(self._landed_publisher, Bool(data=telemetry.landed))
-        if telemetry.camera.jpeg is not None:
-            self._publish_image(telemetry, telemetry.camera.jpeg, stamp)
+            node.publish(self._landed_publisher, Bool(data=telemetry.landed))
+        camera = telemetry.camera
+        if camera.jpeg is not None:
+            node.statistics.counts["images"] += 1
+            node.statistics.counts["images of another size"] += camera.jpeg_size != (camera.width, camera.height)
+            if self._wants_raw:
+                self._publish_decoded(camera.jpeg, stamp)
 
     def publish_rover(self, telemetry: RoverTelemetry, stamp: Time) -> None:
         """Publish where the rover is."""
@@ -113,26 +117,13 @@ class TelemetryOutputs:
         self._asked_s = time.monotonic()
         is_wanted = self._node.is_wanted
         self._wanted = [output for output in self._outputs if is_wanted(output.publisher)]
-        self._wants_info = is_wanted(self._info)
-        self._wants_compressed = is_wanted(self._compressed)
         self._wants_raw = is_wanted(self._raw)
-        self._wants_tf = is_wanted(self._tf)
 
-    def _publish_image(self, telemetry: DroneTelemetry, image: bytes, stamp: Time) -> None:
-        node, camera = self._node, telemetry.camera
-        node.statistics.counts["images"] += 1
-        # Whoever looks at the image sees its own size, so that is what the camera has.
-        size = camera.jpeg_size or (camera.width, camera.height)
-        node.statistics.counts["images of another size"] += size != (camera.width, camera.height)
-        if self._wants_info:
-            node.publish(self._info, self._messages.camera_info(telemetry, size, stamp))
-        if self._wants_compressed:
-            node.publish(self._compressed, self._messages.compressed_image(image, stamp))
-        if self._wants_raw:
-            try:
-                message = self._decoder.image(image, stamp)
-            except ValueError as error:
-                node.complain("undecodable images", f"An image {error}; the rest of its document was published.")
-            else:
-                node.statistics.counts["images decoded"] += 1
-                node.publish(self._raw, message)
+    def _publish_decoded(self, image: bytes, stamp: Time) -> None:
+        try:
+            message = self._decoder.image(image, stamp)
+        except ValueError as error:
+            self._node.complain("undecodable images", f"An image {error}; the rest of its document was published.")
+        else:
+            self._node.statistics.counts["images decoded"] += 1
+            self._node.publish(self._raw, message)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Imu, Range
 from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
@@ -18,6 +19,7 @@ from drone_bridge.protocols.telemetry_messages import MAX_THRUST, MAX_TILT
 from drone_bridge.translate import frames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.images import pinhole_camera_info, set_data
+from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import set_quaternion, transform
 
 #: The command that is always safe: level, neither up nor down.
@@ -176,22 +178,34 @@ class DroneMessages:
         place.z = -pad.distance
         return self._pad_tf
 
-    def compressed_image(self, jpeg: bytes, stamp: Time) -> CompressedImage:
-        """Return the JPEG as it is."""
+    def compressed_image(self, telemetry: DroneTelemetry, stamp: Time) -> CompressedImage | None:
+        """Return the JPEG as it is, if there is one."""
+        if telemetry.camera.jpeg is None:
+            return None
         self._compressed.header.stamp = stamp
-        set_data(self._compressed, jpeg)
+        set_data(self._compressed, telemetry.camera.jpeg)
         return self._compressed
 
-    def camera_info(self, telemetry: DroneTelemetry, size: tuple[int, int], stamp: Time) -> CameraInfo:
-        """Return the camera of an image of this width and height, pixels, which are square."""
-        fov = self._default_fov if telemetry.camera.fov is None else telemetry.camera.fov
-        width, height = size
+    def camera_info(self, telemetry: DroneTelemetry, stamp: Time) -> CameraInfo | None:
+        """Return the camera of the image, if there is one; pixels are square.
+
+        Whoever looks at the image sees its own size, so that is what the camera has.
+        """
+        camera = telemetry.camera
+        if camera.jpeg is None:
+            return None
+        width, height = camera.jpeg_size or (camera.width, camera.height)
+        fov = self._default_fov if camera.fov is None else camera.fov
         if self._camera != (width, height, fov):
             self._camera = (width, height, fov)
             focal = width / 2 / math.tan(math.radians(fov) / 2)
             self._camera_info = pinhole_camera_info(width, height, focal_x=focal, focal_y=focal, frame_id=self._optical)
         self._camera_info.header.stamp = stamp
         return self._camera_info
+
+    def clock(self, telemetry: DroneTelemetry, _: Time) -> Clock | None:
+        """Return the drone's time, if it tells it."""
+        return None if telemetry.timestamp is None else Clock(clock=time_from_seconds(telemetry.timestamp))
 
 
 def rover_odometry(telemetry: RoverTelemetry, stamp: Time, names: FrameNames) -> Odometry:
