@@ -285,6 +285,20 @@ def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator
     alice.wait_for(EntityData)
 
 
+def test_a_client_that_is_not_wanted_any_more_and_reads_nothing_leaves_nothing_behind(simulator, connect):
+    def sockets():
+        return len([path for path in Path(f"/proc/{simulator.pid}/fd").iterdir() if path.is_socket()])
+
+    alice = connect(simulator, max_request_bytes=1 << 20)
+    alice.get(SetExtended(VEHICLE, "big", bytes(900_000)))
+    before = sockets()
+    bob = connect(simulator, receive_buffer=4096)
+    bob.send_bytes(4 * frame(GetExtended(VEHICLE, "big")) + b"garbage")
+    simulator.wait_for_line("is gone: The client sent a message of type 103")
+    wait_until(lambda: sockets() == before, "the connection to be dropped")
+    alice.get(SetExtended(VEHICLE, "big", b""))
+
+
 def test_a_client_that_is_slow_is_waited_for_when_time_does_not_press(emulate, connect):
     client = connect(emulate("--non-real-time"), receive_buffer=4096)
     for _ in range(20):

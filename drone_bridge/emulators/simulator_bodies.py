@@ -118,6 +118,14 @@ class Bodies:
         s = self.state[:, self.columns[number]].tolist()
         return Motion((s[0], s[1], s[2]), (s[3], s[4], s[5]), (s[6], s[7], s[8]), tuple(s[9:13]), tuple(s[13:]))
 
+    def model_attitude(self, number: int) -> Quaternion:
+        """Return the attitude of a body's model frame in the world."""
+        return multiply(self.motion(number).q, conjugate(self.bodies[number].btom))
+
+    def model_rates(self, number: int) -> Vector:
+        """Return the angular velocity in a body's model frame, rad/s."""
+        return rotate(self.bodies[number].btom, self.motion(number).w)
+
     def set_position(self, number: int, x: Vector) -> None:
         """Put a body there. It is no motion: what sweeps over the step starts from there, too."""
         column = self.columns[number]
@@ -184,13 +192,3 @@ class Bodies:
         for rows in (self.v, self.a, self.w):
             rows[:, lost] = 0.0
         return [number for number, is_lost in zip(self.ids, lost.tolist(), strict=True) if is_lost]
-
-
-def model_attitude(body: Body, motion: Motion) -> Quaternion:
-    """Return the attitude of the model frame in the world."""
-    return multiply(motion.q, conjugate(body.btom))
-
-
-def model_rates(body: Body, motion: Motion) -> Vector:
-    """Return the angular velocity in the model frame, rad/s."""
-    return rotate(body.btom, motion.w)

@@ -15,18 +15,9 @@ from drone_bridge.emulators.simulator_rotation import (
     multiply,
     rotate,
 )
+from drone_bridge.emulators.simulator_surroundings import View
 
 _LARGEST_FLOAT32: Final = 3.4028234663852886e38
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """Where an entity appears. Lengths on the screen are in units of the focal length's."""
-
-    x: float = 0.0  # to the right
-    y: float = 0.0  # down
-    radius: float = 0.0  # 0 when the entity is not in front of the camera
-    depth: float = 0.0  # m along the camera's axis, negative behind it
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from drone_bridge.protocols import simulator as wire
 MAX_UNREAD_BYTES: Final = 4 << 20  # of what a client does not take; one that lets more pile up is given up
 _BEHIND_BYTES: Final = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
 _SEND_BUFFER_BYTES: Final = 256 * 1024  # in the system
+_LINGER_S: Final = 1.0  # how long a client gets to read what was sent before its connection was closed
 _HEADER_BYTES: Final = 5
 _GARBAGE: Final = b"\x03\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x00"  # a list of 9 entities with room for one
 
@@ -154,9 +155,19 @@ class Connection:
             self._writer.write(b"".join(messages))
 
     def say_farewell(self) -> None:
-        """Say that nothing more will come; the client may still read to the end."""
+        """Send what waits and say that nothing more will come; the client may still read to the end."""
+        self.flush()
+        self._is_silent = True
         if not self._writer.is_closing():
             self._writer.write_eof()
+
+    def close(self) -> None:
+        """Send what waits and close, whether the client reads it soon or not."""
+        if not self._is_silent:
+            self.flush()
+        self._writer.close()
+        if self._unread_bytes:
+            asyncio.get_running_loop().call_later(_LINGER_S, self._writer.transport.abort)
 
     # Receiving.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from drone_bridge.emulators.simulator_surroundings import Surroundings
 from drone_bridge.protocols.simulator import Error, ItemType, Response
 
 MAX_ITEMS: Final = 1000  # of each type
@@ -57,6 +58,10 @@ class Item:
 
     client: Client | None = None  # None for what stays when its client goes
     needs: frozenset[Key] = frozenset()  # goes when one of them goes
+
+    def after_step(self, number: int, world: Surroundings) -> Response | None:
+        """Look at the world after a step; return what to tell the client. `number` is the item's ID."""
+        return None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -157,7 +157,9 @@ def list_objects(context: Context, client: Client, request: wire.ListObjects) ->
 def add_object(context: Context, client: Client, request: wire.AddObject) -> wire.Response:
     """Add turbulence. Error 0: no such class, or its numbers can't be."""
     if request.class_name != wire.Turbulence.CLASS:
-        raise RefusedError(0, f"There is no class of objects {request.class_name!r}, only {wire.Turbulence.CLASS!r}.")
+        raise RefusedError(
+            0, f"There is no class of objects {request.class_name[:50]!r}, only {wire.Turbulence.CLASS!r}."
+        )
     force = Turbulence(_turbulence_limits(request.data, code=0), context.random)
     return wire.Added(ItemType.OBJECT, context.world.add_force(force))
 

@@ -46,9 +46,11 @@ def rotate(q: Iterable[Any], v: Iterable[Any]) -> tuple[Any, Any, Any]:
 def unit(q: Iterable[float]) -> Quaternion:
     """Return the quaternion with length 1. Raises ValueError when it has no direction."""
     w, x, y, z = q
-    length = math.hypot(w, x, y, z)
-    if not 0 < length < math.inf:
+    largest = max(abs(w), abs(x), abs(y), abs(z))
+    if not 0 < largest < math.inf or math.isnan(w + x + y + z):
         raise ValueError(f"({w:g}, {x:g}, {y:g}, {z:g}) is no rotation: its length has to be finite and above 0.")
+    w, x, y, z = w / largest, x / largest, y / largest, z / largest  # squares of tiny numbers would lose their digits
+    length = math.hypot(w, x, y, z)
     return w / length, x / length, y / length, z / length
 
 

@@ -52,20 +52,16 @@ class Server:
         peer = "{}:{}".format(*writer.get_extra_info("peername")[:2])
         task = asyncio.current_task()
         assert task
-        try:
-            if self._is_leaving:
-                return
-            if len(self._connections) >= MAX_CLIENTS:
-                say(f"refused {peer}: {MAX_CLIENTS} clients are enough")
-                return
-            fault, self._fault = self._fault, None
-            connection = Connection(peer, writer, self._quirks, fault)
-            self._connections[connection] = task
-            say(f"connected to {peer}")
-            with contextlib.suppress(asyncio.CancelledError):  # by hang_up
-                await self._converse(reader, connection)
-        finally:
+        if self._is_leaving or len(self._connections) >= MAX_CLIENTS:
+            say(f"refused {peer}: {'it is over' if self._is_leaving else f'{MAX_CLIENTS} clients are enough'}")
             writer.close()
+            return
+        fault, self._fault = self._fault, None
+        connection = Connection(peer, writer, self._quirks, fault)
+        self._connections[connection] = task
+        say(f"connected to {peer}")
+        with contextlib.suppress(asyncio.CancelledError):  # by hang_up
+            await self._converse(reader, connection)
 
     async def _converse(self, reader: asyncio.StreamReader, connection: Connection) -> None:
         reason = "it has closed the connection"
@@ -85,7 +81,7 @@ class Server:
         except OSError as error:
             reason = f"the connection was lost: {error.strerror or error}"
         finally:
-            connection.flush()
+            connection.close()
             del self._connections[connection]
             self._context.world.leave(connection)
             say(f"{connection} is gone: {connection.given_up or reason}")
@@ -122,7 +118,6 @@ class Server:
         """Tell clients that it is over, and end all conversations."""
         self._is_leaving = True
         self._complete()
-        self._flush()
         for connection in self._connections:
             connection.say_farewell()
         tasks = tuple(self._connections.values())
@@ -150,7 +145,7 @@ class Server:
                     await asyncio.sleep(_CATCH_UP_S if is_behind else 0)
                     continue
                 due = max(due, now - MAX_LAG_S)
-                while control.is_running and due <= now:
+                while control.is_running and due <= now and loop.time() - now < MAX_LAG_S:
                     self._step()
                     due += 1 / tempo.frequency
                 await asyncio.sleep(max(0.0, due - loop.time()))

@@ -3,36 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from drone_bridge.emulators.simulator_camera import View
 from drone_bridge.emulators.simulator_items import Item
+from drone_bridge.emulators.simulator_surroundings import Surroundings
 from drone_bridge.protocols.simulator import (
-    AttributeValue,
     CameraData,
     EntityData,
     ExtendedAttribute,
     ExtendedData,
     Response,
 )
-
-
-class Watched(Protocol):
-    """What streams look at."""
-
-    def attribute(self, entity: int, attribute: int) -> AttributeValue:
-        """Return an attribute that exists of an entity that exists."""
-
-    def extended(self, entity: int) -> Mapping[str, bytes]:
-        """Return the extended attributes of an entity that exists."""
-
-    def is_enabled(self, camera: int) -> bool:
-        """Return whether a camera that exists is enabled."""
-
-    def view(self, camera: int, target: int) -> View:
-        """Return where an entity that exists appears to a camera that exists."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,15 +23,15 @@ class Stream(Item):
     period: int  # steps; 0 for never
     _steps: int = 0  # since it was sent last
 
-    def step(self, number: int, world: Watched) -> Response | None:
-        """Count a step; return what to send now. `number` is the stream's ID."""
+    def after_step(self, number: int, world: Surroundings) -> Response | None:
+        """See Item. Counts the step, and sends every so many."""
         self._steps += 1
         if self._steps != self.period:
             return None
         self._steps = 0
         return self.message(number, world)
 
-    def message(self, number: int, world: Watched) -> Response:
+    def message(self, number: int, world: Surroundings) -> Response:
         """Return what to send."""
         raise NotImplementedError
 
@@ -62,7 +43,7 @@ class EntityStream(Stream):
     entity: int
     attributes: tuple[int, ...]
 
-    def message(self, number: int, world: Watched) -> EntityData:
+    def message(self, number: int, world: Surroundings) -> EntityData:
         """See Stream."""
         values = tuple([world.attribute(self.entity, attribute) for attribute in self.attributes])
         return EntityData(number, self.attributes, values)
@@ -75,7 +56,7 @@ class ExtendedStream(Stream):
     entity: int
     keys: tuple[str, ...]
 
-    def message(self, number: int, world: Watched) -> ExtendedData:
+    def message(self, number: int, world: Surroundings) -> ExtendedData:
         """See Stream."""
         there = world.extended(self.entity)
         return ExtendedData(number, tuple(ExtendedAttribute(key, there[key]) for key in self.keys if key in there))
@@ -88,11 +69,11 @@ class CameraStream(Stream):
     camera: int
     target: int
 
-    def step(self, number: int, world: Watched) -> Response | None:
+    def after_step(self, number: int, world: Surroundings) -> Response | None:
         """See Stream."""
-        return super(CameraStream, self).step(number, world) if world.is_enabled(self.camera) else None
+        return super(CameraStream, self).after_step(number, world) if world.is_enabled(self.camera) else None
 
-    def message(self, number: int, world: Watched) -> CameraData:
+    def message(self, number: int, world: Surroundings) -> CameraData:
         """See Stream."""
         view = world.view(self.camera, self.target)
         return CameraData(number, view.x, view.y, view.radius, view.depth)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 from drone_bridge.emulators.simulator_items import Item
 from drone_bridge.emulators.simulator_rotation import Vector, dot
+from drone_bridge.emulators.simulator_surroundings import Surroundings
 from drone_bridge.protocols.simulator import (
     PathEnded,
     PathFailed,
@@ -20,70 +20,51 @@ from drone_bridge.protocols.simulator import (
 TriggerEvent = Triggered | Untriggered | PathStarted | PathFailed | PathEnded
 
 
-class Places(Protocol):
-    """Where entities are."""
-
-    def place(self, entity: int) -> Vector:
-        """Return where an entity is, m."""
-
-    def place_before(self, entity: int) -> Vector:
-        """Return where it was before the last step, m."""
-
-
 @dataclass(slots=True, kw_only=True)
-class WatchingTrigger(Item):
-    """What all triggers have: they are active or not."""
-
-    is_active: bool = False
-
-    def look(self, number: int, places: Places) -> TriggerEvent | None:
-        """Return what to tell after a step; `number` is the trigger's ID."""
-        raise NotImplementedError
-
-
-@dataclass(slots=True, kw_only=True)
-class Collision(WatchingTrigger):
+class Collision(Item):
     """Compares distances after steps, so that what is fast can be missed."""
 
     a: int
     b: int
     distance: float  # m
+    is_active: bool = False
 
-    def look(self, number: int, places: Places) -> TriggerEvent | None:
-        """See WatchingTrigger."""
-        was_active, self.is_active = self.is_active, self.is_met(places)
+    def after_step(self, number: int, world: Surroundings) -> TriggerEvent | None:
+        """See Item."""
+        was_active, self.is_active = self.is_active, self.is_met(world)
         if self.is_active == was_active:
             return None
         return Triggered(number) if self.is_active else Untriggered(number)
 
-    def is_met(self, places: Places) -> bool:
+    def is_met(self, world: Surroundings) -> bool:
         """Return whether the two entities collide."""
-        return math.dist(places.place(self.a), places.place(self.b)) <= self.distance
+        return math.dist(world.place(self.a), world.place(self.b)) <= self.distance
 
 
 @dataclass(slots=True, kw_only=True)
 class SweepCollision(Collision):
     """Compares the smallest distance during a step, on straight lines."""
 
-    def is_met(self, places: Places) -> bool:
+    def is_met(self, world: Surroundings) -> bool:
         """See Collision."""
-        first = _difference(places.place_before(self.b), places.place_before(self.a))
-        last = _difference(places.place(self.b), places.place(self.a))
+        first = _difference(world.place_before(self.b), world.place_before(self.a))
+        last = _difference(world.place(self.b), world.place(self.a))
         return _distance_to_segment((0.0, 0.0, 0.0), first, last) <= self.distance
 
 
 @dataclass(slots=True, kw_only=True)
-class Path(WatchingTrigger):
+class Path(Item):
     """A line that an entity is to follow from its start to its end."""
 
     entity: int
     start: Vector  # m
     end: Vector  # m
     distance: float  # m
+    is_active: bool = False
 
-    def look(self, number: int, places: Places) -> TriggerEvent | None:
-        """See WatchingTrigger."""
-        place = places.place(self.entity)
+    def after_step(self, number: int, world: Surroundings) -> TriggerEvent | None:
+        """See Item."""
+        place = world.place(self.entity)
         if not self.is_active:
             self.is_active = math.dist(place, self.start) <= self.distance
             return PathStarted(number) if self.is_active else None

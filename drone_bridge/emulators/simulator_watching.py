@@ -12,7 +12,7 @@ from drone_bridge.emulators.simulator_items import INVALID, UNSUPPORTED, Client,
 from drone_bridge.emulators.simulator_requests import Context, Handler, expect
 from drone_bridge.emulators.simulator_rotation import Quaternion, Vector, unit
 from drone_bridge.emulators.simulator_streams import CameraStream, EntityStream, ExtendedStream
-from drone_bridge.emulators.simulator_triggers import Collision, Path, SweepCollision, WatchingTrigger
+from drone_bridge.emulators.simulator_triggers import Collision, Path, SweepCollision
 from drone_bridge.protocols import simulator as wire
 from drone_bridge.protocols.simulator import ItemType
 
@@ -144,9 +144,7 @@ def add_trigger(context: Context, client: Client, request: wire.AddTrigger) -> w
     return wire.Added(ItemType.TRIGGER, context.world.add(ItemType.TRIGGER, trigger))
 
 
-def _collision(
-    context: Context, client: Client, asked: wire.CollisionTrigger | wire.SweepCollisionTrigger
-) -> WatchingTrigger:
+def _collision(context: Context, client: Client, asked: wire.CollisionTrigger | wire.SweepCollisionTrigger) -> Item:
     if asked.a == asked.b:
         raise RefusedError(1, f"Entity {asked.a} does not collide with itself.")
     expect(context, ItemType.ENTITY, asked.a, code=2)
@@ -167,7 +165,7 @@ def _collision(
     )
 
 
-def _path(context: Context, client: Client, asked: wire.PathTrigger) -> WatchingTrigger:
+def _path(context: Context, client: Client, asked: wire.PathTrigger) -> Item:
     expect(context, ItemType.ENTITY, asked.entity, code=1)
     if not asked.distance > 0:
         raise RefusedError(2, f"The distance has to be above 0, not {asked.distance:g}.")

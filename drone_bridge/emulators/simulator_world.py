@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from drone_bridge.emulators.simulator_bodies import Body, Motion
-from drone_bridge.emulators.simulator_camera import Camera, View
+from drone_bridge.emulators.simulator_camera import Camera
 from drone_bridge.emulators.simulator_extended import ExtendedAttributes
 from drone_bridge.emulators.simulator_forces import Engine, Force
 from drone_bridge.emulators.simulator_items import FULL, MAX_ITEMS, Client, Item, Items, Key, RefusedError
 from drone_bridge.emulators.simulator_physics import Physics
-from drone_bridge.emulators.simulator_rotation import IDENTITY, Vector, conjugate, multiply, rotate
-from drone_bridge.emulators.simulator_streams import Stream
-from drone_bridge.emulators.simulator_triggers import WatchingTrigger
+from drone_bridge.emulators.simulator_rotation import IDENTITY, Vector
+from drone_bridge.emulators.simulator_surroundings import View
 from drone_bridge.protocols.simulator import Attribute, AttributeValue, ItemType, Spied
 
 ENGINE_OBJECTS: Final = 1 << 31  # forces and engines both count from 0: as objects, engines come from here on
 
-_STREAMS: Final = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM)
+# Whose clients hear of a step, in the order of the CUAUV server.
+_LOOKING: Final = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM, ItemType.TRIGGER)
 
 
 class World:
@@ -34,6 +34,7 @@ class World:
         self.steps = 0
         self._report = report
         self._next_entity = 0
+        self._stopped: set[int] = set()  # entities that were reported once as having been stopped
         self._rows: list[list[float]] | None = None  # the physics' state, a row for each body
         self._rows_before: list[list[float]] | None = None
 
@@ -50,16 +51,14 @@ class World:
         self.steps += 1
         self._rows = self._rows_before = None
         for number in lost:
-            self._report(f"entity {number} moved beyond what numbers can say, and was stopped where it was before")
-        for kind in _STREAMS:
+            if number not in self._stopped:
+                self._report(f"entity {number} moved beyond what numbers can say: whenever it does, it is stopped")
+            self._stopped.add(number)
+        for kind in _LOOKING:
             for number, item in self.items.of(kind).items():
-                message = cast(Stream, item).step(number, self)
-                if message and item.client:
-                    item.client.post(message)
-        for number, item in self.items.of(ItemType.TRIGGER).items():
-            event = cast(WatchingTrigger, item).look(number, self)
-            if event and item.client:
-                item.client.post(event)
+                news = item.after_step(number, self)
+                if news and item.client:
+                    item.client.post(news)
 
     # Items come and go.
 
@@ -133,7 +132,8 @@ class World:
         for engine, (body, _) in tuple(self.physics.engines.items()):
             if body == number:
                 self.remove((ItemType.OBJECT, ENGINE_OBJECTS + engine))
-        self.physics.bodies.remove(number)
+        self.physics.remove_body(number)
+        self._stopped.discard(number)
         self.extended_attributes.remove_entity(number)
         self._rows = self._rows_before = None
 
@@ -175,7 +175,7 @@ class World:
         bodies = self.physics.bodies
         if attribute == Attribute.ANGULAR_VELOCITY:
             btom = bodies.bodies[entity].btom
-            return tuple(row[13:16]) if btom == IDENTITY else rotate(btom, row[13:16])
+            return tuple(row[13:16]) if btom == IDENTITY else bodies.model_rates(entity)
         return bool(bodies.is_corporeal[bodies.columns[entity]])
 
     def _row(self, entity: int) -> list[float]:
@@ -214,21 +214,24 @@ class World:
 
     def camera(self, number: int) -> Camera:
         """Return a camera that there is, where it is now."""
-        camera = cast(Camera, self.items.of(ItemType.CAMERA)[number])
+        camera = self._camera(number)
         if camera.is_enabled:
             self.aim(camera)
         return camera
 
     def aim(self, camera: Camera) -> None:
         """Let a camera be where its entity is."""
-        w, x, y, z = self._row(camera.entity)[9:13]
-        attitude = multiply((w, x, y, z), conjugate(self.physics.bodies.bodies[camera.entity].btom))
-        camera.update(self.place(camera.entity), attitude)
+        camera.update(self.place(camera.entity), self.physics.bodies.model_attitude(camera.entity))
 
     def is_enabled(self, camera: int) -> bool:
         """Return whether a camera is enabled."""
-        return cast(Camera, self.items.of(ItemType.CAMERA)[camera]).is_enabled
+        return self._camera(camera).is_enabled
 
     def view(self, camera: int, target: int) -> View:
         """Return where an entity appears; to a disabled camera, from where it was disabled."""
         return self.camera(camera).view(self.place(target), self.physics.bodies.bodies[target].radius)
+
+    def _camera(self, number: int) -> Camera:
+        camera = self.items.of(ItemType.CAMERA)[number]
+        assert isinstance(camera, Camera)
+        return camera
