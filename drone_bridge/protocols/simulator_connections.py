@@ -167,6 +167,11 @@ class ClientConnection:
         """How many requests have no answer yet."""
         return len(self._requests)
 
+    @property
+    def oldest(self) -> Request | None:
+        """The request that the next answer is to."""
+        return self._requests[0] if self._requests else None
+
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Take received bytes. What follows a broken message is ignored."""
         self._messages.receive(data)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulation's time, by its steps."""
+
+import math
+
+from builtin_interfaces.msg import Time
+
+from drone_bridge.protocols.simulator import Configured
+from drone_bridge.translate.time import NANOSECONDS
+
+
+class SimulationClock:
+    """Counts steps from when the bridge first saw one. Never runs back, whatever the simulator is restarted with."""
+
+    def __init__(self) -> None:
+        self._step_ns = 0.0  # 0: not known
+        self._base_ns = 0
+        self._steps = 0  # since the base
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known how long a step is."""
+        return self._step_ns > 0.0
+
+    @property
+    def nanoseconds(self) -> int:
+        """The time."""
+        return self._base_ns + round(self._steps * self._step_ns)
+
+    def configure(self, configured: Configured) -> None:
+        """Take how long a step is: a second of the wall clock has `frequency` steps and `speed` simulated seconds.
+
+        Raises ValueError when that makes no sense.
+        """
+        frequency, speed = configured.frequency, configured.speed
+        step_ns = speed / frequency * NANOSECONDS if frequency > 0.0 and speed > 0.0 else math.nan
+        if not (0.0 < step_ns < 1e15):
+            raise ValueError(
+                f"The simulator says that it makes {frequency:g} steps per second at speed {speed:g}, so its time "
+                "can't be told."
+            )
+        self._base_ns, self._steps = self.nanoseconds, 0
+        self._step_ns = step_ns
+
+    def step(self) -> None:
+        """Take note of a step."""
+        self._steps += 1
+
+    def message(self) -> Time:
+        """Return the time as a message, which ends in 2038."""
+        seconds, nanoseconds = divmod(self.nanoseconds, NANOSECONDS)
+        return Time(sec=min(seconds, 2**31 - 1), nanosec=nanoseconds)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connections to a simulator: one for requests and one for streams, which disturb each other on a single one."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from drone_bridge.bridges.answers import Answer
+from drone_bridge.links.backoff import FIRST_DELAY_S, Backoff
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.tcp import TcpConnector, TcpStream
+from drone_bridge.protocols.simulator import NEED_DATA, ClientConnection, ConnectionClosed, Request, Response
+from drone_bridge.protocols.simulator import Answer as ProtocolAnswer
+
+RECEIVE_BYTES: Final = 65536
+
+#: What has come of a request: the simulator's answer, which may be an Error, or Answer(False, why there is none).
+Outcome = Response | Answer
+OnOutcome = Callable[[Outcome], None]
+
+
+class Channel:
+    """One connection: requests, who waits for their answers, and what comes in between. For the link's thread."""
+
+    def __init__(self, stream: TcpStream, timeout_s: float, measured: Callable[[float], None]) -> None:
+        """`timeout_s`: how long an answer may take. `measured` gets each round trip's seconds."""
+        self.stream = stream
+        self._connection = ClientConnection()
+        self._timeout_s = timeout_s
+        self._measured = measured
+        self._waiting: deque[tuple[OnOutcome, float]] = deque()  # as long as the connection allows
+        self._answered_s = 0.0
+
+    @property
+    def outstanding(self) -> int:
+        """How many requests have no answer yet."""
+        return len(self._waiting)
+
+    @property
+    def due_s(self) -> float:
+        """When the next answer is overdue, on the monotonic clock."""
+        if not self._waiting:
+            return float("inf")
+        # Those that were sent together are answered one after the other.
+        return max(self._waiting[0][1], self._answered_s) + self._timeout_s
+
+    def ask(self, request: Request, on_outcome: OnOutcome) -> None:
+        """Send a request; `on_outcome` is called once, by `read` or by `fail`.
+
+        Raises LocalProtocolError, and nothing has happened then; and what sending raises.
+        """
+        data = self._connection.send(request)
+        self._waiting.append((on_outcome, time.monotonic()))
+        self.stream.send_all(data, self._timeout_s)
+
+    def read(self, buffer: memoryview) -> Iterator[Response]:
+        """Take what has come: answer who waits, and yield what was sent out of band.
+
+        Raises RemoteProtocolError, and LinkError at the simulator's end of the connection.
+        """
+        connection = self._connection
+        if count := self.stream.receive_into(buffer, timeout_s=0.0):
+            connection.receive_data(buffer[:count])
+        else:
+            connection.receive_eof()
+        while (event := connection.next_event()) is not NEED_DATA:
+            if isinstance(event, ProtocolAnswer):
+                on_outcome, sent_s = self._waiting.popleft()
+                self._answered_s = time.monotonic()
+                self._measured(self._answered_s - sent_s)
+                on_outcome(event.response)
+            elif isinstance(event, ConnectionClosed):
+                raise LinkError(self._closing())
+            else:
+                yield event
+
+    def check(self, now_s: float) -> None:
+        """Raise LinkTimeoutError when an answer is overdue: nothing tells which question the next one is to."""
+        if now_s >= self.due_s:
+            request = type(self._connection.oldest).__name__
+            raise LinkTimeoutError(f"The simulator has not answered {request} within {self._timeout_s:g} s.")
+
+    def fail(self, reason: str) -> None:
+        """Tell everybody who waits that no answer will come."""
+        while self._waiting:
+            self._waiting.popleft()[0](Answer(False, reason))
+
+    def _closing(self) -> str:
+        if not self._waiting:
+            return "The simulator closed the connection."
+        request = type(self._connection.oldest).__name__
+        return (
+            f"The simulator closed the connection instead of answering {request}, as the CUAUV server does with a "
+            "request that it does not know or like."
+        )
+
+
+class SimulatorLink:
+    """Open connections to one simulator."""
+
+    def __init__(self, requests: TcpStream, streams: TcpStream | None, probe: TcpStream | None) -> None:
+        """Without a connection for streams they share the one for requests."""
+        self.requests = requests
+        self.streams = streams or requests
+        self.probe = probe
+        for stream in self.all:
+            stream.acknowledge_at_once()
+
+    @property
+    def peer(self) -> str:
+        """Who it is, for people."""
+        return self.requests.peer
+
+    @property
+    def all(self) -> list[TcpStream]:
+        """The connections, each once."""
+        streams = [self.requests]
+        if self.streams is not self.requests:
+            streams.append(self.streams)
+        if self.probe:
+            streams.append(self.probe)
+        return streams
+
+    def close(self) -> None:
+        """Close them all at once."""
+        for stream in self.all:
+            stream.close()
+
+
+class SimulatorEndpoint:
+    """Opens the connections, trying for ever."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        cancellation: Cancellation,
+        on_failure: Callable[[str, float], None],
+        *,
+        is_single: bool,
+        has_probe: bool,
+    ) -> None:
+        """`is_single`: one connection for all. `has_probe`: one more, to try a request that may get it closed."""
+        self._route = (host, port, cancellation, on_failure)
+        self._connector = TcpConnector(*self._route)
+        self._is_single = is_single
+        self._has_probe = has_probe
+
+    @property
+    def backoff(self) -> Backoff:
+        """How long to wait between attempts."""
+        return self._connector.backoff
+
+    @property
+    def port(self) -> int:
+        """The simulator's port."""
+        return self._connector.port
+
+    def open(self) -> SimulatorLink:
+        """Wait for the simulator. Raises LinkCancelledError."""
+        while True:
+            opened = [self._connector.open()]
+            try:
+                streams = None if self._is_single else self._open_further(opened)
+                probe = self._open_further(opened) if self._has_probe else None
+            except LinkError as error:
+                for stream in opened:
+                    stream.close()
+                if isinstance(error, LinkCancelledError):
+                    raise
+                self._route[-1](str(error), FIRST_DELAY_S)
+            else:
+                return SimulatorLink(opened[0], streams, probe)
+
+    def _open_further(self, opened: list[TcpStream]) -> TcpStream:
+        opened.append(TcpConnector(*self._route).open_once())
+        return opened[-1]
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to give back."""

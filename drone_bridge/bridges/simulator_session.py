@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client's conversation with a simulator, from the first question on. For the link's thread."""
+
+import math
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+from drone_bridge.bridges.answers import Answer
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator_link import Channel, Outcome
+from drone_bridge.bridges.simulator_outputs import SimulatorOutputs
+from drone_bridge.bridges.simulator_parameters import AUTO, POLL, SPY
+from drone_bridge.bridges.simulator_runs import Runs
+from drone_bridge.bridges.simulator_watching import Watching
+from drone_bridge.bridges.simulator_wishes import CameraStream, EntityStream, ExtendedStream, Watch, Wish, Wishes
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.simulator import Attribute, ItemType
+from drone_bridge.protocols.wire import MisfitError
+from drone_bridge.translate.simulator import STREAMED, BodyToModel
+
+#: Extended attributes of the vehicle. The first tells, after a reconnect, whether it is still the world with our
+#: cameras; the second keeps what can be learned only before the first step.
+WORLD_KEY: Final = "drone_bridge.world"
+BODY_TO_MODEL_KEY: Final = "drone_bridge.btom"
+#: What the vehicle is asked for at first.
+FIRST_ATTRIBUTES: Final = (
+    Attribute.POSITION,
+    Attribute.VELOCITY,
+    Attribute.ACCELERATION,
+    Attribute.ANGULAR_VELOCITY,
+    Attribute.ORIENTATION,
+)
+MAX_ENTITIES: Final = 65536  # that are remembered, to tell which have come and gone
+_TRIGGER_EVENTS: Final = (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
+
+
+class SimulatorSession:
+    """What is known of the simulator on one pair of connections."""
+
+    def __init__(
+        self,
+        node: BridgeNode,
+        channels: tuple[Channel, Channel],
+        wishes: Wishes,
+        outputs: SimulatorOutputs,
+    ) -> None:
+        """`channels`: for requests and for streams, perhaps the same."""
+        get = node.parameters.__getitem__
+        self._node = node
+        self.requests, self.streams = channels
+        self.probe: Channel | None = None
+        self.wishes = wishes
+        self.outputs = outputs
+        self._keeper = outputs.keeper
+        self.vehicle: int = get("vehicle")
+        self.stream_period: int = get("stream_period")
+        self._item_events: str = get("item_events")
+        self._poll_period_s: float = get("poll_period")
+        self._poll_due_s = math.inf
+        self._timeout_s: float = get("request_timeout")
+        self.watching = Watching(node, wishes, outputs, channels, self._mark_world)
+        self._token = uuid.uuid4().bytes
+        self._is_marked = False
+        self._entities: set[int] | None = None
+        self._vehicle_values: dict[int, Any] = {}
+        self._stored_rotation: BodyToModel | None = None
+        self.configured: sim.Configured | None = None
+        self.runs = Runs(self._timeout_s)
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            sim.EntityData: self._handle_entity_data,
+            sim.CameraData: self._handle_camera_data,
+            sim.ExtendedData: self._handle_extended_data,
+            sim.Spied: self._handle_spied,
+            sim.Completed: self._handle_completed,
+            **dict.fromkeys(_TRIGGER_EVENTS, self._handle_trigger),
+        }
+
+    # The beginning.
+
+    def start(self, token: bytes | None) -> None:
+        """Ask the first questions; `token` marks the world of the connection before, if there was one."""
+        self.wishes.start_over()
+        old_token, self._token = token, token or self._token
+        ask = self.requests.ask
+        ask(sim.GetConfig(), self._take_configuration)
+        ask(sim.GetExtended(self.vehicle, WORLD_KEY), lambda outcome: self._recognize(outcome, old_token))
+        ask(sim.GetExtended(self.vehicle, BODY_TO_MODEL_KEY), self._take_stored_rotation)
+        ask(sim.ListEntities(), self._take_list)
+        for attribute in FIRST_ATTRIBUTES[:-1]:
+            ask(sim.GetEntity(self.vehicle, attribute), self._take_vehicle)
+        ask(sim.GetEntity(self.vehicle, FIRST_ATTRIBUTES[-1]), self._prepare)
+
+    @property
+    def token(self) -> bytes | None:
+        """What this world is marked with, if it is."""
+        return self._token if self._is_marked else None
+
+    def _take_configuration(self, outcome: Outcome) -> None:
+        if not isinstance(outcome, sim.Configured):
+            return
+        self.configured = outcome
+        self._node.statistics.facts["configuration"] = (
+            f"{outcome.frequency:g} steps per second, speed {outcome.speed:g}"
+            f"{', as fast as it can' if outcome.non_real_time else ''}"
+        )
+        try:
+            self._keeper.clock.configure(outcome)
+        except ValueError as error:
+            self._node.complain("bad numbers", str(error))
+
+    def _recognize(self, outcome: Outcome, token: bytes | None) -> None:
+        self._is_marked = token is not None and isinstance(outcome, sim.ExtendedGot) and outcome.data == token
+        if not self._is_marked and not isinstance(outcome, Answer):
+            self.wishes.forget_cameras()
+
+    def _mark_world(self) -> None:
+        """Have the world remember that it has our cameras."""
+        if not self._is_marked:
+            self._is_marked = True
+            self.requests.ask(sim.SetExtended(self.vehicle, WORLD_KEY, self._token), _ignore)
+
+    def _take_stored_rotation(self, outcome: Outcome) -> None:
+        if isinstance(outcome, sim.ExtendedGot):
+            try:
+                entity_got = sim.EntityGot.decode(bytes([Attribute.ORIENTATION]) + outcome.data)
+                self._stored_rotation = BodyToModel(entity_got.value)  # type: ignore[arg-type]
+            except (ValueError, MisfitError):
+                self._node.complain("bad numbers", f"What {BODY_TO_MODEL_KEY} of the vehicle holds is no rotation.")
+
+    def _take_list(self, outcome: Outcome) -> None:
+        if not isinstance(outcome, sim.EntitiesListed):
+            return
+        listed = set(outcome.ids[:MAX_ENTITIES])
+        known, self._entities = self._entities, listed
+        if known is None:
+            return  # those that were there before us have not been added
+        for entity in sorted(known - listed):
+            self._note_entity(False, entity)
+        for entity in sorted(listed - known):
+            self._note_entity(True, entity)
+
+    def _take_vehicle(self, outcome: Outcome) -> None:
+        if isinstance(outcome, sim.EntityGot):
+            self._vehicle_values[outcome.attribute] = outcome.value
+
+    def _prepare(self, outcome: Outcome) -> None:
+        """Ask for all that is wished for, as soon as all is known that is needed to understand it."""
+        if isinstance(outcome, Answer):
+            return
+        self._take_vehicle(outcome)
+        self._learn_body_to_model()
+        try:
+            values = [self._vehicle_values[attribute] for attribute in STREAMED]
+            self.outputs.attitude = self.outputs.state(self.vehicle, values).orientation
+        except (KeyError, ValueError) as error:
+            self.outputs.attitude = None
+            reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self.vehicle}."
+            self._node.complain("missing vehicle", f"Where the vehicle points to is not known. {reason}")
+        self.outputs.announce()
+        self.watching.ask_all()
+        if self._node.parameters["run_on_connect"]:
+            self.requests.ask(sim.Run(), _ignore)  # an Error says that it runs already
+        self._begin_to_notice_items()
+        # When this is answered, so is all before it.
+        self.streams.ask(sim.Reassure(), self._settle)
+
+    def _settle(self, outcome: Outcome) -> None:
+        if isinstance(outcome, sim.Ok):
+            self._node.opened()
+
+    def _learn_body_to_model(self) -> None:
+        given = self._node.parameters["body_to_model"]
+        if any(given):
+            self.outputs.body_to_model[self.vehicle] = BodyToModel(given)
+            return
+        if self._stored_rotation:
+            self.outputs.body_to_model[self.vehicle] = self._stored_rotation
+            return
+        self.outputs.body_to_model.pop(self.vehicle, None)
+        moving = (Attribute.VELOCITY, Attribute.ACCELERATION, Attribute.ANGULAR_VELOCITY)
+        q = self._vehicle_values.get(Attribute.ORIENTATION)
+        if q is None:
+            return
+        if any(any(self._vehicle_values.get(attribute, (1.0,))) for attribute in moving):
+            self._node.get_logger().info(
+                "The vehicle has moved already, so how its axes of inertia lie to its model can't be seen any more; "
+                "they are taken to be the same. The parameter body_to_model can say otherwise."
+            )
+            return
+        try:
+            learned = BodyToModel(q)
+        except ValueError as error:
+            self._node.complain("bad numbers", str(error))
+            return
+        if not learned.is_identity:
+            self.outputs.body_to_model[self.vehicle] = learned
+            data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
+            self.requests.ask(sim.SetExtended(self.vehicle, BODY_TO_MODEL_KEY, data), _ignore)
+
+    # Entities come and go.
+
+    def _begin_to_notice_items(self) -> None:
+        if self._item_events == SPY:
+            self._spy()
+        elif self._item_events == POLL:
+            self._poll()
+        elif self._item_events == AUTO and self.probe:
+            self.probe.ask(sim.Spy(), self._take_probe)
+
+    def _spy(self) -> None:
+        self._node.statistics.facts["item events"] = "by SPY"
+        self.streams.ask(sim.Spy(), _ignore)
+
+    def _poll(self) -> None:
+        self._node.statistics.facts["item events"] = f"by asking every {self._poll_period_s:g} s"
+        self._poll_due_s = time.monotonic() + self._poll_period_s
+
+    def _take_probe(self, outcome: Outcome) -> None:
+        if isinstance(outcome, sim.Added):
+            self._spy()
+        else:
+            self._poll()
+
+    def read_probe(self, buffer: memoryview) -> None:
+        """Read what has come on the connection that was opened to try SPY, and close it when that is known."""
+        assert self.probe
+        try:
+            for _ in self.probe.read(buffer):
+                continue
+        except LinkCancelledError:
+            raise
+        except (LinkError, RemoteProtocolError) as error:
+            self.probe.fail(str(error))
+        if not self.probe.outstanding:
+            self.close_probe()
+
+    def close_probe(self) -> None:
+        """Close that connection."""
+        if self.probe:
+            probe, self.probe = self.probe, None
+            probe.stream.close()
+
+    def _note_entity(self, is_added: bool, entity: int) -> None:
+        self.outputs.publish_item(is_added, ItemType.ENTITY, entity)
+        if is_added:
+            self.watching.ask_all(entity)
+        else:
+            self.forget(ItemType.ENTITY, entity)
+
+    def forget(self, kind: int, number: int, *, is_ours: bool = False) -> None:
+        """Take note that an item was removed; `is_ours`: because we asked for that."""
+        self.wishes.removed(kind, number, is_ours=is_ours)
+        if kind == ItemType.ENTITY and not any(number in wish.entities for wish in self.wishes):
+            self.outputs.forget_entity(number)
+
+    # What comes unasked.
+
+    def handle(self, event: sim.Response, channel: Channel) -> None:
+        """Take what was sent out of band."""
+        if isinstance(event, sim.Completed) and channel is not self.requests:
+            return  # it comes on every connection
+        self._handlers[type(event)](event)
+
+    def _handle_entity_data(self, data: sim.EntityData) -> None:
+        stream = self.wishes.find(ItemType.ENTITY_STREAM, data.id)
+        counts = self._node.statistics.counts
+        counts["stream messages"] += 1
+        if not isinstance(stream, EntityStream):
+            counts["unknown streams"] += 1  # just added, or just removed
+            return
+        if self.counts_steps(stream):
+            counts["steps"] += 1
+            self.runs.stepped(time.monotonic())
+            self._keeper.step()
+        if data.attributes != STREAMED:
+            return
+        try:
+            self.outputs.publish_state(stream.entity, data.values)
+        except ValueError as error:
+            self._node.complain("bad numbers", f"Entity {stream.entity}: {error}")
+
+    def counts_steps(self, wish: Wish) -> bool:
+        """Return whether a wish brings a message per step: the one of the vehicle."""
+        return isinstance(wish, EntityStream) and wish.entity == self.vehicle and wish.period == 1
+
+    def _handle_camera_data(self, data: sim.CameraData) -> None:
+        self._node.statistics.counts["stream messages"] += 1
+        stream = self.wishes.find(ItemType.CAMERA_STREAM, data.id)
+        if not isinstance(stream, CameraStream):
+            self._node.statistics.counts["unknown streams"] += 1
+            return
+        camera = (stream.camera_id or 0, stream.camera_name)
+        self.outputs.publish_view(self.outputs.view(data, camera, stream.target, data.id))
+
+    def _handle_extended_data(self, data: sim.ExtendedData) -> None:
+        self._node.statistics.counts["stream messages"] += 1
+        stream = self.wishes.find(ItemType.EXTENDED_STREAM, data.id)
+        if isinstance(stream, ExtendedStream):
+            self.outputs.publish_attributes(stream.entity, data)
+
+    def _handle_trigger(self, event: Any) -> None:
+        watch = self.wishes.find(ItemType.TRIGGER, event.id)
+        self.outputs.publish_trigger(event.ID, event.id, watch.plan.name if isinstance(watch, Watch) else "")
+
+    def _handle_spied(self, event: sim.Spied) -> None:
+        if event.type != ItemType.ENTITY:
+            self.outputs.publish_item(event.is_added, event.type, event.id)
+            if not event.is_added:
+                self.forget(event.type, event.id)
+            return
+        known = self._entities if self._entities is not None else set()
+        if event.is_added and len(known) < MAX_ENTITIES:
+            known.add(event.id)
+        known.discard(-1 if event.is_added else event.id)
+        self._note_entity(event.is_added, event.id)
+
+    def _handle_completed(self, _: sim.Completed) -> None:
+        self.outputs.publish_completed()
+        self.runs.completed()
+
+    # Time passes.
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` has something to do."""
+        due_s = min(self.requests.due_s, self.streams.due_s, self._poll_due_s, self.runs.due_s)
+        return min(due_s, self.probe.due_s) if self.probe else due_s
+
+    def tick(self, now_s: float) -> None:
+        """Do what is due. Raises LinkTimeoutError."""
+        self.requests.check(now_s)
+        self.streams.check(now_s)
+        if self.probe and now_s >= self.probe.due_s:
+            self.probe.fail("The simulator does not answer SPY.")
+            self.close_probe()
+        self.runs.tick(now_s)
+        if now_s >= self._poll_due_s:
+            self._poll_due_s = now_s + self._poll_period_s
+            self.requests.ask(sim.ListEntities(), self._take_list)
+
+    @property
+    def outstanding(self) -> int:
+        """How many requests have no answer yet."""
+        return self.requests.outstanding + (self.streams.outstanding if self.streams is not self.requests else 0)
+
+    def end(self, reason: str) -> None:
+        """Answer who waits."""
+        self.close_probe()
+        self.runs.fail(reason)
+        self.requests.fail(reason)
+        self.streams.fail(reason)
+
+
+def _ignore(outcome: Outcome) -> None:
+    """Do nothing with an outcome."""
