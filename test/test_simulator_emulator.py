@@ -425,6 +425,8 @@ def test_it_ends_after_the_duration(emulate):
         (("--speed", "-1"), "must be finite and not below 0"),
         (("--scene", "moon"), "invalid choice"),
         (("--quirks", "some"), "invalid"),
+        (("--btom", "1 0 0"), "must be a quaternion 'W X Y Z': not enough values"),
+        (("--btom", "0 0 0 0"), "is no rotation"),
         (("--fault", "smoke@1"), "must be truncate@N, garbage@N, silence@N or split@N"),
         (("--host", "192.0.2.1"), ""),
         (("--trajectory", "/nonexistent/file"), "No such file"),
@@ -435,6 +437,13 @@ def test_what_can_t_be_is_refused_with_a_sentence(start_child, arguments, reason
     assert child.wait() == 2
     assert reason in child.output
     assert "Traceback" not in child.output
+
+
+def test_the_vehicle_s_body_can_be_turned_in_its_model(emulate, connect):
+    client = connect(emulate("--btom", "0 0 0 2"))
+    assert client.get(GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)
+    client.get(SetEntity(VEHICLE, Q, (1.0, 0.0, 0.0, 0.0)))
+    assert client.get(GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)
 
 
 def test_verbose_tells_each_request(simulator, connect):

@@ -95,6 +95,17 @@ def test_without_gravity_it_rises_and_without_buoyancy_it_sinks(desk):
     assert value(sinking, VEHICLE, V)[2] > 0
 
 
+def test_a_vehicle_whose_body_is_turned_in_its_model_swims_the_same():
+    desk, turned = Desk(), Desk(btom=(0.5, 0.5, -0.5, 0.5))
+    assert value(turned, VEHICLE, Q) == (0.5, 0.5, -0.5, 0.5)  # so btom can be told before the first step
+    for each in (desk, turned):
+        each.get(SetEntity(VEHICLE, V, (1.0, 0.2, -0.1)))
+        each.step(300)
+    assert value(turned, VEHICLE, X) == pytest.approx(value(desk, VEHICLE, X), rel=0.1)
+    bodies = turned.world.physics.bodies
+    assert bodies.model_attitude(VEHICLE) == pytest.approx(desk.world.physics.bodies.model_attitude(VEHICLE), abs=0.03)
+
+
 def test_the_config_tells_the_tempo_and_a_step_takes_speed_over_frequency():
     desk = Desk(rate=50.0, speed=2.0)
     config = desk.get(GetConfig())

@@ -28,6 +28,7 @@ from drone_bridge.emulators.program import (
 )
 from drone_bridge.emulators.simulator_connection import Fault, Quirks
 from drone_bridge.emulators.simulator_requests import Context
+from drone_bridge.emulators.simulator_rotation import IDENTITY, Quaternion, unit
 from drone_bridge.emulators.simulator_run import RunControl, Tempo
 from drone_bridge.emulators.simulator_server import COLUMNS, Server
 from drone_bridge.emulators.simulator_vehicle import SCENES, add_default_environment
@@ -40,7 +41,7 @@ async def run(options: argparse.Namespace, cancellation: Cancellation, trajector
     """Serve until cancelled or for the duration. Raises OSError when that is impossible."""
     tempo = Tempo(options.rate, options.speed, options.non_real_time)
     world = World(tempo.step_s, say)
-    add_default_environment(world)
+    add_default_environment(world, options.btom)
     SCENES[options.scene](world)
     context = Context(world, RunControl(), tempo, random.Random(options.seed))
     server = Server(context, options.quirks, options.fault, trajectory, options.verbose)
@@ -70,6 +71,11 @@ def _whereabouts(world: World) -> str:
         return ""
     x, y, z = world.place(VEHICLE)
     return f", vehicle at {x:.3f} {y:.3f} {z:.3f} m"
+
+
+def _rotation(text: str) -> Quaternion:
+    w, x, y, z = map(float, text.split())
+    return unit((w, x, y, z))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,6 +124,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     world = parser.add_argument_group("world")
     world.add_argument(
         "--scene", choices=tuple(SCENES), default="empty", help="what there is beside the vehicle (%(default)s)"
+    )
+    world.add_argument(
+        "--btom",
+        type=read_by(_rotation, "a quaternion 'W X Y Z'"),
+        default=IDENTITY,
+        metavar="'W X Y Z'",
+        help="from the vehicle's body frame to its model frame (1 0 0 0)",
     )
     world.add_argument("--seed", type=count, default=0, help="of turbulence (%(default)s)")
     run_options = parser.add_argument_group("run")

@@ -8,23 +8,25 @@ from typing import Final
 
 from drone_bridge.emulators.simulator_bodies import Body, Motion
 from drone_bridge.emulators.simulator_forces import GRAVITY, Buoyancy, DragPlane, Gravity
-from drone_bridge.emulators.simulator_rotation import Vector
+from drone_bridge.emulators.simulator_rotation import IDENTITY, Quaternion, Vector, conjugate, rotate
 from drone_bridge.emulators.simulator_world import World
 from drone_bridge.protocols.simulator import VEHICLE
 
 RENDER: Final = "render"  # the attribute that tells visualizers what to draw
 
-#: A small survey vehicle of 0.9 by 0.5 by 0.5 m, neutrally buoyant, x forward, y right, z down.
-VEHICLE_BODY: Final = Body(mass=30.0, radius=0.5, inertia=(1.25, 2.65, 2.65))
-BUOYANCY: Final = Buoyancy(VEHICLE_BODY.mass * GRAVITY, (0.0, 0.0, -0.05))
-DRAG_PLANES: Final = (
-    DragPlane((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), coefficient=1.0, area=0.25),  # the front
-    DragPlane((0.25, 0.0, 0.0), (0.0, 1.0, 0.0), coefficient=1.2, area=0.225),  # the sides, fore and aft
-    DragPlane((-0.25, 0.0, 0.0), (0.0, 1.0, 0.0), coefficient=1.2, area=0.225),
-    DragPlane((0.25, 0.15, 0.0), (0.0, 0.0, 1.0), coefficient=1.2, area=0.1125),  # top and bottom, by quarters
-    DragPlane((0.25, -0.15, 0.0), (0.0, 0.0, 1.0), coefficient=1.2, area=0.1125),
-    DragPlane((-0.25, 0.15, 0.0), (0.0, 0.0, 1.0), coefficient=1.2, area=0.1125),
-    DragPlane((-0.25, -0.15, 0.0), (0.0, 0.0, 1.0), coefficient=1.2, area=0.1125),
+# A small survey vehicle of 0.9 by 0.5 by 0.5 m, neutrally buoyant, x forward, y right, z down. In its model frame:
+_MASS: Final = 30.0  # kg
+_RADIUS: Final = 0.5  # m
+_INERTIA: Final = (1.25, 2.65, 2.65)  # kg m^2, about the axes of the body frame
+_CENTRE_OF_BUOYANCY: Final = (0.0, 0.0, -0.05)  # m
+_DRAG_PLANES: Final = (  # centre in m, normal, coefficient, area in m^2
+    ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 1.0, 0.25),  # the front
+    ((0.25, 0.0, 0.0), (0.0, 1.0, 0.0), 1.2, 0.225),  # the sides, fore and aft
+    ((-0.25, 0.0, 0.0), (0.0, 1.0, 0.0), 1.2, 0.225),
+    ((0.25, 0.15, 0.0), (0.0, 0.0, 1.0), 1.2, 0.1125),  # top and bottom, by quarters
+    ((0.25, -0.15, 0.0), (0.0, 0.0, 1.0), 1.2, 0.1125),
+    ((-0.25, 0.15, 0.0), (0.0, 0.0, 1.0), 1.2, 0.1125),
+    ((-0.25, -0.15, 0.0), (0.0, 0.0, 1.0), 1.2, 0.1125),
 )
 
 _MARKER_MASS: Final = 5.0  # kg
@@ -32,14 +34,20 @@ _BUOY_RADIUS: Final = 0.15  # m
 _POST_RADIUS: Final = 0.1  # m
 
 
-def add_default_environment(world: World) -> None:
-    """Add the vehicle, entity 0, gravity, force 0, and on the vehicle buoyancy, engine 0, and drag, engines 1 to n."""
-    number = world.add_entity(VEHICLE_BODY, Motion(), True, {RENDER: b"vehicle"})
+def add_default_environment(world: World, btom: Quaternion = IDENTITY) -> None:
+    """Add the vehicle, entity 0, gravity, force 0, and on the vehicle buoyancy, engine 0, and drag, engines 1 to n.
+
+    `btom`: from the vehicle's body frame to its model frame, which is level at the start and looks north.
+    """
+    body = Body(_MASS, _RADIUS, _INERTIA, btom)
+    number = world.add_entity(body, Motion(q=body.btom), True, {RENDER: b"vehicle"})
     if number != VEHICLE:
         raise ValueError("The vehicle has to come before any other entity.")
+    to_body = conjugate(body.btom)
     world.add_force(Gravity())
-    for engine in (BUOYANCY, *DRAG_PLANES):
-        world.attach(number, engine)
+    world.attach(number, Buoyancy(_MASS * GRAVITY, rotate(to_body, _CENTRE_OF_BUOYANCY)))
+    for centre, normal, coefficient, area in _DRAG_PLANES:
+        world.attach(number, DragPlane(rotate(to_body, centre), rotate(to_body, normal), coefficient, area))
 
 
 def add_nothing(world: World) -> None:

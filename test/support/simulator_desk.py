@@ -37,11 +37,11 @@ class DeskClient:
 class Desk:
     """A world with the default environment, and one client by default."""
 
-    def __init__(self, rate=100.0, speed=1.0, seed=0):
+    def __init__(self, rate=100.0, speed=1.0, seed=0, btom=LEVEL):
         tempo = Tempo(rate, speed)
         self.reports = []
         self.world = World(tempo.step_s, self.reports.append)
-        add_default_environment(self.world)
+        add_default_environment(self.world, btom)
         self.context = Context(self.world, RunControl(), tempo, random.Random(seed))
         self.client = DeskClient()
 
