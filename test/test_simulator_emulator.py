@@ -122,18 +122,18 @@ def test_pipelined_requests_are_answered_in_order(simulator, connect):
     client = connect(simulator, max_outstanding=1 << 20)
     requests = [SetExtended(VEHICLE, f"key {number % 50}", b"%d" % number) for number in range(500)]
     requests += [GetExtended(VEHICLE, f"key {number}") for number in range(50)]
-    client.send_bytes(b"".join(map(client._connection.send, requests)))
-    answers = [client._next() for _ in requests]
+    client.send_bytes(b"".join(map(client.prepare, requests)))
+    answers = [client.next_event() for _ in requests]
     assert [answer.request for answer in answers] == requests
     assert [answer.response.data for answer in answers[500:]] == [b"%d" % number for number in range(450, 500)]
 
 
 def test_requests_may_come_byte_by_byte(simulator, connect):
     client = connect(simulator)
-    for byte in client._connection.send(GetEntity(VEHICLE, X)):
+    for byte in client.prepare(GetEntity(VEHICLE, X)):
         client.send_bytes(bytes((byte,)))
         time.sleep(0.001)
-    assert client._next().response.value is not None
+    assert client.next_event().response.value is not None
 
 
 def test_what_a_visualizer_polls_is_there(emulate, connect):
@@ -312,11 +312,11 @@ def test_a_flood_of_requests_does_not_stop_the_world(simulator, connect):
     alice, bob = connect(simulator), connect(simulator, max_outstanding=1 << 20)
     alice.add(StreamEntity(VEHICLE, 1, (X,)))
     requests = 20_000
-    bob.send_bytes(b"".join(bob._connection.send(Reassure()) for _ in range(requests)))
+    bob.send_bytes(b"".join(bob.prepare(Reassure()) for _ in range(requests)))
     alice.get(Run(10))
     alice.wait_for(Completed)
     for _ in range(requests):
-        bob._next()
+        bob.next_event()
 
 
 def test_no_more_than_32_clients_are_served(simulator, connect):

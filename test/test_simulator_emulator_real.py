@@ -150,7 +150,7 @@ def test_what_the_real_server_does_not_know_ends_the_connection(emulate, connect
     for request in (Spy(), ListObjects(), ListCameras(), ViewCamera(0, 0), StreamExtended(0, 1, ())):
         client = connect(emulator)
         client.settle()
-        client.send_bytes(client._connection.send(request))
+        client.send_bytes(client.prepare(request))
         client.wait_until_closed()
         emulator.wait_for_line(f"is gone: it has sent {type(request).__name__}, which the CUAUV server does not know")
 
@@ -159,7 +159,7 @@ def test_a_body_of_more_than_1024_bytes_ends_the_connection(emulate, connect):
     emulator = emulate("--quirks", "real")
     client = connect(emulator, max_request_bytes=2048)
     client.get(SetExtended(VEHICLE, "", bytes(1024 - 9)))
-    client.send_bytes(client._connection.send(SetExtended(VEHICLE, "", bytes(1025 - 9))))
+    client.send_bytes(client.prepare(SetExtended(VEHICLE, "", bytes(1025 - 9))))
     client.wait_until_closed()
     emulator.wait_for_line("sent SetExtended with 1025 bytes; 1024 are allowed")
 
@@ -176,9 +176,9 @@ def test_a_request_in_pieces_ends_the_connection(emulate, connect):
 
 def test_requests_in_one_packet_are_no_pieces(emulate, connect):
     client = connect(emulate("--quirks", "real"))
-    client.send_bytes(b"".join(map(client._connection.send, (GetConfig(), ListEntities(), GetConfig()))))
+    client.send_bytes(b"".join(map(client.prepare, (GetConfig(), ListEntities(), GetConfig()))))
     for _ in range(3):
-        client._next()
+        client.next_event()
 
 
 def test_completed_overtakes_the_last_step_and_the_first_step_overtakes_ok(emulate, connect):
@@ -189,7 +189,7 @@ def test_completed_overtakes_the_last_step_and_the_first_step_overtakes_ok(emula
     client.get(Run(3))
     assert len(client.events) == 1
     while len(client.events) < 4:
-        client._next()
+        client.next_event()
     assert [type(event) for event in client.events] == [EntityData, EntityData, Completed, EntityData]
 
 

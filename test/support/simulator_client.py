@@ -43,8 +43,8 @@ class SimulatorClient:
 
     def ask(self, request):
         """Return the answer, an Error too."""
-        self.socket.sendall(self._connection.send(request))
-        while not isinstance(event := self._next(), Answer):
+        self.socket.sendall(self.prepare(request))
+        while not isinstance(event := self.next_event(), Answer):
             pass
         return event.response
 
@@ -85,18 +85,18 @@ class SimulatorClient:
                     del self.events[: number + 1]
                     return event
             seen = len(self.events)
-            self._next()
+            self.next_event()
         raise AssertionError(f"no {kind.__name__} in {self.events}")
 
     def collect_until(self, kind):
         """Wait for an event of a kind; keep it, and all before it."""
         while not (self.events and isinstance(self.events[-1], kind)):
-            self._next()
+            self.next_event()
 
     def wait_until_closed(self):
         """Read to the end. Raises RemoteProtocolError when it comes inside a message."""
         with contextlib.suppress(ConnectionResetError):
-            while not isinstance(self._next(), ConnectionClosed):
+            while not isinstance(self.next_event(), ConnectionClosed):
                 pass
 
     def take(self, kind):
@@ -105,7 +105,8 @@ class SimulatorClient:
         self.events = [event for event in self.events if not isinstance(event, kind)]
         return taken
 
-    def _next(self):
+    def next_event(self):
+        """Return the next Answer, or what comes out of band, which is kept as well."""
         while (event := self._connection.next_event()) is NEED_DATA:
             data = self.socket.recv(65536)
             if data:
@@ -117,6 +118,10 @@ class SimulatorClient:
         return event
 
     # Bytes.
+
+    def prepare(self, request):
+        """Return a request's bytes, to be sent by the caller; its answer is expected."""
+        return self._connection.send(request)
 
     def send_bytes(self, data):
         self.socket.sendall(data)
