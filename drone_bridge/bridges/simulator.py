@@ -35,7 +35,6 @@ from drone_bridge.translate.simulator_plans import read_cameras, read_entities, 
 
 #: How long a simulator that is being left gets to read the last velocities and close.
 LEAVE_TIMEOUT_S: Final = 0.3
-MAX_STREAM_RATES: Final = 64  # that /diagnostics shows
 
 
 class SimulatorBridge(BridgeNode):

@@ -79,20 +79,23 @@ class Channel:
     def check(self, now_s: float) -> None:
         """Raise LinkTimeoutError when an answer is overdue: nothing tells which question the next one is to."""
         if now_s >= self.due_s:
-            request = type(self._connection.oldest).__name__
-            raise LinkTimeoutError(f"The simulator has not answered {request} within {self._timeout_s:g} s.")
+            raise LinkTimeoutError(f"The simulator has not answered {self._oldest} within {self._timeout_s:g} s.")
 
     def fail(self, reason: str) -> None:
         """Tell everybody who waits that no answer will come."""
         while self._waiting:
             self._waiting.popleft()[0](Answer(False, reason))
 
+    @property
+    def _oldest(self) -> str:
+        oldest = self._connection.oldest
+        return oldest.NAME if oldest else "nothing"
+
     def _closing(self) -> str:
         if not self._waiting:
             return "The simulator closed the connection."
-        request = type(self._connection.oldest).__name__
         return (
-            f"The simulator closed the connection instead of answering {request}, as the CUAUV server does with a "
+            f"The simulator closed the connection instead of answering {self._oldest}, as the CUAUV server does with a "
             "request that it does not know or like."
         )
 

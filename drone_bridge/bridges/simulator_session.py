@@ -34,7 +34,10 @@ FIRST_ATTRIBUTES: Final = (
     Attribute.ANGULAR_VELOCITY,
     Attribute.ORIENTATION,
 )
+RATES_PERIOD_S: Final = 1.0
+MAX_RATES: Final = 32  # that /diagnostics shows
 MAX_ENTITIES: Final = 65536  # that are remembered, to tell which have come and gone
+STREAM_TYPES: Final = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.EXTENDED_STREAM)
 _TRIGGER_EVENTS: Final = (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
 
 
@@ -53,6 +56,7 @@ class SimulatorSession:
         self._node = node
         self.requests, self.streams = channels
         self.probe: Channel | None = None
+        self._probe_id: int | None = None
         self.wishes = wishes
         self.outputs = outputs
         self._keeper = outputs.keeper
@@ -61,6 +65,7 @@ class SimulatorSession:
         self._item_events: str = get("item_events")
         self._poll_period_s: float = get("poll_period")
         self._poll_due_s = math.inf
+        self._rates_due_s = time.monotonic() + RATES_PERIOD_S
         self._timeout_s: float = get("request_timeout")
         self.watching = Watching(node, wishes, outputs, channels, self._mark_world)
         self._token = uuid.uuid4().bytes
@@ -221,6 +226,7 @@ class SimulatorSession:
 
     def _take_probe(self, outcome: Outcome) -> None:
         if isinstance(outcome, sim.Added):
+            self._probe_id = outcome.id
             self._spy()
         else:
             self._poll()
@@ -272,6 +278,7 @@ class SimulatorSession:
         if not isinstance(stream, EntityStream):
             counts["unknown streams"] += 1  # just added, or just removed
             return
+        stream.messages += 1
         if self.counts_steps(stream):
             counts["steps"] += 1
             self.runs.stepped(time.monotonic())
@@ -293,6 +300,7 @@ class SimulatorSession:
         if not isinstance(stream, CameraStream):
             self._node.statistics.counts["unknown streams"] += 1
             return
+        stream.messages += 1
         camera = (stream.camera_id or 0, stream.camera_name)
         self.outputs.publish_view(self.outputs.view(data, camera, stream.target, data.id))
 
@@ -300,6 +308,7 @@ class SimulatorSession:
         self._node.statistics.counts["stream messages"] += 1
         stream = self.wishes.find(ItemType.EXTENDED_STREAM, data.id)
         if isinstance(stream, ExtendedStream):
+            stream.messages += 1
             self.outputs.publish_attributes(stream.entity, data)
 
     def _handle_trigger(self, event: Any) -> None:
@@ -307,6 +316,8 @@ class SimulatorSession:
         self.outputs.publish_trigger(event.ID, event.id, watch.plan.name if isinstance(watch, Watch) else "")
 
     def _handle_spied(self, event: sim.Spied) -> None:
+        if event.type == ItemType.SPY and event.id == self._probe_id:
+            return  # that was only to try it
         if event.type != ItemType.ENTITY:
             self.outputs.publish_item(event.is_added, event.type, event.id)
             if not event.is_added:
@@ -327,7 +338,7 @@ class SimulatorSession:
     @property
     def due_s(self) -> float:
         """When `tick` has something to do."""
-        due_s = min(self.requests.due_s, self.streams.due_s, self._poll_due_s, self.runs.due_s)
+        due_s = min(self.requests.due_s, self.streams.due_s, self._poll_due_s, self.runs.due_s, self._rates_due_s)
         return min(due_s, self.probe.due_s) if self.probe else due_s
 
     def tick(self, now_s: float) -> None:
@@ -338,9 +349,18 @@ class SimulatorSession:
             self.probe.fail("The simulator does not answer SPY.")
             self.close_probe()
         self.runs.tick(now_s)
+        if now_s >= self._rates_due_s:
+            self._report_rates(now_s)
         if now_s >= self._poll_due_s:
             self._poll_due_s = now_s + self._poll_period_s
             self.requests.ask(sim.ListEntities(), self._take_list)
+
+    def _report_rates(self, now_s: float) -> None:
+        period_s = now_s - self._rates_due_s + RATES_PERIOD_S
+        self._rates_due_s = now_s + RATES_PERIOD_S
+        streams = [wish for wish in self.wishes if wish.id is not None and wish.kind in STREAM_TYPES]
+        rates = [f"{stream.name} {stream.count_anew() / period_s:.1f}" for stream in streams]
+        self._node.statistics.facts["messages per second"] = ", ".join(rates[:MAX_RATES])
 
     @property
     def outstanding(self) -> int:

@@ -22,6 +22,13 @@ class Wish:
     id: int | None = field(default=None, kw_only=True)  # the simulator's; None while it has not added it
     is_asked: bool = field(default=False, kw_only=True)  # and not answered yet
 
+    messages: int = field(default=0, kw_only=True)  # that have come of it
+
+    def count_anew(self) -> int:
+        """Return how many messages have come since the last time."""
+        count, self.messages = self.messages, 0
+        return count
+
     @property
     def kind(self) -> ItemType:
         """What it is to the simulator."""

@@ -77,6 +77,7 @@ class ListCameras(Empty, Request):
     """CLIST (9): ask for the cameras that there are."""
 
     ID = 9
+    NAME = "CLIST"
     ANSWER = CamerasListed
 
 
@@ -85,6 +86,7 @@ class AddCamera(Request):
     """CADD (10): attach a camera to an entity."""
 
     ID = 10
+    NAME = "CADD"
     ANSWER = Added
     ADDS = ItemType.CAMERA
     entity: int
@@ -116,6 +118,7 @@ class SetCamera(Request):
     """CSET (11): set an attribute of a camera."""
 
     ID = 11
+    NAME = "CSET"
     ANSWER = Ok
     id: int
     attribute: int  # a CameraAttribute
@@ -159,6 +162,7 @@ class ViewCamera(Flat, Request):
     """CVIEW (12): ask where an entity appears."""
 
     ID = 12
+    NAME = "CVIEW"
     ANSWER = CameraGot
     LAYOUT = struct.Struct(">II")
     id: int
@@ -170,6 +174,7 @@ class StreamCamera(Flat, Request):
     """CSTREAM (15): send CameraData after every `period` steps."""
 
     ID = 15
+    NAME = "CSTREAM"
     ANSWER = Added
     ADDS = ItemType.CAMERA_STREAM
     LAYOUT = struct.Struct(">III")
@@ -199,6 +204,7 @@ class BroadcastCamera(Flat, Request):
     """CBCAST (16): start a broadcast to shared memory."""
 
     ID = 16
+    NAME = "CBCAST"
     ANSWER = Added
     ADDS = ItemType.CAMERA_BROADCAST
     LAYOUT = struct.Struct(">I")

@@ -101,6 +101,7 @@ class ListEntities(Empty, Request):
     """ELIST (1): ask for the entities that there are."""
 
     ID = 1
+    NAME = "ELIST"
     ANSWER = EntitiesListed
 
 
@@ -109,6 +110,7 @@ class AddEntity(Request):
     """EADD (2): add an entity."""
 
     ID = 2
+    NAME = "EADD"
     ANSWER = Added
     ADDS = ItemType.ENTITY
     mass: float  # kg
@@ -155,6 +157,7 @@ class SetEntity(Request):
     """ESET (3): set an attribute. Error 0: there is no such entity; 1: there is no such attribute."""
 
     ID = 3
+    NAME = "ESET"
     ANSWER = Ok
     id: int
     attribute: int  # an Attribute
@@ -200,6 +203,7 @@ class GetEntity(Flat, Request):
     """
 
     ID = 4
+    NAME = "EGET"
     ANSWER = EntityGot
     LAYOUT = _ID_AND_ATTRIBUTE
     id: int

@@ -22,6 +22,7 @@ class StreamEntity(Request):
     """ESTREAM (14): send EntityData after every `period` steps. Error 0: a bad attribute; 1: no such entity."""
 
     ID = 14
+    NAME = "ESTREAM"
     ANSWER = Added
     ADDS = ItemType.ENTITY_STREAM
     id: int

@@ -54,6 +54,7 @@ class SetExtended(Request):
     """EXSET (19): give an entity an attribute, or another value for one that it has. Error 0: no such entity."""
 
     ID = 19
+    NAME = "EXSET"
     ANSWER = Ok
     id: int
     key: str
@@ -92,6 +93,7 @@ class GetExtended(Request):
     """EXGET (20): ask for an attribute. Answered with an Error if the entity has none with the key."""
 
     ID = 20
+    NAME = "EXGET"
     ANSWER = ExtendedGot
     id: int
     key: str
@@ -115,6 +117,7 @@ class StreamExtended(Request):
     """EXSTREAM (21): send ExtendedData after every `period` steps."""
 
     ID = 21
+    NAME = "EXSTREAM"
     ANSWER = Added
     ADDS = ItemType.EXTENDED_STREAM
     id: int

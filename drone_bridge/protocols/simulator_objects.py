@@ -99,6 +99,7 @@ class ListObjectClasses(Empty, Request):
     """OCLASSES (5): ask for the classes of objects that can be added."""
 
     ID = 5
+    NAME = "OCLASSES"
     ANSWER = ObjectClassesListed
 
 
@@ -124,6 +125,7 @@ class ListObjects(Empty, Request):
     """OLIST (6): ask for the objects that there are."""
 
     ID = 6
+    NAME = "OLIST"
     ANSWER = ObjectsListed
 
 
@@ -132,6 +134,7 @@ class AddObject(Request):
     """OADD (7): add an object of a class. Nothing tells how long the data are: they end with the body."""
 
     ID = 7
+    NAME = "OADD"
     ANSWER = Added
     ADDS = ItemType.OBJECT
     class_name: str
@@ -152,6 +155,7 @@ class SetObject(Request):
     """OSET (8): set an attribute of an object."""
 
     ID = 8
+    NAME = "OSET"
     ANSWER = Ok
     id: int
     attribute: int
@@ -191,6 +195,7 @@ class GetObject(Flat, Request):
     """OGET (18): ask for an attribute of an object."""
 
     ID = 18
+    NAME = "OGET"
     ANSWER = ObjectGot
     LAYOUT = _ID_AND_ATTRIBUTE
     id: int

@@ -125,6 +125,7 @@ class AddTrigger(Request):
     """TADD (13): add a trigger. What it finds is sent to the client that added it."""
 
     ID = 13
+    NAME = "TADD"
     ANSWER = Added
     ADDS = ItemType.TRIGGER
     trigger: Trigger

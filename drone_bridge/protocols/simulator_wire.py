@@ -101,6 +101,8 @@ class Request(Message):
     """From a client. Each is answered once, in order, with what is expected here or with an Error."""
 
     __slots__ = ()
+    #: What the document calls it.
+    NAME: ClassVar[str]
     #: What answers it.
     ANSWER: ClassVar[type[Response]]
     #: The type of what it adds, where Added answers it.

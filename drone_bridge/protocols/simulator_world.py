@@ -70,6 +70,7 @@ class Remove(Flat, Request):
     """REMOVE (0): remove an item of any type."""
 
     ID = 0
+    NAME = "REMOVE"
     ANSWER = Ok
     LAYOUT = struct.Struct(">BI")
     type: int  # an ItemType
@@ -81,6 +82,7 @@ class Spy(Empty, Request):
     """SPY (22): tell this client of all that is added and removed from now on."""
 
     ID = 22
+    NAME = "SPY"
     ANSWER = Added
     ADDS = ItemType.SPY
 
@@ -133,6 +135,7 @@ class GetConfig(Empty, Request):
     """CONFIG (17): ask how the world is run."""
 
     ID = 17
+    NAME = "CONFIG"
     ANSWER = Configured
 
 
@@ -141,6 +144,7 @@ class Reassure(Empty, Request):
     """REASSURE (33): answered with OK, always."""
 
     ID = 33
+    NAME = "REASSURE"
     ANSWER = Ok
 
 
@@ -149,6 +153,7 @@ class Run(Flat, Request):
     """RUN (254): unpause the world. Completed follows after the last of a number of steps."""
 
     ID = 254
+    NAME = "RUN"
     ANSWER = Ok
     LAYOUT = struct.Struct(">Q")
     steps: int = 0  # 0: for ever
@@ -159,4 +164,5 @@ class Pause(Empty, Request):
     """PAUSE (255): stop the world. No Completed follows for the Run that this ends."""
 
     ID = 255
+    NAME = "PAUSE"
     ANSWER = Ok

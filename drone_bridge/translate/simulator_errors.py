@@ -27,7 +27,7 @@ def meaning(request: sim.Request, code: int) -> str:
 def explanation(request: sim.Request, error: sim.Error) -> str:
     """Return a sentence or two about a request that the simulator has refused."""
     text = printable(error.message.encode(errors="surrogateescape").decode(errors="replace")).strip()
-    said = f"The simulator refused {type(request).__name__} with code {error.code}"
+    said = f"The simulator refused {request.NAME} with code {error.code}"
     said += f": {text.rstrip('.')}." if text else "."
     what = meaning(request, error.code)
-    return f"{said} By the document this means that {what}." if what else said
+    return f"{said} This means that {what}." if what else said
