@@ -15,7 +15,7 @@ MEASURED_S: Final = 60.0
 START_TIMEOUT_S: Final = 60.0
 #: Less than this share of the expected rate is a failure.
 ENOUGH: Final = 0.8
-PORTS: Final = ("testbed_port", "dronegui_port", "robot_port", "discovery_port")
+PORTS: Final = ("testbed_port", "dronegui_port", "robot_port", "telemetry_port", "discovery_port")
 
 IMAGE: Final = "sensor_msgs/msg/Image"
 CAMERA_INFO: Final = "sensor_msgs/msg/CameraInfo"
@@ -58,6 +58,22 @@ TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
         ExpectedTopic("robot/subsystems", "drone_bridge/msg/SubsystemArray"),
     ),
     "robot/rover_controller": (ExpectedTopic("robot/cmd_vel", TWIST, 20.0),),
+    "telemetry_bridge": (
+        ExpectedTopic("landing/imu/data", IMU, 25.0),
+        ExpectedTopic("landing/altitude", "sensor_msgs/msg/Range", 25.0),
+        ExpectedTopic("landing/velocity", "geometry_msgs/msg/TwistStamped", 25.0),
+        ExpectedTopic("landing/vertical_velocity", "std_msgs/msg/Float64", 25.0),
+        ExpectedTopic("landing/landing_pad", "drone_bridge/msg/LandingPad", 25.0),
+        ExpectedTopic("landing/camera/image_raw", IMAGE, 5.0),
+        ExpectedTopic("landing/camera/image_raw/compressed", "sensor_msgs/msg/CompressedImage", 5.0),
+        ExpectedTopic("landing/camera/camera_info", CAMERA_INFO, 5.0),
+        ExpectedTopic("landing/rover/odom", ODOMETRY, 12.5),
+        ExpectedTopic("landing/landed", "std_msgs/msg/Bool"),
+    ),
+    "landing/drone_controller": (
+        ExpectedTopic("landing/cmd_vel", TWIST, 25.0),
+        ExpectedTopic("landing/drone_controller/state", CONTROLLER, 25.0),
+    ),
 }
 
 
@@ -73,8 +89,8 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
     meter = RateMeter([topic for topics in TOPICS.values() for topic in topics])
     try:
         print(f"{len(TOPICS)} nodes and their peers start, and are then watched for {duration_s:g} s.", flush=True)
-        meter.wait_for_all(START_TIMEOUT_S)
-        meter.measure(duration_s)
+        meter.wait_for_all(START_TIMEOUT_S, lambda: composition.is_running)
+        meter.measure(duration_s, lambda: composition.is_running)
     finally:
         meter.destroy_node()
         rclpy.shutdown()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -55,24 +55,24 @@ class RateMeter(Node):
         self._diagnostics = self.create_subscription(DiagnosticArray, "/diagnostics", lambda _: None, DEPTH)
         self._pause = threading.Event()
 
-    def wait_for_all(self, timeout_s: float) -> bool:
-        """Wait until every topic has come once; return whether they have before the time-out."""
+    def wait_for_all(self, timeout_s: float, goes_on: Callable[[], bool] = lambda: True) -> bool:
+        """Wait until every topic has come once; return whether they have before the time-out, or the end of it all."""
         end_s = time.monotonic() + timeout_s
-        while time.monotonic() < end_s:
+        while time.monotonic() < end_s and goes_on():
             self._look()
             if all(self.counts[topic.name] for topic in self._topics):
                 return True
             self._pause.wait(PERIOD_S)
         return False
 
-    def measure(self, duration_s: float) -> None:
-        """Count for a while; what has rates begins from 0."""
+    def measure(self, duration_s: float, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Count for a while, or to the end of it all; what has rates begins from 0."""
         self._look()
         for topic in self._topics:
             if topic.rate_hz:
                 self.counts[topic.name] = 0
         began_s = time.monotonic()
-        while time.monotonic() < began_s + duration_s:
+        while time.monotonic() < began_s + duration_s and goes_on():
             self._pause.wait(PERIOD_S)
             self._look()
         self._measured_s = time.monotonic() - began_s
