@@ -130,6 +130,10 @@ class _Messages:
             self._layouts[event.id] = entity_data_layout(event.attributes)
         return event
 
+    @property
+    def inside_message(self) -> bool:
+        return len(self._buffer) > self._start
+
     def fail(self, deed: str) -> RemoteProtocolError:
         """Return what to raise from now on."""
         self._failure = RemoteProtocolError(f"The {self._peer} {deed}.")
@@ -235,6 +239,11 @@ class ServerConnection:
     def outstanding(self) -> int:
         """How many requests have no answer yet."""
         return len(self._requests)
+
+    @property
+    def inside_message(self) -> bool:
+        """Whether received bytes wait for the rest of their message, when `next_event` has given NEED_DATA."""
+        return self._messages.inside_message
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Take received bytes. What follows a broken message is ignored."""

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the simulator's numbers mean in ROS: frames, what an IMU feels, commands, services, and lines of parameters."""
+
+import math
+
+import pytest
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion, Twist, TwistStamped, Vector3, Wrench
+from hypothesis import given
+from hypothesis import strategies as st
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import Imu
+
+from drone_bridge.msg import CameraView, ExtendedAttribute
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.srv import AddTrigger, AddTurbulence, GetState, SetCamera, SetState, Spawn
+from drone_bridge.translate import frames
+from drone_bridge.translate import simulator as translate
+from drone_bridge.translate import simulator_requests as requests
+from drone_bridge.translate.simulator import Axes, BodyToModel
+from drone_bridge.translate.simulator_errors import explanation
+from drone_bridge.translate.simulator_plans import read_cameras, read_entities, read_triggers
+
+ROS, WIRE = Axes(convert=True), Axes(convert=False)
+NO_ROTATION = BodyToModel()
+QUARTER = math.sqrt(0.5)
+NORTH = (1.0, 0.0, 0.0, 0.0)  # on the wire: no rotation, the nose north and the belly down
+EAST = (QUARTER, 0.0, 0.0, QUARTER)  # turned to the right by a quarter
+NOSE_DOWN = (QUARTER, 0.0, -QUARTER, 0.0)
+STILL = (0.0, 0.0, 0.0)
+
+
+def state(x=STILL, v=STILL, a=STILL, q=NORTH, w=STILL, axes=ROS, body_to_model=NO_ROTATION):
+    return translate.entity_state((x, v, a, q, w), axes, body_to_model)
+
+
+def near(*values):
+    return pytest.approx(values, abs=1e-9)
+
+
+def xyz(message):
+    return message.x, message.y, message.z
+
+
+def forward(q):
+    return frames.rotated(q, 1.0, 0.0, 0.0)
+
+
+# Frames.
+
+
+def test_north_is_y_east_is_x_and_down_is_minus_z():
+    assert state(x=(1.0, 2.0, 3.0)).position == (2.0, 1.0, -3.0)
+    assert state(v=(1.0, 2.0, 3.0)).velocity == (2.0, 1.0, -3.0)
+    assert state(a=(1.0, 2.0, 3.0)).acceleration == (2.0, 1.0, -3.0)
+
+
+def test_a_vehicle_that_looks_north_on_the_wire_looks_along_y_with_its_top_up():
+    q = state(q=NORTH).orientation
+    assert forward(q) == near(0, 1, 0)
+    assert frames.rotated(q, 0.0, 0.0, 1.0) == near(0, 0, 1)
+    assert frames.euler_from_quaternion(q) == near(0, 0, math.pi / 2)
+
+
+def test_a_turn_to_the_right_on_the_wire_looks_east_and_a_lowered_nose_looks_down():
+    assert forward(state(q=EAST).orientation) == near(1, 0, 0)
+    assert forward(state(q=NOSE_DOWN).orientation) == near(0, 0, -1)
+
+
+def test_turning_right_on_the_wire_is_turning_right_in_ros():
+    assert state(w=(0.1, 0.2, 0.3)).angular_velocity == (0.1, -0.2, -0.3)
+
+
+unit_quaternions = (
+    st.tuples(*[st.floats(-1, 1)] * 4)
+    .filter(lambda q: math.hypot(*q) > 0.1)
+    .map(lambda q: tuple(part / math.hypot(*q) for part in q))
+)
+
+
+@given(unit_quaternions)
+def test_orientations_come_back(q):
+    for axes in (ROS, WIRE):
+        assert axes.wire_orientation(axes.orientation(q)) == near(*q)
+
+
+@given(unit_quaternions, st.tuples(*[st.floats(-10, 10)] * 3))
+def test_the_same_vector_is_turned_alike_in_both_frames(q, v):
+    # A vector of the body, taken to the world on the wire's side and on ROS's.
+    w, x, y, z = q
+    on_the_wire = frames.rotated(frames.Quaternion(x, y, z, w), *v)
+    assert frames.rotated(ROS.orientation(q), *ROS.body(*v)) == near(*ROS.world(*on_the_wire))
+
+
+@given(unit_quaternions, st.tuples(*[st.floats(-10, 10)] * 3))
+def test_a_rotation_within_a_body_is_the_same_in_both_frames(q, v):
+    w, x, y, z = q
+    rotation = frames.rotation_from_frd(w, x, y, z)
+    assert ROS.wire_rotation(rotation) == near(*q)
+    on_the_wire = frames.rotated(frames.Quaternion(x, y, z, w), *v)
+    assert frames.rotated(rotation, *ROS.body(*v)) == near(*ROS.body(*on_the_wire))
+
+
+def test_frames_can_be_left_as_they_are():
+    same = state(x=(1, 2, 3), v=(1, 2, 3), a=(1, 2, 3), q=EAST, w=(1, 2, 3), axes=WIRE)
+    assert same[:3] == ((1, 2, 3),) * 3
+    assert same.orientation == (0.0, 0.0, pytest.approx(QUARTER), pytest.approx(QUARTER))
+    assert same.angular_velocity == (1, 2, 3)
+
+
+# The model and the principal axes.
+
+
+def test_the_model_points_north_when_its_principal_axes_are_turned_as_they_are_built_in():
+    built_in = BodyToModel(EAST)
+    assert forward(state(q=EAST, body_to_model=built_in).orientation) == near(0, 1, 0)
+
+
+@given(unit_quaternions, unit_quaternions)
+def test_principal_axes_are_the_model_turned_by_btom(model, btom):
+    rotation = BodyToModel(btom)
+    assert rotation.model(rotation.body(model)) == near(*model)
+
+
+@pytest.mark.parametrize("q", [(0.0,) * 4, (2.0, 0.0, 0.0, 0.0), (math.nan, 0.0, 0.0, 1.0), (math.inf,) * 4])
+def test_what_is_no_rotation_is_no_state(q):
+    with pytest.raises(ValueError, match="has to have 1"):
+        state(q=q)
+    with pytest.raises(ValueError, match="has to have 1"):
+        BodyToModel(q)
+
+
+@pytest.mark.parametrize("field", ["x", "v", "a", "w"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_no_state(field, bad):
+    with pytest.raises(ValueError, match="not made of finite numbers"):
+        state(**{field: (0.0, bad, 0.0)})
+
+
+# Messages.
+
+
+def test_odometry_has_the_pose_in_the_world_and_velocities_in_the_body():
+    message = Odometry()
+    # Looking east and moving east: that is forward.
+    translate.fill_odometry(message, state(x=(1, 2, 3), v=(0, 5, 0), q=EAST, w=(0, 0, 1)), Time(sec=7))
+    assert message.header.stamp.sec == 7
+    assert xyz(message.pose.pose.position) == (2, 1, -3)
+    assert xyz(message.twist.twist.linear) == near(5, 0, 0)
+    assert xyz(message.twist.twist.angular) == near(0, 0, -1)
+
+
+def test_twist_and_pose_of_an_entity_say_the_same():
+    twist = TwistStamped()
+    translate.fill_twist(twist, state(v=(0, 5, 0), q=NORTH), Time())
+    assert xyz(twist.twist.linear) == near(0, -5, 0)  # east is to the right of who looks north
+
+
+def felt(axes=ROS, **parts):
+    message = Imu()
+    translate.fill_imu(message, state(axes=axes, **parts), axes.against_gravity(9.81), Time())
+    return xyz(message.linear_acceleration)
+
+
+def test_an_imu_at_rest_feels_gravity_upwards_and_in_free_fall_nothing():
+    assert felt() == near(0, 0, 9.81)
+    assert felt(a=(0, 0, 9.81)) == near(0, 0, 0)
+    assert felt(axes=WIRE) == near(0, 0, -9.81)
+
+
+def test_an_imu_feels_what_pushes_it_forward_and_gravity_where_up_is():
+    assert felt(a=(2, 0, 0)) == near(2, 0, 9.81)
+    assert felt(q=NOSE_DOWN) == near(-9.81, 0, 0)
+
+
+# Commands.
+
+
+def twist(linear=STILL, angular=STILL):
+    return Twist(
+        linear=Vector3(x=linear[0], y=linear[1], z=linear[2]), angular=Vector3(x=angular[0], y=angular[1], z=angular[2])
+    )
+
+
+def test_forward_goes_where_the_vehicle_looks_and_left_is_left():
+    velocity, _ = translate.velocity_from_twist(twist((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), 10, 10)
+    v, w = translate.set_velocity(4, velocity, state(q=EAST).orientation, ROS)
+    assert (v.id, v.attribute, v.value) == (4, sim.Attribute.VELOCITY, near(0, 1, 0))
+    assert (w.id, w.attribute, w.value) == (4, sim.Attribute.ANGULAR_VELOCITY, near(0, 0, -1))
+
+
+def test_up_is_minus_down():
+    velocity, _ = translate.velocity_from_twist(twist((0.0, 0.0, 1.0)), 10, 10)
+    assert translate.set_velocity(0, velocity, state().orientation, ROS)[0].value == near(0, 0, -1)
+
+
+def test_without_conversion_commands_are_forward_right_down_too():
+    velocity, _ = translate.velocity_from_twist(twist((1.0, 2.0, 3.0), (1.0, 2.0, 3.0)), 10, 10)
+    v, w = translate.set_velocity(0, velocity, state(axes=WIRE).orientation, WIRE)
+    assert v.value == near(1, 2, 3)
+    assert w.value == near(1, 2, 3)
+
+
+def test_what_is_too_fast_keeps_its_direction():
+    velocity, was_within = translate.velocity_from_twist(twist((30.0, 40.0, 0.0), (0.0, 0.0, 3.0)), 5, 10)
+    assert velocity.linear == near(3, 4, 0)
+    assert velocity.angular == near(0, 0, 3)
+    assert not was_within
+    velocity, was_within = translate.velocity_from_twist(twist((1e308, 1e308, 0.0)), 1, 1)
+    assert math.hypot(*velocity.linear) == pytest.approx(1)
+    assert translate.velocity_from_twist(twist((3.0, 4.0, 0.0)), 5, 10) == (((3.0, 4.0, 0.0), STILL), True)
+
+
+# Services.
+
+
+def test_spawning_says_where_the_principal_axes_are():
+    request = Spawn.Request(mass=2.0, radius=0.5)
+    request.pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(z=QUARTER, w=QUARTER))  # north
+    request.attributes = [ExtendedAttribute(key="render", text="buoy"), ExtendedAttribute(key="raw", data=[0, 255])]
+    entity, body_to_model = requests.add_entity(request, ROS)
+    assert entity.position == (2.0, 1.0, -3.0)
+    assert entity.orientation == near(1, 0, 0, 0)
+    assert entity.inertia == (0.2,) * 3  # of a solid sphere
+    assert [(a.key, a.data) for a in entity.attributes] == [("render", b"buoy"), ("raw", b"\0\xff")]
+    assert (entity.mass, entity.radius, entity.corporeal, body_to_model.is_identity) == (2.0, 0.5, True, True)
+
+    request.body_to_model = Quaternion(x=1.0, w=0.0)
+    entity, body_to_model = requests.add_entity(request, ROS)
+    assert body_to_model.model(entity.orientation) == near(1, 0, 0, 0)
+    assert entity.body_to_model == near(0, 1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"mass": 0.0}, "mass is 0"),
+        ({"radius": math.nan}, "radius is nan"),
+        ({"inertia": Vector3(x=1.0, y=0.0, z=1.0)}, "each has to be more than 0"),
+        ({"pose": Pose(position=Point(x=math.inf))}, "finite"),
+        ({"pose": Pose(orientation=Quaternion(w=2.0))}, "length 2"),
+        ({"attributes": [ExtendedAttribute(key="k", text="a", data=[1])]}, "both text and data"),
+    ],
+    ids=str,
+)
+def test_spawning_refuses_what_makes_no_sense(change, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        requests.add_entity(Spawn.Request(**change), ROS)
+
+
+def test_setting_a_state_sets_what_is_chosen_in_the_frames_of_the_wire():
+    request = SetState.Request(
+        id=3, pose=Pose(position=Point(x=1.0, y=2.0, z=3.0)), twist=twist((1.0, 0.0, 0.0), (1.0, 2.0, 3.0))
+    )
+    request.acceleration = Vector3(x=1.0, y=2.0, z=3.0)
+    assert list(requests.set_entity(request, None, ROS)) == []
+    request.set_position = request.set_orientation = request.set_velocity = request.set_acceleration = True
+    request.set_angular_velocity = request.set_corporeal = True
+    changes = {change.attribute: change.value for change in requests.set_entity(request, None, ROS)}
+    assert changes[sim.Attribute.POSITION] == (2.0, 1.0, -3.0)
+    assert changes[sim.Attribute.ORIENTATION] == near(*EAST)  # of what looks along x
+    assert changes[sim.Attribute.VELOCITY] == near(0, 1, 0)
+    assert changes[sim.Attribute.ACCELERATION] == (2.0, 1.0, -3.0)
+    assert changes[sim.Attribute.ANGULAR_VELOCITY] == (1.0, -2.0, -3.0)
+    assert changes[sim.Attribute.CORPOREAL] is False
+
+
+def test_a_velocity_in_the_own_frame_needs_an_orientation():
+    request = SetState.Request(set_velocity=True, twist=twist((1.0, 0.0, 0.0)))
+    with pytest.raises(ValueError, match="orientation is not known"):
+        list(requests.set_entity(request, None, ROS))
+    (change,) = requests.set_entity(request, state(q=NORTH).orientation, ROS)
+    assert change.value == near(1, 0, 0)
+
+
+def test_a_state_is_told_in_the_own_frame():
+    response = GetState.Response()
+    requests.fill_state(response, state(x=(1, 2, 3), v=(1, 0, 0), a=(0, 0, 1), q=NORTH), True)
+    assert xyz(response.pose.position) == (2, 1, -3)
+    assert xyz(response.twist.linear) == near(1, 0, 0)
+    assert xyz(response.acceleration) == (0, 0, -1)
+    assert response.corporeal
+
+
+def test_cameras_are_placed_in_the_entitys_frame():
+    request = SetCamera.Request(id=1, set_position=True, set_orientation=True, set_focal_length=True, set_enabled=True)
+    request.pose = Pose(
+        position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(z=QUARTER, w=QUARTER)
+    )  # to the left
+    request.focal_length = 2.0
+    values = {change.attribute: change.value for change in requests.set_camera(request, ROS)}
+    assert values == {
+        sim.CameraAttribute.POSITION: (1.0, -2.0, -3.0),
+        sim.CameraAttribute.ORIENTATION: near(QUARTER, 0, 0, -QUARTER),
+        sim.CameraAttribute.FOCAL_LENGTH: 2.0,
+        sim.CameraAttribute.ENABLED: False,
+    }
+    with pytest.raises(ValueError, match="focal length is 0"):
+        list(requests.set_camera(SetCamera.Request(set_focal_length=True), ROS))
+
+
+def test_what_is_behind_a_camera_is_not_visible():
+    message = CameraView()
+    requests.fill_view(message, sim.CameraData(1, 0.5, -0.5, 0.0, -2.0))
+    assert (message.visible, message.x, message.y, message.depth) == (False, 0.5, -0.5, -2.0)
+    requests.fill_view(message, sim.CameraGot(0.5, -0.5, 0.1, 2.0))
+    assert message.visible
+
+
+def test_triggers_are_placed_in_the_world():
+    request = AddTrigger.Request(name="gate", type=3, entity_a=1, distance=0.5, start=Point(x=1.0, y=2.0, z=3.0))
+    plan = requests.trigger_plan(request, ROS)
+    assert (plan.name, plan.trigger) == ("gate", sim.PathTrigger(1, (2.0, 1.0, -3.0), STILL, 0.5))
+    collision = AddTrigger.Request(type=0, entity_a=1, entity_b=2, distance=-1.0)
+    assert requests.trigger_plan(collision, ROS).trigger == sim.CollisionTrigger(1, 2, -1.0)
+    sweep = AddTrigger.Request(type=1, entity_a=1, entity_b=2)
+    assert requests.trigger_plan(sweep, ROS).trigger == sim.SweepCollisionTrigger(1, 2)
+    assert requests.trigger_plan(AddTrigger.Request(type=2, code=[1]), ROS).trigger == sim.BytecodeTrigger(b"\1")
+    for bad in ({"type": 4}, {"type": 3}, {"type": 0, "distance": math.nan}):
+        with pytest.raises(ValueError, match=r"\.$"):
+            requests.trigger_plan(AddTrigger.Request(**bad), ROS)
+
+
+def test_turbulence_has_its_bounds_in_order_on_the_wire():
+    request = AddTurbulence.Request(maximum_force_duration=2.0)
+    request.minimum = Wrench(force=Vector3(x=1.0, y=2.0, z=3.0), torque=Vector3(z=-1.0))
+    request.maximum = Wrench(force=Vector3(x=4.0, y=5.0, z=6.0), torque=Vector3(z=1.0))
+    turbulence = requests.turbulence(request, ROS)
+    assert (turbulence.force_a, turbulence.force_b) == ((2.0, 1.0, -6.0), (5.0, 4.0, -3.0))
+    assert (turbulence.torque_a, turbulence.torque_b) == ((0.0, 0.0, -1.0), (0.0, 0.0, 1.0))
+    assert (turbulence.force_duration_a, turbulence.force_duration_b) == (1.0, 2.0)
+    with pytest.raises(ValueError, match="nowhere above"):
+        requests.turbulence(AddTurbulence.Request(minimum=request.maximum), ROS)
+    with pytest.raises(ValueError, match="durations"):
+        requests.turbulence(AddTurbulence.Request(minimum_force_duration=0.0), ROS)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"), [(b"hello", "hello"), (b"", ""), (b"\xff", ""), (b"a\0b", ""), ("é".encode(), "é")]
+)
+def test_attributes_are_text_where_they_can_be(data, text):
+    message = requests.attribute_message("k\udcff", data)
+    assert (message.key, message.text, bytes(message.data)) == ("k\ufffd", text, data)
+
+
+# Errors.
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "meaning"),
+    [
+        (sim.SetEntity(0, 0, STILL), 0, "there is no entity with the ID"),
+        (sim.SetEntity(0, 0, STILL), 1, "there is no attribute with the ID"),
+        (sim.GetEntity(0, 0), 0, "there is no entity with the ID"),
+        (sim.GetEntity(0, 0), 1, "there is no attribute with the ID"),
+        (sim.StreamEntity(0, 1, ()), 0, "there is no attribute with the ID"),
+        (sim.StreamEntity(0, 1, ()), 1, "there is no entity with the ID"),
+        (sim.Run(), 0, "the simulation is running already"),
+        (sim.Pause(), 0, "the simulation is paused already"),
+    ],
+    ids=str,
+)
+def test_a_code_means_what_is_documented_for_the_request(request_, code, meaning):
+    sentence = explanation(request_, sim.Error(code, "Oh\n\x1b[31mno"))
+    assert sentence.startswith(f"The simulator refused {request_.NAME} with code {code}: Oh\\n\\x1b[31mno.")
+    assert sentence.endswith(f"This means that {meaning}.")
+
+
+def test_a_code_without_a_documented_meaning_is_told_as_it_is():
+    assert explanation(sim.Spy(), sim.Error(7)) == "The simulator refused SPY with code 7."
+
+
+# Lines of parameters.
+
+
+def test_entities_are_named():
+    assert read_entities(["3:buoy", " 4 ", "", "5: Nice Gate"]) == {3: "buoy", 4: "entity_4", 5: "Nice Gate"}
+
+
+def test_cameras_are_described_in_a_line():
+    full, short = read_cameras(
+        ["front entity=2 xyz=0.3,0,-1 rpy=0,0,1.5707963267948966 f=2 targets=3,4 period=5 enabled=false", "back", ""]
+    )
+    assert (full.name, full.entity, full.position, full.focal_length) == ("front", 2, (0.3, 0.0, -1.0), 2.0)
+    assert (full.enabled, full.targets, full.period) == (False, (3, 4), 5)
+    assert forward(full.rotation) == near(0, 1, 0)
+    assert (short.name, short.entity, short.rotation, short.targets) == ("back", 0, frames.IDENTITY, ())
+
+
+def test_triggers_are_described_in_a_line():
+    near_, touch, gate = read_triggers(
+        [
+            "near collision a=0 b=3 distance=0.5",
+            "touch sweep a=0 b=3",
+            "gate path entity=0 start=0,0,-1 end=5,0,-1 distance=1",
+        ],
+        ROS,
+    )
+    assert near_.trigger == sim.CollisionTrigger(0, 3, 0.5)
+    assert touch.trigger == sim.SweepCollisionTrigger(0, 3)
+    assert gate.trigger == sim.PathTrigger(0, (0.0, 0.0, 1.0), (0.0, 5.0, 1.0), 1.0)
+    assert read_triggers(["near collision a=0 b=3"], ROS)[0].trigger.distance == -1.0
+
+
+@pytest.mark.parametrize(
+    ("read", "line", "complaint"),
+    [
+        (read_entities, "x:buoy", "'x' for the ID"),
+        (read_entities, "-1", "'-1' for the ID"),
+        (read_entities, "4294967296", "whole number"),
+        (read_cameras, "front targets=a", "'a' for a target"),
+        (read_cameras, "front xyz=1,2", "three numbers"),
+        (read_cameras, "front xyz=1,2,nan", "finite"),
+        (read_cameras, "front f=0", "focal length is 0.*'front f=0'"),
+        (read_cameras, "front enabled=yes", "true or false"),
+        (read_cameras, "front colour=red", "can say entity, xyz"),
+        (read_cameras, "front entity", "each with = after it"),
+        (lambda lines: read_triggers(lines, ROS), "near", "collision, sweep or path"),
+        (lambda lines: read_triggers(lines, ROS), "near collision a=1", "does not say b"),
+        (lambda lines: read_triggers(lines, ROS), "gate path entity=0 start=0,0,0 end=1,0,0 distance=0", "more than 0"),
+    ],
+)
+def test_a_line_that_says_nothing_sensible_is_named(read, line, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        read([line])
+
+
+def test_an_entity_has_one_name():
+    with pytest.raises(ValueError, match="named already"):
+        read_entities(["3:a", "3:b"])
