@@ -2,6 +2,7 @@
 """Compare simulator_bridge with the least that a bare script can do: python benchmark/simulator.py (see README.md)."""
 
 import json
+import math
 import os
 import sys
 import time
@@ -27,6 +28,7 @@ CPU_PER_CALL: Final = Metric("CPU per service call (ms)", 2)
 CALL_WHILE_STREAMING: Final = Metric("service call at 100 Hz, p50 (ms)", 2)
 
 LOAD: Final = f"{ENTITIES} entities, 5 attributes"
+ON_THE_WIRE: Final = "request round trip (ms)"  # in the bridge's /diagnostics
 BURST: Final = 100  # steps, of which the last has to arrive before the next burst begins
 BURST_TIMEOUT_S: Final = 20.0
 WARM_UP_S: Final = 0.3
@@ -111,7 +113,7 @@ class SimulatorSystem(System):
         return answer
 
 
-def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
+def measure_round(samples: Samples, on_the_wire_ms: list[float], seconds: float, sides: list[str]) -> None:
     """One round."""
     with systems(SimulatorSystem, sides) as pair:
         for system in pair:
@@ -132,13 +134,23 @@ def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
         samples.add(LOAD, CALLS_PER_SECOND, side, called[side].items_per_second)
         samples.add(LOAD, CPU_PER_CALL, side, called[side].cpu_per_item_ms)
         samples.add(LOAD, CALL_WHILE_STREAMING, side, called_meanwhile[side].round_trip_ms)
+        if side == BRIDGE:
+            on_the_wire_ms.append(float(system.notes["diagnostics"].get(ON_THE_WIRE, math.nan)))
 
 
 def main() -> int:
     """Run all measurements and print them."""
     options = make_parser(__doc__).parse_args()
     samples = Samples("simulator")
-    return run(options, samples, partial(measure_round, samples))
+    on_the_wire_ms: list[float] = []
+
+    def tell_round_trip() -> None:
+        print(
+            "\nFrom sending a request to reading its answer, by the bridge's own diagnostics: "
+            f"{median(on_the_wire_ms):.2f} ms ({min(on_the_wire_ms):.2f}..{max(on_the_wire_ms):.2f}), while streaming"
+        )
+
+    return run(options, samples, partial(measure_round, samples, on_the_wire_ms), tell_round_trip)
 
 
 def _bridge(port: int, namespace: str) -> list[str]:

@@ -69,7 +69,7 @@ class Subscriber(Node):
             print("step", flush=True)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        self._diagnostics = {value.key: value.value for status in message.status for value in status.values}
+        self._diagnostics |= {value.key: value.value for status in message.status for value in status.values}
 
 
 def main() -> int:

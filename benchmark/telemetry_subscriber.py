@@ -78,7 +78,7 @@ class Subscriber(Node):
                 print("ready", flush=True)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        self._diagnostics = {value.key: value.value for status in message.status for value in status.values}
+        self._diagnostics |= {value.key: value.value for status in message.status for value in status.values}
 
 
 def main() -> int:
