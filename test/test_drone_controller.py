@@ -10,6 +10,7 @@ from processes import Process, executable
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, ListParameters
 
+from drone_bridge.controllers.drone_controller import BEHAVIOURS
 from drone_bridge.controllers.flight_control import DroneModel
 from drone_bridge.controllers.seek_target import SeekParameters, SeekTarget
 from drone_bridge.controllers.stereo_frame import StereoFrame
@@ -277,7 +278,7 @@ def test_parameters_say_what_they_mean_and_refuse_what_they_cannot(ros):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"behaviour": "dance"}, "behaviour is 'dance', and has to be one of seek_target, flight_plan."),
+        ({"behaviour": "dance"}, f"behaviour is 'dance', and has to be one of {', '.join(BEHAVIOURS)}."),
         (
             {"command_topic": "cmd"},
             "seek_target.command_topic is 'cmd', and has to be one of cmd_rates, cmd_vel, cmd_vel_",

@@ -34,6 +34,8 @@ LONGEST_GAP: Final = 1.0  # s between measurements, after which everything start
 OLDEST_SIGHTING: Final = 0.5  # s
 HIGH_ENOUGH: Final = 0.8  # of search_height, from where on the drone flies along the search pattern
 FLYING: Final = 0.5  # m above ground, or where it landed; a drone that has been so high can land
+FAR_HYSTERESIS: Final = 1.2  # how much farther off a pad has to get to be approached again
+VIEW_SLOPE: Final = 0.35  # m aside for each m of height, within which a pad is in view unless the drone tilts hard
 ABORT_FACTOR: Final = 1.5  # times the radius within which a landing is committed
 RISE: Final = 0.5  # m above commit_height, up to where an aborted landing climbs
 STILL_SPEED: Final = 0.1  # m/s; slower than that on its way down, something carries the drone ...
@@ -165,19 +167,20 @@ class LandOnPad:
             self._search = self._square(self._position + self._estimator.pad)
             self._estimator.forget()
             self._enter(LandState.SEARCHING, f"pad lost for {unseen:.1f} s")
-        elif unseen > self._parameters.lost_time:
+        elif unseen > self._parameters.lost_time and self._ought_to_see_it():
             self._enter(LandState.CLIMBING, f"pad out of sight for {unseen:.1f} s, {self._where()}")
         elif self._state is LandState.CLIMBING and self._is_too_low_to_go_on():
             self._enter(LandState.CLIMBING, f"off the pad, {self._where()}")
         else:
-            self._decide_in_sight()
+            self._decide_in_sight(unseen)
 
-    def _decide_in_sight(self) -> None:
+    def _decide_in_sight(self, unseen: float) -> None:
         parameters, height = self._parameters, self._estimator.height_above_pad
         away, speed = self._away(), self._relative_speed()
         self._search = None
-        if away > self._radius(height) * ABORT_FACTOR + parameters.align_radius:
-            self._enter(LandState.APPROACHING, f"pad in sight, {self._where()}")
+        far = 1.5 * self._radius(height) * (1.0 if self._state is LandState.APPROACHING else FAR_HYSTERESIS)
+        if away > far:
+            self._enter(LandState.APPROACHING, f"pad seen {unseen:.1f} s ago, {self._where()}")
         elif height <= parameters.commit_height and away <= parameters.align_radius and speed <= parameters.align_speed:
             self._enter(LandState.COMMITTED, f"aligned at {height:.2f} m, {away:.2f} m off")
         elif self._share_of_descent(height) > 0 and height > parameters.commit_height:
@@ -193,6 +196,11 @@ class LandOnPad:
             self._enter(LandState.CLIMBING, "no touchdown")
         else:
             self._reason = f"going down, {height:.2f} m above the pad, last seen {unseen:.1f} s ago"
+
+    def _ought_to_see_it(self) -> bool:
+        """Return whether the pad is below. One farther aside may be hidden by the tilt that leads to it."""
+        is_below = self._away() <= VIEW_SLOPE * self._estimator.height_above_pad
+        return is_below or self._state in (LandState.CLIMBING, LandState.SEARCHING)
 
     def _is_too_low_to_go_on(self) -> bool:
         parameters = self._parameters

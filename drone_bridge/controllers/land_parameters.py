@@ -37,7 +37,7 @@ class LandParameters:
 
     # Landing.
     align_radius: float = described(0.2, "How far off the pad's middle is good enough to land, m.", 0.01, 10.0)
-    align_slope: float = described(0.3, "How much further off may be for each m above that.", 0.0, 2.0)
+    align_slope: float = described(0.2, "How much further off may be for each m above that.", 0.0, 2.0)
     align_speed: float = described(0.4, "How fast past the pad is good enough to land, m/s.", 0.02, 10.0)
     commit_height: float = described(0.6, "Above the pad, from where the landing is carried through, m.", 0.1, 10.0)
     touchdown_speed: float = described(0.5, "Downwards, m/s.", 0.05, 5.0)

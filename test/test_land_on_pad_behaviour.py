@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone_controller with the behaviour land_on_pad, as a process: the test plays the bridge, and waits for answers."""
+
+import contextlib
+import copy
+import math
+
+import pytest
+from geometry_msgs.msg import Twist, TwistStamped
+from processes import Process, executable
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import wait_until
+from sensor_msgs.msg import CameraInfo, Image, Imu, Range
+from std_msgs.msg import Bool
+
+from drone_bridge.controllers.land_parameters import LandParameters
+from drone_bridge.controllers.landing_frame import read_measured
+from drone_bridge.emulators.landing_rover import Pattern
+from drone_bridge.emulators.landing_vehicle import Setup, Vehicle
+from drone_bridge.msg import ControllerState, LandingPad
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.jpeg import JpegDecoder
+from drone_bridge.translate.telemetry import DroneMessages, FrameNames, FullScale, command_from_twist
+from drone_bridge.translate.time import time_from_seconds
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+TYPES = {
+    "imu/data": Imu,
+    "velocity": TwistStamped,
+    "altitude": Range,
+    "landing_pad": LandingPad,
+    "camera/image_raw": Image,
+    "camera/camera_info": CameraInfo,
+}
+STILL = Twist()
+ANSWER_S = 0.15  # for the controller to answer, before the next frame comes anyway
+STATES = "drone_controller/state"
+
+
+def controller(**parameters):
+    given = {f"land_on_pad.{name}": value for name, value in parameters.items()}
+    return Process.node("drone_controller", behaviour="land_on_pad", **given)
+
+
+class Bridge:
+    """An emulated vehicle, between topics: each frame waits for the answer to the one before."""
+
+    def __init__(self, ros, pattern="stationary", seed=1, **setup):
+        self.vehicle = Vehicle(Setup(seed, Pattern(pattern), **setup))
+        self._messages = DroneMessages(FrameNames(), TelemetrySigns(), 60.0)
+        self._decoder = JpegDecoder("camera_optical_frame")
+        self.commands = ros.subscribe(Twist, "cmd_vel")
+        self.states = ros.subscribe(ControllerState, STATES)
+        self._publishers = {topic: ros.node.create_publisher(kind, topic, 10) for topic, kind in TYPES.items()}
+        self._landed = ros.node.create_publisher(Bool, "landed", LATCHED)
+        self._told_landed = None
+        self.state = None
+
+    def frame(self, without=(), change=None):
+        """Publish the next frame, all but the topics in `without`, and follow the answer."""
+        telemetry = self.vehicle.advance()
+        stamp = time_from_seconds(1000 + telemetry.timestamp)
+        make = self._messages
+        messages = {
+            "imu/data": make.imu(telemetry, stamp),
+            "velocity": make.velocity(telemetry, stamp),
+            "altitude": make.altitude(telemetry, stamp),
+            "landing_pad": make.landing_pad(telemetry, stamp),
+        }
+        if image := telemetry.camera.jpeg:
+            messages["camera/image_raw"] = self._decoder.image(image, stamp)
+            messages["camera/camera_info"] = make.camera_info(telemetry, stamp)
+        if change:
+            messages = copy.deepcopy(messages)  # as they are made only once, and filled anew
+            change(messages)
+        for topic, message in messages.items():
+            if topic not in without:
+                self._publishers[topic].publish(message)
+        if telemetry.landed != self._told_landed:
+            self._told_landed = telemetry.landed
+            self._landed.publish(Bool(data=telemetry.landed))
+        self._follow()
+
+    def _follow(self):
+        with contextlib.suppress(AssertionError):  # none may come, as when something is missing
+            twist = self.commands.wait(timeout_s=ANSWER_S)
+            self.vehicle.obey(command_from_twist(twist, FullScale(), TelemetryCommandSigns())[0])
+        while len(self.states):
+            self.state = self.states.wait()
+
+    def until(self, wanted, what, frames=1500, **options):
+        """Publish frames until a state is wanted, and return it."""
+        for _ in range(frames):
+            self.frame(**options)
+            if self.state and wanted(self.state):
+                return self.state
+        raise AssertionError(f"waited {frames} frames for {what}; last: {self.state}")
+
+
+def is_in(*names):
+    return lambda state: state.state in names
+
+
+@pytest.mark.parametrize("use_camera", [False, True])
+def test_the_pad_is_landed_on(ros, use_camera):
+    """By the topic that says where it is, with no image; by images, with nothing on that topic."""
+    with controller(use_camera=use_camera) as process:
+        bridge = Bridge(ros, "circular", images=use_camera)
+        hidden = ("landing_pad",) if use_camera else ()
+        state = bridge.until(is_in("landed"), "a landing", without=hidden)
+        assert bridge.vehicle.touchdown.is_good, bridge.vehicle.touchdown.describe()
+        assert (state.behaviour, state.reason) == ("land_on_pad", "touchdown was reported")
+        for line in ("descending: above the pad", "committed: aligned at", "landed: touchdown was reported"):
+            process.wait_for_line(line)
+        # The motors are told to stop, and then nothing.
+        frames = round(LandParameters().cut_time / 0.04)
+        ups = set()
+        for _ in range(frames + 20):
+            bridge.frame(without=hidden)
+            ups.add(bridge.vehicle.drone.command.thrust)
+        assert ups == {-1.0, 0.0}
+        assert bridge.vehicle.drone.command.thrust == 0.0
+        assert bridge.vehicle.touchdown
+
+
+def test_without_measurements_it_waits_and_says_for_what(ros):
+    with controller() as process:
+        bridge = Bridge(ros)
+        state = bridge.states.wait(is_in("waiting"))
+        assert state.reason == "for imu/data, velocity, altitude, landing_pad"
+        assert math.isnan(state.distance)
+        bridge.until(lambda state: state.reason == "for altitude", "altitude missed", without=("altitude",))
+        assert not len(bridge.commands)
+        bridge.until(is_in("descending"), "a descent")
+        assert bridge.state.distance == pytest.approx(math.hypot(*bridge.vehicle.world.towards_pad), abs=0.3)
+        process.wait_for_line("waiting: for imu/data")
+
+
+def test_measurements_that_cease_leave_a_hover(ros):
+    with controller() as process:
+        bridge = Bridge(ros)
+        bridge.until(is_in("descending"), "a descent")
+        state = bridge.states.wait(is_in("waiting"))
+        assert state.reason == "for imu/data, velocity, altitude, landing_pad"
+        bridge.commands.wait(lambda twist: twist == STILL)
+        # They come back after more than a second of stamps: everything starts anew.
+        for _ in range(40):
+            bridge.vehicle.advance()
+        bridge.until(is_in("landed"), "a landing")
+        assert bridge.vehicle.touchdown.is_good
+        assert process.stop() == 0
+
+
+def test_leaving_says_hover_last(ros):
+    with controller() as process:
+        bridge = Bridge(ros, "linear")
+        bridge.until(is_in("descending", "approaching"), "a descent")
+        wait_until(lambda: not len(bridge.commands) or bridge.commands.wait(), "quiet")
+        assert process.stop() == 0
+    last = None
+    while len(bridge.commands):
+        last = bridge.commands.wait()
+    assert last == STILL
+
+
+def spoil(topic, spoiler):
+    def change(messages):
+        if topic in messages:
+            spoiler(messages[topic])
+
+    return change
+
+
+def set_nan(*path):
+    def spoiler(message):
+        for name in path[:-1]:
+            message = getattr(message, name)
+        setattr(message, path[-1], math.nan)
+
+    return spoiler
+
+
+def set_holographic(image):
+    image.encoding = "holographic"
+
+
+def deny_orientation(imu):
+    imu.orientation_covariance[0] = -1.0
+
+
+SPOILERS = {
+    "velocity says nan": spoil("velocity", set_nan("twist", "linear", "x")),
+    "altitude says nan": spoil("altitude", set_nan("range")),
+    r"the orientation in imu/data is \(nan": spoil("imu/data", set_nan("orientation", "x")),
+    "imu/data says that there is no orientation": spoil("imu/data", deny_orientation),
+    "landing_pad says .*nan": spoil("landing_pad", set_nan("offset_x")),
+}
+
+
+@pytest.mark.parametrize("sentence", SPOILERS)
+def test_what_can_not_be_used_is_refused_with_a_sentence(sentence):
+    telemetry = Vehicle(Setup(images=False)).advance()
+    stamp = time_from_seconds(1.0)
+    make = DroneMessages(FrameNames(), TelemetrySigns(), 60.0)
+    pad = LandingPad(detected=True, offset_x=1.0, offset_y=0.0, distance=3.0, confidence=0.9)
+    messages = {
+        "imu/data": make.imu(telemetry, stamp),
+        "velocity": make.velocity(telemetry, stamp),
+        "altitude": make.altitude(telemetry, stamp),
+        "landing_pad": pad,
+    }
+    assert read_measured(messages, is_levelled=True, landed=False).sighting
+    pad.confidence = 0.01
+    assert not read_measured(messages, is_levelled=True, landed=False).sighting
+    pad.confidence = 0.9
+    SPOILERS[sentence](messages)
+    with pytest.raises(ValueError, match=sentence):
+        read_measured(messages, is_levelled=True, landed=False)
+
+
+def test_what_can_not_be_used_is_named_and_survived(ros):
+    with controller(use_camera=True) as process:
+        bridge = Bridge(ros)
+        bridge.until(is_in("descending"), "a descent")
+        spoilers = {
+            "A measurement can't be used: velocity says nan": SPOILERS["velocity says nan"],
+            "An image can't be used: .*'holographic'": spoil("camera/image_raw", set_holographic),
+        }
+        for sentence, spoiler in spoilers.items():
+            for _ in range(300):
+                bridge.frame(change=spoiler)
+                if process.count_lines(sentence):
+                    break
+            else:
+                pytest.fail(f"{sentence!r} was never said")
+        bridge.until(is_in("landed"), "a landing")
+        assert bridge.vehicle.touchdown.is_good
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"max_tilt": 0.7}, "max_tilt has to be at most full_tilt, 0.5, not 0.7"),
+        ({"marker_ids": "[1, 2, 3]"}, "marker_sides has to have a side for each of the 3 marker_ids, not 2"),
+        ({"marker_dictionary": "DICT_NONE"}, "marker_dictionary has to be one that OpenCV has"),
+        ({"touchdown_speed": 99.0}, "land_on_pad.touchdown_speed"),
+    ],
+)
+def test_parameters_that_can_not_work_end_it_with_a_sentence(start_child, parameters, sentence):
+    given = [part for name, value in parameters.items() for part in ("-p", f"land_on_pad.{name}:={value}")]
+    process = start_child(executable("drone_controller"), "--ros-args", "-p", "behaviour:=land_on_pad", *given)
+    assert process.wait() == 1
+    assert sentence in process.output
+    assert "Traceback" not in process.output
