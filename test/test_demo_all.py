@@ -12,11 +12,11 @@ from std_msgs.msg import Bool, Float32
 from drone_bridge.tools.demo import all_bridges
 from drone_bridge.tools.demo.rates import ExpectedTopic, RateMeter
 
-FAST = ExpectedTopic("fast", "std_msgs/msg/Float32", 100.0)
-SLOW = ExpectedTopic("slow", "std_msgs/msg/Float32", 100.0)
-ONCE = ExpectedTopic("once", "std_msgs/msg/Bool")
-NEVER = ExpectedTopic("never", "std_msgs/msg/Bool")
-OTHER = ExpectedTopic("other", "std_msgs/msg/Bool", 10.0)
+FAST = ExpectedTopic("/fast", "std_msgs/msg/Float32", 100.0)
+SLOW = ExpectedTopic("/slow", "std_msgs/msg/Float32", 100.0)
+ONCE = ExpectedTopic("/once", "std_msgs/msg/Bool")
+NEVER = ExpectedTopic("/never", "std_msgs/msg/Bool")
+OTHER = ExpectedTopic("/other", "std_msgs/msg/Bool", 10.0)
 TOPICS = (FAST, SLOW, ONCE, NEVER, OTHER)
 
 
@@ -56,7 +56,7 @@ def test_all_bridges_together_bring_their_topics(tmp_path):
         assert demo.wait(90) == 0
     table = [line.split() for line in demo.lines if line.startswith("/")]
     for topic in (topic for topics in all_bridges.TOPICS.values() for topic in topics):
-        row = next(row for row in table if row[0] == f"/{topic.name}")
+        row = next(row for row in table if row[0] == topic.name)
         assert row[1] == topic.type_name
         if topic.rate_hz:
             # More often than expected would mean that the launch file says something else.

@@ -15,7 +15,7 @@ MEASURED_S: Final = 60.0
 START_TIMEOUT_S: Final = 60.0
 #: Less than this share of the expected rate is a failure.
 ENOUGH: Final = 0.8
-PORTS: Final = ("testbed_port", "dronegui_port", "robot_port", "telemetry_port", "discovery_port")
+PORTS: Final = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
 
 IMAGE: Final = "sensor_msgs/msg/Image"
 CAMERA_INFO: Final = "sensor_msgs/msg/CameraInfo"
@@ -25,54 +25,71 @@ IMU: Final = "sensor_msgs/msg/Imu"
 ODOMETRY: Final = "nav_msgs/msg/Odometry"
 TWIST: Final = "geometry_msgs/msg/Twist"
 
+#: What there is in the simulator's world beside the vehicle.
+ENTITIES: Final = ("buoy_red", "buoy_green", "buoy_yellow", "gate_left", "gate_right")
 #: What comes at the rates that all.launch.xml sets, by the bridge or controller; the controllers' follow from them.
 TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
     "testbed_bridge": (
-        ExpectedTopic("testbed/left/image_raw", IMAGE, 30.0),
-        ExpectedTopic("testbed/right/image_raw", IMAGE, 30.0),
-        ExpectedTopic("testbed/left/camera_info", CAMERA_INFO, 30.0),
-        ExpectedTopic("testbed/right/camera_info", CAMERA_INFO, 30.0),
-        ExpectedTopic("testbed/imu/data", IMU, 30.0),
-        ExpectedTopic("testbed/odom", ODOMETRY, 30.0),
-        ExpectedTopic("testbed/drone_properties", "drone_bridge/msg/DroneProperties"),
+        ExpectedTopic("/testbed/left/image_raw", IMAGE, 30.0),
+        ExpectedTopic("/testbed/right/image_raw", IMAGE, 30.0),
+        ExpectedTopic("/testbed/left/camera_info", CAMERA_INFO, 30.0),
+        ExpectedTopic("/testbed/right/camera_info", CAMERA_INFO, 30.0),
+        ExpectedTopic("/testbed/imu/data", IMU, 30.0),
+        ExpectedTopic("/testbed/odom", ODOMETRY, 30.0),
+        ExpectedTopic("/testbed/drone_properties", "drone_bridge/msg/DroneProperties"),
     ),
     "testbed/drone_controller": (
-        ExpectedTopic("testbed/cmd_rates", "drone_bridge/msg/CommandRates", 30.0),
-        ExpectedTopic("testbed/drone_controller/state", CONTROLLER, 30.0),
+        ExpectedTopic("/testbed/cmd_rates", "drone_bridge/msg/CommandRates", 30.0),
+        ExpectedTopic("/testbed/drone_controller/state", CONTROLLER, 30.0),
     ),
     "dronegui_bridge": (
-        ExpectedTopic("dronegui/dronegui/state", "drone_bridge/msg/DroneGuiState", 20.0),
-        ExpectedTopic("dronegui/flying", "std_msgs/msg/Bool"),
+        ExpectedTopic("/dronegui/dronegui/state", "drone_bridge/msg/DroneGuiState", 20.0),
+        ExpectedTopic("/dronegui/flying", "std_msgs/msg/Bool"),
     ),
-    "dronegui/drone_controller": (ExpectedTopic("dronegui/drone_controller/state", CONTROLLER, 20.0),),
+    "dronegui/drone_controller": (ExpectedTopic("/dronegui/drone_controller/state", CONTROLLER, 20.0),),
+    "simulator_bridge": (
+        ExpectedTopic("/simulator/odom", ODOMETRY, 25.0),
+        ExpectedTopic("/simulator/imu/data", IMU, 25.0),
+        *(
+            ExpectedTopic(f"/simulator/entities/{entity}/{what}", kind, 25.0)
+            for entity in ENTITIES
+            for what, kind in (("pose", "geometry_msgs/msg/PoseStamped"), ("twist", "geometry_msgs/msg/TwistStamped"))
+        ),
+        ExpectedTopic("/simulator/camera_view", "drone_bridge/msg/CameraView", 15.0),
+        ExpectedTopic("/clock", "rosgraph_msgs/msg/Clock", 50.0),
+    ),
+    "simulator/drone_controller": (
+        ExpectedTopic("/simulator/cmd_vel", TWIST, 20.0),
+        ExpectedTopic("/simulator/drone_controller/state", CONTROLLER, 20.0),
+    ),
     "robot_bridge": (
-        ExpectedTopic("robot/odom", ODOMETRY, 20.0),
-        ExpectedTopic("robot/battery_state", "sensor_msgs/msg/BatteryState", 1.0),
-        ExpectedTopic("robot/temperature/left_motor", "sensor_msgs/msg/Temperature", 1.0),
-        ExpectedTopic("robot/temperature/right_motor", "sensor_msgs/msg/Temperature", 1.0),
-        ExpectedTopic("robot/current/left_motor", FLOAT, 1.0),
-        ExpectedTopic("robot/current/right_motor", FLOAT, 1.0),
-        ExpectedTopic("robot/motor_pwm/left_motor", FLOAT, 1.0),
-        ExpectedTopic("robot/motor_pwm/right_motor", FLOAT, 1.0),
-        ExpectedTopic("robot/sensors", "drone_bridge/msg/SensorArray"),
-        ExpectedTopic("robot/subsystems", "drone_bridge/msg/SubsystemArray"),
+        ExpectedTopic("/robot/odom", ODOMETRY, 20.0),
+        ExpectedTopic("/robot/battery_state", "sensor_msgs/msg/BatteryState", 1.0),
+        ExpectedTopic("/robot/temperature/left_motor", "sensor_msgs/msg/Temperature", 1.0),
+        ExpectedTopic("/robot/temperature/right_motor", "sensor_msgs/msg/Temperature", 1.0),
+        ExpectedTopic("/robot/current/left_motor", FLOAT, 1.0),
+        ExpectedTopic("/robot/current/right_motor", FLOAT, 1.0),
+        ExpectedTopic("/robot/motor_pwm/left_motor", FLOAT, 1.0),
+        ExpectedTopic("/robot/motor_pwm/right_motor", FLOAT, 1.0),
+        ExpectedTopic("/robot/sensors", "drone_bridge/msg/SensorArray"),
+        ExpectedTopic("/robot/subsystems", "drone_bridge/msg/SubsystemArray"),
     ),
-    "robot/rover_controller": (ExpectedTopic("robot/cmd_vel", TWIST, 20.0),),
+    "robot/rover_controller": (ExpectedTopic("/robot/cmd_vel", TWIST, 20.0),),
     "telemetry_bridge": (
-        ExpectedTopic("landing/imu/data", IMU, 25.0),
-        ExpectedTopic("landing/altitude", "sensor_msgs/msg/Range", 25.0),
-        ExpectedTopic("landing/velocity", "geometry_msgs/msg/TwistStamped", 25.0),
-        ExpectedTopic("landing/vertical_velocity", "std_msgs/msg/Float64", 25.0),
-        ExpectedTopic("landing/landing_pad", "drone_bridge/msg/LandingPad", 25.0),
-        ExpectedTopic("landing/camera/image_raw", IMAGE, 5.0),
-        ExpectedTopic("landing/camera/image_raw/compressed", "sensor_msgs/msg/CompressedImage", 5.0),
-        ExpectedTopic("landing/camera/camera_info", CAMERA_INFO, 5.0),
-        ExpectedTopic("landing/rover/odom", ODOMETRY, 12.5),
-        ExpectedTopic("landing/landed", "std_msgs/msg/Bool"),
+        ExpectedTopic("/landing/imu/data", IMU, 25.0),
+        ExpectedTopic("/landing/altitude", "sensor_msgs/msg/Range", 25.0),
+        ExpectedTopic("/landing/velocity", "geometry_msgs/msg/TwistStamped", 25.0),
+        ExpectedTopic("/landing/vertical_velocity", "std_msgs/msg/Float64", 25.0),
+        ExpectedTopic("/landing/landing_pad", "drone_bridge/msg/LandingPad", 25.0),
+        ExpectedTopic("/landing/camera/image_raw", IMAGE, 5.0),
+        ExpectedTopic("/landing/camera/image_raw/compressed", "sensor_msgs/msg/CompressedImage", 5.0),
+        ExpectedTopic("/landing/camera/camera_info", CAMERA_INFO, 5.0),
+        ExpectedTopic("/landing/rover/odom", ODOMETRY, 12.5),
+        ExpectedTopic("/landing/landed", "std_msgs/msg/Bool"),
     ),
     "landing/drone_controller": (
-        ExpectedTopic("landing/cmd_vel", TWIST, 25.0),
-        ExpectedTopic("landing/drone_controller/state", CONTROLLER, 25.0),
+        ExpectedTopic("/landing/cmd_vel", TWIST, 25.0),
+        ExpectedTopic("/landing/drone_controller/state", CONTROLLER, 25.0),
     ),
 }
 
@@ -114,16 +131,16 @@ def rows_of(meter: RateMeter) -> Iterator[tuple[str, ...]]:
                 rates = (f"{topic.rate_hz:.1f} Hz", f"{meter.rate_hz(topic):.1f} Hz")
             else:
                 rates = ("latched", "came" if meter.counts[topic.name] else "missing")
-            yield (f"/{topic.name}", topic.type_name, *rates, dropped)
+            yield (topic.name, topic.type_name, *rates, dropped)
 
 
 def problems_of(meter: RateMeter) -> Iterator[str]:
     """Return a sentence for each topic that did not come, or too seldom."""
     for topic in (topic for topics in TOPICS.values() for topic in topics):
         if not meter.counts[topic.name]:
-            yield f"/{topic.name} did not come"
+            yield f"{topic.name} did not come"
         elif topic.rate_hz and meter.rate_hz(topic) < ENOUGH * topic.rate_hz:
-            yield f"/{topic.name} came {meter.rate_hz(topic):.1f} times per second instead of {topic.rate_hz:g}"
+            yield f"{topic.name} came {meter.rate_hz(topic):.1f} times per second instead of {topic.rate_hz:g}"
 
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:

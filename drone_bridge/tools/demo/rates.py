@@ -21,7 +21,7 @@ DEPTH: Final = 50
 
 
 class ExpectedTopic(NamedTuple):
-    """A topic that has to be there. Names are relative to the namespace that all have in common."""
+    """A topic that has to be there, by its full name."""
 
     name: str
     type_name: str
