@@ -8,7 +8,7 @@ from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.simulator import TCP_PORT
 
 # How additions and removals are noticed, by the parameter item_events.
-AUTO, SPY, POLL, OFF = "auto", "spy", "poll", "off"
+AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 
 PARAMETERS: Final = (
     *common_parameters(TCP_PORT, "The simulator's port.", roles=("connect",)),
@@ -43,7 +43,7 @@ PARAMETERS: Final = (
         AUTO,
         "How additions and removals are noticed: SPY; asking again and again; not at all; or SPY if a connection "
         "that is there just to try it survives, and asking otherwise.",
-        choices=(AUTO, SPY, POLL, OFF),
+        choices=(AUTO, SPY, POLL, NONE),
     ),
     ParameterDeclaration("poll_period", 1.0, "Seconds between two lists of entities.", range=(0.05, 3600.0)),
     ParameterDeclaration("run_on_connect", False, "Unpause the simulation when connected."),

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of simulator_bridge have in common: a bridge with a vehicle, a buoy, a camera and a trigger."""
+
+from diagnostic_msgs.msg import DiagnosticArray
+from processes import Process
+from simulator_peer import STILL, SimulatorPeer
+
+VEHICLE, BUOY = 0, 1  # entities, and their streams
+FRONT = 0  # the camera, and its stream
+NEAR = 0  # the trigger
+PARAMETERS = {
+    "entities": ["1:Buoy"],
+    "cameras": ["front entity=0 xyz=0.3,0,0 targets=1 period=2"],
+    "triggers": ["near collision a=0 b=1 distance=0.5"],
+    "command_timeout": 0.3,
+    "rate": 50.0,
+    "release_after": 0.5,
+    "request_timeout": 1.0,
+    "poll_period": 0.1,
+    "clock_rate": 1000.0,
+    "stamp_source": "wire",
+    "frame_prefix": "s1/",
+}
+
+
+def two_entities():
+    return {VEHICLE: dict(STILL), BUOY: dict(STILL)}
+
+
+def make_peer(**behaviour):
+    return SimulatorPeer(entities=two_entities(), **behaviour)
+
+
+def bridge(peer, **parameters):
+    return Process.node("simulator_bridge", port=peer.port, **{**PARAMETERS, **parameters})
+
+
+def values_of(report):
+    return {pair.key: pair.value for pair in report.status[0].values}
+
+
+def status(ros, wanted=lambda values: True):
+    """Return the values of the next report that is wanted."""
+    inbox = ros.subscribe(DiagnosticArray, "/diagnostics")
+    return values_of(inbox.wait(lambda report: wanted(values_of(report))))
+
+
+def wait_for_count(ros, name, more, before):
+    return status(ros, lambda values: int(values.get(name, 0)) >= int(before.get(name, 0)) + more)

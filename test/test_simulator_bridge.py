@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: Apache-2.0
+"""simulator_bridge as a process: what it asks for, what it publishes, how it steers."""
+
+import math
+import time
+
+import pytest
+from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import RosSession, wait_until
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu
+from simulator_fixtures import BUOY, FRONT, NEAR, VEHICLE, bridge, make_peer, status, two_entities, wait_for_count
+from simulator_peer import STREAMED, UPRIGHT, byte_by_byte, whole
+from std_msgs.msg import Empty
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.msg import CameraView, ItemEvent, TriggerEvent
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.simulator import Attribute, ItemType
+
+QUARTER = math.sqrt(0.5)
+EAST = (QUARTER, 0.0, 0.0, QUARTER)
+STOPPED = (0.0, 0.0, 0.0)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+@pytest.fixture(scope="module")
+def ros():
+    session = RosSession()
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A simulator and its bridge. To start a process for each test would take ten times as long as the tests."""
+    peer = make_peer()
+    with bridge(peer):
+        peer.wait_until_settled()
+        yield peer
+    peer.close()
+
+
+@pytest.fixture
+def peer(shared):
+    """The simulator of the shared bridge, with a new world."""
+    shared.requests_, shared.streams = shared.restart(entities=two_entities())
+    return shared
+
+
+@pytest.fixture
+def own_peer():
+    """A simulator for a bridge that a test starts."""
+    peer = make_peer()
+    yield peer
+    peer.close()
+
+
+def near(*values):
+    return pytest.approx(values, abs=1e-6)
+
+
+def xyz(message):
+    return message.x, message.y, message.z
+
+
+def seen_after_steps(peer, inbox, values=None, stream=VEHICLE, wanted=lambda message: True):
+    """Step until a message comes: whoever has just subscribed may not be known yet."""
+    inbox.clear()
+    wait_until(lambda: peer.step(peer.streams, values, stream) or len(inbox) > 0, "a message after a step")
+    return inbox.wait(wanted)
+
+
+# What it asks for.
+
+
+def test_it_asks_questions_on_one_connection_and_for_streams_on_another(peer):
+    first = [type(request) for request in peer.requests_.requests[:9]]
+    assert first == [sim.GetConfig, sim.GetExtended, sim.GetExtended, sim.ListEntities, *[sim.GetEntity] * 5]
+    assert peer.requests_.asked_for(sim.AddCamera) == [sim.AddCamera(0, UPRIGHT, (0.3, 0.0, 0.0), 1.0)]
+    asked = [request for request in peer.streams.requests if not isinstance(request, sim.StreamCamera)]
+    assert asked == [
+        sim.StreamEntity(VEHICLE, 1, STREAMED),
+        sim.StreamEntity(BUOY, 1, STREAMED),
+        sim.AddTrigger(sim.CollisionTrigger(0, 1, 0.5)),
+        sim.Reassure(),
+    ]
+    wait_until(lambda: peer.streams.asked_for(sim.StreamCamera), "a stream of the camera")
+    assert peer.streams.asked_for(sim.StreamCamera) == [sim.StreamCamera(FRONT, 2, BUOY)]
+
+
+def test_no_request_comes_in_pieces(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    publisher.publish(Twist())
+    peer.wait_for(sim.SetEntity)
+    assert peer.fragments == 0
+
+
+# What it publishes.
+
+
+def test_the_vehicles_state_becomes_odometry(ros, peer):
+    odom = ros.subscribe(Odometry, "odom")
+    message = seen_after_steps(
+        peer,
+        odom,
+        {
+            Attribute.POSITION: (1.0, 2.0, 3.0),
+            Attribute.VELOCITY: (0.0, 5.0, 0.0),
+            Attribute.ORIENTATION: EAST,
+            Attribute.ANGULAR_VELOCITY: (0.0, 0.0, 0.5),
+        },
+    )
+    assert (message.header.frame_id, message.child_frame_id) == ("s1/odom", "s1/base_link")
+    assert xyz(message.pose.pose.position) == (2.0, 1.0, -3.0)
+    assert message.pose.pose.orientation.w == pytest.approx(1.0)
+    assert xyz(message.twist.twist.linear) == near(5, 0, 0)
+    assert xyz(message.twist.twist.angular) == near(0, 0, -0.5)
+
+
+def test_the_imu_feels_gravity(ros, peer):
+    imu = ros.subscribe(Imu, "imu/data")
+    message = seen_after_steps(peer, imu, {Attribute.ACCELERATION: (1.0, 0.0, 0.0)})
+    assert message.header.frame_id == "s1/base_link"
+    assert xyz(message.linear_acceleration) == near(1, 0, 9.81)
+
+
+def test_an_entity_has_topics_of_its_own(ros, peer):
+    pose, twist = ros.subscribe(PoseStamped, "entities/buoy/pose"), ros.subscribe(TwistStamped, "entities/buoy/twist")
+    values = {Attribute.POSITION: (1.0, 2.0, 3.0), Attribute.VELOCITY: (4.0, 0.0, 0.0)}
+    message = seen_after_steps(peer, pose, values, BUOY)
+    assert (message.header.frame_id, xyz(message.pose.position)) == ("s1/odom", (2.0, 1.0, -3.0))
+    message = seen_after_steps(peer, twist, values, BUOY)
+    assert (message.header.frame_id, xyz(message.twist.linear)) == ("s1/buoy", near(4, 0, 0))
+
+
+def test_tf_has_everything(ros, peer):
+    tf, static = ros.subscribe(TFMessage, "/tf", 100), ros.subscribe(TFMessage, "/tf_static", LATCHED)
+
+    def step():
+        peer.step(peer.streams, {Attribute.POSITION: (1.0, 2.0, 3.0)}, VEHICLE)
+        peer.step(peer.streams, {Attribute.POSITION: (4.0, 5.0, 6.0)}, BUOY)
+        return len(tf) > 10
+
+    wait_until(step, "transforms")
+    transforms = {}
+    while len(transforms) < 2:
+        for transform in tf.wait().transforms:
+            transforms[transform.child_frame_id] = transform
+    assert xyz(transforms["s1/base_link"].transform.translation) == (2.0, 1.0, -3.0)
+    assert xyz(transforms["s1/buoy"].transform.translation) == (5.0, 4.0, -6.0)
+    assert {transform.header.frame_id for transform in transforms.values()} == {"s1/odom"}
+    latched = {t.child_frame_id: t for t in static.wait(lambda message: len(message.transforms) == 2).transforms}
+    assert latched["s1/odom"].header.frame_id == "s1/map"
+    assert latched["s1/front"].header.frame_id == "s1/base_link"
+    assert xyz(latched["s1/front"].transform.translation) == (0.3, 0.0, 0.0)
+
+
+def test_what_a_camera_sees_is_published(ros, peer):
+    views = ros.subscribe(CameraView, "camera_view")
+    wait_until(lambda: peer.streams.asked_for(sim.StreamCamera), "a stream of the camera")
+    data = sim.CameraData(FRONT, 0.25, -0.5, 0.125, 4.0)
+    wait_until(lambda: peer.send(peer.streams, data) or len(views), "a view")
+    view = views.wait()
+    assert (view.camera, view.camera_id, view.target, view.target_id) == ("front", FRONT, "buoy", BUOY)
+    assert (view.x, view.y, view.radius, view.depth, view.visible) == (0.25, -0.5, 0.125, 4.0, True)
+    assert view.header.frame_id == "s1/front"
+
+
+@pytest.mark.parametrize("kind", [sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded])
+def test_what_a_trigger_finds_is_published(ros, peer, kind):
+    events = ros.subscribe(TriggerEvent, "trigger_events")
+    wait_until(lambda: peer.send(peer.streams, kind(NEAR)) or len(events), "an event")
+    event = events.wait()
+    assert (event.name, event.trigger_id, event.event) == ("near", NEAR, kind.ID)
+
+
+def test_steps_are_told_on_the_clock_and_time_stands_still_in_a_pause(ros, peer):
+    clock, odom = ros.subscribe(Clock, "/clock"), ros.subscribe(Odometry, "odom")
+    seen_after_steps(peer, odom)
+    before = nanoseconds(newest(clock).clock)
+    for _ in range(25):
+        peer.step(peer.streams)
+    clock.wait(lambda message: nanoseconds(message.clock) == before + 250_000_000)
+    odom.wait(lambda message: nanoseconds(message.header.stamp) == before + 250_000_000)
+    clock.clear()
+    assert nanoseconds(clock.wait().clock) == before + 250_000_000  # told again, for those who have come meanwhile
+    peer.step(peer.streams)
+    assert nanoseconds(clock.wait(lambda m: nanoseconds(m.clock) != before + 250_000_000).clock) == before + 260_000_000
+
+
+def test_the_clock_does_not_run_back_when_the_simulator_starts_again(ros, peer):
+    clock = ros.subscribe(Clock, "/clock")
+    for _ in range(10):
+        peer.step(peer.streams)
+    seen_after_steps(peer, clock)
+    before = nanoseconds(newest(clock).clock)
+    _, streams = peer.restart(entities=two_entities(), answers={sim.GetConfig: sim.Configured(50.0, 2.0, False, False)})
+    clock.clear()
+    assert nanoseconds(clock.wait().clock) >= before
+    base = nanoseconds(newest(clock).clock)
+    peer.step(streams)
+    assert nanoseconds(clock.wait(lambda m: nanoseconds(m.clock) != base).clock) == base + 40_000_000
+
+
+def nanoseconds(stamp):
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def newest(inbox):
+    """The last message, when nothing has come for a moment."""
+    message = inbox.wait()
+    while len(inbox):
+        message = inbox.wait()
+    return message
+
+
+@pytest.mark.parametrize("split", [whole, byte_by_byte])
+def test_messages_may_come_in_any_pieces(ros, peer, split):
+    peer.split = split
+    odom = ros.subscribe(Odometry, "odom")
+    seen_after_steps(peer, odom)
+
+
+def test_what_is_no_number_or_of_an_unknown_stream_is_not_published(ros, peer):
+    odom = ros.subscribe(Odometry, "odom")
+    seen_after_steps(peer, odom)
+    before = status(ros)
+    peer.step(peer.streams, {Attribute.POSITION: (math.nan, 0.0, 0.0)})
+    peer.step(peer.streams, {Attribute.ORIENTATION: (0.0, 0.0, 0.0, 0.0)})
+    peer.step(peer.streams, stream=77)
+    wait_for_count(ros, "bad numbers", 2, before)
+    wait_for_count(ros, "unknown streams", 1, before)
+    assert len(peer.clients) == 2
+    odom.clear()
+    peer.step(peer.streams, {Attribute.POSITION: (7.0, 0.0, 0.0)})
+    assert odom.wait().pose.pose.position.y == 7.0
+
+
+# Entities that come and go.
+
+
+def test_where_spying_gets_the_connection_closed_the_entities_are_asked_for_again_and_again(ros, peer):
+    events = ros.subscribe(ItemEvent, "item_events")
+    wait_until(lambda: len(peer.requests_.asked_for(sim.ListEntities)) > 2, "lists of entities")
+    wait_until(lambda: announced(peer, events), "an event")
+    event = events.wait(lambda event: event.added)
+    assert (event.type, event.name) == (ItemEvent.ENTITY, "")
+    assert len(peer.clients) == 2
+
+
+def announced(peer, events):
+    """Add and remove an entity, slower than they are listed."""
+    number = max(peer.entities) + 1
+    peer.entities[number] = peer.entities[0]
+    lists = len(peer.requests_.asked_for(sim.ListEntities))
+    wait_until(lambda: len(peer.requests_.asked_for(sim.ListEntities)) > lists + 1, "a list")
+    del peer.entities[number]
+    return len(events)
+
+
+@pytest.mark.parametrize("id_bytes", [1, 4])
+def test_where_there_is_spying_it_is_used(ros, peer, id_bytes):
+    events = ros.subscribe(ItemEvent, "item_events")
+    _, streams = peer.restart(entities=two_entities(), closes_on=set())
+    wait_until(lambda: streams.asked_for(sim.Spy), "spying")
+    spied = sim.Spied(True, ItemType.ENTITY, 9, id_bytes)
+    wait_until(lambda: peer.send(streams, spied) or len(events), "an event")
+    event = events.wait()
+    assert (event.added, event.type, event.id) == (True, ItemEvent.ENTITY, 9)
+    peer.send(streams, sim.Spied(False, ItemType.CAMERA, 3, id_bytes))
+    event = events.wait(lambda event: not event.added)
+    assert (event.type, event.id) == (ItemEvent.CAMERA, 3)
+
+
+def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes(ros, peer):
+    _, streams = peer.restart(entities={VEHICLE: peer.entities[VEHICLE]})
+    asked = len(streams.asked_for(sim.StreamEntity))
+    peer.entities[BUOY] = peer.entities[VEHICLE]
+    wait_until(lambda: len(streams.asked_for(sim.StreamEntity)) > asked, "another request for the stream")
+    assert streams.asked_for(sim.StreamEntity)[-1].id == BUOY
+
+
+def test_that_steps_are_done_is_told_once(ros, peer):
+    completed = ros.subscribe(Empty, "completed")
+    peer.send(peer.streams, sim.Completed())
+    wait_until(lambda: peer.send(peer.requests_, sim.Completed()) or len(completed), "Completed")
+
+
+# Steering.
+
+
+def twist(forward=0.0, left_turn=0.0):
+    message = Twist()
+    message.linear.x, message.angular.z = float(forward), float(left_turn)
+    return message
+
+
+def velocities(peer):
+    """The velocities that the vehicle was given: pairs of v and w."""
+    sets = peer.requests_.asked_for(sim.SetEntity)
+    return list(zip((s.value for s in sets[::2]), (s.value for s in sets[1::2]), strict=False))
+
+
+def steer_until(peer, publisher, message, linear, angular):
+    def steer():
+        publisher.publish(message)
+        return any(v == near(*linear) and w == near(*angular) for v, w in velocities(peer))
+
+    wait_until(steer, f"{linear}, {angular}")
+
+
+def test_commands_become_velocities_where_the_vehicle_looks(ros, peer):
+    publisher, odom = ros.publisher(Twist, "cmd_vel"), ros.subscribe(Odometry, "odom")
+    steer_until(peer, publisher, twist(1.0, 0.5), (1, 0, 0), (0, 0, -0.5))  # before any step
+    seen_after_steps(peer, odom, {Attribute.ORIENTATION: EAST})
+    steer_until(peer, publisher, twist(1.0), (0, 1, 0), (0, 0, 0))
+    stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
+    message = TwistStamped(twist=twist(20.0))
+    message.header.stamp = ros.node.get_clock().now().to_msg()
+    stamped.publish(message)
+    wait_until(lambda: any(v == near(0, 10, 0) for v, _ in velocities(peer)), "the fastest that is allowed")
+
+
+def test_stale_commands_stop_the_vehicle_which_is_then_left_alone(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    steer_until(peer, publisher, twist(1.0), (1, 0, 0), (0, 0, 0))
+    wait_until(lambda: velocities(peer)[-1] == (STOPPED, STOPPED), "zero")
+    began_s = time.monotonic()
+    wait_until(lambda: is_quiet(peer), "quiet")
+    assert 0.2 < time.monotonic() - began_s < 3.0
+    assert velocities(peer)[-1] == (STOPPED, STOPPED)
+
+
+def is_quiet(peer):
+    count = len(velocities(peer))
+    time.sleep(0.15)
+    return len(velocities(peer)) == count
+
+
+def test_a_vehicle_that_nobody_commands_is_left_alone(ros, peer):
+    seen_after_steps(peer, ros.subscribe(Odometry, "odom"))
+    assert is_quiet(peer)
+    assert velocities(peer) == []
+
+
+def test_velocities_come_at_the_rate_whatever_the_rate_of_commands(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    steer_until(peer, publisher, twist(0.5), (0.5, 0, 0), (0, 0, 0))
+    began_s, before = time.monotonic(), len(velocities(peer))
+    wait_until(lambda: publisher.publish(twist(0.5)) or time.monotonic() - began_s > 1.0, "a second", period_s=0.002)
+    rate = (len(velocities(peer)) - before) / (time.monotonic() - began_s)
+    assert 15 < rate < 55
+
+
+def test_what_is_no_number_moves_nothing(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel", qos=10)
+    before = status(ros)
+    for number, bad in enumerate((twist(math.nan), twist(0.0, math.inf)), start=1):
+        publisher.publish(bad)
+        wait_for_count(ros, "refused commands", number, before)
+    assert velocities(peer) == []
+
+
+def test_deactivating_stops_the_vehicle_and_activating_asks_again(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    steer_until(peer, publisher, twist(1.0), (1, 0, 0), (0, 0, 0))
+    requests = peer.requests_
+    change(ros, Transition.TRANSITION_DEACTIVATE)
+    wait_until(lambda: not peer.clients, "the end of the connections")
+    assert velocities(peer)[-1] == (STOPPED, STOPPED)
+    assert requests.requests[-1].attribute == Attribute.ANGULAR_VELOCITY
+    peer.received.clear()
+    change(ros, Transition.TRANSITION_ACTIVATE)
+    peer.wait_until_settled()
+
+
+def change(ros, transition):
+    request = ChangeState.Request()
+    request.transition.id = transition
+    assert ros.call(ChangeState, "simulator_bridge/change_state", request).success
+
+
+def test_a_bridge_that_is_interrupted_stops_the_vehicle(ros, own_peer):
+    with bridge(own_peer, frame_prefix="s2/") as process:
+        own_peer.requests_, _ = own_peer.wait_until_settled()
+        publisher = ros.publisher(Twist, "cmd_vel", subscribers=1)
+        steer_until(own_peer, publisher, twist(1.0), (1, 0, 0), (0, 0, 0))
+        process.send()
+        wait_until(lambda: not own_peer.clients, "the end of the connections")
+        assert velocities(own_peer)[-1] == (STOPPED, STOPPED)
+
+
+# Other parameters.
+
+
+def test_a_single_connection_does_it_all(ros, own_peer):
+    with bridge(own_peer, single_connection=True, item_events="none", entities=[""], frame_prefix="s3/"):
+        own_peer.wait_for(sim.Reassure)
+        (own_peer.streams,) = own_peer.clients
+        tf = ros.subscribe(TFMessage, "/tf", 100)
+
+        def is_there():
+            own_peer.step(own_peer.streams)
+            return any(
+                transform.child_frame_id == "s3/base_link" for _ in range(len(tf)) for transform in tf.wait().transforms
+            )
+
+        wait_until(is_there, "the vehicle's transform")
+
+
+def test_how_principal_axes_are_built_in_is_learned_before_the_first_step_and_kept(ros, own_peer):
+    own_peer.entities[VEHICLE][Attribute.ORIENTATION] = EAST
+    with bridge(own_peer, frame_prefix="s4/", convert_frames=False, stream_period=3, triggers=[""], cameras=[""]):
+        _, streams = own_peer.wait_until_settled()
+        key = "drone_bridge.btom"
+        wait_until(lambda: (VEHICLE, key) in own_peer.extended, "what was learned")
+        tf = ros.subscribe(TFMessage, "/tf", 100)
+        # The model points north, so the principal axes east; nothing is turned round, as convert_frames is off.
+        assert model_yaw(own_peer, streams, tf) == near(0, 0, 0, 1)
+        # Seen after the first step by somebody new: it is remembered in the world.
+        own_peer.entities[VEHICLE][Attribute.VELOCITY] = (1.0, 0.0, 0.0)
+        own_peer.hang_up()
+        own_peer.received.clear()
+        _, streams = own_peer.wait_until_settled()
+        assert model_yaw(own_peer, streams, tf) == near(0, 0, 0, 1)
+        assert streams.asked_for(sim.StreamEntity)[0] == sim.StreamEntity(VEHICLE, 1, (Attribute.CORPOREAL,))
+        assert streams.asked_for(sim.StreamEntity)[1] == sim.StreamEntity(VEHICLE, 3, STREAMED)
+
+
+def model_yaw(peer, streams, tf):
+    """The orientation of s4/base_link when the wire says that the principal axes look east."""
+    stream = 1 + 3 * (streams is not peer.first_streams) if hasattr(peer, "first_streams") else 1
+    peer.first_streams = getattr(peer, "first_streams", streams)
+    tf.clear()
+    found = []
+
+    def is_there():
+        peer.step(streams, {Attribute.ORIENTATION: EAST}, stream)
+        found.extend(t for _ in range(len(tf)) for t in tf.wait().transforms if t.child_frame_id == "s4/base_link")
+        return found
+
+    wait_until(is_there, "the vehicle's transform")
+    q = found[-1].transform.rotation
+    return q.x, q.y, q.z, q.w
