@@ -9,7 +9,10 @@ import pytest
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process, executable
+from std_msgs.msg import String
 
+from drone_bridge.protocols.telemetry import ControllerConnection
+from drone_bridge.translate.time import seconds_between, time_from_seconds
 from drone_bridge.translate.wheel_odometry import WheelOdometry
 
 
@@ -43,6 +46,27 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
         assert process.stop() == 0
     commands.wait(lambda twist: twist == Twist())
     assert not len(commands)
+
+
+def test_the_rover_controller_tells_where_the_rover_is(ros):
+    """As a document that any peer of the telemetry protocol takes, and as odometry that says the same."""
+    documents = ros.subscribe(String, "/rover/telemetry")
+    told = ros.subscribe(Odometry, "rover_controller/odom")
+    settings = {"pattern": "circular", "amplitude": 0.5, "telemetry_z": 0.2, "frame_prefix": "r1/"}
+    with Process.node("rover_controller", publish_telemetry=True, **settings) as process:
+        connection = ControllerConnection()
+        for _ in range(20):
+            connection.receive_data(documents.wait().data)
+            rover = connection.next_event()
+            assert math.hypot(rover.position.x, rover.position.y - 0.5) == pytest.approx(0.5, abs=0.02)
+            assert math.hypot(rover.velocity.x, rover.velocity.y) == pytest.approx(0.5, abs=0.02)
+            assert (rover.position.z, rover.pattern) == (0.2, "circular")
+        last = time_from_seconds(rover.timestamp)
+        same = told.wait(lambda odometry: seconds_between(odometry.header.stamp, last) > -1e-3)
+        assert (same.header.frame_id, same.child_frame_id) == ("r1/odom", "r1/base_link")
+        assert same.twist.twist.linear.x == pytest.approx(0.5, abs=0.02)
+        assert same.pose.pose.position.x == pytest.approx(rover.position.x, abs=0.05)
+        assert process.stop() == 0
 
 
 def test_the_launch_file_drives_a_circle_and_leaves_the_robot_standing(ros, tmp_path, free_port):

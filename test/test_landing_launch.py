@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""landing.launch.xml, all of it: an emulated drone is landed on an emulated rover, recorded, and left alone."""
+
+import csv
+import math
+import signal
+
+import pytest
+from composition import INTERRUPTED, launch
+from nav_msgs.msg import Odometry
+from ros_session import wait_until
+from rosbags.highlevel import AnyReader
+from std_msgs.msg import String
+
+from drone_bridge.msg import ControllerState
+
+LANDING_S = 60  # at most, on a busy machine
+GOOD = r"\[landing-\d\] touchdown on the rover at t=[\d.]+ s: .*, good"
+#: What a landing consists of, in its namespace.
+RECORDED = {
+    *("imu/data", "velocity", "altitude", "landing_pad", "camera/image_raw", "camera/camera_info", "landed"),
+    *("rover/odom", "cmd_vel", "drone_controller/state"),
+}
+
+
+def rows_of(trajectory):
+    with trajectory.open() as file:
+        return list(csv.DictReader(file))
+
+
+def is_recorded(ros, topic):
+    return any(info.node_name == "recorder" for info in ros.node.get_subscriptions_info_by_topic(topic))
+
+
+def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(ros, tmp_path, free_port):
+    """In a namespace, with frames of its own."""
+    trajectory, bag = tmp_path / "flight.csv", tmp_path / "flight"
+    with launch(
+        "landing.launch.xml",
+        emulate=True,
+        control=True,
+        record=True,
+        bag=bag,
+        port=free_port,
+        namespace="d1",
+        frame_prefix="d1/",
+        pattern="circular",
+        use_camera=True,
+        seed=4,
+        trajectory=trajectory,
+    ) as composition:
+        wait_until(lambda: all(is_recorded(ros, f"/d1/{topic}") for topic in RECORDED), "the recorder")
+        composition.wait_for_line(GOOD, LANDING_S)
+        composition.wait_for_line("landed: touchdown was reported")
+        assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output
+        assert composition.count_lines("Traceback|has not stopped") == 0
+    assert rows_of(trajectory)[-1]["phase"] == "on rover"
+
+    content = {}
+    with AnyReader([bag]) as reader:
+        for connection, _, data in reader.messages():
+            content.setdefault(connection.topic.removeprefix("/d1/"), []).append((connection.msgtype, data))
+        assert content.keys() >= RECORDED
+        odometry = reader.deserialize(content["rover/odom"][-1][1], content["rover/odom"][-1][0])
+        assert (odometry.header.frame_id, odometry.child_frame_id) == ("d1/map", "d1/rover/base_link")
+        states = [reader.deserialize(data, kind).state for kind, data in content["drone_controller/state"]]
+    assert [state for index, state in enumerate(states) if index == 0 or states[index - 1] != state][-2:] == [
+        "committed",
+        "landed",
+    ]
+
+
+def test_the_rover_controller_leads_the_emulated_rover(ros, tmp_path, free_port):
+    """The drone takes off, finds the rover where the controller led it, and stays on it while it drives on."""
+    trajectory = tmp_path / "flight.csv"
+    states = ros.subscribe(ControllerState, "drone_controller/state")
+    told = ros.subscribe(Odometry, "rover/odom")
+    with launch(
+        "landing.launch.xml",
+        emulate=True,
+        control=True,
+        rover=True,
+        port=free_port,
+        pattern="circular",
+        amplitude=1.5,
+        start="ground",
+        trajectory=trajectory,
+    ) as composition:
+        composition.wait_for_line("Pattern circular: 0.5 m/s, 1.5 m")
+        states.wait(lambda state: state.state == "searching")
+        assert told.wait(lambda odometry: odometry.pose.pose.position.y > 0.5).pose.pose.position.z == 0.15
+        composition.wait_for_line(GOOD, LANDING_S)
+    rows = rows_of(trajectory)
+    # The controller's circle begins in the origin, and has its middle to the left of it.
+    places = [(float(row["rover_x"]), float(row["rover_y"])) for row in rows]
+    assert max(y for _, y in places) > 1.0
+    assert all(math.dist(place, (0, 1.5)) == pytest.approx(1.5, abs=0.15) for place in places)
+
+
+def test_without_a_controller_the_drone_hovers(ros, free_port):
+    with launch("landing.launch.xml", emulate=True, port=free_port, pattern="linear") as composition:
+        composition.wait_for_line(r"\[landing-\d\] commanded from")
+        at = composition.wait_for_line(r"t=3.0 s, flying, x=\S+ y=\S+ z=([\d.]+) m")
+        assert float(at[1]) == pytest.approx(5.0, abs=0.3)
+
+
+def test_documents_can_come_by_topic(ros, free_port):
+    """No emulator: whoever has documents publishes them."""
+    with launch("landing.launch.xml", control=True, transport="topic", port=free_port) as composition:
+        commands = ros.subscribe(String, "/drone/command")
+        assert '"thrust":0.0' in commands.wait().data.replace(" ", "")
+        composition.wait_for_line("waiting: for imu/data, velocity, altitude, landing_pad")
