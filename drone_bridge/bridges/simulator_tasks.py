@@ -176,7 +176,8 @@ def spawn(request: Spawn.Request) -> Task:
                     outputs.body_to_model[outcome.id] = body_to_model
                 if request.name or request.stream:
                     outputs.name_entity(outcome.id, request.name or f"entity_{outcome.id}")
-                if request.stream:
+                session.watching.ask_all(outcome.id)  # by the parameters, or by somebody before it was there
+                if request.stream and not _stream_of(session, outcome.id):
                     try:
                         stream_entity(session, outcome.id, 0, lambda _: None)
                     except ValueError as error:
@@ -190,11 +191,16 @@ def spawn(request: Spawn.Request) -> Task:
 
 def stream_entity(session: SimulatorSession, entity: int, period: int, on_result: OnResult) -> None:
     """Publish the states of an entity that has a name; the value is the ID of the stream."""
-    for wish in session.wishes:
-        if isinstance(wish, EntityStream) and wish.entity == entity and wish.attributes == STREAMED:
-            raise ValueError(f"The states of entity {entity} are published already.")
+    if _stream_of(session, entity):
+        raise ValueError(f"The states of entity {entity} are published already.")
     session.outputs.open_entity(entity)
     _wish(session, EntityStream(entity, period or session.stream_period), on_result)
+
+
+def _stream_of(session: SimulatorSession, entity: int) -> EntityStream | None:
+    """Return the stream of an entity's states that is wished for."""
+    streams = (wish for wish in session.wishes if isinstance(wish, EntityStream) and wish.attributes == STREAMED)
+    return next((stream for stream in streams if stream.entity == entity), None)
 
 
 def stream_named_entity(entity: int, name: str, period: int) -> Task:

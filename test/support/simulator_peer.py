@@ -72,8 +72,8 @@ class SimulatorPeer:
         self.split = as_the_real_one
         self.fragments = 0  # requests that came in pieces
         self._counts = dict.fromkeys(ItemType, 0)
-        self._counts[ItemType.ENTITY] = 1
         vars(self).update(behaviour)
+        self._counts[ItemType.ENTITY] = max(self.entities) + 1
 
     # Serving.
 

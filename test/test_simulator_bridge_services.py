@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The services of simulator_bridge: each becomes its request, and the answer comes back."""
+
+import pytest
+from geometry_msgs.msg import Point, Pose, PoseStamped, Twist, Vector3
+from ros_session import RosSession, wait_until
+from simulator_fixtures import FRONT, VEHICLE, bridge, make_peer, two_entities
+from simulator_peer import UPRIGHT
+
+from drone_bridge import srv
+from drone_bridge.msg import CameraView, ExtendedAttribute, ExtendedAttributes
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.simulator import Attribute, CameraAttribute, ItemType
+
+
+@pytest.fixture(scope="module")
+def ros():
+    session = RosSession()
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A simulator that knows all requests, and its bridge."""
+    peer = make_peer(closes_on=set())
+    with bridge(peer, unimplemented_requests="send"):
+        peer.wait_until_settled()
+        yield peer
+    peer.close()
+
+
+@pytest.fixture
+def peer(shared):
+    """The simulator of the shared bridge, with a new world."""
+    shared.requests_, shared.streams = shared.restart(entities=two_entities(), closes_on=set())
+    return shared
+
+
+def call(ros, name, service, /, **fields):
+    return ros.call(service, name, service.Request(**fields))
+
+
+def near(*values):
+    return pytest.approx(values, abs=1e-9)
+
+
+NORTH = Pose(position=Point(x=1.0, y=2.0, z=3.0))
+NORTH.orientation.z = NORTH.orientation.w = 0.5**0.5
+TURBULENCE = sim.Turbulence((0.0,) * 3, (0.0,) * 3, 1.0, 1.0, (0.0,) * 3, (0.0,) * 3, 1.0, 1.0)
+
+SIMPLE = [
+    # name, service, its fields, the request on the wire, the answer, what comes back
+    ("reassure", srv.SimulatorRequest, {}, sim.Reassure(), sim.Ok(), {}),
+    ("pause", srv.SimulatorRequest, {}, sim.Pause(), sim.Ok(), {}),
+    ("run", srv.Run, {"steps": 3}, sim.Run(3), sim.Ok(), {}),
+    (
+        "get_configuration",
+        srv.GetConfiguration,
+        {},
+        sim.GetConfig(),
+        sim.Configured(50.0, 2.0, True, False),
+        {"frequency": 50.0, "speed": 2.0, "non_real_time": True, "use_desired_thrusters": False},
+    ),
+    ("remove", srv.RemoveItem, {"type": 1, "id": 7}, sim.Remove(1, 7), sim.Ok(), {}),
+    ("remove", srv.RemoveItem, {"type": 4, "id": 7}, sim.Remove(4, 7), sim.Ok(), {}),
+    (
+        "list_entities",
+        srv.ListEntities,
+        {},
+        sim.ListEntities(),
+        sim.EntitiesListed((0, 1, 9)),
+        {"ids": [0, 1, 9], "names": ["vehicle", "buoy", ""]},
+    ),
+    (
+        "get_attribute",
+        srv.GetAttribute,
+        {"id": 1, "key": "k"},
+        sim.GetExtended(1, "k"),
+        sim.ExtendedGot("k", b"hi"),
+        {"attribute": ExtendedAttribute(key="k", text="hi", data=list(b"hi"))},
+    ),
+    (
+        "set_attribute",
+        srv.SetAttribute,
+        {"id": 1, "attribute": ExtendedAttribute(key="k", data=[0, 255])},
+        sim.SetExtended(1, "k", b"\0\xff"),
+        sim.Ok(),
+        {},
+    ),
+    (
+        "set_camera",
+        srv.SetCamera,
+        {"id": 5, "set_focal_length": True, "focal_length": 2.0},
+        sim.SetCamera(5, CameraAttribute.FOCAL_LENGTH, 2.0),
+        sim.Ok(),
+        {},
+    ),
+    (
+        "stream_camera",
+        srv.StreamCamera,
+        {"camera_id": 5, "target_id": 1, "period": 3},
+        sim.StreamCamera(5, 3, 1),
+        sim.Added(ItemType.CAMERA_STREAM, 8),
+        {"stream_id": 8},
+    ),
+    ("list_cameras", srv.ListItems, {}, sim.ListCameras(), sim.CamerasListed((0, 5)), {"ids": [0, 5]}),
+    (
+        "broadcast_camera",
+        srv.BroadcastCamera,
+        {"camera_id": 5},
+        sim.BroadcastCamera(5),
+        sim.Added(ItemType.CAMERA_BROADCAST, 2),
+        {"broadcast_id": 2},
+    ),
+    (
+        "add_trigger",
+        srv.AddTrigger,
+        {"name": "code", "type": 2, "code": [1, 2]},
+        sim.AddTrigger(sim.BytecodeTrigger(b"\1\2")),
+        sim.Added(ItemType.TRIGGER, 6),
+        {"id": 6},
+    ),
+    (
+        "add_turbulence",
+        srv.AddTurbulence,
+        {},
+        sim.AddObject("turbulence", TURBULENCE.encode()),
+        sim.Added(ItemType.OBJECT, 3),
+        {"id": 3},
+    ),
+    (
+        "add_object",
+        srv.AddObject,
+        {"class_name": "wind", "data": [1, 2]},
+        sim.AddObject("wind", b"\1\2"),
+        sim.Added(ItemType.OBJECT, 3),
+        {"id": 3},
+    ),
+    (
+        "list_object_classes",
+        srv.ListObjectClasses,
+        {},
+        sim.ListObjectClasses(),
+        sim.ObjectClassesListed(("turbulence", "w\x1bnd")),
+        {"names": ["turbulence", "w\\x1bnd"]},
+    ),
+    ("list_objects", srv.ListItems, {}, sim.ListObjects(), sim.ObjectsListed((4,)), {"ids": [4]}),
+    (
+        "get_object",
+        srv.GetObject,
+        {"id": 4, "attribute": 1},
+        sim.GetObject(4, 1),
+        sim.ObjectGot(1, b"\3"),
+        {"data": [3]},
+    ),
+    ("set_object", srv.SetObject, {"id": 4, "attribute": 1, "data": [3]}, sim.SetObject(4, 1, b"\3"), sim.Ok(), {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "service", "fields", "request_", "answer", "expected"), SIMPLE, ids=[case[0] for case in SIMPLE]
+)
+def test_a_service_becomes_its_request_and_gets_its_answer(
+    ros, peer, name, service, fields, request_, answer, expected
+):
+    peer.answers[type(request_)] = answer
+    response = call(ros, name, service, **fields)
+    assert (response.success, response.code) == (True, -1), response.message
+    for field, value in expected.items():
+        got = getattr(response, field)
+        assert (list(got) if isinstance(value, list) else got) == value
+    assert request_ in peer.requests(type(request_))
+    if isinstance(answer, sim.Added):  # or it would be asked for again
+        call(ros, "remove", srv.RemoveItem, type=answer.type, id=answer.id)
+
+
+@pytest.mark.parametrize(
+    ("name", "service", "fields", "request_", "answer", "expected"), SIMPLE, ids=[case[0] for case in SIMPLE]
+)
+def test_an_error_is_told_with_its_code_and_text(ros, peer, name, service, fields, request_, answer, expected):
+    peer.answers[type(request_)] = lambda request: sim.Error(5, "Not today.")
+    response = call(ros, name, service, **fields)
+    assert (response.success, response.code) == (False, 5)
+    assert response.message == f"The simulator refused {request_.NAME} with code 5: Not today."
+
+
+def test_an_error_says_what_its_code_means_for_the_request(ros, peer):
+    peer.answers[sim.Run] = sim.Error(0, "Not paused.")
+    response = call(ros, "run", srv.Run)
+    assert response.message.endswith("This means that the simulation is running already.")
+    response = call(ros, "get_state", srv.GetState, id=99)
+    assert (response.success, response.code) == (False, 0)
+    assert response.message.endswith("This means that there is no entity with the ID.")
+    response = call(ros, "stream_entity", srv.StreamEntity, id=99)
+    assert (response.success, response.code) == (False, 1)
+    assert response.message.endswith("This means that there is no entity with the ID.")
+
+
+def test_a_spawned_entity_is_published_and_can_be_removed(ros, peer):
+    response = call(ros, "spawn", srv.Spawn, name="Big Ball", pose=NORTH, mass=2.0, radius=0.5)
+    assert (response.success, response.id) == (True, 2), response.message
+    assert peer.requests_.asked_for(sim.AddEntity) == [
+        sim.AddEntity(2.0, 0.5, (0.2,) * 3, UPRIGHT, (2.0, 1.0, -3.0), near(*UPRIGHT))
+    ]
+    wait_until(lambda: sim.StreamEntity(2, 1, (0, 1, 2, 3, 4)) in peer.streams.requests, "its stream")
+    pose = ros.subscribe(PoseStamped, "entities/big_ball/pose")
+    wait_until(lambda: peer.step(peer.streams, stream=2) or len(pose), "its pose")
+    assert list(call(ros, "list_entities", srv.ListEntities).names) == ["vehicle", "buoy", "big_ball"]
+    assert call(ros, "remove", srv.RemoveItem, type=0, id=2).success
+    del peer.entities[2]
+    wait_until(lambda: ros.node.count_publishers("/entities/big_ball/pose") == 0, "the end of its topics")
+    assert list(call(ros, "list_entities", srv.ListEntities).names) == ["vehicle", "buoy"]
+
+
+def test_a_spawned_entity_without_a_name_gets_one(ros, peer):
+    number = call(ros, "spawn", srv.Spawn).id
+    wait_until(lambda: ros.node.count_publishers(f"/entities/entity_{number}/twist") == 1, "its topics")
+    again = call(ros, "stream_entity", srv.StreamEntity, id=number)
+    assert not again.success
+    assert again.message == f"The states of entity {number} are published already."
+    call(ros, "remove", srv.RemoveItem, type=0, id=number)
+
+
+def test_an_entity_that_somebody_else_added_can_be_published(ros, peer):
+    peer.entities[7] = peer.entities[VEHICLE]
+    response = call(ros, "stream_entity", srv.StreamEntity, id=7, name="gate", period=4)
+    assert (response.success, response.stream_id) == (True, 2), response.message
+    assert sim.StreamEntity(7, 4, (0, 1, 2, 3, 4)) in peer.streams.requests
+    call(ros, "remove", srv.RemoveItem, type=0, id=7)
+
+
+def test_what_makes_no_sense_is_refused_here(ros, peer):
+    assert call(ros, "spawn", srv.Spawn, mass=-1.0).message == "The mass is -1, and has to be finite and more than 0."
+    response = call(ros, "run", srv.Run, wait=True)
+    assert (response.success, response.message) == (False, "To run for ever ends never: it can't be waited for.")
+    assert call(ros, "set_state", srv.SetState).message == "Nothing is to be set."
+    assert peer.requests(sim.AddEntity) + peer.requests(sim.Run) + peer.requests(sim.SetEntity) == []
+
+
+def test_what_the_simulator_would_close_on_is_refused_here(ros, peer):
+    response = call(ros, "add_object", srv.AddObject, class_name="wind", data=[0] * 1020)
+    assert (response.success, response.code) == (False, -1)
+    assert response.message == "AddObject has 1028 bytes, and the simulator takes 1024."
+    assert call(ros, "reassure", srv.SimulatorRequest).success
+    response = call(ros, "get_attribute", srv.GetAttribute, key="k" * 256)
+    assert response.message == "The key has 256 bytes, and 255 are allowed."
+
+
+def test_the_state_is_all_attributes(ros, peer):
+    peer.entities[1] |= {Attribute.POSITION: (1.0, 2.0, 3.0), Attribute.VELOCITY: (1.0, 0.0, 0.0)}
+    response = call(ros, "get_state", srv.GetState, id=1)
+    assert response.success, response.message
+    assert (response.pose.position.x, response.pose.position.y, response.pose.position.z) == (2.0, 1.0, -3.0)
+    assert response.twist.linear.x == pytest.approx(1.0)  # it looks north, and moves there
+    assert response.corporeal
+
+
+def test_the_state_can_be_set_in_parts(ros, peer):
+    velocity = Twist(linear=Vector3(x=1.0), angular=Vector3(z=1.0))
+    fields = {"set_position": True, "set_velocity": True, "set_angular_velocity": True, "set_corporeal": True}
+    response = call(ros, "set_state", srv.SetState, id=1, pose=NORTH, twist=velocity, corporeal=False, **fields)
+    assert response.success, response.message
+    assert [(request.attribute, request.value) for request in peer.requests_.asked_for(sim.SetEntity)] == [
+        (Attribute.POSITION, (2.0, 1.0, -3.0)),
+        (Attribute.VELOCITY, near(1, 0, 0)),  # in its own frame, and it looks north
+        (Attribute.ANGULAR_VELOCITY, (0.0, 0.0, -1.0)),
+        (Attribute.CORPOREAL, False),
+    ]
+    peer.answers[sim.SetEntity] = lambda request: sim.Error(1) if request.attribute == 1 else sim.Ok()
+    response = call(ros, "set_state", srv.SetState, id=1, **fields)
+    assert (response.success, response.code) == (False, 1)
+
+
+def test_a_camera_streams_whom_it_looks_for(ros, peer):
+    response = call(ros, "add_camera", srv.AddCamera, name="down", entity_id=0, targets=[1], period=5, pose=NORTH)
+    assert (response.success, response.id) == (True, 1), response.message
+    wait_until(lambda: sim.StreamCamera(1, 5, 1) in peer.streams.requests, "its stream")
+    views = ros.subscribe(CameraView, "camera_view")
+    data = sim.CameraData(1, 0.0, 0.0, 0.0, 1.0)
+    wait_until(lambda: peer.send(peer.streams, data) or len(views), "a view")
+    view = views.wait()
+    assert (view.camera, view.camera_id, view.header.frame_id) == ("down", 1, "s1/down")
+    again = call(ros, "add_camera", srv.AddCamera, name="down")
+    assert (again.success, again.message) == (False, "There is a camera 'down' already.")
+    call(ros, "remove", srv.RemoveItem, type=2, id=1)
+    assert call(ros, "add_camera", srv.AddCamera, name="down").success
+    call(ros, "remove", srv.RemoveItem, type=2, id=2)
+
+
+def test_a_camera_can_be_asked_once(ros, peer):
+    peer.answers[sim.ViewCamera] = sim.CameraGot(0.5, -0.5, 0.25, 2.0)
+    response = call(ros, "view_camera", srv.ViewCamera, camera_id=FRONT, target_id=1)
+    assert response.success, response.message
+    assert (response.view.camera, response.view.target, response.view.x) == ("front", "buoy", 0.5)
+
+
+def test_extended_attributes_are_streamed(ros, peer):
+    response = call(ros, "stream_attributes", srv.StreamAttributes, id=1, period=2, keys=["a", "b"])
+    assert response.success, response.message
+    assert peer.streams.asked_for(sim.StreamExtended) == [sim.StreamExtended(1, 2, ("a", "b"))]
+    attributes = ros.subscribe(ExtendedAttributes, "attributes")
+    data = sim.ExtendedData(response.stream_id, (sim.ExtendedAttribute("a", b"x"), sim.ExtendedAttribute("b", b"\xff")))
+    wait_until(lambda: peer.send(peer.streams, data) or len(attributes), "attributes")
+    message = attributes.wait()
+    assert (message.entity, [(a.key, a.text) for a in message.attributes]) == ("buoy", [("a", "x"), ("b", "")])
+    call(ros, "remove", srv.RemoveItem, type=7, id=response.stream_id)
+
+
+@pytest.mark.parametrize("order", ["completed first", "answer first"])
+def test_steps_can_be_waited_for_whatever_overtakes_what(ros, peer, order):
+    def run(request):
+        if order == "completed first":
+            peer.send(peer.requests_, sim.Completed())
+            peer.step(peer.streams)
+            return sim.Ok()
+        peer.send(peer.requests_, sim.Ok(), sim.Completed())
+        return None
+
+    peer.answers[sim.Run] = run
+    response = call(ros, "run", srv.Run, steps=1, wait=True)
+    assert response.success, response.message
+
+
+def test_waiting_for_steps_ends_when_there_are_none(ros, peer):
+    response = call(ros, "run", srv.Run, steps=1000, wait=True)
+    assert (response.success, response.message) == (False, "The simulation has made no step for 1 s.")
+
+
+def test_waiting_for_steps_ends_when_somebody_pauses_here(ros, peer):
+    client = ros.node.create_client(srv.Run, "run")
+    assert client.wait_for_service(5.0)
+    waiting = client.call_async(srv.Run.Request(steps=1000, wait=True))
+    wait_until(lambda: peer.requests_.asked_for(sim.Run), "RUN")
+    assert call(ros, "pause", srv.SimulatorRequest).success
+    wait_until(waiting.done, "the answer")
+    assert waiting.result().message == "The simulation was paused before the steps were done."
+
+
+def test_many_may_ask_at_once(ros, peer):
+    client = ros.node.create_client(srv.GetState, "get_state")
+    assert client.wait_for_service(5.0)
+    futures = [client.call_async(srv.GetState.Request(id=number % 3)) for number in range(9)]
+    wait_until(lambda: all(future.done() for future in futures), "the answers")
+    assert [future.result().success for future in futures] == [True, True, False] * 3
