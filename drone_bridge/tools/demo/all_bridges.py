@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All bridges at once: do their topics come, and as often as they should?"""
 
+import resource
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -99,6 +101,7 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
     keep_to_ourselves()
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "all.txt"
+    began_s = time.monotonic()
     composition = Composition(
         "all.launch.xml", log, emulate=True, control=True, **{name: free_port() for name in PORTS}
     )
@@ -112,7 +115,10 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
         meter.destroy_node()
         rclpy.shutdown()
         ended_well = composition.stop()
+    took_s = time.monotonic() - began_s
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     _print_table(list(rows_of(meter)))
+    print(f"All of it used {(used.ru_utime + used.ru_stime) / took_s:.2f} processor cores, its start included.")
     problems = list(problems_of(meter))
     if not ended_well:
         problems.append(f"not all of it ended well; all that was printed is in {log}")
