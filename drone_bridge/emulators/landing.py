@@ -19,7 +19,8 @@ from typing import Final
 import cv2
 
 from drone_bridge.emulators.bad_network import BadNetwork
-from drone_bridge.emulators.landing_conversation import Conversation, Fault
+from drone_bridge.emulators.faults import fault_of
+from drone_bridge.emulators.landing_conversation import Conversation, FaultKind
 from drone_bridge.emulators.landing_pad import PAD_HEIGHT
 from drone_bridge.emulators.landing_rover import Pattern
 from drone_bridge.emulators.landing_touchdown import Touchdown
@@ -33,7 +34,6 @@ from drone_bridge.emulators.program import (
     port,
     positive,
     probability,
-    read_by,
     say,
     triple,
 )
@@ -172,7 +172,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--no-images", action="store_true", help="leave the camera's image out")
     link.add_argument(
         "--fault",
-        type=read_by(Fault.parse, "truncate@N, garbage@N, not-jpeg@N, huge@N or stall@N"),
+        type=fault_of(FaultKind),
         metavar="KIND@FRAME",
         help="truncate, garbage, not-jpeg, huge or stall in this telemetry document, from 0",
     )

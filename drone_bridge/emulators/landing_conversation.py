@@ -7,15 +7,15 @@ import base64
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 import orjson
 
 from drone_bridge.emulators.bad_network import BadNetwork
+from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.landing_vehicle import PERIOD_S, Vehicle
-from drone_bridge.emulators.program import count, say
+from drone_bridge.emulators.program import say
 from drone_bridge.links.errors import LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpListener, UdpStream
 from drone_bridge.protocols.errors import RemoteProtocolError
@@ -38,27 +38,13 @@ HUGE: Final = 1e300
 
 
 class FaultKind(str, Enum):
-    """What can be made to go wrong."""
+    """What can be made to go wrong in one telemetry document."""
 
     TRUNCATE = "truncate"  # half of the document
     GARBAGE = "garbage"  # bytes that are no JSON
     NOT_JPEG = "not-jpeg"  # an image that is none
     HUGE = "huge"  # a number that no drone can mean
     STALL = "stall"  # nothing more, for ever
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault in one telemetry document, counted from 0."""
-
-    kind: FaultKind
-    frame: int
-
-    @classmethod
-    def parse(cls, text: str) -> Fault:
-        """Read 'kind@frame'. Raises ValueError and argparse.ArgumentTypeError."""
-        kind, _, frame = text.partition("@")
-        return cls(FaultKind(kind), count(frame))
 
 
 class Conversation:
@@ -72,7 +58,7 @@ class Conversation:
         *,
         rover_listener: UdpListener | None = None,
         publish_rover: bool = False,
-        fault: Fault | None = None,
+        fault: Fault[FaultKind] | None = None,
     ) -> None:
         """The network carries what is sent. `rover_listener` is told of a rover, beside the stream."""
         self.sent = self.commands = self.refused = 0
@@ -108,7 +94,7 @@ class Conversation:
 
     def _documents(self, frame: int, telemetry: DroneTelemetry) -> Iterator[bytes]:
         """Return what this frame has to tell."""
-        kind = self._fault.kind if self._fault and self._fault.frame == frame else None
+        kind = self._fault.kind if self._fault and self._fault.at == frame else None
         if kind:
             say(f"{kind.value} in frame {frame}, as was asked for")
         self._stalls |= kind is FaultKind.STALL

@@ -17,6 +17,7 @@ import socket
 import sys
 from collections.abc import Sequence
 
+from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.program import (
     TrajectoryFile,
     cancelled_by_signals,
@@ -24,11 +25,10 @@ from drone_bridge.emulators.program import (
     port,
     positive,
     probability,
-    read_by,
     say,
 )
 from drone_bridge.emulators.robot_control import Control, Dialect
-from drone_bridge.emulators.robot_server import COLUMNS, Fault, Server
+from drone_bridge.emulators.robot_server import COLUMNS, FaultKind, Server
 from drone_bridge.emulators.robot_vehicle import Chassis, Vehicle
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
@@ -129,7 +129,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     link.add_argument(
         "--fault",
-        type=read_by(Fault.parse, "truncate@N, garbage@N or silence@N"),
+        type=fault_of(FaultKind),
         metavar="KIND@KEEPALIVE",
         help="truncate, garbage or silence instead of the answer to this keep-alive (from 0) of the first driver",
     )

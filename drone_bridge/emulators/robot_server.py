@@ -7,11 +7,11 @@ import asyncio
 import contextlib
 import socket
 import time
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from drone_bridge.emulators.program import TrajectoryFile, count, say
+from drone_bridge.emulators.faults import Fault
+from drone_bridge.emulators.program import TrajectoryFile, say
 from drone_bridge.emulators.robot_control import SUBSYSTEM_TYPES, Control, Driver, HangUpError
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.robot import NEED_DATA, ConnectionClosed, FromRobot, KeepAlive, RobotConnection
@@ -27,31 +27,17 @@ _GARBAGE: Final = b"\x00\x08\x07\x00\x01\x00\x01\xff\xff\x00\x00"
 
 
 class FaultKind(str, Enum):
-    """What can be made to go wrong."""
+    """What can be made to go wrong instead of the answer to one keep-alive of the first driver."""
 
     TRUNCATE = "truncate"  # half of a packet, then the connection is closed
     GARBAGE = "garbage"  # a list of sensors that is none
     SILENCE = "silence"  # nothing is said any more
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault instead of the answer to one keep-alive, counted from 0, of the first driver."""
-
-    kind: FaultKind
-    keep_alive: int
-
-    @classmethod
-    def parse(cls, text: str) -> Fault:
-        """Read 'kind@keep-alive'. Raises ValueError."""
-        kind, _, number = text.partition("@")
-        return cls(FaultKind(kind), count(number))
-
-
 class Server:
     """Serves drivers, and lets time pass."""
 
-    def __init__(self, control: Control, fault: Fault | None, silence_s: float) -> None:
+    def __init__(self, control: Control, fault: Fault[FaultKind] | None, silence_s: float) -> None:
         """`silence_s`: how long a driver may say nothing before the motors are stopped."""
         self._control = control
         self._fault = fault
@@ -83,7 +69,7 @@ class Server:
             writer.close()
 
     async def _converse(
-        self, peer: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, fault: Fault | None
+        self, peer: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, fault: Fault[FaultKind] | None
     ) -> None:
         connection = RobotConnection(SUBSYSTEM_TYPES)
         fault_plan = _FaultPlan(fault, writer)
@@ -156,7 +142,7 @@ class Server:
 class _FaultPlan:
     """Makes go wrong what was asked for."""
 
-    def __init__(self, fault: Fault | None, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, fault: Fault[FaultKind] | None, writer: asyncio.StreamWriter) -> None:
         self._fault = fault
         self._writer = writer
         self._keep_alives = 0
@@ -167,7 +153,7 @@ class _FaultPlan:
         if self._fault is None or self._is_silent:
             return self._is_silent
         self._keep_alives += isinstance(packet, KeepAlive)
-        if self._keep_alives <= self._fault.keep_alive:
+        if self._keep_alives <= self._fault.at:
             return False
         kind, self._fault = self._fault.kind, None
         say(f"fault: {kind.value}")

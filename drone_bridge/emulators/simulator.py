@@ -16,6 +16,7 @@ import random
 import sys
 from collections.abc import Sequence
 
+from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.program import (
     TrajectoryFile,
     cancelled_by_signals,
@@ -26,7 +27,7 @@ from drone_bridge.emulators.program import (
     read_by,
     say,
 )
-from drone_bridge.emulators.simulator_connection import Fault, Quirks
+from drone_bridge.emulators.simulator_connection import FaultKind, Quirks
 from drone_bridge.emulators.simulator_requests import Context
 from drone_bridge.emulators.simulator_rotation import IDENTITY, Quaternion, unit
 from drone_bridge.emulators.simulator_run import RunControl, Tempo
@@ -116,7 +117,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     link.add_argument(
         "--fault",
-        type=read_by(Fault.parse, "truncate@N, garbage@N, silence@N or split@N"),
+        type=fault_of(FaultKind),
         metavar="KIND@ANSWER",
         help="truncate, garbage or silence instead of this answer (from 0) to the first client, or split it and all "
         "that follows into single bytes",

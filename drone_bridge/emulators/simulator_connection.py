@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from drone_bridge.emulators.program import count, say
+from drone_bridge.emulators.faults import Fault
+from drone_bridge.emulators.program import say
 from drone_bridge.protocols import simulator as wire
 
 MAX_UNREAD_BYTES: Final = 4 << 20  # of what a client does not take; one that lets more pile up is given up
@@ -41,26 +41,12 @@ class Quirks(str, Enum):
 
 
 class FaultKind(str, Enum):
-    """What can be made to go wrong."""
+    """What can be made to go wrong with one answer to the first client."""
 
     TRUNCATE = "truncate"  # half of the answer, then the connection is closed
     GARBAGE = "garbage"  # a list that is longer than its message
     SILENCE = "silence"  # nothing is said any more
     SPLIT = "split"  # from then on each byte is sent by itself
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault in one answer, counted from 0, to the first client."""
-
-    kind: FaultKind
-    answer: int
-
-    @classmethod
-    def parse(cls, text: str) -> Fault:
-        """Read 'kind@answer'. Raises ValueError."""
-        kind, _, number = text.partition("@")
-        return cls(FaultKind(kind), count(number))
 
 
 class HangUpError(Exception):
@@ -70,7 +56,7 @@ class HangUpError(Exception):
 class Connection:
     """Somebody who is connected."""
 
-    def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks, fault: Fault | None) -> None:
+    def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks, fault: Fault[FaultKind] | None) -> None:
         self.peer = peer
         self.is_real = quirks is Quirks.REAL
         self.protocol = (
@@ -112,7 +98,7 @@ class Connection:
         """Answer the oldest request, at the next flush. Raises HangUpError when a fault wants that."""
         message = self.protocol.send(response)
         fault, self._answers = self._fault, self._answers + 1
-        if fault is None or fault.answer >= self._answers:
+        if fault is None or fault.at >= self._answers:
             self._queue(message)
             return
         self._fault = None

@@ -8,8 +8,9 @@ import contextlib
 from typing import Final
 
 from drone_bridge.emulators import simulator_requests, simulator_watching
+from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.program import TrajectoryFile, say
-from drone_bridge.emulators.simulator_connection import Connection, Fault, HangUpError, Quirks
+from drone_bridge.emulators.simulator_connection import Connection, FaultKind, HangUpError, Quirks
 from drone_bridge.emulators.simulator_items import RefusedError
 from drone_bridge.emulators.simulator_requests import Context
 from drone_bridge.protocols.errors import RemoteProtocolError
@@ -33,7 +34,7 @@ class Server:
         self,
         context: Context,
         quirks: Quirks = Quirks.NONE,
-        fault: Fault | None = None,
+        fault: Fault[FaultKind] | None = None,
         trajectory: TrajectoryFile | None = None,
         is_verbose: bool = False,
     ) -> None:

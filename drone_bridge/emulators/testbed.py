@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.program import (
     TrajectoryFile,
     cancelled_by_signals,
@@ -23,12 +24,11 @@ from drone_bridge.emulators.program import (
     not_negative,
     port,
     positive,
-    read_by,
     say,
     triple,
 )
 from drone_bridge.emulators.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed_conversation import Conversation, Fault, Setup
+from drone_bridge.emulators.testbed_conversation import Conversation, FaultKind, Setup
 from drone_bridge.emulators.testbed_flight import COLUMNS
 from drone_bridge.emulators.testbed_world import Airframe, World
 from drone_bridge.links.cancellation import Cancellation
@@ -178,7 +178,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--once", action="store_true", help="end after one conversation")
     link.add_argument(
         "--fault",
-        type=read_by(Fault.parse, "truncate@N, stall@N or garbage@N"),
+        type=fault_of(FaultKind),
         metavar="KIND@FRAME",
         help="truncate, stall or send garbage in this frame (from 0) of the first conversation",
     )

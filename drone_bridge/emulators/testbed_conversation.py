@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.program import TrajectoryFile, say
 from drone_bridge.emulators.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed_flight import Flight
@@ -30,28 +31,11 @@ _RECEIVE_BYTES = 256
 
 
 class FaultKind(str, Enum):
-    """What can be made to go wrong."""
+    """What can be made to go wrong in one frame of the first conversation."""
 
     TRUNCATE = "truncate"  # half of the frame, then the connection is closed
     STALL = "stall"  # half of the frame, then nothing more
     GARBAGE = "garbage"  # not a number where the frame's floats belong
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault in one frame, counted from 0, of the first conversation."""
-
-    kind: FaultKind
-    frame: int
-
-    @classmethod
-    def parse(cls, text: str) -> Fault:
-        """Read 'kind@frame'. Raises ValueError."""
-        kind, _, frame = text.partition("@")
-        fault = cls(FaultKind(kind), int(frame))
-        if fault.frame < 0:
-            raise ValueError(f"frames are counted from 0, and {fault.frame} is below that")
-        return fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +54,7 @@ class Setup:
     seed: int
     realtime: bool
     until_reached: bool
-    fault: Fault | None
+    fault: Fault[FaultKind] | None
 
     @property
     def degrees_per_unit(self) -> float:
@@ -91,7 +75,7 @@ class Conversation:
         self._trajectory = trajectory
         self._protocol = TestbedConnection(setup.layout, setup.angle_unit)
 
-    def run(self, fault: Fault | None) -> bool:
+    def run(self, fault: Fault[FaultKind] | None) -> bool:
         """Fly until the flight is over (True), or the autopilot or the drone has left (False).
 
         Raises ProtocolError and LinkError, LinkCancelledError among them.
@@ -127,14 +111,14 @@ class Conversation:
                 self._trajectory.restart()
             self._trajectory.write(self.flight.row(motion))
 
-    def _send_frame(self, fault: Fault | None) -> None:
+    def _send_frame(self, fault: Fault[FaultKind] | None) -> None:
         state = self.flight.state
         left, right = self._setup.camera.render(state, self._setup.world.spheres)
         heading, pitch, roll = (angle / self._setup.degrees_per_unit for angle in state.angles)
         x, y, z = state.position.tolist()
         frame = SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
         data = self._protocol.send(frame)
-        if fault and fault.frame == self.flight.steps:
+        if fault and fault.at == self.flight.steps:
             self._send_faulty(fault.kind, data)
         else:
             self._stream.send_all(data)
