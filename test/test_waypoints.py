@@ -163,6 +163,15 @@ def test_it_stays_for_its_hold_time():
     assert held[0] == "for 2 s at waypoint 1 of 2: x=1"
 
 
+def test_time_away_does_not_count_as_staying():
+    vehicle = Vehicle("x=1", "x=2", hold_time=3.0).swim(20, lambda decision: decision.state is WaypointState.HOLDING)
+    held_s = vehicle.now_s
+    vehicle.swim(1.0)
+    vehicle.position[0] = -1.0  # carried off
+    vehicle.swim(20, lambda decision: decision.reason.startswith("to waypoint 2"))
+    assert vehicle.now_s - held_s > 1.0 + 3.0 + 1.5
+
+
 def test_the_last_waypoint_is_held_for_good():
     vehicle = Vehicle("x=1").swim(20)
     assert vehicle.decisions[-1].state is WaypointState.DONE

@@ -121,6 +121,8 @@ class Waypoints:
             self._reached_s = now_s if self._reached_s is None else self._reached_s
             if now_s - self._reached_s >= self._parameters.hold_time:
                 self._go_on(position)
+        else:
+            self._reached_s = None
         waypoint = self._waypoints[self._index]
         error = waypoint.place(position) - position
         velocity = rotation.T @ self._velocity(error, waypoint.place(self._line_start) - self._line_start)
