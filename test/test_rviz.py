@@ -19,6 +19,8 @@ from ros_session import wait_until
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.tools.recording.node import import_message_class
+
 VIEWS = sorted((Path(__file__).parent.parent / "rviz").glob("*.rviz"))
 # What a composition needs to be told so that it publishes all that its view shows.
 COMPLETE = {
@@ -101,6 +103,11 @@ def with_topics(path):
     return [(display, display[TOPICS.get(display["Class"], "Topic")]) for display in displays]
 
 
+def test_every_launch_file_has_its_view():
+    launch_files = (VIEWS[0].parent.parent / "launch").glob("*.launch.xml")
+    assert {path.stem for path in VIEWS} == {path.name.removesuffix(".launch.xml") for path in launch_files}
+
+
 @each_view
 def test_a_view_consists_of_what_every_rviz2_has(path):
     content = yaml.safe_load(path.read_text())
@@ -142,9 +149,8 @@ def test_a_view_shows_what_the_launch_file_of_its_name_publishes(path, ros, tmp_
             for publisher in ros.node.get_publishers_info_by_topic(topic):
                 assert publisher.topic_type == DISPLAYS[display["Class"]], topic
                 assert_compatible(wanted, publisher.qos_profile, topic)
-        # The links of the models can be seen from where rviz2 stands.
-        models = [topic for topic, (display, _) in expected.items() if "RobotModel" in display["Class"]]
-        needed = {opened[2]}.union(*(links(ros, topic) for topic in models))
+        # From where rviz2 stands, the links of the models can be seen, and the frames that messages are in.
+        needed = {opened[2]}.union(*(frames_in(ros, topic, display) for topic, (display, _) in expected.items()))
         wait_until(lambda: needed <= frames.connected_to(opened[2]), f"a tree with the frames {needed}")
 
 
@@ -156,10 +162,12 @@ def assert_compatible(wanted, offered, topic):
     assert durability != DurabilityPolicy.TRANSIENT_LOCAL or offered.durability == durability, topic
 
 
-def links(ros, topic):
-    """The names of the links of a model."""
-    model = ElementTree.fromstring(ros.subscribe(String, topic, LATCHED).wait().data)
-    return {link.get("name") for link in model.iter("link")}
+def frames_in(ros, topic, display):
+    """The frames that what comes on a topic speaks of."""
+    if "RobotModel" in display["Class"]:
+        model = ElementTree.fromstring(ros.subscribe(String, topic, LATCHED).wait().data)
+        return {link.get("name") for link in model.iter("link")}
+    return {ros.subscribe(import_message_class(DISPLAYS[display["Class"]]), topic).wait().header.frame_id}
 
 
 class Frames:
