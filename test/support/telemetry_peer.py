@@ -76,7 +76,7 @@ class TelemetryPeer:
         self.port = self._socket.getsockname()[1]
         self._changed = threading.Condition()
         self._commands = []
-        self._thread = threading.Thread(target=self._listen)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def _listen(self):

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""telemetry_bridge over UDP when something goes wrong, and how it leaves the drone behind."""
+
+import itertools
+import random
+import signal
+import socket
+import threading
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Twist
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from processes import Process
+from rcl_interfaces.srv import GetParameters
+from ros_session import wait_until
+from sensor_msgs.msg import CompressedImage, Image, Imu
+from telemetry_peer import HOVER, Clock, TelemetryPeer, changed, drone, jpeg, send_until, start_with_peer, without
+from testbed_peer import values_of
+
+PICTURE = jpeg()
+
+
+class Running:
+    """A bridge, and a drone that has been heard."""
+
+    def __init__(self, **parameters):
+        self.process, self.peer = start_with_peer(stamp_source="wire", **parameters)
+        self.clock = Clock()
+        self.send()
+        self.peer.wait()
+
+    def send(self, **values):
+        self.peer.send(drone(timestamp=self.clock.next(), **values))
+
+
+@pytest.fixture
+def running():
+    with_peer = Running()
+    with with_peer.process:
+        yield with_peer
+    with_peer.peer.close()
+
+
+@pytest.fixture
+def reports(ros):
+    return ros.subscribe(DiagnosticArray, "/diagnostics")
+
+
+def stamps(inbox):
+    """Return the stamps of all messages that have come, in s, oldest first."""
+    found = []
+    while len(inbox):
+        stamp = inbox.wait().header.stamp
+        found.append(round(stamp.sec + stamp.nanosec * 1e-9, 6))
+    return found
+
+
+def fly(ros, running):
+    """Command something that is not hover until the wire says it; return the publisher."""
+    publisher = ros.publisher(Twist, "cmd_vel")
+    message = Twist()
+    message.linear.z = 0.5
+    start = len(running.peer.commands)
+    send_until(
+        lambda: publisher.publish(message),
+        lambda: any(command["thrust"] == 0.5 for command in running.peer.commands[start:]),
+        "the command on the wire",
+    )
+    return publisher
+
+
+# Documents that are refused.
+
+BROKEN = {
+    "no JSON": (b"\xff\x00{", r"The document is no JSON"),
+    "truncated": (b'{"imu": {"orientation": {"roll"', r"The document is no JSON"),
+    "nested": (b"[" * 60_000, r"The document is no JSON"),
+    "empty": (b"", r"The document is no JSON: Input is a zero-length"),
+    "of nobody": (b"{}", r"The document has neither imu"),
+    "without a field": (without(drone(), "altimeter"), r"altimeter is missing\."),
+    "with text for a number": (drone(imu__orientation__roll="x"), r"imu\.orientation\.roll is 'x', and has to be"),
+    "with a huge number": (drone(altimeter__altitude=1e300), r"altimeter\.altitude is 1e\+300, and has to be a number"),
+    "with no JPEG": (drone(b"GIF89a"), r"camera\.image begins with 47 49 46 38, and not as a JPEG"),
+    "with no base64": (changed(drone(), camera__image="?" * 8), r"camera\.image is no base64"),
+    "with a JPEG too wide": (drone(jpeg(4097, 8)), r"camera\.image has 4097 x 8 pixels"),
+}
+
+
+@pytest.mark.parametrize(("document", "sentence"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_document_is_named_and_the_next_one_is_taken(ros, running, document, sentence):
+    imus = ros.subscribe(Imu, "imu/data")
+    running.peer.send(document)
+    found = running.process.wait_for_line(rf"A document from 127\.0\.0\.1:{running.peer.port} was refused: {sentence}")
+    assert found
+    send_until(running.send, lambda: len(imus), "telemetry after it")
+    running.peer.wait_for_next()
+
+
+def test_a_flood_of_garbage_is_counted_and_does_not_fill_the_log(ros, running, reports):
+    chance = random.Random(1)
+    for _ in range(500):
+        running.peer.send(chance.randbytes(chance.randrange(1, 400)))
+        running.peer.send(b'{"imu": ' + chance.randbytes(20))
+        if _ % 50 == 0:
+            running.send()
+            running.peer.wait_for_next()
+    reports.wait(lambda report: int(values_of(report)["rejected input"]) >= 900)
+    assert running.process.count_lines("was refused") < 30
+    imus = ros.subscribe(Imu, "imu/data")
+    send_until(running.send, lambda: len(imus), "telemetry after it")
+
+
+def test_limits_of_images_can_be_set():
+    process, peer = start_with_peer(max_width=16, max_image_mebibytes=1)
+    with process:
+        peer.send(drone(PICTURE, camera__width=16))
+        process.wait_for_line(r"camera\.image has 32 x 24 pixels, and from 1 x 1 to 16 x 4096 are allowed")
+    peer.close()
+
+
+def test_an_image_that_cannot_be_decoded_costs_only_itself(ros, running, reports):
+    broken = PICTURE[: PICTURE.index(b"\xff\xda") + 20]
+    raw = ros.subscribe(Image, "camera/image_raw")
+    compressed = ros.subscribe(CompressedImage, "camera/image_raw/compressed")
+    send_until(lambda: running.send(image=PICTURE), lambda: len(raw) and len(compressed), "images")
+    compressed.clear()
+    send_until(lambda: running.send(image=broken), lambda: len(compressed), "the broken one as it is")
+    running.process.wait_for_line("An image can't be decoded; the rest of its document was published")
+    reports.wait(lambda report: int(values_of(report)["undecodable images"]) > 0)
+
+
+def test_a_jpeg_of_very_many_scans_is_not_decoded(ros, running):
+    scan = PICTURE.index(b"\xff\xda")
+    bomb = PICTURE[:scan] + 17 * PICTURE[scan:-2] + PICTURE[-2:]
+    raw = ros.subscribe(Image, "camera/image_raw")
+    send_until(lambda: running.send(image=PICTURE), lambda: len(raw), "images")
+    running.send(image=bomb)
+    running.process.wait_for_line("An image has 17 scans, and 16 are allowed")
+
+
+# Loss and reordering.
+
+
+def test_lost_and_overtaken_documents(ros, running, reports):
+    imus = ros.subscribe(Imu, "imu/data", 100)
+    send_until(running.send, lambda: len(imus), "telemetry")
+    chance = random.Random(2)
+    sent = [running.clock.next() for _ in range(200)]
+    arriving = [timestamp for timestamp in sent if chance.random() > 0.2]
+    for index in range(0, len(arriving) - 1, 7):
+        arriving[index], arriving[index + 1] = arriving[index + 1], arriving[index]
+    in_order = [
+        time for time, newest in zip(arriving, itertools.accumulate(arriving, max), strict=True) if time == newest
+    ]
+    imus.clear()
+    for number, timestamp in enumerate(arriving):
+        running.peer.send(drone(timestamp=timestamp))
+        if number % 10 == 0:  # no faster than a subscriber of depth 100 can follow
+            running.peer.wait_for_next()
+    wait_until(lambda: len(imus) >= len(in_order), "all that was in order")
+    found = [time for time in stamps(imus) if time >= sent[0]]
+    assert found == in_order
+    late = len(arriving) - len(in_order)
+    assert late > 10
+    reports.wait(lambda report: values_of(report)["late documents"] == str(late))
+
+
+def test_a_drone_that_starts_anew_is_followed(ros, running):
+    imus = ros.subscribe(Imu, "imu/data")
+    send_until(running.send, lambda: len(imus), "telemetry")
+    running.clock.time = 0.0
+    seen = []
+    send_until(running.send, lambda: seen.extend(stamps(imus)) or min(seen) < 1.0, "telemetry with earlier stamps")
+    running.peer.wait_for_next()
+
+
+def test_telemetry_without_timestamps_is_stamped_with_the_time_it_came(ros, running):
+    imus = ros.subscribe(Imu, "imu/data")
+    send_until(lambda: running.peer.send(without(drone(), "timestamp")), lambda: len(imus), "telemetry")
+    assert stamps(imus)[-1] > 1e9
+
+
+# Peers.
+
+
+def test_silence_is_reported_and_commands_go_on(running, reports):
+    running.process.wait_for_line(r"No telemetry has come for 1 s\. Commands are sent on\.")
+    silent = reports.wait(lambda report: report.status[0].message.startswith("no telemetry"))
+    assert silent.status[0].level == DiagnosticStatus.WARN
+    running.peer.wait_for_next(lambda command: command == HOVER)
+    running.send()
+    reports.wait(lambda report: running.send() or report.status[0].level == DiagnosticStatus.OK)
+    assert running.process.count_lines("No telemetry") == 1
+
+
+def test_a_second_drone_is_refused_while_the_first_one_talks(ros, running, reports):
+    second = TelemetryPeer(running.peer.bridge_port)
+    try:
+        for _ in range(10):
+            running.send()
+            second.send(drone(timestamp=running.clock.next(), altimeter__altitude=99.0))
+            running.peer.wait_for_next()
+        running.process.wait_for_line(rf"127\.0\.0\.1:{second.port} was refused: .*:{running.peer.port} is connected")
+        assert second.commands == []
+        reports.wait(lambda report: int(values_of(report)["refused peers"]) > 0)
+    finally:
+        second.close()
+
+
+def test_a_drone_that_comes_back_from_another_port_is_commanded_there(ros, running):
+    fly(ros, running)
+    running.peer.close()
+    again = TelemetryPeer(running.peer.bridge_port)
+    imus = ros.subscribe(Imu, "imu/data")
+    clock = Clock(start=0.0)
+    try:
+        send_until(lambda: again.send(drone(timestamp=clock.next())), lambda: again.commands, "commands")
+        running.process.wait_for_line(rf"127\.0\.0\.1:{again.port} takes the place of 127\.0\.0\.1:{running.peer.port}")
+        assert again.commands[0] == HOVER or again.commands[0]["thrust"] == 0.0
+        send_until(lambda: again.send(drone(timestamp=clock.next())), lambda: len(imus), "telemetry")
+        assert stamps(imus)[-1] < 10.0
+    finally:
+        again.close()
+
+
+def test_a_port_that_is_taken_is_a_sentence():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        process = Process.node("telemetry_bridge", transport="udp", port=port)
+        try:
+            process.wait_for_line(rf"Can't listen on 127\.0\.0\.1:{port}: Address already in use")
+            assert process.wait() == 1
+        finally:
+            process.end()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"command_sign.pitch": 0}, r"command_sign\.pitch is 0, and has to be one of 1, -1\."),
+        ({"transport": "tcp"}, r"transport is 'tcp', and has to be one of topic, udp\."),
+        ({"role": "connect"}, r"role is 'connect', and has to be one of listen\."),
+    ],
+)
+def test_a_parameter_that_cannot_be_is_a_sentence(parameters, sentence):
+    process = Process.node("telemetry_bridge", **parameters)
+    try:
+        process.wait_for_line(sentence)
+        assert process.wait() == 1
+    finally:
+        process.end()
+
+
+# How the drone is left.
+
+
+class Repeated:
+    """Publishes a command that is not hover for as long as the `with` block lasts."""
+
+    def __init__(self, publisher):
+        self._publisher = publisher
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._repeat)
+
+    def _repeat(self):
+        message = Twist()
+        message.linear.x = message.linear.z = 0.5
+        while not self._done.wait(0.01):
+            self._publisher.publish(message)
+
+    def __enter__(self):
+        self._thread.start()
+
+    def __exit__(self, *_):
+        self._done.set()
+        self._thread.join()
+
+
+def assert_left_hovering(peer):
+    before = len(peer.commands)
+    assert before > 3
+    assert peer.commands[-3:] == [HOVER] * 3
+    assert peer.commands[-4] != HOVER, "it flew until then"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_a_hover_on_the_wire(ros, running, number):
+    with Repeated(fly(ros, running)):
+        running.peer.wait_for_next(lambda command: command["pitch"] == 0.25)
+        assert running.process.stop(number) == 0
+    assert_left_hovering(running.peer)
+
+
+def test_deactivation_leaves_a_hover_on_the_wire_and_activation_listens_again(ros, running):
+    def change(transition):
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return ros.call(ChangeState, "/telemetry_bridge/change_state", request).success
+
+    with Repeated(fly(ros, running)):
+        running.peer.wait_for_next(lambda command: command["pitch"] == 0.25)
+        assert change(Transition.TRANSITION_DEACTIVATE)
+        assert_left_hovering(running.peer)
+    assert change(Transition.TRANSITION_ACTIVATE)
+    request = GetParameters.Request(names=["actual_port"])
+    port = ros.call(GetParameters, "/telemetry_bridge/get_parameters", request).values[0].integer_value
+    again = TelemetryPeer(port)
+    try:
+        send_until(lambda: again.send(drone()), lambda: again.commands, "commands after activation")
+        assert again.commands[0] == HOVER
+    finally:
+        again.close()
+
+
+def test_a_bridge_that_nobody_talks_to_ends_quietly():
+    process, peer = start_with_peer()
+    peer.close()
+    assert process.stop() == 0
+    assert process.count_lines("WARN|ERROR") == 0
