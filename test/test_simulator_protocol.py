@@ -161,6 +161,7 @@ LAYOUTS = [
     (sim.AddTrigger(sim.CollisionTrigger(1, 2, 0.5)), f"0d 00000011 00 00000001 00000002 {HALF}"),
     (sim.AddTrigger(sim.SweepCollisionTrigger(1, 2)), "0d 00000009 01 00000001 00000002"),
     (sim.AddTrigger(sim.BytecodeTrigger(b"abc")), "0d 00000008 02 00000003 616263"),
+    (sim.AddTrigger(sim.UnknownTrigger(4, b"abc")), "0d 00000004 04 616263"),
     (
         sim.AddTrigger(sim.PathTrigger(1, (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), 0.5)),
         f"0d 0000003d 03 00000001 {ONE}{TWO}{THREE}{THREE}{TWO}{ONE}{HALF}",
@@ -293,6 +294,8 @@ def test_a_stream_that_changes_its_attributes_is_read_as_it_is():
         sim.SetCamera(0, 9, 1.0),
         sim.AddCamera(0, (1.0,) * 3, (0.0,) * 4, 1.0),
         sim.AddTrigger(sim.PathTrigger(0, (0.0,) * 2, (0.0,) * 4, 1.0)),
+        sim.AddTrigger(sim.UnknownTrigger(3, b"")),
+        sim.AddTrigger(sim.UnknownTrigger(256, b"")),
         sim.StreamEntity(0, 1, (X,) * 256),
         sim.StreamEntity(0, 1, (256,)),
         sim.SetExtended(0, "k" * 256, b""),
@@ -341,6 +344,7 @@ triggers = st.one_of(
     st.builds(sim.SweepCollisionTrigger, uint32s, uint32s),
     st.builds(sim.BytecodeTrigger, blobs),
     st.builds(sim.PathTrigger, uint32s, vectors, vectors, doubles),
+    st.builds(sim.UnknownTrigger, st.integers(4, 255), blobs),
 )
 known_valued = st.sampled_from(list(values)).flatmap(
     lambda attribute: st.tuples(st.just(int(attribute)), values[attribute])

@@ -35,6 +35,7 @@ TRIGGERS = (
     | st.builds(wire.SweepCollisionTrigger, IDS, IDS)
     | st.builds(wire.BytecodeTrigger, BYTES)
     | st.builds(wire.PathTrigger, IDS, VECTORS, VECTORS, NUMBERS)
+    | st.builds(wire.UnknownTrigger, st.integers(4, 255), BYTES)
 )
 
 REQUESTS = {

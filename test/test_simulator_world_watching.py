@@ -35,6 +35,7 @@ from drone_bridge.protocols.simulator import (
     StreamExtended,
     SweepCollisionTrigger,
     Triggered,
+    UnknownTrigger,
     Untriggered,
     ViewCamera,
 )
@@ -243,6 +244,7 @@ def test_errors_of_triggers_are_told(desk):
     for distance in (0.0, -1.0, math.nan):
         assert desk.code(AddTrigger(PathTrigger(number, ZERO, ZERO, distance))) == 2
     assert desk.code(AddTrigger(PathTrigger(number, ZERO, (math.nan, 0, 0), 1.0))) == INVALID
+    assert desk.code(AddTrigger(UnknownTrigger(4, b"abc"))) == 0
     assert desk.step() == []
 
 

@@ -132,10 +132,12 @@ def stream_extended(context: Context, client: Client, request: wire.StreamExtend
 def add_trigger(context: Context, client: Client, request: wire.AddTrigger) -> wire.Response:
     """Add a trigger.
 
-    Collisions: error 1: an entity with itself; 2, 3: no entity a, no entity b. Paths: error 1: no such entity; 2: the
-    distance is not above 0.
+    Error 0: no such type. Collisions: 1: an entity with itself; 2, 3: no entity a, no entity b. Paths: 1: no such
+    entity; 2: the distance is not above 0.
     """
     asked = request.trigger
+    if isinstance(asked, wire.UnknownTrigger):
+        raise RefusedError(0, f"There is no type {asked.type} of triggers, only 0 to {max(wire.TriggerType)}.")
     if isinstance(asked, wire.BytecodeTrigger):
         raise RefusedError(UNSUPPORTED, f"The {len(asked.code)} bytes of bytecode were read, and are not run here.")
     trigger = (

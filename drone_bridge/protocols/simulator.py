@@ -79,6 +79,7 @@ from drone_bridge.protocols.simulator_triggers import (
     Trigger,
     Triggered,
     TriggerType,
+    UnknownTrigger,
     Untriggered,
 )
 from drone_bridge.protocols.simulator_wire import ItemType, Quaternion, Request, Response, Vector
@@ -173,6 +174,7 @@ __all__ = [
     "TriggerType",
     "Triggered",
     "Turbulence",
+    "UnknownTrigger",
     "Untriggered",
     "Vector",
     "ViewCamera",

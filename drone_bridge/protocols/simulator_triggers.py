@@ -12,7 +12,6 @@ from drone_bridge.protocols.simulator_wire import (
     UINT32,
     Flat,
     ItemType,
-    MisfitError,
     Reader,
     Request,
     Response,
@@ -116,31 +115,52 @@ class PathTrigger:
         return cls(n[0], n[1:4], n[4:7], n[7])
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownTrigger:
+    """A trigger of a type that the document does not have. Its configuration is what is left of the body."""
+
+    type: int
+    configuration: bytes
+
+    def encode(self) -> bytes:
+        """Return the configuration. Raises LocalProtocolError for a type that the document has."""
+        if self.type in tuple(TriggerType):
+            raise LocalProtocolError(f"The configuration of the trigger {TriggerType(self.type).name} is known.")
+        return self.configuration
+
+
+#: What the document has.
 Trigger = CollisionTrigger | SweepCollisionTrigger | BytecodeTrigger | PathTrigger
-_TRIGGERS: Final[tuple[type[Trigger], ...]] = (CollisionTrigger, SweepCollisionTrigger, BytecodeTrigger, PathTrigger)
+_TRIGGERS: Final[dict[int, type[Trigger]]] = {
+    kind.TYPE: kind for kind in (CollisionTrigger, SweepCollisionTrigger, BytecodeTrigger, PathTrigger)
+}
 
 
 @dataclass(frozen=True, slots=True)
 class AddTrigger(Request):
-    """TADD (13): add a trigger. What it finds is sent to the client that added it."""
+    """TADD (13): add a trigger. What it finds is sent to the client that added it.
+
+    Error 0: there are no triggers of this type. For collisions 1: an entity with itself; 2, 3: there is no entity a,
+    no entity b. For paths 1: there is no such entity; 2: the distance is not above 0.
+    """
 
     ID = 13
     NAME = "TADD"
     ANSWER = Added
     ADDS = ItemType.TRIGGER
-    trigger: Trigger
+    trigger: Trigger | UnknownTrigger
 
     def encode(self) -> bytes:
         """Return the body."""
-        return UINT8.pack(self.trigger.TYPE) + self.trigger.encode()
+        kind = self.trigger.type if isinstance(self.trigger, UnknownTrigger) else self.trigger.TYPE
+        return pack(UINT8, "The type of a trigger", kind) + self.trigger.encode()
 
     @classmethod
     def read(cls, reader: Reader) -> "AddTrigger":
         """Return what the body says."""
         kind = reader.number(UINT8)
-        if kind >= len(_TRIGGERS):
-            raise MisfitError(f"there is no type {kind} of triggers, only 0 to {len(_TRIGGERS) - 1}")
-        return cls(_TRIGGERS[kind].read(reader))
+        trigger = _TRIGGERS.get(kind)
+        return cls(trigger.read(reader) if trigger else UnknownTrigger(kind, reader.rest()))
 
 
 @dataclass(frozen=True, slots=True)
