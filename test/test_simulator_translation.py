@@ -328,7 +328,7 @@ def test_turbulence_has_its_bounds_in_order_on_the_wire():
     turbulence = requests.turbulence(request, ROS)
     assert (turbulence.force_a, turbulence.force_b) == ((2.0, 1.0, -6.0), (5.0, 4.0, -3.0))
     assert (turbulence.torque_a, turbulence.torque_b) == ((0.0, 0.0, -1.0), (0.0, 0.0, 1.0))
-    assert (turbulence.force_duration_a, turbulence.force_duration_b) == (1.0, 2.0)
+    assert (turbulence.force_rate_a, turbulence.force_rate_b) == (1.0, 2.0)
     with pytest.raises(ValueError, match="nowhere above"):
         requests.turbulence(AddTurbulence.Request(minimum=request.maximum), ROS)
     with pytest.raises(ValueError, match="durations"):

@@ -83,15 +83,15 @@ class ListCameras(Empty, Request):
 
 @dataclass(frozen=True, slots=True)
 class AddCamera(Request):
-    """CADD (10): attach a camera to an entity."""
+    """CADD (10): attach a camera to an entity. Error 0: there is no such entity."""
 
     ID = 10
     NAME = "CADD"
     ANSWER = Added
     ADDS = ItemType.CAMERA
     entity: int
-    orientation: Quaternion  # of the camera on the entity
-    position: Vector  # m, of the camera on the entity
+    orientation: Quaternion  # of the camera in the entity's model frame
+    position: Vector  # m, in the entity's model frame
     focal_length: float
     enabled: bool = True  # else its streams are silent
 
@@ -115,7 +115,10 @@ class AddCamera(Request):
 
 @dataclass(frozen=True, slots=True)
 class SetCamera(Request):
-    """CSET (11): set an attribute of a camera."""
+    """CSET (11): set an attribute of a camera. Error 0: there is no such camera; 1: there is no such attribute.
+
+    The CUAUV server takes an orientation and a position to be in the entity's body frame here, other than in CADD.
+    """
 
     ID = 11
     NAME = "CSET"
@@ -171,7 +174,10 @@ class ViewCamera(Flat, Request):
 
 @dataclass(frozen=True, slots=True)
 class StreamCamera(Flat, Request):
-    """CSTREAM (15): send CameraData after every `period` steps."""
+    """CSTREAM (15): send CameraData after every `period` steps.
+
+    Error 0: there is no such camera; 1: there is no such target; 2: the camera is on it.
+    """
 
     ID = 15
     NAME = "CSTREAM"
@@ -179,7 +185,7 @@ class StreamCamera(Flat, Request):
     ADDS = ItemType.CAMERA_STREAM
     LAYOUT = struct.Struct(">III")
     id: int
-    period: int  # steps
+    period: int  # steps; with 0 nothing is ever sent
     target: int  # the ID of the entity to look for
 
 

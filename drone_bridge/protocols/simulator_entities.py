@@ -115,10 +115,10 @@ class AddEntity(Request):
     ADDS = ItemType.ENTITY
     mass: float  # kg
     radius: float  # m, of the sphere that triggers and cameras take it for
-    inertia: Vector  # kg m², about the axes of the model
-    body_to_model: Quaternion
+    inertia: Vector  # kg m², about the axes of the body frame
+    body_to_model: Quaternion  # btom_rq, the body frame in the model frame
     position: Vector  # m, world
-    orientation: Quaternion  # of the model in the world
+    orientation: Quaternion  # of the body frame in the world, as GetEntity gives it and unlike what SetEntity takes
     corporeal: bool = True  # else forces don't act on it, and it moves with its velocity alone
     attributes: tuple[ExtendedAttribute, ...] = ()  # at most 255
 

@@ -44,20 +44,21 @@ _ID_AND_ATTRIBUTE: Final = struct.Struct(">IB")
 class Turbulence:
     """What the class `turbulence` takes: a force and a torque in the world frame, on every corporeal entity.
 
-    The document names the numbers and does not explain them. They come in pairs: the bounds of each component, and
-    the bounds of how long a value lasts before the next one is drawn. Equal bounds make it constant.
+    The document names the numbers and does not explain them. The CUAUV server lets each component walk: it starts at
+    zero, changes in each step at a rate drawn evenly from between two rates, and is kept between its bounds a
+    and b. So equal bounds make it constant, whatever the rates, and rates of one sign drive it to a bound.
     """
 
     CLASS: ClassVar[str] = "turbulence"
     LAYOUT: ClassVar[struct.Struct] = struct.Struct(">16d")
-    force_a: Vector  # N
-    force_b: Vector  # N
-    force_duration_a: float  # s
-    force_duration_b: float  # s
-    torque_a: Vector  # N m
-    torque_b: Vector  # N m
-    torque_duration_a: float  # s
-    torque_duration_b: float  # s
+    force_a: Vector  # lowest, N
+    force_b: Vector  # highest, N
+    force_rate_a: float  # fda, lowest, N/s
+    force_rate_b: float  # fdb, highest, N/s
+    torque_a: Vector  # lowest, N m
+    torque_b: Vector  # highest, N m
+    torque_rate_a: float  # tda, lowest, N m/s
+    torque_rate_b: float  # tdb, highest, N m/s
 
     def encode(self) -> bytes:
         """Return the bytes for AddObject.data."""

@@ -120,13 +120,16 @@ class Spied(Response):
 
 @dataclass(frozen=True, slots=True)
 class Configured(Flat, Response):
-    """CONFIGED (8): how the world is run."""
+    """CONFIGED (8): how the world is run. A step lasts speed / frequency simulated seconds.
+
+    With `non_real_time` steps follow each other as fast as they can, and still last that long.
+    """
 
     ID = 8
     LAYOUT = struct.Struct(">dd??")
-    frequency: float  # steps per second of simulated time
-    speed: float  # simulated seconds per second
-    non_real_time: bool  # runs as fast as it can, whatever the speed
+    frequency: float  # steps per second of the wall clock
+    speed: float  # simulated seconds per second of the wall clock
+    non_real_time: bool
     use_desired_thrusters: bool
 
 
