@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""telemetry_bridge with documents as text on topics, as a process between real DDS on both sides."""
+
+import json
+import signal
+import threading
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import RosSession
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import CompressedImage, Image, Imu
+from std_msgs.msg import Bool, String
+from telemetry_peer import HOVER, ROVER, Clock, changed, drone, jpeg, send_until
+from testbed_peer import values_of
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+PICTURE = jpeg()
+
+
+class Running:
+    """A bridge, with both topics of its peers."""
+
+    def __init__(self, **parameters):
+        self.ros = RosSession()
+        self.process = Process.node("telemetry_bridge", **parameters)
+        try:
+            self._telemetry = self.ros.publisher(String, "/drone/telemetry", 10)
+            self._rover = self.ros.publisher(String, "/rover/telemetry", 10)
+            self.commands = self.ros.subscribe(String, "/drone/command")
+            self.clock = Clock()
+            self.next_command()
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, **values):
+        self.send_text(json.dumps(drone(timestamp=self.clock.next(), **values)))
+
+    def send_text(self, text):
+        self._telemetry.publish(String(data=text))
+
+    def send_rover(self, **values):
+        self._rover.publish(String(data=json.dumps(changed(ROVER, timestamp=self.clock.next(), **values))))
+
+    def next_command(self, wanted=lambda command: True):
+        """Return the next command that is wanted; those before it are forgotten."""
+        self.commands.clear()
+        return json.loads(self.commands.wait(lambda message: wanted(json.loads(message.data))).data)
+
+    def close(self):
+        self.process.end()
+        self.ros.close()
+
+
+@pytest.fixture(scope="module")
+def running():
+    running = Running(stamp_source="wire", publish_clock=True)
+    yield running
+    running.close()
+
+
+def test_without_telemetry_the_drone_is_told_to_hover(running):
+    assert running.next_command() == HOVER
+
+
+def test_telemetry_comes_from_a_topic(running):
+    imus = running.ros.subscribe(Imu, "imu/data")
+    send_until(running.send, lambda: len(imus), "telemetry")
+    message = imus.wait()
+    assert message.angular_velocity.x == 0.01
+    assert message.header.stamp.sec >= 100
+
+
+def test_images_come_from_a_topic(running):
+    compressed = running.ros.subscribe(CompressedImage, "camera/image_raw/compressed")
+    raw = running.ros.subscribe(Image, "camera/image_raw")
+    send_until(lambda: running.send(image=PICTURE), lambda: len(compressed) and len(raw), "images")
+    assert bytes(compressed.wait().data) == PICTURE
+    assert (raw.wait().width, raw.wait().height) == (32, 24)
+
+
+def test_an_image_larger_than_a_datagram_comes_from_a_topic(running):
+    image = PICTURE + bytes(300_000)  # which the decoder does not look at
+    compressed = running.ros.subscribe(CompressedImage, "camera/image_raw/compressed")
+    send_until(
+        lambda: running.send(image=image),
+        lambda: len(compressed) and len(compressed.wait().data) == len(image),
+        "the large image",
+    )
+
+
+def test_a_rover_comes_from_a_topic(running):
+    odometry = running.ros.subscribe(Odometry, "rover/odom")
+    send_until(running.send_rover, lambda: len(odometry), "rover/odom")
+    assert odometry.wait().pose.pose.position.x == 1.5
+
+
+def test_landed_is_told_to_whoever_comes_late(running):
+    imus = running.ros.subscribe(Imu, "imu/data")
+    send_until(lambda: running.send(landed=True), lambda: len(imus), "telemetry")
+    assert running.ros.subscribe(Bool, "landed", LATCHED).wait().data is True
+
+
+def test_the_clock_is_the_drones(running):
+    clocks = running.ros.subscribe(ClockMessage, "/clock")
+    send_until(running.send, lambda: len(clocks), "/clock")
+    assert 100 <= clocks.wait().clock.sec <= running.clock.time
+
+
+def test_a_broken_document_is_named_and_the_next_one_is_taken(running):
+    imus = running.ros.subscribe(Imu, "imu/data")
+    for text, sentence in (
+        ("{", "The document is no JSON"),
+        (json.dumps(ROVER), r"imu is missing\."),
+        (json.dumps(drone(velocity__y=None)), r"velocity\.y is None, and has to be a number"),
+    ):
+        running.send_text(text)
+        running.process.wait_for_line(f"A document from /drone/telemetry was refused: {sentence}")
+    imus.clear()
+    send_until(running.send, lambda: len(imus), "telemetry after it")
+
+
+def test_diagnostics_tell_of_silence(running):
+    reports = running.ros.subscribe(DiagnosticArray, "/diagnostics")
+    silent = reports.wait(lambda report: report.status[0].message.startswith("no telemetry"))
+    assert silent.status[0].level == DiagnosticStatus.WARN
+    assert values_of(silent)["peer"] == "/drone/command"
+    reports.wait(lambda report: running.send() or report.status[0].message.startswith("talking"))
+
+
+def fly(running):
+    publisher = running.ros.publisher(Twist, "cmd_vel")
+    message = Twist()
+    message.linear.z = 0.5
+    seen = []
+
+    def send():
+        publisher.publish(message)
+        while len(running.commands):
+            seen.append(json.loads(running.commands.wait().data)["thrust"])
+
+    send_until(send, lambda: 0.5 in seen, "the command")
+    return publisher, message
+
+
+def test_commands_go_to_a_topic_and_end_in_a_hover(running):
+    fly(running)
+    running.next_command(lambda command: command == HOVER)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_a_hover_on_the_topic(number):
+    running = Running()
+    try:
+        publisher, message = fly(running)
+        done = threading.Event()
+
+        def repeat():
+            while not done.wait(0.01):
+                publisher.publish(message)
+
+        thread = threading.Thread(target=repeat)
+        thread.start()
+        try:
+            running.next_command(lambda command: command["thrust"] == 0.5)
+            running.commands.clear()
+            assert running.process.stop(number) == 0
+        finally:
+            done.set()
+            thread.join()
+        last = HOVER | {"thrust": 1.0}
+        while last != HOVER or len(running.commands):
+            last = json.loads(running.commands.wait().data)
+    finally:
+        running.close()

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Telemetry in ROS terms: what signs and frames mean physically, and what of the wire goes where."""
+
+import math
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+from hypothesis import given
+from hypothesis import strategies as st
+from rotations import matrix, turned
+
+from drone_bridge.protocols.telemetry import (
+    Altimeter,
+    Camera,
+    DroneCommand,
+    DroneTelemetry,
+    Imu,
+    LandingPad,
+    Orientation,
+    RoverTelemetry,
+    Vector,
+)
+from drone_bridge.translate import frames
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder
+from drone_bridge.translate.telemetry import (
+    DroneMessages,
+    FrameNames,
+    FullScale,
+    command_from_twist,
+    rover_odometry,
+    static_transforms,
+)
+
+FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
+PICTURE_RIGHT, PICTURE_DOWN, INTO_PICTURE = np.eye(3)  # optical
+NAMES = FrameNames("d1/")
+STAMP = Time(sec=7, nanosec=8)
+TELEMETRY = DroneTelemetry(
+    imu=Imu(Orientation(0.1, 0.2, 0.3), Vector(0.4, 0.5, 0.6), Vector(0.7, 0.8, 9.81)),
+    altimeter=Altimeter(altitude=5.0, vertical_velocity=-0.1),
+    velocity=Vector(1.0, 2.0, 3.0),
+    landing_pad=LandingPad(relative_x=0.5, relative_y=-0.25, distance=4.5, confidence=0.75),
+    camera=Camera(320, 240),
+)
+REVERSED = TelemetrySigns(*[-1] * 5)
+
+
+def messages(signs=None):
+    return DroneMessages(NAMES, signs or TelemetrySigns(), default_fov=90.0)
+
+
+def imu(signs=None, **orientation):
+    """Return the message for a drone of this attitude, level otherwise."""
+    level = Orientation(0.0, 0.0, 0.0)._replace(**orientation)
+    return messages(signs).imu(replace(TELEMETRY, imu=replace(TELEMETRY.imu, orientation=level)), STAMP)
+
+
+def with_camera(**values):
+    return replace(TELEMETRY, camera=Camera(**{"width": 320, "height": 240, "jpeg": b"", **values}))
+
+
+# Attitude and rates.
+
+
+def test_positive_pitch_lowers_the_nose():
+    assert turned(imu(pitch=0.1).orientation, FORWARD)[2] < 0
+    assert turned(imu(REVERSED, pitch=0.1).orientation, FORWARD)[2] > 0
+
+
+def test_positive_roll_lowers_the_right_side():
+    assert turned(imu(roll=0.1).orientation, -LEFT)[2] < 0
+    assert turned(imu(REVERSED, roll=0.1).orientation, -LEFT)[2] > 0
+
+
+def test_positive_yaw_turns_the_nose_left():
+    assert turned(imu(yaw=0.1).orientation, FORWARD)[1] > 0
+    assert turned(imu(REVERSED, yaw=0.1).orientation, FORWARD)[1] < 0
+
+
+def test_rates_go_with_their_angles():
+    assert frames.rates_from_telemetry(1.0, 2.0, 3.0, TelemetrySigns()) == (1.0, 2.0, 3.0)
+    assert frames.rates_from_telemetry(1.0, 2.0, 3.0, REVERSED) == (-1.0, -2.0, -3.0)
+
+
+def test_at_rest_acceleration_is_upwards():
+    acceleration = messages(REVERSED).imu(TELEMETRY, STAMP).linear_acceleration
+    assert (acceleration.x, acceleration.y, acceleration.z) == (0.7, 0.8, 9.81)
+
+
+def test_an_acceleration_that_is_not_on_the_wire_is_marked():
+    made = messages()
+    without = replace(TELEMETRY, imu=replace(TELEMETRY.imu, linear_acceleration=None))
+    assert made.imu(without, STAMP).linear_acceleration_covariance[0] == -1.0
+    assert made.imu(without, STAMP).linear_acceleration.z == 0.0
+    assert made.imu(TELEMETRY, STAMP).linear_acceleration_covariance[0] == 0.0
+
+
+# Where things are.
+
+
+def test_the_camera_looks_down_and_forward_is_up_in_the_picture():
+    optical = matrix(frames.DOWNWARD_OPTICAL_IN_BODY)  # its columns are the optical axes in the body
+    assert np.allclose(optical @ INTO_PICTURE, -UP)
+    assert np.allclose(optical @ PICTURE_DOWN, -FORWARD)
+    assert np.allclose(optical @ PICTURE_RIGHT, -LEFT)
+
+
+def test_the_altimeter_measures_downwards():
+    assert np.allclose(turned(frames.DOWN_IN_BODY, FORWARD), -UP)
+
+
+def test_what_does_not_move():
+    transforms = static_transforms(NAMES)
+    assert [transform.child_frame_id for transform in transforms] == ["d1/altimeter_link", "d1/camera_optical_frame"]
+    assert {transform.header.frame_id for transform in transforms} == {"d1/base_link"}
+
+
+def test_the_pad_is_ahead_and_to_the_right_and_below():
+    (transform,) = messages().pad_transform(TELEMETRY, STAMP).transforms
+    place = transform.transform.translation
+    assert (transform.header.frame_id, transform.child_frame_id) == ("d1/base_link", "d1/landing_pad")
+    assert (place.x, place.y, place.z) == (0.5, -0.25, -4.5)
+    pad = messages().landing_pad(TELEMETRY, STAMP)
+    assert (pad.detected, pad.offset_x, pad.offset_y, pad.distance, pad.confidence) == (True, 0.5, -0.25, 4.5, 0.75)
+    pad = messages(REVERSED).landing_pad(TELEMETRY, STAMP)
+    assert (pad.offset_x, pad.offset_y, pad.distance) == (-0.5, 0.25, 4.5)
+
+
+def test_a_pad_that_went_out_of_sight_is_nowhere():
+    made = messages()
+    made.landing_pad(TELEMETRY, STAMP)
+    out_of_sight = replace(TELEMETRY, landing_pad=None)
+    pad = made.landing_pad(out_of_sight, STAMP)
+    assert not pad.detected
+    assert all(math.isnan(value) for value in (pad.offset_x, pad.offset_y, pad.distance, pad.confidence))
+    assert made.pad_transform(out_of_sight, STAMP) is None
+
+
+def test_altitude_and_velocities():
+    made = messages()
+    altitude = made.altitude(TELEMETRY, STAMP)
+    assert (altitude.header.frame_id, altitude.range) == ("d1/altimeter_link", 5.0)
+    assert made.vertical_velocity(TELEMETRY, STAMP).data == -0.1
+    velocity = made.velocity(TELEMETRY, STAMP)
+    linear, angular = velocity.twist.linear, velocity.twist.angular
+    assert (linear.x, linear.y, linear.z) == (1.0, 2.0, 3.0)
+    assert (angular.x, angular.y, angular.z) == (0.4, 0.5, 0.6)
+    assert velocity.header.frame_id == "d1/base_link"
+    assert velocity.header.stamp == altitude.header.stamp == STAMP
+
+
+def test_a_rover_keeps_the_axes_of_the_map():
+    rover = RoverTelemetry(Vector(1.0, 2.0, 3.0), Vector(4.0, 5.0, 6.0), "circular")
+    message = rover_odometry(rover, STAMP, NAMES)
+    assert (message.header.frame_id, message.child_frame_id) == ("d1/map", "d1/rover/base_link")
+    position, velocity = message.pose.pose.position, message.twist.twist.linear
+    assert (position.x, position.y, position.z) == (1.0, 2.0, 3.0)
+    assert (velocity.x, velocity.y, velocity.z) == (4.0, 5.0, 6.0)
+    assert message.pose.pose.orientation.w == 1.0
+
+
+def test_the_clock_is_the_timestamp():
+    made = messages()
+    assert made.clock(replace(TELEMETRY, timestamp=1.25), STAMP).clock == Time(sec=1, nanosec=250_000_000)
+    assert made.clock(TELEMETRY, STAMP) is None
+
+
+# Camera.
+
+
+def test_the_edge_of_the_image_is_half_the_field_of_view_from_its_middle():
+    info = messages().camera_info(with_camera(fov=60.0), STAMP)
+    focal, centre = info.k[0], info.k[2]
+    left_edge = -0.5  # ROS counts from the middle of the first pixel
+    assert math.degrees(math.atan((centre - left_edge) / focal)) == pytest.approx(30.0)
+    assert info.k[4] == focal, "pixels are square"
+    assert info.k[5] == (240 - 1) / 2
+
+
+def test_the_field_of_view_has_a_default():
+    assert messages().camera_info(with_camera(), STAMP).k[0] == pytest.approx(160.0)
+
+
+def test_the_size_is_that_of_the_image():
+    info = messages().camera_info(with_camera(jpeg_size=(64, 48)), STAMP)
+    assert (info.width, info.height) == (64, 48)
+    assert info.k[0] == pytest.approx(32.0)
+
+
+def test_a_camera_that_changes_is_followed():
+    made = messages()
+    assert made.camera_info(with_camera(fov=60.0), STAMP).width == 320
+    assert made.camera_info(with_camera(width=640), STAMP).width == 640
+    assert made.camera_info(with_camera(fov=90.0), STAMP).k[0] == pytest.approx(160.0)
+
+
+def test_without_an_image_there_is_nothing_to_say_about_it():
+    assert messages().camera_info(TELEMETRY, STAMP) is None
+    assert messages().compressed_image(TELEMETRY, STAMP) is None
+
+
+def test_the_jpeg_is_not_touched():
+    message = messages().compressed_image(with_camera(jpeg=b"\xff\xd8\xff and so on"), STAMP)
+    assert bytes(message.data) == b"\xff\xd8\xff and so on"
+    assert (message.format, message.header.frame_id) == ("jpeg", "d1/camera_optical_frame")
+
+
+# Decoding.
+
+
+def encoded(width, height, *options):
+    pixels = np.zeros((height, width, 3), np.uint8)
+    pixels[:, : width // 2, 2] = 255  # red on the left; OpenCV counts blue, green, red
+    return cv2.imencode(".jpg", pixels, options)[1].tobytes()
+
+
+@pytest.mark.parametrize("size", [(32, 24), (1, 1), (333, 17)])
+def test_a_jpeg_is_decoded_to_rgb(size):
+    width, height = size
+    image = JpegDecoder("optical").image(encoded(width, height), STAMP)
+    assert (image.width, image.height, image.encoding, image.step) == (width, height, "rgb8", 3 * width)
+    assert image.header.frame_id == "optical"
+    assert len(image.data) == 3 * width * height
+    if width > 1:
+        assert image.data[0] > 200, "red first"
+        assert image.data[2] < 50
+
+
+def test_images_of_different_sizes_can_follow_each_other():
+    decoder = JpegDecoder("optical")
+    for width, height in ((32, 24), (24, 32), (64, 48), (32, 24)):
+        image = decoder.image(encoded(width, height), STAMP)
+        assert (image.width, image.height, len(image.data)) == (width, height, 3 * width * height)
+
+
+def test_grey_and_progressive_images_are_rgb_as_well():
+    grey = cv2.imencode(".jpg", np.full((8, 8), 77, np.uint8))[1].tobytes()
+    assert set(JpegDecoder("optical").image(grey, STAMP).data) == {77}
+    progressive = encoded(32, 24, cv2.IMWRITE_JPEG_PROGRESSIVE, 1)
+    assert JpegDecoder("optical").image(progressive, STAMP).width == 32
+
+
+def test_how_a_camera_was_held_changes_nothing():
+    orientation = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"  # a quarter turn
+    picture = encoded(32, 24)
+    turned_one = picture[:2] + b"\xff\xe1" + (len(orientation) + 2).to_bytes(2, "big") + orientation + picture[2:]
+    image = JpegDecoder("optical").image(turned_one, STAMP)
+    assert (image.width, image.height) == (32, 24)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xd8\xff", b"GIF89a", encoded(32, 24)[:300]])
+def test_what_cannot_be_decoded_is_a_value_error(data):
+    with pytest.raises(ValueError, match=r"begins with|is a JPEG|has no marker|can't be decoded"):
+        JpegDecoder("optical").image(data, STAMP)
+
+
+def test_a_jpeg_of_very_many_scans_is_not_decoded():
+    picture = encoded(32, 24)
+    scan = picture.index(b"\xff\xda")
+    with pytest.raises(ValueError, match=f"has {MAX_SCANS + 1} scans"):
+        JpegDecoder("optical").image(picture[:scan] + (MAX_SCANS + 1) * picture[scan:-2] + picture[-2:], STAMP)
+
+
+@given(st.integers(0, 10_000), st.integers(0, 255))
+def test_any_damage_is_decoded_or_a_value_error(position, value):
+    damaged = bytearray(encoded(32, 24))
+    damaged[position % len(damaged)] = value
+    try:
+        image = JpegDecoder("optical").image(bytes(damaged), STAMP)
+    except ValueError:
+        return
+    assert len(image.data) == image.step * image.height
+
+
+# Commands.
+
+
+def twist(forward=0.0, left=0.0, up=0.0, left_turn=0.0):
+    message = Twist()
+    message.linear.x, message.linear.y, message.linear.z, message.angular.z = forward, left, up, left_turn
+    return message
+
+
+def command(full_scale=None, signs=None, **asked):
+    return command_from_twist(twist(**asked), full_scale or FullScale(), signs or TelemetryCommandSigns())
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"up": 0.5}, DroneCommand(thrust=0.5)),
+        ({"forward": 0.5}, DroneCommand(pitch=0.25)),
+        ({"left": 0.5}, DroneCommand(roll=-0.25)),
+        ({"left_turn": 0.5}, DroneCommand(yaw=0.25)),
+        ({}, DroneCommand()),
+    ],
+)
+def test_a_command_is_a_share_of_what_the_wire_allows(asked, expected):
+    assert command(**asked) == (expected, True)
+
+
+def test_a_command_of_zero_is_plain_zero():
+    made, _ = command(signs=TelemetryCommandSigns(-1, -1, -1))
+    assert "-" not in repr(made)
+
+
+def test_a_drone_that_counts_the_other_way_round():
+    signs = TelemetryCommandSigns(pitch=-1, roll=-1, yaw=-1)
+    made, _ = command(signs=signs, forward=0.5, left=0.5, up=0.5, left_turn=0.5)
+    assert made == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
+
+
+def test_a_command_beyond_the_wire_is_clamped():
+    made, was_within = command(forward=3.0, left=-1e300, up=-2.0, left_turn=1.5)
+    assert made == DroneCommand(thrust=-1.0, pitch=0.5, roll=0.5, yaw=0.5)
+    assert not was_within
+
+
+def test_full_scale_says_what_is_full():
+    scale = FullScale(thrust=2.0, pitch=4.0, roll=5.0, yaw=10.0)
+    made, was_within = command(scale, forward=4.0, left=5.0, up=2.0, left_turn=10.0)
+    assert made == DroneCommand(thrust=1.0, pitch=0.5, roll=-0.5, yaw=0.5)
+    assert was_within
