@@ -192,6 +192,10 @@ class LandOnPad:
         parameters, height, away = self._parameters, self._estimator.height_above_pad, self._away()
         if unseen <= parameters.lost_time and away > ABORT_FACTOR * parameters.align_radius:
             self._enter(LandState.CLIMBING, f"off the pad, {self._where()}")
+        elif self._estimator.pad_deviation > parameters.blind_deviation and height > parameters.touchdown_height:
+            self._enter(LandState.CLIMBING, f"pad not seen for {unseen:.1f} s, it may be elsewhere by now")
+        elif height < -parameters.touchdown_height:
+            self._enter(LandState.CLIMBING, "beside the pad, and lower")
         elif stamp - self._since > 2.0 + 2.0 * parameters.commit_height / parameters.touchdown_speed:
             self._enter(LandState.CLIMBING, "no touchdown")
         else:

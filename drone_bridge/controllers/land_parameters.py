@@ -40,6 +40,9 @@ class LandParameters:
     align_slope: float = described(0.2, "How much further off may be for each m above that.", 0.0, 2.0)
     align_speed: float = described(0.4, "How fast past the pad is good enough to land, m/s.", 0.02, 10.0)
     commit_height: float = described(0.6, "Above the pad, from where the landing is carried through, m.", 0.1, 10.0)
+    blind_deviation: float = described(
+        0.3, "Standard deviation of the pad's place, out of sight, from which a landing is broken off, m.", 0.01, 100.0
+    )
     touchdown_speed: float = described(0.5, "Downwards, m/s.", 0.05, 5.0)
     touchdown_height: float = described(0.2, "A drone that stands on the pad measures less than that, m.", 0.0, 2.0)
     descent_gain: float = described(1.0, "How much faster for each m above that, 1/s.", 0.0, 10.0)

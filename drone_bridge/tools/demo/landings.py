@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many seeded landings on a rover that drives each of its patterns, through topics all the way.
+
+Every other drone starts on the ground, 1 to 3 m from the rover.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+
+PATTERNS: Final = ("stationary", "linear", "circular", "square", "random")
+LANDINGS: Final = 20
+ENOUGH: Final = 19
+AT_ONCE: Final = 2
+LONGEST_FLIGHT_S: Final = 60.0
+LONGEST_WAIT_S: Final = 90.0
+STARTS: Final = ("air", "ground")  # in turn: 5 m up, with the rover often in view, or where it has to be searched for
+START_TIMEOUT_S: Final = 30.0
+TOUCHDOWN: Final = re.compile(
+    r"touchdown on the (?P<where>rover|ground) at t=(?P<time>[\d.]+) s: position error (?P<error>[\d.]+) m, "
+    r"vertical speed (?P<vertical>[\d.]+) m/s, relative speed (?P<relative>[\d.]+) m/s, (?P<verdict>good|bad)"
+)
+
+
+class Landing(NamedTuple):
+    """How a drone came down for the first time."""
+
+    is_good: bool
+    time_s: float  # since it was there
+    error_m: float  # from the middle of the pad
+    vertical_speed: float  # m/s
+    relative_speed: float  # m/s, across the pad
+
+
+class Task(NamedTuple):
+    """A landing to be tried."""
+
+    pattern: str
+    seed: int
+
+
+def show(landings: int = LANDINGS, at_once: int = AT_ONCE, use_camera: bool = False) -> int:
+    """Try that many landings per pattern, print the table, and return 0 if enough of each were good.
+
+    `at_once` compositions work at the same time, each in a ROS domain of its own, and each on one drone after the
+    other. With `use_camera` pads are found in images alone.
+    """
+    tasks = deque(Task(pattern, seed) for seed in range(landings) for pattern in PATTERNS)
+    results: dict[Task, Landing | None] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        compositions = []
+        try:
+            for port, log in zip(*_places(at_once, Path(folder)), strict=True):
+                compositions.append((_compose(port, log, use_camera), port))
+            workers = [
+                threading.Thread(target=_work, args=(composition, port, tasks, results), name=f"landings {port}")
+                for composition, port in compositions
+            ]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        except BaseException:
+            tasks.clear()
+            raise
+        finally:
+            for composition, _ in compositions:
+                composition.stop()
+    return _report(landings, results)
+
+
+def _places(count: int, folder: Path) -> tuple[list[int], list[Path]]:
+    """Return ports that nobody uses, and files for what compositions print."""
+    ports: list[int] = []
+    while len(ports) < count:
+        if (port := free_port()) not in ports:
+            ports.append(port)
+    return ports, [folder / f"{port}.txt" for port in ports]
+
+
+def _compose(port: int, log: Path, use_camera: bool) -> Composition:
+    """Start bridge and controller, which stay; one drone after the other is there for them."""
+    taken = os.environ.get("ROS_DOMAIN_ID")
+    while os.environ.get("ROS_DOMAIN_ID") == taken:
+        keep_to_ourselves()
+    composition = Composition("landing.launch.xml", log, control=True, port=port, use_camera=use_camera)
+    if not (
+        composition.wait_for("Waiting for telemetry", START_TIMEOUT_S)
+        and composition.wait_for("land_on_pad is ready", START_TIMEOUT_S)
+    ):
+        composition.stop()
+        raise RuntimeError(f"Bridge and controller did not start:\n{composition.tail()}")
+    return composition
+
+
+def _work(composition: Composition, port: int, tasks: deque[Task], results: dict[Task, Landing | None]) -> None:
+    while composition.is_running:
+        try:
+            task = tasks.popleft()
+        except IndexError:
+            return
+        results[task] = _land(task, port)
+
+
+def _land(task: Task, port: int) -> Landing | None:
+    """Return how the drone came down, None if it did not."""
+    options = f"--port {port} --rover {task.pattern} --seed {task.seed} --duration {LONGEST_FLIGHT_S} --until-landed"
+    options += f" --start {STARTS[task.seed % len(STARTS)]}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "drone_bridge.emulators.landing", *options.split()],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    stopper = threading.Timer(LONGEST_WAIT_S, process.send_signal, (signal.SIGINT,))
+    stopper.start()
+    landing, line = None, "nothing"
+    assert process.stdout is not None
+    for line in process.stdout:
+        if (found := TOUCHDOWN.search(line)) and landing is None:
+            numbers = (float(found[name]) for name in ("time", "error", "vertical", "relative"))
+            landing = Landing(found["verdict"] == "good", *numbers)
+            said = found[0]
+            if not landing.is_good:
+                process.send_signal(signal.SIGINT)  # the first touchdown counts
+    process.wait()
+    stopper.cancel()
+    said = said if landing else f"no touchdown: {line.strip()}"
+    print(f"{task.pattern}, seed {task.seed}: {said}", flush=True)
+    return landing
+
+
+def _report(landings: int, results: dict[Task, Landing | None]) -> int:
+    """Print the table; return the exit status."""
+    print(
+        f"\n{'':12}{'good':>10}  {'off the middle (m)':>18}  {'across the pad (m/s)':>20}  {'downwards (m/s)':>15}  "
+        f"{'touchdown after (s)':>19}"
+    )
+    print(f"{'':24}" + "".join(f"{'mean':>{width}} {'worst':>6}  " for width in (11, 13, 8, 12)).rstrip())
+    is_enough = True
+    for pattern in PATTERNS:
+        landed = [results.get(Task(pattern, seed)) for seed in range(landings)]
+        good = sum(landing is not None and landing.is_good for landing in landed)
+        is_enough &= good * LANDINGS >= ENOUGH * landings
+        down = np.array([landing[1:] for landing in landed if landing])
+        cells = ""
+        if len(down):
+            time_s, error_m, vertical, relative = ((column.mean(), column.max()) for column in down.T)
+            for (mean, worst), width, digits in (
+                (error_m, 11, 2),
+                (relative, 13, 2),
+                (vertical, 8, 2),
+                (time_s, 12, 1),
+            ):
+                cells += f"{mean:{width}.{digits}f} {worst:6.{digits}f}  "
+        print(f"{pattern:12}{f'{good} of {landings}':>10}  {cells}".rstrip())
+    return 0 if is_enough else 1
