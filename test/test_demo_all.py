@@ -52,7 +52,7 @@ def test_the_meter_tells_what_comes_what_is_late_and_what_is_missing(ros, meter,
 
 
 def test_all_bridges_together_bring_their_topics(tmp_path):
-    with Process(executable("drone-bridge"), "demo", "all", "--duration", 4, "--folder", tmp_path) as demo:
+    with Process(executable("drone-bridge"), "demo", "all", "--duration", 6, "--folder", tmp_path) as demo:
         assert demo.wait(90) == 0
     table = [line.split() for line in demo.lines if line.startswith("/")]
     for topic in (topic for topics in all_bridges.TOPICS.values() for topic in topics):
