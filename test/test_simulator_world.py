@@ -2,6 +2,7 @@
 """The emulated world as requests see it: entities, attributes, objects, items that come and go."""
 
 import math
+import time
 
 import pytest
 from simulator_desk import LEVEL, Desk, DeskClient, entity
@@ -38,6 +39,7 @@ from drone_bridge.protocols.simulator import (
     StreamCamera,
     StreamEntity,
     StreamExtended,
+    SweepCollisionTrigger,
     Turbulence,
 )
 
@@ -389,6 +391,20 @@ def test_there_is_room_for_a_thousand_of_each(desk):
         for _ in range(MAX_ITEMS + 1):
             last = desk.ask(request)
         assert last.code == FULL
+
+
+def test_thousands_of_items_that_go_at_once_keep_nobody_waiting(desk):
+    other, number, camera = DeskClient(), desk.add(entity()), desk.add(AddCamera(VEHICLE, LEVEL, ZERO, 1.0))
+    keeps = (StreamEntity(number, 0, ()), StreamExtended(number, 0, ()), StreamCamera(camera, 0, number))
+    for go in (lambda: desk.world.leave(other), lambda: desk.get(Remove(ItemType.ENTITY, number))):
+        for request in (*keeps, AddTrigger(SweepCollisionTrigger(VEHICLE, number))):
+            for _ in range(MAX_ITEMS):
+                desk.add(request, other)
+        started = time.perf_counter()
+        go()
+        assert time.perf_counter() - started < 0.5  # a look at each of the others for each that goes takes seconds
+        for request in keeps:
+            assert not desk.world.items.of(request.ADDS)
 
 
 # Running.

@@ -72,6 +72,7 @@ class Items:
         default_factory=lambda: {kind: {} for kind in ItemType if kind not in (ItemType.ENTITY, ItemType.OBJECT)}
     )
     _next: dict[ItemType, int] = field(default_factory=lambda: dict.fromkeys(ItemType, 0))
+    _needed_by: dict[Key, set[Key]] = field(default_factory=dict)  # so that thousands can go at once
 
     def of(self, kind: ItemType) -> dict[int, Item]:
         """Return the items of a type, by ID."""
@@ -84,20 +85,28 @@ class Items:
         number = self._next[kind]
         self._next[kind] += 1
         self._items[kind][number] = item
+        for need in item.needs:
+            self._needed_by.setdefault(need, set()).add((kind, number))
         return number
 
     def remove(self, key: Key) -> None:
         """Remove an item."""
         kind, number = key
-        del self._items[kind][number]
+        for need in self._items[kind].pop(number).needs:
+            others = self._needed_by[need]
+            others.remove(key)
+            if not others:
+                del self._needed_by[need]
 
     def that_need(self, key: Key) -> list[Key]:
-        """Return what goes with this one."""
-        return [(kind, number) for kind, number, item in self._all() if key in item.needs]
+        """Return what goes with this one, by type and ID."""
+        return sorted(self._needed_by.get(key, ()))
 
     def of_client(self, client: Client) -> list[Key]:
         """Return what a client keeps."""
-        return [(kind, number) for kind, number, item in self._all() if item.client is client]
-
-    def _all(self) -> list[tuple[ItemType, int, Item]]:
-        return [(kind, number, item) for kind, items in self._items.items() for number, item in items.items()]
+        return [
+            (kind, number)
+            for kind, items in self._items.items()
+            for number, item in items.items()
+            if item.client is client
+        ]
