@@ -6,20 +6,18 @@ On request it tells where the rover is by that, as a rover of the telemetry prot
 
 import contextlib
 import math
-import threading
 import time
 from typing import Final
 
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
-from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from std_msgs.msg import String
 
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
+from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
 from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
@@ -29,7 +27,6 @@ from drone_bridge.translate.time import NANOSECONDS
 from drone_bridge.translate.wheel_odometry import WheelOdometry
 
 TELEMETRY_TOPIC: Final = "/rover/telemetry"
-LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for whoever listens to confirm it
 
 PARAMETERS: Final = (
     ParameterDeclaration("pattern", "stationary", "What to drive.", choices=tuple(PATTERNS), live=True),
@@ -60,12 +57,10 @@ class RoverController(Node):
         self._estimate = PoseEstimate(self._declared["odometry_timeout"])
         self._velocity = Velocity()
         self._told_s = time.monotonic()
-        self._publishing = threading.Lock()  # as another thread may call leave, whose zero has to be the last
-        self._has_left = False
         self._limits, self._name = Limits(0.0, 0.0, 0.0), ""
         self._pattern: Pattern | None = None
         self._was_following = False
-        self._publisher = self.create_publisher(Twist, "cmd_vel", 1)
+        self._commands = VelocityCommands(self)
         self.create_subscription(Odometry, "odom", self._measure, 1)
         self._telemetry: RoverTelling | None = None
         if self._declared["publish_telemetry"]:
@@ -81,13 +76,7 @@ class RoverController(Node):
 
     def leave(self) -> None:
         """Stop the rover."""
-        with self._publishing:
-            if not self._has_left:
-                self._publish(Velocity())
-                # ROS is shut down next, and would take along what is still on its way.
-                with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):
-                    self._publisher.wait_for_all_acked(Duration(seconds=LAST_COMMAND_TIMEOUT_S))
-            self._has_left = True
+        self._commands.leave()
 
     def _measure(self, message: Odometry) -> None:
         at, q = message.pose.pose.position, message.pose.pose.orientation
@@ -102,11 +91,10 @@ class RoverController(Node):
         self._told_s = now_s
         self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
         self._say_what_is_followed(self._estimate.follows_odometry(now_s))
-        with self._publishing:
-            if not self._has_left:
-                self._publish(self._velocity)
-                if self._telemetry:
-                    self._telemetry.publish(self._estimate.pose, self._velocity, self._name)
+        forward, turn = self._velocity
+        self._commands.publish((forward, 0.0, 0.0), (0.0, 0.0, turn))
+        if self._telemetry:
+            self._telemetry.publish(self._estimate.pose, self._velocity, self._name)
 
     def _chosen_pattern(self) -> Pattern:
         """Return the pattern that the parameters describe, a new one when they have changed."""
@@ -122,12 +110,6 @@ class RoverController(Node):
         if is_following != self._was_following:
             self._was_following = is_following
             self.get_logger().info("Following the odometry." if is_following else "No odometry: driving on without.")
-
-    def _publish(self, velocity: Velocity) -> None:
-        message = Twist()
-        message.linear.x, message.angular.z = velocity
-        with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS may be shutting down already
-            self._publisher.publish(message)
 
 
 class RoverTelling:
