@@ -2,6 +2,7 @@
 """What the scripts with a ROS node in them have in common."""
 
 import contextlib
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,8 @@ from rclpy.publisher import Publisher
 @contextlib.contextmanager
 def ros() -> Iterator[None]:
     """Have ROS until SIGINT, and leave it in order."""
+    # A shell has programs that it starts in the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     rclpy.init()
     try:
         with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
