@@ -10,22 +10,29 @@ import pytest
 from simulator_client import SimulatorClient
 from simulator_desk import entity
 
-from drone_bridge.emulators.simulator_connection import Connection, Quirks
+from drone_bridge.emulators.simulator_connection import Connection
+from drone_bridge.emulators.simulator_quirks import Quirks
 from drone_bridge.protocols.simulator import (
     Added,
+    AddObject,
     AddTrigger,
     Completed,
     EntityData,
+    ExtendedAttribute,
     GetConfig,
+    GetExtended,
+    ItemType,
     ListCameras,
     ListEntities,
     ListObjects,
     PathTrigger,
+    Remove,
     Run,
     SetExtended,
     Spy,
     StreamEntity,
     StreamExtended,
+    Turbulence,
     ViewCamera,
     frame,
 )
@@ -155,11 +162,53 @@ def test_what_the_real_server_does_not_know_ends_the_connection(emulate, connect
         emulator.wait_for_line(f"is gone: it has sent {type(request).__name__}, which the CUAUV server does not know")
 
 
+@pytest.mark.parametrize(
+    "request_with_nothing",
+    [
+        SetExtended(VEHICLE, "key", b""),
+        SetExtended(VEHICLE, "", b"data"),
+        GetExtended(VEHICLE, ""),
+        AddObject("", b""),
+        entity(attributes=(ExtendedAttribute("render", b""),)),
+    ],
+    ids=repr,
+)
+def test_an_empty_string_ends_the_connection(emulate, connect, request_with_nothing):
+    emulator = emulate("--quirks", "real")
+    client = connect(emulator)
+    client.send_bytes(client.prepare(request_with_nothing))
+    client.wait_until_closed()
+    emulator.wait_for_line("with an empty string, which the CUAUV server can't read")
+
+
+def test_streams_and_triggers_stay_whatever_remove_is_answered_with(emulate, connect):
+    client = connect(emulate("--quirks", "real"))
+    stream = client.add(StreamEntity(VEHICLE, 1, (0,)))
+    for kind in (ItemType.ENTITY_STREAM, ItemType.TRIGGER, ItemType.EXTENDED_STREAM, ItemType.CAMERA_BROADCAST, 9):
+        client.get(Remove(kind, stream))
+    client.get(Run(1))
+    client.wait_for(EntityData)
+
+
+def test_what_turbulence_is_called_when_it_is_added_is_what_removes_gravity(emulate, connect):
+    client = connect(emulate("--quirks", "real"))
+    zero = (0.0, 0.0, 0.0)
+    force = Turbulence((30.0, 0.0, 0.0), (30.0, 0.0, 0.0), 0.0, 0.0, zero, zero, 0.0, 0.0)
+    added = [client.add(AddObject(Turbulence.CLASS, force.encode())) for _ in range(2)]
+    assert added == [0, 1]
+    client.get(Remove(ItemType.OBJECT, added[0]))
+    client.add(StreamEntity(VEHICLE, 1, (1,)))
+    client.get(Run(1))
+    [(north, _, down)] = client.wait_for(EntityData).values
+    assert north > 0.019  # two of them for a hundredth of a second on 30 kg
+    assert down < -0.09  # only its buoyancy is left
+
+
 def test_a_body_of_more_than_1024_bytes_ends_the_connection(emulate, connect):
     emulator = emulate("--quirks", "real")
     client = connect(emulator, max_request_bytes=2048)
-    client.get(SetExtended(VEHICLE, "", bytes(1024 - 9)))
-    client.send_bytes(client.prepare(SetExtended(VEHICLE, "", bytes(1025 - 9))))
+    client.get(SetExtended(VEHICLE, "k", bytes(1024 - 10)))
+    client.send_bytes(client.prepare(SetExtended(VEHICLE, "k", bytes(1025 - 10))))
     client.wait_until_closed()
     emulator.wait_for_line("sent SetExtended with 1025 bytes; 1024 are allowed")
 

@@ -27,7 +27,8 @@ from drone_bridge.emulators.program import (
     read_by,
     say,
 )
-from drone_bridge.emulators.simulator_connection import FaultKind, Quirks
+from drone_bridge.emulators.simulator_connection import FaultKind
+from drone_bridge.emulators.simulator_quirks import Quirks
 from drone_bridge.emulators.simulator_requests import Context
 from drone_bridge.emulators.simulator_rotation import IDENTITY, Quaternion, unit
 from drone_bridge.emulators.simulator_run import RunControl, Tempo

@@ -10,6 +10,7 @@ from typing import Final
 
 from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.program import say
+from drone_bridge.emulators.simulator_quirks import Quirks, reason_to_hang_up
 from drone_bridge.protocols import simulator as wire
 
 MAX_UNREAD_BYTES: Final = 4 << 20  # of what a client does not take; one that lets more pile up is given up
@@ -18,26 +19,6 @@ _SEND_BUFFER_BYTES: Final = 256 * 1024  # in the system
 _LINGER_S: Final = 1.0  # how long a client gets to read what was sent before its connection was closed
 _HEADER_BYTES: Final = 5
 _GARBAGE: Final = b"\x03\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x00"  # a list of 9 entities with room for one
-
-#: What the CUAUV server does not know.
-UNKNOWN_TO_CUAUV: Final = (
-    wire.ListObjectClasses,
-    wire.ListObjects,
-    wire.SetObject,
-    wire.GetObject,
-    wire.ListCameras,
-    wire.ViewCamera,
-    wire.BroadcastCamera,
-    wire.StreamExtended,
-    wire.Spy,
-)
-
-
-class Quirks(str, Enum):
-    """How to speak."""
-
-    NONE = "none"  # as the document says
-    REAL = "real"  # as the CUAUV server does, so far as it is known; see docs/simulator.md
 
 
 class FaultKind(str, Enum):
@@ -166,13 +147,13 @@ class Connection:
     def next_request(self) -> wire.Request | None:
         """Return the next request, or None until more has come or the client has closed.
 
-        Raises RemoteProtocolError; HangUpError for what the CUAUV server does not know, when speaking as it does.
+        Raises RemoteProtocolError; HangUpError for what the CUAUV server hangs up on, when speaking as it does.
         """
         event = self.protocol.next_event()
         if not isinstance(event, wire.Request):
             return None
-        if self.is_real and isinstance(event, UNKNOWN_TO_CUAUV):
-            raise HangUpError(f"it has sent {type(event).__name__}, which the CUAUV server does not know")
+        if self.is_real and (reason := reason_to_hang_up(event)):
+            raise HangUpError(reason)
         return event
 
 

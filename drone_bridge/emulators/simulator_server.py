@@ -10,11 +10,22 @@ from typing import Final
 from drone_bridge.emulators import simulator_requests, simulator_watching
 from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.program import TrajectoryFile, say
-from drone_bridge.emulators.simulator_connection import Connection, FaultKind, HangUpError, Quirks
+from drone_bridge.emulators.simulator_connection import Connection, FaultKind, HangUpError
 from drone_bridge.emulators.simulator_items import RefusedError
+from drone_bridge.emulators.simulator_quirks import Quirks, is_ignored
 from drone_bridge.emulators.simulator_requests import Context
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.simulator import VEHICLE, Completed, Request, Response, Run
+from drone_bridge.protocols.simulator import (
+    VEHICLE,
+    Added,
+    AddObject,
+    Completed,
+    ItemType,
+    Ok,
+    Request,
+    Response,
+    Run,
+)
 
 MAX_CLIENTS: Final = 32
 FAREWELL_S: Final = 0.2  # how long clients get to close as well when the server ends
@@ -45,6 +56,7 @@ class Server:
         self._is_verbose = is_verbose
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self._is_leaving = False
+        self._objects_added = 0  # by clients
 
     # Clients.
 
@@ -99,6 +111,8 @@ class Server:
         self._flush()
 
     def _answer(self, connection: Connection, request: Request) -> Response:
+        if connection.is_real and is_ignored(request):
+            return Ok()
         try:
             response = _HANDLERS[type(request)](self._context, connection, request)
         except RefusedError as error:
@@ -107,8 +121,12 @@ class Server:
             return error.answer
         if self._is_verbose:
             say(f"{connection} was granted {type(request).__name__}")
-        if isinstance(request, Run) and connection.is_real:
+        if connection.is_real and isinstance(request, Run):
             self._step()  # the CUAUV server's first step can overtake its answer
+        if connection.is_real and isinstance(request, AddObject):
+            # That server counts these by themselves, but removes forces by their IDs: the first is taken for gravity.
+            response = Added(ItemType.OBJECT, self._objects_added)
+            self._objects_added += 1
         return response
 
     def _flush(self) -> None:
