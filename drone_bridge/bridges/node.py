@@ -320,6 +320,10 @@ class BridgeNode(LifecycleNode):
                 stream = endpoint.open()
             except LinkCancelledError:
                 break
+            except Exception:
+                self.complain("internal errors", traceback.format_exc())
+                cancellation.wait(endpoint.backoff.next_delay_s())
+                continue
             self.statistics.state, self.statistics.peer = self.open_state, stream.peer
             self.statistics.counts["connections"] += 1
             self.get_logger().info(f"{self.open_state.capitalize()} to {stream.peer}.")
