@@ -391,6 +391,14 @@ def test_signs_can_be_turned_round(ros, alone):
     command(publisher, peer, message, thrust=1.0, pitch=-0.5, roll=0.5, yaw=-0.5)
 
 
+def test_a_bridge_that_drives_its_own_clock_stamps_with_it(ros, alone):
+    _, peer = alone(publish_clock=True, use_sim_time=True)
+    clock = Clock()
+    imus = ros.subscribe(Imu, "/alone/imu/data")
+    send_until(lambda: peer.send(drone(timestamp=clock.next())), lambda: len(imus), "telemetry")
+    assert 100 <= imus.wait().header.stamp.sec <= clock.time
+
+
 # A rover on a topic.
 
 
