@@ -105,8 +105,6 @@ class SimulatorBridge(BridgeNode):
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Open several connections to the simulator."""
         get = self.parameters.__getitem__
-        if get("port") == 0:
-            raise ValueError("port is 0, and has to be from 1 to 65535.")
         self._link_cancellation = cancellation
         self._steering.disengage()
         return SimulatorEndpoint(

@@ -20,6 +20,7 @@ STILL = {
     Attribute.ANGULAR_VELOCITY: (0.0, 0.0, 0.0),
     Attribute.CORPOREAL: True,
 }
+SILENCE = object()
 STREAMED = (0, 1, 2, 3, 4)
 
 
@@ -43,6 +44,7 @@ class _Client:
         self.connection = sim.ServerConnection(max_body_bytes=sim.MAX_REQUEST_BYTES)
         self.requests = []
         self.sending = threading.Lock()
+        self.is_silent = False
 
     def asked_for(self, kind):
         return [request for request in self.requests if isinstance(request, kind)]
@@ -51,7 +53,8 @@ class _Client:
 class SimulatorPeer:
     """Listens on a free port, and serves any number of clients, each in a thread. Closes on SPY, as the real one does.
 
-    `answers`: by type of request, a response, a function of the request, or None for none at all.
+    `answers`: by type of request, a response or a function of the request, which may give None if it has answered
+    itself; or SILENCE, with which answers on that connection end.
     """
 
     def __init__(self, port=0, **behaviour):
@@ -88,6 +91,12 @@ class SimulatorPeer:
                 self._threads[-1].start()
 
     def _serve(self, client):
+        try:
+            self._read(client)
+        finally:
+            self.clients.remove(client)
+
+    def _read(self, client):
         with client.socket, contextlib.suppress(OSError, RemoteProtocolError):
             while data := client.socket.recv(65536):
                 client.connection.receive_data(data)
@@ -99,10 +108,12 @@ class SimulatorPeer:
                     self._answer(client, request)
                     self.received.put((client, request))
                 self.fragments += client.connection.inside_message
-        self.clients.remove(client)
 
     def _answer(self, client, request):
         answer = self.answers.get(type(request), self._usual_answer)
+        client.is_silent |= answer is SILENCE
+        if client.is_silent:
+            return
         if callable(answer):
             answer = answer(request)
         if answer is not None:

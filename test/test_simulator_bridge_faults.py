@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""simulator_bridge when things go wrong: silence, garbage, a simulator that goes and comes back, several clients."""
+
+import signal
+import socket
+import sys
+
+import pytest
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from processes import Process
+from ros_session import RosSession, wait_until
+from simulator_fixtures import BUOY, FRONT, NEAR, VEHICLE, bridge, make_peer, status, two_entities, wait_for_count
+from simulator_peer import SILENCE, byte_by_byte
+from std_msgs.msg import Empty
+
+from drone_bridge import srv
+from drone_bridge.msg import TriggerEvent
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.simulator import ItemType
+
+EMULATOR = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
+
+
+@pytest.fixture(scope="module")
+def ros():
+    session = RosSession()
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    peer = make_peer()
+    with bridge(peer) as peer.bridge:
+        peer.wait_until_settled()
+        yield peer
+    peer.close()
+
+
+@pytest.fixture
+def peer(shared):
+    """The simulator of the shared bridge, with a new world."""
+    shared.requests_, shared.streams = shared.restart(entities=two_entities())
+    return shared
+
+
+def call(ros, name, service, /, **fields):
+    return ros.call(service, name, service.Request(**fields))
+
+
+def settled_again(peer):
+    peer.received.clear()
+    return peer.wait_until_settled()
+
+
+# Silence.
+
+
+def test_who_gets_no_answer_is_told_so_and_the_simulator_is_connected_to_again(ros, peer):
+    peer.answers[sim.Reassure] = SILENCE
+    before = status(ros)
+    peer.received.clear()
+    response = call(ros, "reassure", srv.SimulatorRequest)
+    assert (response.success, response.code) == (False, -1)
+    assert response.message == "The simulator has not answered REASSURE within 1 s."
+    del peer.answers[sim.Reassure]
+    peer.wait_until_settled()
+    wait_for_count(ros, "lost connections", 1, before)
+    assert call(ros, "reassure", srv.SimulatorRequest).success
+
+
+def test_those_who_wait_behind_a_lost_answer_are_told_so_too(ros, peer):
+    peer.answers[sim.Reassure] = SILENCE
+    clients = [ros.node.create_client(srv.SimulatorRequest, "reassure") for _ in range(3)]
+    assert all(client.wait_for_service(5.0) for client in clients)
+    futures = [client.call_async(srv.SimulatorRequest.Request()) for client in clients]
+    wait_until(lambda: all(future.done() for future in futures), "the answers")
+    assert {future.result().success for future in futures} == {False}
+    del peer.answers[sim.Reassure]
+    settled_again(peer)
+
+
+def test_a_simulator_that_answers_nothing_at_all_is_tried_again_and_again(ros):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(15.0)
+        port = silent.getsockname()[1]
+        with Process.node("simulator_bridge", port=port, request_timeout=0.2, item_events="none"):
+            for _ in range(3):
+                pair = [silent.accept()[0], silent.accept()[0]]
+                for connected in pair:
+                    connected.settimeout(15.0)
+                    with connected:
+                        while connected.recv(4096):
+                            pass
+
+
+# Nonsense.
+
+
+@pytest.mark.parametrize("name", ["requests_", "streams"])
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x0d\0\0\0\0",  # a type that there is not
+        b"\0\0\0\0\0",  # an answer that nobody asked for
+        b"\x81\xff\xff\xff\xff",  # longer than anything
+        b"\x03\0\0\0\x04\xff\xff\xff\xff",  # a list that is longer than its body
+        b"\x81\0\0\0\x06\0\0\0\0\x01\x4d",  # an attribute that there is not
+        b"\xff" * 64,
+    ],
+    ids=bytes.hex,
+)
+def test_nonsense_ends_the_connection_and_nothing_else(ros, peer, name, garbage):
+    before = status(ros)
+    peer.received.clear()
+    peer.send_bytes(getattr(peer, name), garbage)
+    peer.wait_until_settled()
+    wait_for_count(ros, "rejected input", 1, before)
+    assert call(ros, "reassure", srv.SimulatorRequest).success
+
+
+def test_data_may_come_before_their_stream_is_known_and_events_without_a_name(ros, peer):
+    events = ros.subscribe(TriggerEvent, "trigger_events")
+
+    def refuse_nothing(request):
+        peer.send(peer.clients[-1], sim.Triggered(99))
+        return sim.Ok()
+
+    peer.answers[sim.Run] = refuse_nothing
+    for client in peer.clients:
+        peer.step(client, stream=55)
+    wait_until(lambda: peer.send(peer.streams, sim.Triggered(77)) or len(events), "an event")
+    assert (events.wait().trigger_id, len(peer.clients)) == (77, 2)
+
+
+def test_a_stream_with_other_attributes_than_asked_for_is_not_published(ros, peer):
+    odom = ros.subscribe(Odometry, "odom")
+    wait_until(lambda: peer.step(peer.streams) or len(odom), "odometry")
+    peer.send(peer.streams, sim.EntityData(VEHICLE, (0,), ((1.0, 2.0, 3.0),)))
+    peer.step(peer.streams, {0: (9.0, 0.0, 0.0)})
+    north = [odom.wait().pose.pose.position.y]
+    while north[-1] != 9.0:
+        north.append(odom.wait().pose.pose.position.y)
+    assert set(north) == {0.0, 9.0}
+
+
+# Going and coming back.
+
+
+def test_streams_cameras_and_triggers_are_restored_in_a_new_world(ros, peer):
+    added = call(ros, "add_camera", srv.AddCamera, name="down", entity_id=1, targets=[0])
+    assert added.success, added.message
+    trigger = call(ros, "add_trigger", srv.AddTrigger, name="gate", type=3, distance=1.0)
+    assert trigger.success, trigger.message
+    requests, streams = peer.restart(entities=two_entities())
+    wait_until(lambda: len(streams.asked_for(sim.StreamCamera)) == 2, "the streams of cameras")
+    assert [request.entity for request in requests.asked_for(sim.AddCamera)] == [0, 1]
+    assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
+    assert [type(request.trigger) for request in streams.asked_for(sim.AddTrigger)] == [
+        sim.CollisionTrigger,
+        sim.PathTrigger,
+    ]
+    events = ros.subscribe(TriggerEvent, "trigger_events")
+    wait_until(lambda: peer.send(streams, sim.PathStarted(1)) or len(events), "an event")
+    assert events.wait().name == "gate"
+    assert call(ros, "remove", srv.RemoveItem, type=3, id=1).success
+    assert call(ros, "remove", srv.RemoveItem, type=2, id=1).success
+
+
+def test_in_the_same_world_cameras_are_not_added_again(ros, peer):
+    assert len(peer.requests_.asked_for(sim.AddCamera)) == 1
+    wait_until(lambda: (VEHICLE, "drone_bridge.world") in peer.extended, "the world's mark")
+    peer.hang_up()
+    requests, streams = settled_again(peer)
+    assert requests.asked_for(sim.AddCamera) == []
+    wait_until(lambda: streams.asked_for(sim.StreamCamera), "the stream of the camera")
+    assert streams.asked_for(sim.StreamCamera) == [sim.StreamCamera(FRONT, 2, BUOY)]
+    assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
+    assert len(streams.asked_for(sim.AddTrigger)) == 1
+
+
+def test_what_was_removed_is_not_restored(ros, peer):
+    spawned = call(ros, "spawn", srv.Spawn, name="ball")
+    assert call(ros, "remove", srv.RemoveItem, type=0, id=spawned.id).success
+    peer.hang_up()
+    _, streams = settled_again(peer)
+    assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
+
+
+def test_what_the_simulator_refuses_at_first_is_said_and_asked_for_next_time(ros, peer):
+    before = status(ros)
+    peer.restart(entities=two_entities(), answers={sim.AddTrigger: sim.Error(2, "No entity.")})
+    wait_for_count(ros, "refused items", 1, before)
+    _, streams = peer.restart(entities=two_entities())
+    events = ros.subscribe(TriggerEvent, "trigger_events")
+    wait_until(lambda: peer.send(streams, sim.Triggered(NEAR)) or len(events), "an event")
+    assert events.wait().name == "near"
+
+
+def test_a_simulator_without_a_vehicle_is_of_use_too(ros, peer):
+    peer.restart(entities={BUOY: two_entities()[BUOY]})
+    assert list(call(ros, "list_entities", srv.ListEntities).ids) == [BUOY]
+    report = status(ros, lambda values: "no entity 0" in values["last error"] or int(values["missing vehicle"]))
+    assert report["state"] == "connected"
+
+
+def test_services_without_a_simulator_say_so(ros):
+    with Process.node("simulator_bridge", remap=("__ns:=/lonely",), port=1) as process:
+        process.wait_for_line("can't be reached")
+        response = call(ros, "/lonely/pause", srv.SimulatorRequest)
+    assert (response.success, response.message) == (False, "There is no connection to the simulator now.")
+
+
+# Parameters that make no sense.
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({"entities": ["0:me"]}, "entities names 0, which is the vehicle."),
+        ({"entities": ["x"]}, "'x' has 'x' for the ID"),
+        ({"cameras": ["a", "a"]}, "cameras has 'a' twice."),
+        ({"triggers": ["near"]}, "'near' is no trigger"),
+        ({"body_to_model": [1.0, 1.0, 1.0, 1.0]}, "has the length 2, and has to have 1."),
+        ({"body_to_model": [1.0]}, "body_to_model has to have 4 numbers."),
+    ],
+    ids=str,
+)
+def test_parameters_that_make_no_sense_are_refused_with_a_sentence(parameters, complaint):
+    with Process.node("simulator_bridge", **parameters) as process:
+        assert process.wait() == 1
+    assert complaint in process.output
+
+
+# With an emulator, which has a world of its own.
+
+
+@pytest.mark.parametrize("quirks", ["none", "real"])
+def test_two_bridges_share_the_world_of_an_emulator(ros, quirks):
+    with Process(*EMULATOR, "--quirks", quirks, "--scene", "buoys") as emulator:
+        port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        first = Process.node(
+            "simulator_bridge", remap=("__ns:=/a",), port=port, entities=["1:buoy"], publish_clock=False
+        )
+        second = Process.node("simulator_bridge", remap=("__ns:=/b",), port=port, poll_period=0.1, publish_clock=False)
+        with first, second:
+            first.wait_for_line("Connected")
+            second.wait_for_line("Connected")
+            odom = ros.subscribe(Odometry, "/b/odom")
+            done = ros.subscribe(Empty, "/b/completed")
+            assert call(ros, "/a/run", srv.Run, steps=20, wait=True).success
+            done.wait()
+            wait_until(lambda: call(ros, "/a/run", srv.Run, steps=1, wait=True) and len(odom), "odometry")
+            spawned = call(ros, "/a/spawn", srv.Spawn, name="ball")
+            assert spawned.success, spawned.message
+            assert spawned.id in call(ros, "/b/list_entities", srv.ListEntities).ids
+            publisher = ros.publisher(Twist, "/b/cmd_vel")
+            command = Twist()
+            command.linear.x = 1.0
+            call(ros, "/a/run", srv.Run)
+            wait_until(lambda: publisher.publish(command) or moving(odom), "the vehicle to move")
+            assert call(ros, "/b/pause", srv.SimulatorRequest).success
+            assert call(ros, "/a/pause", srv.SimulatorRequest).code == 0
+
+
+def moving(odom):
+    return len(odom) > 0 and odom.wait().twist.twist.linear.x > 0.5
+
+
+def test_an_emulator_that_is_killed_and_comes_back_is_streamed_again(ros):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with Process.node("simulator_bridge", port=port, remap=("__ns:=/c",), publish_clock=False) as process:
+        odom = ros.subscribe(Odometry, "/c/odom")
+        for times in (1, 2):
+            with Process(*EMULATOR[:-1], port, "--running") as emulator:
+                odom.clear()
+                odom.wait()
+                emulator.send(signal.SIGKILL)
+                emulator.wait()
+            wait_until(lambda times=times: process.count_lines("connection to .* was lost|closed") >= times, "the loss")
+        with Process(*EMULATOR[:-1], port, "--running"):
+            odom.clear()
+            odom.wait()
+
+
+def test_streams_and_requests_get_along_under_load(ros, peer):
+    peer.split = byte_by_byte
+    odom = ros.subscribe(Odometry, "odom")
+    client = ros.node.create_client(srv.GetState, "get_state")
+    assert client.wait_for_service(5.0)
+    for _ in range(10):
+        future = client.call_async(srv.GetState.Request(id=0))
+        wait_until(lambda future=future: peer.step(peer.streams) or future.done(), "the state", period_s=0.001)
+        assert future.result().success, future.result().message
+    odom.wait()
+    assert len(peer.clients) == 2
+
+
+def test_an_item_that_goes_takes_what_needs_it_along(ros, peer):
+    _, streams = peer.restart(entities=two_entities(), closes_on=set())
+    wait_until(lambda: streams.asked_for(sim.Spy), "spying")
+    before = len(streams.asked_for(sim.StreamEntity))
+    peer.send(streams, sim.Spied(False, ItemType.ENTITY, BUOY), sim.Spied(True, ItemType.ENTITY, BUOY))
+    wait_until(lambda: len(streams.asked_for(sim.StreamEntity)) > before, "the buoy's stream")
+    assert [request.id for request in streams.asked_for(sim.StreamEntity)[before:]] == [BUOY]
