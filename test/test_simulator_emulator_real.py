@@ -17,6 +17,7 @@ from drone_bridge.protocols.simulator import (
     AddObject,
     AddTrigger,
     Completed,
+    Configured,
     EntityData,
     ExtendedAttribute,
     GetConfig,
@@ -218,7 +219,8 @@ def test_a_request_in_pieces_ends_the_connection(emulate, connect):
     client = connect(emulator)
     for request in (GetConfig(), ListEntities()):
         client.get(request)
-    client.send_bytes(frame(SetExtended(VEHICLE, "a", b"b"))[:8])
+    client.send_bytes(client.prepare(GetConfig()) + frame(SetExtended(VEHICLE, "a", b"b"))[:8])
+    assert isinstance(client.next_event().response, Configured)  # what is whole is answered first
     client.wait_until_closed()
     emulator.wait_for_line("is gone: it has sent a request in pieces")
 

@@ -139,9 +139,7 @@ class Connection:
     # Receiving.
 
     def receive(self, data: bytes) -> None:
-        """Take what has come. Raises HangUpError for what the CUAUV server can't read, when speaking as it does."""
-        if self.is_real and not _ends_with_a_message(data):
-            raise HangUpError("it has sent a request in pieces")
+        """Take what has come."""
         self.protocol.receive_data(data)
 
     def next_request(self) -> wire.Request | None:
@@ -151,15 +149,9 @@ class Connection:
         """
         event = self.protocol.next_event()
         if not isinstance(event, wire.Request):
+            if self.is_real and self.protocol.inside_message:
+                raise HangUpError("it has sent a request in pieces")
             return None
         if self.is_real and (reason := reason_to_hang_up(event)):
             raise HangUpError(reason)
         return event
-
-
-def _ends_with_a_message(data: bytes) -> bool:
-    """Return whether bytes that begin with a message also end with one."""
-    position = 0
-    while position + _HEADER_BYTES <= len(data):
-        position += _HEADER_BYTES + int.from_bytes(data[position + 1 : position + _HEADER_BYTES], "big")
-    return position == len(data)
