@@ -101,7 +101,6 @@ class TelemetryBridge(BridgeNode):
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Listen on a port, or publish on a topic."""
-        self._cancelled = cancellation
         # What comes from the drone, from others to the same port, and by topic from a rover.
         self._from_drone, self._from_others, self._from_rover = (ControllerConnection(self._limits) for _ in range(3))
         self._heard_s = -math.inf  # when the drone was heard last
