@@ -3,16 +3,19 @@
 PYTHON ?= python3
 ACTIVATE := . env/activate
 
-.PHONY: setup demo demo-all demo-worlds test lint bench clean
+.PHONY: setup demo demo-all demo-landings demo-worlds test lint bench clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
 
 demo: setup
-	@$(ACTIVATE) && drone-bridge demo testbed
+	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing
 
 demo-all: setup
 	@$(ACTIVATE) && drone-bridge demo all
+
+demo-landings: setup
+	@$(ACTIVATE) && drone-bridge demo landings
 
 demo-worlds: setup
 	@$(ACTIVATE) && drone-bridge demo worlds

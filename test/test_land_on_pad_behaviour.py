@@ -107,7 +107,14 @@ def test_the_pad_is_landed_on(ros, use_camera):
     with controller(use_camera=use_camera) as process:
         bridge = Bridge(ros, "circular", images=use_camera)
         hidden = ("landing_pad",) if use_camera else ()
+        seen = ros.subscribe(LandingPad, "drone_controller/landing_pad")
         state = bridge.until(is_in("landed"), "a landing", without=hidden)
+        if use_camera:
+            pad = seen.wait(lambda pad: pad.detected and pad.distance < 1)
+            assert math.hypot(pad.offset_x, pad.offset_y) < 0.6
+            assert pad.header.frame_id == "base_link"
+            assert 0.5 < pad.confidence <= 1
+        assert bool(len(seen)) == use_camera
         assert bridge.vehicle.touchdown.is_good, bridge.vehicle.touchdown.describe()
         assert (state.behaviour, state.reason) == ("land_on_pad", "touchdown was reported")
         for line in ("descending: above the pad", "committed: aligned at", "landed: touchdown was reported"):

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
+from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -22,6 +23,7 @@ from drone_bridge.controllers.landing_frame import (
     LANDING_PAD,
     TYPES,
     VELOCITY,
+    pad_message,
     read_measured,
     read_sighting,
 )
@@ -29,7 +31,7 @@ from drone_bridge.controllers.marker_detector import MarkerDetector, MarkerParam
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.log_limiter import LogLimiter
-from drone_bridge.msg import ControllerState
+from drone_bridge.msg import ControllerState, LandingPad
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 
 NAME: Final = "land_on_pad"
@@ -77,6 +79,7 @@ class LandOnPadBehaviour:
         self._needed = (IMU, VELOCITY, ALTITUDE) if use_camera else (IMU, VELOCITY, ALTITUDE, LANDING_PAD)
         sets = [StampedSets(self._needed, self._on_measured)]
         if use_camera:
+            self._pad_publisher = node.create_publisher(LandingPad, "~/landing_pad", 10)
             sets.append(StampedSets((IMAGE, CAMERA_INFO, IMU), self._on_image))
         topics = self._needed + ((IMAGE, CAMERA_INFO) if use_camera else ())
         for topic in topics:
@@ -104,9 +107,12 @@ class LandOnPadBehaviour:
 
     def _on_image(self, messages: dict[str, Any]) -> None:
         try:
-            self._sighting = read_sighting(messages, self._detector) or self._sighting
+            sighting = read_sighting(messages, self._detector)
         except ValueError as error:
             self._complain(f"An image can't be used: {error}")
+            return
+        self._sighting = sighting or self._sighting
+        self._pad_publisher.publish(pad_message(sighting, messages[IMU], self._is_levelled))
 
     def _on_measured(self, messages: dict[str, Any]) -> None:
         """Answer what was measured at one moment."""
@@ -121,7 +127,7 @@ class LandOnPadBehaviour:
             return
         command = decision.command
         self._commands.publish((command.forward, command.left, command.up), (0.0, 0.0, command.turn))
-        self._tell(decision.state.value, decision.reason, decision.distance)
+        self._tell(messages[IMU].header.stamp, decision.state.value, decision.reason, decision.distance)
 
     def _decide(self, measured: Measured) -> Decision:
         """Return the answer. Raises ValueError when none can be computed, and starts anew then."""
@@ -143,17 +149,18 @@ class LandOnPadBehaviour:
         missing = [topic for topic in self._needed if now_s - self._heard_s.get(topic, -math.inf) > self._timeout_s]
         if self._measured_s > -math.inf:
             self._commands.publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-        self._tell(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}", None)
+        now = self._node.get_clock().now().to_msg()
+        self._tell(now, WAITING, f"for {', '.join(missing) or 'messages of one stamp'}", None)
 
     def _complain(self, sentence: str) -> None:
         if line := self._log_limiter.admit(sentence):
             self._node.get_logger().error(line)
 
-    def _tell(self, state: str, reason: str, distance: float | None) -> None:
+    def _tell(self, stamp: Time, state: str, reason: str, distance: float | None) -> None:
         message = ControllerState(
             behaviour=NAME, state=state, reason=reason, distance=math.nan if distance is None else distance
         )
-        message.header.stamp = self._node.get_clock().now().to_msg()
+        message.header.stamp = stamp
         self._state_publisher.publish(message)
         if state != self._said:
             self._said = state

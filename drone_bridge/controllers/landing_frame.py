@@ -34,6 +34,7 @@ TYPES: Final[dict[str, type]] = {
 }
 
 LEAST_CONFIDENCE: Final = 0.1  # a pad that is seen with less is not looked at
+HALF_CONFIDENT_DEVIATION: Final = 0.5  # m, at which an own sighting has a confidence of a half
 # How far off landing_pad is, at a confidence of 1.
 PAD_DEVIATION: Final = 0.02  # m
 PAD_DEVIATION_PER_METRE: Final = 0.015
@@ -75,6 +76,18 @@ def read_sighting(messages: Mapping[str, Any], detector: MarkerDetector) -> PadS
     if view is None:
         return None
     return PadSighting(_seconds(messages[IMAGE].header.stamp), view.offset, view.deviation, view.vertical_deviation)
+
+
+def pad_message(sighting: PadSighting | None, imu: Imu, is_levelled: bool) -> LandingPad:
+    """Return what landing_pad would say about a sighting, or about none, with the attitude that went with it."""
+    message = LandingPad(header=imu.header, detected=sighting is not None)
+    message.offset_x = message.offset_y = message.distance = message.confidence = math.nan
+    if sighting:
+        _, axes = _axes(imu, is_levelled)
+        message.offset_x, message.offset_y, up = (axes.T @ sighting.offset).tolist()
+        message.distance = -up
+        message.confidence = 1 / (1 + sighting.deviation / HALF_CONFIDENT_DEVIATION)
+    return message
 
 
 def _axes(imu: Imu, is_levelled: bool) -> tuple[Matrix, Matrix]:

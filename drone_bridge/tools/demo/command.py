@@ -9,6 +9,8 @@ from typing import Final
 SHOWN: Final = {
     "testbed": "one flight to a target, with a picture",
     "worlds": "a table of many flights",
+    "landing": "one landing on a moving rover, with a picture",
+    "landings": "a table of many landings",
     "all": "all bridges at once, and how often their topics come",
 }
 
@@ -19,12 +21,23 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("what", choices=SHOWN, help=", ".join(f"{name}: {what}" for name, what in SHOWN.items()))
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="replaced by bag and picture (demo)")
     parser.add_argument("--worlds", type=int, default=20, help="how many worlds the table has (20)")
+    parser.add_argument("--landings", type=int, default=20, help="how many landings per pattern the table has (20)")
+    parser.add_argument("--at-once", type=int, default=2, help="how many of them go on at the same time (2)")
+    parser.add_argument("--use-camera", action="store_true", help="land by the camera's images alone")
     parser.add_argument("--duration", type=float, default=60.0, help="for how many seconds all are watched (60)")
     chosen = parser.parse_args(argv)
     if chosen.what == "worlds":
         from drone_bridge.tools.demo import worlds
 
         return worlds.show(chosen.worlds)
+    if chosen.what == "landing":
+        from drone_bridge.tools.demo import landing
+
+        return landing.show(chosen.folder / "landing")
+    if chosen.what == "landings":
+        from drone_bridge.tools.demo import landings
+
+        return landings.show(chosen.landings, chosen.at_once, chosen.use_camera)
     if chosen.what == "all":
         from drone_bridge.tools.demo import all_bridges
 
