@@ -186,6 +186,14 @@ def test_a_listener_hears_everybody(listener, new_peer):
         assert data.decode() == name(peer) == "{}:{}".format(*source)
 
 
+def test_a_listener_answers_anybody_from_its_port(listener, peer, cancellation):
+    cancellation.cancel()
+    listener.send(b"answer", peer.getsockname())
+    assert peer.recvfrom(100) == (b"answer", ("127.0.0.1", listener.port))
+    with pytest.raises(LinkError, match=r"Nothing can be sent to 127\.0\.0\.1:\d+: Message too long\."):
+        listener.send(bytes(LARGEST_PAYLOAD + 1), peer.getsockname())
+
+
 def test_a_listener_times_out_and_is_cancelled(listener, cancellation, threads):
     with pytest.raises(LinkTimeoutError):
         listener.receive(0)
