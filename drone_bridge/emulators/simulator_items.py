@@ -64,6 +64,12 @@ class Item:
         return None
 
 
+def check_room(kind: ItemType, count: int) -> None:
+    """Raise RefusedError unless there is room for another item of a type beside so many."""
+    if count >= MAX_ITEMS:
+        raise RefusedError(FULL, f"There are {count} items of the type {NAMES[kind]}, and no more fit.")
+
+
 @dataclass(slots=True, kw_only=True)
 class Items:
     """All items but entities and objects, which the physics has; their IDs count per type."""
@@ -80,8 +86,7 @@ class Items:
 
     def add(self, kind: ItemType, item: Item) -> int:
         """Add an item; return its ID. Raises RefusedError."""
-        if len(self._items[kind]) >= MAX_ITEMS:
-            raise RefusedError(FULL, f"There are {MAX_ITEMS} items of the type {NAMES[kind]}, and no more fit.")
+        check_room(kind, len(self._items[kind]))
         number = self._next[kind]
         self._next[kind] += 1
         self._items[kind][number] = item

@@ -104,7 +104,7 @@ def add_entity(context: Context, client: Client, request: wire.AddEntity) -> wir
 def set_entity(context: Context, client: Client, request: wire.SetEntity) -> wire.Response:
     """Set an attribute. Error 0: no such entity; 1: no such attribute."""
     expect(context, ItemType.ENTITY, request.id)
-    _expect_attribute(request.attribute, code=1)
+    expect_attribute(request.attribute, code=1)
     try:
         context.world.set_attribute(request.id, request.attribute, request.value)
     except ValueError as error:
@@ -114,7 +114,7 @@ def set_entity(context: Context, client: Client, request: wire.SetEntity) -> wir
 
 def get_entity(context: Context, client: Client, request: wire.GetEntity) -> wire.Response:
     """Tell an attribute. Errors as for setting one."""
-    _expect_attribute(request.attribute, code=1)
+    expect_attribute(request.attribute, code=1)
     expect(context, ItemType.ENTITY, request.id)
     return wire.EntityGot(request.attribute, context.world.attribute(request.id, request.attribute))
 
@@ -135,7 +135,8 @@ def get_extended(context: Context, client: Client, request: wire.GetExtended) ->
     return wire.ExtendedGot(request.key, data)
 
 
-def _expect_attribute(attribute: int, code: int) -> None:
+def expect_attribute(attribute: int, code: int) -> None:
+    """Raise RefusedError with this code unless entities have such an attribute."""
     if attribute not in tuple(wire.Attribute):
         raise RefusedError(code, f"There is no attribute {attribute}, only 0 to {max(wire.Attribute)}.")
 

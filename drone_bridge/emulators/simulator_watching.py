@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from drone_bridge.emulators.simulator_camera import Camera
 from drone_bridge.emulators.simulator_items import INVALID, UNSUPPORTED, Client, Item, RefusedError
-from drone_bridge.emulators.simulator_requests import Context, Handler, expect
+from drone_bridge.emulators.simulator_requests import Context, Handler, expect, expect_attribute
 from drone_bridge.emulators.simulator_rotation import Quaternion, Vector, unit
 from drone_bridge.emulators.simulator_streams import CameraStream, EntityStream, ExtendedStream
 from drone_bridge.emulators.simulator_triggers import Collision, Path, SweepCollision
@@ -98,8 +98,7 @@ def stream_camera(context: Context, client: Client, request: wire.StreamCamera) 
 def stream_entity(context: Context, client: Client, request: wire.StreamEntity) -> wire.Response:
     """Add an entity stream. Error 0: no such attribute; 1: no such entity."""
     for attribute in request.attributes:
-        if attribute > max(wire.Attribute):
-            raise RefusedError(0, f"There is no attribute {attribute}, only 0 to {max(wire.Attribute)}.")
+        expect_attribute(attribute, code=0)
     expect(context, ItemType.ENTITY, request.id, code=1)
     stream = EntityStream(
         client=client,

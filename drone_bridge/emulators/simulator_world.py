@@ -11,7 +11,7 @@ from drone_bridge.emulators.simulator_bodies import Body, Motion
 from drone_bridge.emulators.simulator_camera import Camera
 from drone_bridge.emulators.simulator_extended import ExtendedAttributes
 from drone_bridge.emulators.simulator_forces import Engine, Force
-from drone_bridge.emulators.simulator_items import FULL, MAX_ITEMS, Client, Item, Items, Key, RefusedError
+from drone_bridge.emulators.simulator_items import Client, Item, Items, Key, check_room
 from drone_bridge.emulators.simulator_physics import Physics
 from drone_bridge.emulators.simulator_rotation import IDENTITY, Vector
 from drone_bridge.emulators.simulator_surroundings import View
@@ -64,7 +64,7 @@ class World:
 
     def add_entity(self, body: Body, motion: Motion, is_corporeal: bool, extended: Mapping[str, bytes]) -> int:
         """Add an entity; return its ID. Raises RefusedError and ValueError."""
-        self._check_room(ItemType.ENTITY, len(self.physics.bodies.ids))
+        check_room(ItemType.ENTITY, len(self.physics.bodies.ids))
         number = self._next_entity
         self.extended_attributes.add_entity(number, extended)
         try:
@@ -79,14 +79,14 @@ class World:
 
     def add_force(self, force: Force) -> int:
         """Add a force; return its ID as an object. Raises RefusedError."""
-        self._check_room(ItemType.OBJECT, len(self.physics.forces))
+        check_room(ItemType.OBJECT, len(self.physics.forces))
         number = self.physics.add_force(force)
         self._tell(True, (ItemType.OBJECT, number))
         return number
 
     def attach(self, entity: int, engine: Engine) -> int:
         """Attach an engine to an entity; return its ID as an object. Raises RefusedError."""
-        self._check_room(ItemType.OBJECT, len(self.physics.engines))
+        check_room(ItemType.OBJECT, len(self.physics.engines))
         number = ENGINE_OBJECTS + self.physics.attach(entity, engine)
         self._tell(True, (ItemType.OBJECT, number))
         return number
@@ -136,10 +136,6 @@ class World:
         self._stopped.discard(number)
         self.extended_attributes.remove_entity(number)
         self._rows = self._rows_before = None
-
-    def _check_room(self, kind: ItemType, count: int) -> None:
-        if count >= MAX_ITEMS:
-            raise RefusedError(FULL, f"There are {MAX_ITEMS} items of type {kind.name}, and no more fit.")
 
     def _tell(self, is_added: bool, key: Key) -> None:
         kind, number = key
