@@ -14,14 +14,15 @@ from sensor_msgs.msg import CameraInfo, Image, Imu, Range
 from std_msgs.msg import Bool
 
 from drone_bridge.controllers.land_parameters import LandParameters
-from drone_bridge.controllers.landing_frame import read_measured
+from drone_bridge.controllers.landing_frame import pad_message, read_measured
 from drone_bridge.emulators.landing_rover import Pattern
 from drone_bridge.emulators.landing_vehicle import Setup, Vehicle
 from drone_bridge.msg import ControllerState, LandingPad
-from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns, quaternion_from_euler
 from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.telemetry import DroneMessages, FrameNames, FullScale, command_from_twist
 from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.translate.transforms import set_quaternion
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TYPES = {
@@ -223,6 +224,32 @@ def test_what_can_not_be_used_is_refused_with_a_sentence(sentence):
     SPOILERS[sentence](messages)
     with pytest.raises(ValueError, match=sentence):
         read_measured(messages, is_levelled=True, landed=False)
+
+
+@pytest.mark.parametrize("is_levelled", [True, False])
+def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled):
+    """The pad is 3 m below and 1 m north of a drone that looks north and has its nose down."""
+    pitch = 0.3
+    imu = Imu()
+    set_quaternion(imu.orientation, quaternion_from_euler(0.0, pitch, math.pi / 2))
+    north, down = 1.0, 3.0
+    if not is_levelled:  # along the body's x, which points down by the pitch, and its z
+        north, down = (
+            math.cos(pitch) * north + math.sin(pitch) * down,
+            math.cos(pitch) * down - math.sin(pitch) * north,
+        )
+    messages = {
+        "imu/data": imu,
+        "velocity": TwistStamped(),
+        "altitude": Range(range=3.3),
+        "landing_pad": LandingPad(detected=True, offset_x=north, offset_y=0.0, distance=down, confidence=1.0),
+    }
+    messages["velocity"].twist.linear.x, messages["velocity"].twist.linear.z = north, -down
+    measured = read_measured(messages, is_levelled, landed=False)
+    assert measured.sighting.offset == pytest.approx((0.0, 1.0, -3.0))
+    assert measured.velocity == pytest.approx((0.0, 1.0, -3.0))
+    message = pad_message(measured.sighting, imu, is_levelled)
+    assert (message.offset_x, message.offset_y, message.distance) == pytest.approx((north, 0.0, down))
 
 
 def test_what_can_not_be_used_is_named_and_survived(ros):

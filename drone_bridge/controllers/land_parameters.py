@@ -37,7 +37,9 @@ class LandParameters:
 
     # Landing.
     align_radius: float = described(0.2, "How far off the pad's middle is good enough to land, m.", 0.01, 10.0)
-    align_slope: float = described(0.2, "How much further off may be for each m above that.", 0.0, 2.0)
+    align_slope: float = described(
+        0.2, "How much further off is good enough to descend, for each m above commit_height.", 0.0, 2.0
+    )
     align_speed: float = described(0.4, "How fast past the pad is good enough to land, m/s.", 0.02, 10.0)
     commit_height: float = described(0.6, "Above the pad, from where the landing is carried through, m.", 0.1, 10.0)
     blind_deviation: float = described(
@@ -45,7 +47,7 @@ class LandParameters:
     )
     touchdown_speed: float = described(0.5, "Downwards, m/s.", 0.05, 5.0)
     touchdown_height: float = described(0.2, "A drone that stands on the pad measures less than that, m.", 0.0, 2.0)
-    descent_gain: float = described(1.0, "How much faster for each m above that, 1/s.", 0.0, 10.0)
+    descent_gain: float = described(1.0, "How much faster than that for each m above commit_height, 1/s.", 0.0, 10.0)
     cut_time: float = described(2.0, "For which the motors are told to stop after touchdown, s.", 0.0, 60.0)
 
     # Control.
