@@ -305,6 +305,8 @@ def test_a_stream_that_changes_its_attributes_is_read_as_it_is():
         sim.CameraData(0, 1e300, 0.0, 0.0, 0.0),
         sim.EntityData(0, (X, Q), (UPRIGHT, (0.0,) * 3)),
         sim.EntityData(0, (X,), ()),
+        sim.EntityData(0, (X,), (True,)),
+        sim.EntityData(0, (X,), (b"abc",)),
         sim.EntityData(0, (6,), ((1.0,),)),
         sim.Spied(True, 0, 256),
         sim.Spied(True, 0, 1, id_bytes=2),

@@ -190,7 +190,7 @@ class ClientConnection:
     def next_event(self) -> Answer | Response | ConnectionClosed | NeedData:
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
         event = self._messages.next()
-        if isinstance(event, Response) and event.ID < 128:
+        if isinstance(event, Response) and event.is_in_band:
             return self._answer(event)
         return event  # type: ignore[no-any-return]
 
@@ -273,7 +273,7 @@ class ServerConnection:
         kind = type(response)
         if RESPONSES.get(getattr(response, "ID", -1)) is not kind:
             raise LocalProtocolError(f"A simulator does not send {kind.__name__}.")
-        if response.ID >= 128:
+        if not response.is_in_band:
             return frame(response)
         if not self._requests:
             raise LocalProtocolError(f"{kind.__name__} is an answer, and nothing has been asked.")

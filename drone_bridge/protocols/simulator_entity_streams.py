@@ -10,7 +10,16 @@ from typing import Any, Final
 
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.simulator_entities import FORMATS, Attribute, AttributeValue, read_value
-from drone_bridge.protocols.simulator_wire import UINT8, ItemType, MisfitError, Reader, Request, Response, pack
+from drone_bridge.protocols.simulator_wire import (
+    UINT8,
+    ItemType,
+    MisfitError,
+    Reader,
+    Request,
+    Response,
+    is_vector,
+    pack,
+)
 from drone_bridge.protocols.simulator_world import Added
 
 _STREAM: Final = struct.Struct(">IIB")
@@ -85,7 +94,7 @@ class EntityDataLayout:
             numbers.append(attribute)
             if isinstance(place, int):
                 numbers.append(value)
-            elif len(value) == place.stop - place.start:  # type: ignore[arg-type]
+            elif is_vector(value, place.stop - place.start):
                 numbers.extend(value)  # type: ignore[arg-type]
             else:
                 raise LocalProtocolError(f"The value of {Attribute(attribute).name} can't be {value!r}.")
