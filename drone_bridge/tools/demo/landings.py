@@ -79,7 +79,7 @@ def show(landings: int = LANDINGS, at_once: int = AT_ONCE, use_camera: bool = Fa
         finally:
             for composition, _ in compositions:
                 composition.stop()
-    return _report(landings, results)
+    return report(landings, results)
 
 
 def _places(count: int, folder: Path) -> tuple[list[int], list[Path]]:
@@ -143,7 +143,7 @@ def _land(task: Task, port: int) -> Landing | None:
     return landing
 
 
-def _report(landings: int, results: dict[Task, Landing | None]) -> int:
+def report(landings: int, results: dict[Task, Landing | None]) -> int:
     """Print the table; return the exit status."""
     print(
         f"\n{'':12}{'good':>10}  {'off the middle (m)':>18}  {'across the pad (m/s)':>20}  {'downwards (m/s)':>15}  "
