@@ -140,7 +140,7 @@ class SimulatorBridge(BridgeNode):
         finally:
             if last_words := self._steering.farewell():
                 link.requests.leave(last_words, LEAVE_TIMEOUT_S)
-            self._world = session.token
+            self._world = session.introduction.token
             session.end(reason)
             errands.close(reason)
             self.statistics.facts["outstanding requests"] = "0"

@@ -3,12 +3,11 @@
 
 import math
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
-from drone_bridge.bridges.answers import Answer
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator_introduction import Introduction, ignore
 from drone_bridge.bridges.simulator_link import Channel, Outcome
 from drone_bridge.bridges.simulator_outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator_parameters import AUTO, POLL, SPY
@@ -18,22 +17,9 @@ from drone_bridge.bridges.simulator_wishes import CameraStream, EntityStream, Ex
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.simulator import Attribute, ItemType
-from drone_bridge.protocols.wire import MisfitError
-from drone_bridge.translate.simulator import STREAMED, BodyToModel
+from drone_bridge.protocols.simulator import ItemType
+from drone_bridge.translate.simulator import STREAMED
 
-#: Extended attributes of the vehicle. The first tells, after a reconnect, whether it is still the world with our
-#: cameras; the second keeps what can be learned only before the first step.
-WORLD_KEY: Final = "drone_bridge.world"
-BODY_TO_MODEL_KEY: Final = "drone_bridge.btom"
-#: What the vehicle is asked for at first.
-FIRST_ATTRIBUTES: Final = (
-    Attribute.POSITION,
-    Attribute.VELOCITY,
-    Attribute.ACCELERATION,
-    Attribute.ANGULAR_VELOCITY,
-    Attribute.ORIENTATION,
-)
 RATES_PERIOD_S: Final = 1.0
 MAX_RATES: Final = 32  # that /diagnostics shows
 MAX_ENTITIES: Final = 65536  # that are remembered, to tell which have come and gone
@@ -67,13 +53,9 @@ class SimulatorSession:
         self._poll_due_s = math.inf
         self._rates_due_s = time.monotonic() + RATES_PERIOD_S
         self._timeout_s: float = get("request_timeout")
-        self.watching = Watching(node, wishes, outputs, channels, self._mark_world)
-        self._token = uuid.uuid4().bytes
-        self._is_marked = False
+        self.introduction = Introduction(node, self.requests, wishes, outputs, self._begin)
+        self.watching = Watching(node, wishes, outputs, channels, self.introduction.mark_world)
         self._entities: set[int] | None = None
-        self._vehicle_values: dict[int, Any] = {}
-        self._stored_rotation: BodyToModel | None = None
-        self.configured: sim.Configured | None = None
         self.runs = Runs(self._timeout_s)
         self._handlers: dict[type, Callable[[Any], None]] = {
             sim.EntityData: self._handle_entity_data,
@@ -85,56 +67,6 @@ class SimulatorSession:
         }
 
     # The beginning.
-
-    def start(self, token: bytes | None) -> None:
-        """Ask the first questions; `token` marks the world of the connection before, if there was one."""
-        self.wishes.start_over()
-        old_token, self._token = token, token or self._token
-        ask = self.requests.ask
-        ask(sim.GetConfig(), self._take_configuration)
-        ask(sim.GetExtended(self.vehicle, WORLD_KEY), lambda outcome: self._recognize(outcome, old_token))
-        ask(sim.GetExtended(self.vehicle, BODY_TO_MODEL_KEY), self._take_stored_rotation)
-        ask(sim.ListEntities(), self._take_list)
-        for attribute in FIRST_ATTRIBUTES[:-1]:
-            ask(sim.GetEntity(self.vehicle, attribute), self._take_vehicle)
-        ask(sim.GetEntity(self.vehicle, FIRST_ATTRIBUTES[-1]), self._prepare)
-
-    @property
-    def token(self) -> bytes | None:
-        """What this world is marked with, if it is."""
-        return self._token if self._is_marked else None
-
-    def _take_configuration(self, outcome: Outcome) -> None:
-        if not isinstance(outcome, sim.Configured):
-            return
-        self.configured = outcome
-        self._node.statistics.facts["configuration"] = (
-            f"{outcome.frequency:g} steps per second, speed {outcome.speed:g}"
-            f"{', as fast as it can' if outcome.non_real_time else ''}"
-        )
-        try:
-            self._keeper.clock.configure(outcome)
-        except ValueError as error:
-            self._node.complain("bad numbers", str(error))
-
-    def _recognize(self, outcome: Outcome, token: bytes | None) -> None:
-        self._is_marked = token is not None and isinstance(outcome, sim.ExtendedGot) and outcome.data == token
-        if not self._is_marked and not isinstance(outcome, Answer):
-            self.wishes.forget_cameras()
-
-    def _mark_world(self) -> None:
-        """Have the world remember that it has our cameras."""
-        if not self._is_marked:
-            self._is_marked = True
-            self.requests.ask(sim.SetExtended(self.vehicle, WORLD_KEY, self._token), _ignore)
-
-    def _take_stored_rotation(self, outcome: Outcome) -> None:
-        if isinstance(outcome, sim.ExtendedGot):
-            try:
-                entity_got = sim.EntityGot.decode(bytes([Attribute.ORIENTATION]) + outcome.data)
-                self._stored_rotation = BodyToModel(entity_got.value)  # type: ignore[arg-type]
-            except (ValueError, MisfitError):
-                self._node.complain("bad numbers", f"What {BODY_TO_MODEL_KEY} of the vehicle holds is no rotation.")
 
     def _take_list(self, outcome: Outcome) -> None:
         if not isinstance(outcome, sim.EntitiesListed):
@@ -148,27 +80,18 @@ class SimulatorSession:
         for entity in sorted(listed - known):
             self._note_entity(True, entity)
 
-    def _take_vehicle(self, outcome: Outcome) -> None:
-        if isinstance(outcome, sim.EntityGot):
-            self._vehicle_values[outcome.attribute] = outcome.value
+    def start(self, token: bytes | None) -> None:
+        """Ask the first questions; `token` marks the world of the connection before, if there was one."""
+        self.wishes.start_over()
+        self.introduction.start(token)
+        self.requests.ask(sim.ListEntities(), self._take_list)
 
-    def _prepare(self, outcome: Outcome) -> None:
-        """Ask for all that is wished for, as soon as all is known that is needed to understand it."""
-        if isinstance(outcome, Answer):
-            return
-        self._take_vehicle(outcome)
-        self._learn_body_to_model()
-        try:
-            values = [self._vehicle_values[attribute] for attribute in STREAMED]
-            self.outputs.attitude = self.outputs.state(self.vehicle, values).orientation
-        except (KeyError, ValueError) as error:
-            self.outputs.attitude = None
-            reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self.vehicle}."
-            self._node.complain("missing vehicle", f"Where the vehicle points to is not known. {reason}")
+    def _begin(self) -> None:
+        """Ask for all that is wished for, now that all is known that is needed to understand it."""
         self.outputs.announce()
         self.watching.ask_all()
         if self._node.parameters["run_on_connect"]:
-            self.requests.ask(sim.Run(), _ignore)  # an Error says that it runs already
+            self.requests.ask(sim.Run(), ignore)  # an Error says that it runs already
         self._begin_to_notice_items()
         # When this is answered, so is all before it.
         self.streams.ask(sim.Reassure(), self._settle)
@@ -176,35 +99,6 @@ class SimulatorSession:
     def _settle(self, outcome: Outcome) -> None:
         if isinstance(outcome, sim.Ok):
             self._node.opened()
-
-    def _learn_body_to_model(self) -> None:
-        given = self._node.parameters["body_to_model"]
-        if any(given):
-            self.outputs.body_to_model[self.vehicle] = BodyToModel(given)
-            return
-        if self._stored_rotation:
-            self.outputs.body_to_model[self.vehicle] = self._stored_rotation
-            return
-        self.outputs.body_to_model.pop(self.vehicle, None)
-        moving = (Attribute.VELOCITY, Attribute.ACCELERATION, Attribute.ANGULAR_VELOCITY)
-        q = self._vehicle_values.get(Attribute.ORIENTATION)
-        if q is None:
-            return
-        if any(any(self._vehicle_values.get(attribute, (1.0,))) for attribute in moving):
-            self._node.get_logger().info(
-                "The vehicle has moved already, so how its axes of inertia lie to its model can't be seen any more; "
-                "they are taken to be the same. The parameter body_to_model can say otherwise."
-            )
-            return
-        try:
-            learned = BodyToModel(q)
-        except ValueError as error:
-            self._node.complain("bad numbers", str(error))
-            return
-        if not learned.is_identity:
-            self.outputs.body_to_model[self.vehicle] = learned
-            data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
-            self.requests.ask(sim.SetExtended(self.vehicle, BODY_TO_MODEL_KEY, data), _ignore)
 
     # Entities come and go.
 
@@ -218,7 +112,7 @@ class SimulatorSession:
 
     def _spy(self) -> None:
         self._node.statistics.facts["item events"] = "by SPY"
-        self.streams.ask(sim.Spy(), _ignore)
+        self.streams.ask(sim.Spy(), ignore)
 
     def _poll(self) -> None:
         self._node.statistics.facts["item events"] = f"by asking every {self._poll_period_s:g} s"
@@ -373,7 +267,3 @@ class SimulatorSession:
         self.runs.fail(reason)
         self.requests.fail(reason)
         self.streams.fail(reason)
-
-
-def _ignore(outcome: Outcome) -> None:
-    """Do nothing with an outcome."""

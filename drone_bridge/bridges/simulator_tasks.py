@@ -92,7 +92,7 @@ def run(request: Run.Request) -> Task:
                 on_result(result)
                 return
             is_seen = any(wish.id is not None and session.counts_steps(wish) for wish in session.wishes)
-            frequency = session.configured.frequency if session.configured else 0.0
+            frequency = configured.frequency if (configured := session.introduction.configured) else 0.0
             expected_s = request.steps / frequency if frequency > 0 and not is_seen else 0.0
             session.runs.wait(mark, expected_s, lambda reason: on_result(Result(not reason, reason)))
 
