@@ -35,6 +35,7 @@ from drone_bridge.protocols.simulator import (
     Spied,
     Spy,
     StreamEntity,
+    StreamExtended,
     frame,
 )
 
@@ -285,6 +286,19 @@ def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator
     alice.wait_for(EntityData)
 
 
+def test_a_step_costs_little_however_much_a_client_wants_to_hear_of_it(emulate, connect):
+    emulator = emulate()
+    alice, bob = connect(emulator), connect(emulator, max_request_bytes=1 << 20)
+    bob.get(SetExtended(VEHICLE, "big", bytes(1_000_000)))
+    for _ in range(1000):
+        bob.add(StreamExtended(VEHICLE, 1, ("big",)))
+    before = cpu_seconds(emulator.pid)
+    alice.get(Run(1))
+    alice.wait_for(Completed)
+    emulator.wait_for_line("is gone: it has left more than")
+    assert cpu_seconds(emulator.pid) - before < 0.3  # a gigabyte takes a second and more
+
+
 def test_a_client_that_is_not_wanted_any_more_and_reads_nothing_leaves_nothing_behind(simulator, connect):
     def sockets():
         return len([path for path in Path(f"/proc/{simulator.pid}/fd").iterdir() if path.is_socket()])
@@ -428,6 +442,7 @@ def test_it_ends_after_the_duration(emulate):
         (("--btom", "1 0 0"), "must be a quaternion 'W X Y Z': not enough values"),
         (("--btom", "0 0 0 0"), "is no rotation"),
         (("--fault", "smoke@1"), "must be truncate@N, garbage@N, silence@N or split@N"),
+        (("--fault", "split@-1"), "must not be below 0, not -1"),
         (("--host", "192.0.2.1"), ""),
         (("--trajectory", "/nonexistent/file"), "No such file"),
     ],

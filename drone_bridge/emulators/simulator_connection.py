@@ -73,7 +73,8 @@ class Connection:
 
     def post(self, response: wire.Response) -> None:
         """Send what was not asked for, at the next flush."""
-        self._queue(wire.frame(response))
+        if not self.given_up:  # else even the encoding is work for nothing, and clients can ask for a lot of it
+            self._queue(wire.frame(response))
 
     def answer(self, response: wire.Response) -> None:
         """Answer the oldest request, at the next flush. Raises HangUpError when a fault wants that."""
