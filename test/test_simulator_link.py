@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connections to a simulator: requests and answers on a real socket, in time, and all of them or none."""
+
+import contextlib
+import socket
+import threading
+import time
+
+import pytest
+
+from drone_bridge.bridges.answers import Answer
+from drone_bridge.bridges.simulator_link import RECEIVE_BYTES, Channel, SimulatorEndpoint
+from drone_bridge.bridges.simulator_wishes import MAX_WISHES, Camera, CameraStream, EntityStream, Wishes
+from drone_bridge.links.cancellation import Cancellation, wait_readable
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.tcp import TcpStream
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.translate.simulator_plans import CameraPlan
+
+TIMEOUT_S = 5.0
+
+
+@pytest.fixture
+def cancellation():
+    cancellation = Cancellation()
+    yield cancellation
+    cancellation.close()
+
+
+@pytest.fixture
+def pair(cancellation):
+    """A channel, and the simulator's socket."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ours = socket.create_connection(listener.getsockname())
+        theirs, _ = listener.accept()
+    theirs.settimeout(TIMEOUT_S)
+    stream = TcpStream(ours, cancellation)
+    stream.acknowledge_at_once()
+    with theirs:
+        yield Channel(stream, 0.3, lambda seconds: None), theirs
+    stream.close()
+
+
+def outcomes_of(channel, *requests):
+    outcomes = []
+    for request in requests:
+        channel.ask(request, outcomes.append)
+    return outcomes
+
+
+def read(channel):
+    wait_readable([channel.stream], TIMEOUT_S)
+    return list(channel.read(memoryview(bytearray(RECEIVE_BYTES))))
+
+
+def test_answers_go_to_who_asked_and_the_rest_is_handed_out(pair):
+    channel, theirs = pair
+    outcomes = outcomes_of(channel, sim.Reassure(), sim.ListEntities())
+    theirs.sendall(sim.frame(sim.Ok()) + sim.frame(sim.Completed()) + sim.frame(sim.EntitiesListed((0,))))
+    assert read(channel) == [sim.Completed()]
+    assert outcomes == [sim.Ok(), sim.EntitiesListed((0,))]
+    assert (channel.outstanding, channel.due_s) == (0, float("inf"))
+
+
+def test_an_overdue_answer_is_noticed_but_not_while_others_come(pair):
+    channel, theirs = pair
+    outcomes = outcomes_of(channel, sim.Reassure(), sim.Run())
+    asked_s = time.monotonic()
+    channel.check(asked_s)
+    theirs.sendall(sim.frame(sim.Ok()))
+    time.sleep(0.1)
+    read(channel)
+    assert channel.due_s > asked_s + 0.35
+    with pytest.raises(LinkTimeoutError, match=r"has not answered RUN within 0\.3 s"):
+        channel.check(channel.due_s)
+    channel.fail("gone")
+    assert outcomes == [sim.Ok(), Answer(False, "gone")]
+
+
+def test_the_end_says_what_was_not_answered(pair):
+    channel, theirs = pair
+    outcomes_of(channel, sim.Spy())
+    theirs.shutdown(socket.SHUT_WR)
+    with pytest.raises(LinkError, match="instead of answering SPY"):
+        read(channel)
+
+
+def test_nonsense_is_an_error(pair):
+    channel, theirs = pair
+    theirs.sendall(sim.frame(sim.Ok()))
+    with pytest.raises(RemoteProtocolError):
+        read(channel)
+
+
+def test_what_can_not_be_sent_is_not_waited_for(pair):
+    channel, _ = pair
+    with pytest.raises(LocalProtocolError):
+        outcomes_of(channel, sim.AddObject("wind", bytes(2000)))
+    assert channel.outstanding == 0
+
+
+def test_a_simulator_that_sends_in_two_pieces_is_not_kept_waiting(pair):
+    channel, theirs = pair  # with Nagle's algorithm, as the CUAUV server leaves it
+
+    def answer():
+        with contextlib.suppress(OSError):
+            for _ in range(20):
+                theirs.recv(4096)
+                theirs.send(b"\3\0\0\0\x08")
+                theirs.send(b"\0\0\0\1\0\0\0\0")
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    began_s = time.monotonic()
+    for _ in range(20):
+        outcomes = outcomes_of(channel, sim.ListEntities())
+        while not outcomes:
+            read(channel)
+    thread.join()
+    assert time.monotonic() - began_s < 20 * 0.02  # 20 * 0.04 s otherwise
+
+
+# All connections, or none.
+
+
+class Simulator:
+    """Accepts connections in a thread, and refuses after a number of them."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=8)
+        self.port = self.listener.getsockname()[1]
+        self.accepted = []
+
+    def accept(self, count):
+        self.listener.settimeout(TIMEOUT_S)
+        while len(self.accepted) < count:
+            self.accepted.append(self.listener.accept()[0])
+
+    def close(self):
+        for connected in (*self.accepted, self.listener):
+            connected.close()
+
+
+@pytest.fixture
+def simulator():
+    simulator = Simulator()
+    yield simulator
+    simulator.close()
+
+
+@pytest.mark.parametrize(
+    ("is_single", "has_probe", "count"), [(True, False, 1), (False, False, 2), (True, True, 2), (False, True, 3)]
+)
+def test_as_many_connections_are_opened_as_are_asked_for(cancellation, simulator, is_single, has_probe, count):
+    endpoint = SimulatorEndpoint(
+        "127.0.0.1", simulator.port, cancellation, print, is_single=is_single, has_probe=has_probe
+    )
+    link = endpoint.open()
+    simulator.accept(count)
+    assert len(link.all) == count
+    assert (link.streams is link.requests, link.probe is not None) == (is_single, has_probe)
+    link.close()
+    for connected in simulator.accepted:
+        assert connected.recv(1) == b""
+
+
+def test_opening_can_be_cancelled(cancellation):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    told = []
+    endpoint = SimulatorEndpoint(
+        "127.0.0.1",
+        port,
+        cancellation,
+        lambda sentence, delay_s: told.append(sentence) or cancellation.cancel(),
+        is_single=False,
+        has_probe=False,
+    )
+    with pytest.raises(LinkCancelledError):
+        endpoint.open()
+    assert "can't be reached" in told[0]
+
+
+# What is wished for.
+
+
+def test_there_is_an_end_to_wishes():
+    wishes = Wishes([EntityStream(number, 1) for number in range(MAX_WISHES)])
+    with pytest.raises(ValueError, match=f"{MAX_WISHES} streams, cameras and triggers"):
+        wishes.add(EntityStream(0, 1))
+
+
+def test_with_a_camera_goes_what_is_seen_by_it():
+    camera = Camera(CameraPlan("front", 0))
+    stream, other = CameraStream(camera, 1, 1), EntityStream(1, 1)
+    wishes = Wishes([])
+    for number, wish in enumerate((camera, stream, other)):
+        wishes.add(wish)
+        wishes.fulfil(wish, number)
+    wishes.removed(sim.ItemType.CAMERA, 0, is_ours=True)
+    assert list(wishes) == [other]
+    assert wishes.find(sim.ItemType.CAMERA_STREAM, 1) is None
+    assert wishes.find(sim.ItemType.ENTITY_STREAM, 2) is other
+
+
+def test_what_parameters_wish_for_is_wished_for_again_when_an_entity_goes():
+    lasting, service = EntityStream(1, 1), EntityStream(1, 1)
+    wishes = Wishes([lasting])
+    wishes.add(service)
+    wishes.fulfil(lasting, 0)
+    wishes.fulfil(service, 1)
+    wishes.removed(sim.ItemType.ENTITY, 1)
+    assert list(wishes) == [lasting]
+    assert lasting.id is None
+
+
+def test_a_new_connection_knows_nothing_but_cameras():
+    camera, stream = Camera(CameraPlan("front", 0)), EntityStream(0, 1)
+    wishes = Wishes([camera, stream])
+    wishes.fulfil(camera, 7)
+    wishes.fulfil(stream, 8)
+    wishes.start_over()
+    assert (camera.id, stream.id) == (7, None)
+    assert wishes.find(sim.ItemType.CAMERA, 7) is camera
+    assert wishes.find(sim.ItemType.ENTITY_STREAM, 8) is None
+    wishes.forget_cameras()
+    assert camera.id is None
