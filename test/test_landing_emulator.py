@@ -314,7 +314,7 @@ def test_a_signal_before_a_landing_leaves_1(emulate, bridge):
     [
         (["--port", "70000"], "at most 65535"),
         (["--port", "0"], "above 0"),
-        (["--rover", "triangular"], "invalid Pattern value"),
+        (["--rover", "triangular"], "must be stationary, linear, circular, square, random or follow, not 'triangular'"),
         (["--height", "0.3"], "from 1 to 50"),
         (["--gusts", "-1"], "not below 0"),
         (["--fault", "explode@3"], "must be truncate@N, garbage@N, not-jpeg@N, huge@N or stall@N"),

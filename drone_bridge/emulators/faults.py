@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
-from drone_bridge.emulators.program import count, read_by
+from drone_bridge.emulators.program import alternatives
 
 KindT = TypeVar("KindT", bound=Enum)
 
@@ -22,11 +23,14 @@ class Fault(Generic[KindT]):
 
 
 def fault_of(kinds: type[KindT]) -> Callable[[str], Fault[KindT]]:
-    """Return what reads an option such as 'truncate@3', and refuses what is none of these kinds with a sentence."""
-    shapes = [f"{kind.value}@N" for kind in kinds]
+    """Return what reads an option's text such as 'truncate@3', and names all of these kinds when it is none."""
 
-    def parse(text: str) -> Fault[KindT]:
-        kind, _, number = text.partition("@")
-        return Fault(kinds(kind), count(number))
+    def read(text: str) -> Fault[KindT]:
+        name, _, number = text.partition("@")
+        for kind in kinds:
+            if kind.value == name and number.isdecimal():
+                return Fault(kind, int(number))
+        shapes = alternatives([f"{kind.value}@N" for kind in kinds])
+        raise argparse.ArgumentTypeError(f"must be {shapes}, N from 0, not {text!r}")
 
-    return read_by(parse, f"{', '.join(shapes[:-1])} or {shapes[-1]}")
+    return read

@@ -31,6 +31,7 @@ from drone_bridge.emulators.program import (
     cancelled_by_signals,
     count,
     not_negative,
+    one_of,
     port,
     positive,
     probability,
@@ -179,7 +180,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     rover = parser.add_argument_group("rover")
     rover.add_argument(
         "--rover",
-        type=Pattern,
+        type=one_of(Pattern),
         default=Pattern.STATIONARY,
         metavar="|".join(pattern.value for pattern in Pattern),
         help="what it drives by itself, or follow: wherever rover telemetry says that it is (stationary)",

@@ -10,12 +10,14 @@ import math
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
 from types import TracebackType
 from typing import Final, TypeVar
 
 from drone_bridge.links.cancellation import Cancellation
 
 T = TypeVar("T")
+KindT = TypeVar("KindT", bound=Enum)
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -107,6 +109,23 @@ def read_by(parse: Callable[[str], T], shape: str) -> Callable[[str], T]:
             raise argparse.ArgumentTypeError(f"must be {shape}: {error}") from error
 
     return read
+
+
+def one_of(kinds: type[KindT]) -> Callable[[str], KindT]:
+    """Return what reads an option's text as the value of one of these, and names all of them when it is none."""
+
+    def read(text: str) -> KindT:
+        for kind in kinds:
+            if kind.value == text:
+                return kind
+        raise argparse.ArgumentTypeError(f"must be {alternatives([kind.value for kind in kinds])}, not {text!r}")
+
+    return read
+
+
+def alternatives(words: Sequence[str]) -> str:
+    """Return two words or more as 'a, b or c'."""
+    return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def not_negative(text: str) -> float:

@@ -22,6 +22,7 @@ from drone_bridge.emulators.program import (
     TrajectoryFile,
     cancelled_by_signals,
     not_negative,
+    one_of,
     port,
     positive,
     probability,
@@ -116,7 +117,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--port", type=port, default=TCP_PORT, help="0 listens on a free one (%(default)s)")
     link.add_argument(
         "--dialect",
-        type=Dialect,
+        type=one_of(Dialect),
         default=Dialect.DOCUMENT,
         metavar="|".join(dialect.value for dialect in Dialect),
         help="how to speak (document)",

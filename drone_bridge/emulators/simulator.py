@@ -22,6 +22,7 @@ from drone_bridge.emulators.program import (
     cancelled_by_signals,
     count,
     not_negative,
+    one_of,
     port,
     positive,
     read_by,
@@ -111,7 +112,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--port", type=port, default=TCP_PORT, help="0 listens on a free one (%(default)s)")
     link.add_argument(
         "--quirks",
-        type=Quirks,
+        type=one_of(Quirks),
         default=Quirks.NONE,
         metavar="|".join(quirks.value for quirks in Quirks),
         help="none: as documented; real: as the CUAUV server speaks (none)",

@@ -22,6 +22,7 @@ from drone_bridge.emulators.program import (
     cancelled_by_signals,
     count,
     not_negative,
+    one_of,
     port,
     positive,
     say,
@@ -162,14 +163,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--port", type=port, default=8000, help="0 listens on a free one (%(default)s)")
     link.add_argument(
         "--layout",
-        type=AttitudeLayout,
+        type=one_of(AttitudeLayout),
         default=AttitudeLayout.PITCH_YAW,
         metavar="|".join(layout.value for layout in AttitudeLayout),
         help="what follows the images (pitch_yaw, as documented)",
     )
     link.add_argument(
         "--angle-unit",
-        type=AngleUnit,
+        type=one_of(AngleUnit),
         default=AngleUnit.DEGREES,
         metavar="|".join(unit.value for unit in AngleUnit),
         help="on the wire (degrees)",
