@@ -33,7 +33,7 @@ from drone_bridge.protocols.telemetry import (
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.protocols.telemetry_messages import MAX_MAGNITUDE, MAX_TIMESTAMP_S
+from drone_bridge.protocols.telemetry_messages import MAX_FOV, MAX_MAGNITUDE, MAX_TIMESTAMP_S, MIN_FOV
 
 
 def jpeg_of(width, height, *options):
@@ -243,7 +243,7 @@ def test_what_is_no_number_is_named(path, value):
         *(("landing_pad.confidence", value) for value in (-0.01, 1.01, 85)),
         *(("camera.width", value) for value in (0, -1, 4097, 320.5, 320.0, True, None, "320", 10**30)),
         *(("camera.height", value) for value in (0, -1, 4097, 240.5, True, None)),
-        *(("camera.fov", value) for value in (0, 0.0, 180, -60, 1e9, "60", True, [])),
+        *(("camera.fov", value) for value in (0, 5e-324, 0.9, 179.1, 180, -60, 1e9, "60", True, [])),
         *(("camera.image", value) for value in (1, True, [], {})),
         *(("landed", value) for value in (0, 1, "false", [])),
         *(("timestamp", value) for value in (-0.001, MAX_TIMESTAMP_S + 1, "1.2", True, [])),
@@ -542,7 +542,7 @@ drones = st.builds(
         Camera,
         st.integers(1, 4096),
         st.integers(1, 4096),
-        st.none() | st.floats(0, 180, exclude_min=True, exclude_max=True),
+        st.none() | st.floats(MIN_FOV, MAX_FOV),
         st.none() | st.just(JPEG),
     ),
     st.none() | st.booleans(),

@@ -24,6 +24,7 @@ from drone_bridge.protocols.telemetry import (
     RoverTelemetry,
     Vector,
 )
+from drone_bridge.protocols.telemetry_messages import MAX_FOV, MIN_FOV
 from drone_bridge.translate import frames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder
@@ -190,6 +191,13 @@ def test_the_size_is_that_of_the_image():
     info = messages().camera_info(with_camera(jpeg_size=(64, 48)), STAMP)
     assert (info.width, info.height) == (64, 48)
     assert info.k[0] == pytest.approx(32.0)
+
+
+@pytest.mark.parametrize("fov", [MIN_FOV, MAX_FOV])
+@pytest.mark.parametrize("width", [1, 65535])
+def test_every_field_of_view_that_the_wire_allows_is_a_camera(fov, width):
+    info = messages().camera_info(with_camera(fov=fov, width=width), STAMP)
+    assert 1e-3 < info.k[0] < 1e7
 
 
 def test_a_camera_that_changes_is_followed():

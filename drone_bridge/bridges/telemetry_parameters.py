@@ -6,6 +6,7 @@ from typing import Final
 from drone_bridge.bridges.node import common_parameters
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.telemetry import DEFAULT_PORT, Limits
+from drone_bridge.protocols.telemetry_messages import MAX_FOV, MIN_FOV
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.telemetry import FullScale
 
@@ -68,7 +69,7 @@ PARAMETERS: Final = (
         "default_fov",
         60.0,
         "Degrees of the camera's horizontal field of view, where telemetry does not tell it.",
-        range=(1.0, 179.0),
+        range=(MIN_FOV, MAX_FOV),
     ),
     ParameterDeclaration("max_width", _LIMITS.image_width, "Widest image accepted, pixels.", range=(1, 65535)),
     ParameterDeclaration("max_height", _LIMITS.image_height, "Highest image accepted, pixels.", range=(1, 65535)),

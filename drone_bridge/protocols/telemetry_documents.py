@@ -14,11 +14,13 @@ import orjson
 from drone_bridge.protocols import jpeg
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.telemetry_messages import (
+    MAX_FOV,
     MAX_MAGNITUDE,
     MAX_PATTERN_LETTERS,
     MAX_THRUST,
     MAX_TILT,
     MAX_TIMESTAMP_S,
+    MIN_FOV,
     Altimeter,
     Camera,
     DroneCommand,
@@ -134,11 +136,7 @@ def _landing_pad(document: Object) -> LandingPad | None:
 def _camera(camera: Object, limits: Limits) -> Camera:
     width = _pixels(camera, "width", limits.image_width)
     height = _pixels(camera, "height", limits.image_height)
-    fov = None
-    if camera.get("fov") is not None:
-        fov = _number(camera, "fov", "camera.", 0.0, 180.0)
-        if fov in (0.0, 180.0):
-            raise RemoteProtocolError(f"camera.fov is {fov:g}, and has to be between 0 and 180 degrees.")
+    fov = None if camera.get("fov") is None else _number(camera, "fov", "camera.", MIN_FOV, MAX_FOV)
     image = _value(camera, "image", "camera.")
     return Camera(width, height, fov, *((None, None) if image is None else _jpeg(image, limits)))
 
