@@ -212,11 +212,23 @@ def test_a_drone_that_comes_back_from_another_port_is_commanded_there(ros, runni
     try:
         send_until(lambda: again.send(drone(timestamp=clock.next())), lambda: again.commands, "commands")
         running.process.wait_for_line(rf"127\.0\.0\.1:{again.port} takes the place of 127\.0\.0\.1:{running.peer.port}")
-        assert again.commands[0] == HOVER or again.commands[0]["thrust"] == 0.0
         send_until(lambda: again.send(drone(timestamp=clock.next())), lambda: len(imus), "telemetry")
         assert stamps(imus)[-1] < 10.0
     finally:
         again.close()
+
+
+def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(ros):
+    running = Running(command_timeout=60.0, telemetry_timeout=0.2)
+    again = TelemetryPeer(running.peer.bridge_port)
+    try:
+        with running.process:
+            fly(ros, running)
+            send_until(lambda: again.send(drone()), lambda: again.commands, "commands")
+            assert again.commands[0] == HOVER
+    finally:
+        again.close()
+        running.peer.close()
 
 
 def test_a_port_that_is_taken_is_a_sentence():

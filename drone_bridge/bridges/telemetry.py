@@ -195,6 +195,7 @@ class TelemetryBridge(BridgeNode):
                 return False
             self.statistics.counts["connections"] += 1
             self.get_logger().info(f"{peer} takes the place of {name_of(self._udp.drone)}.")
+            self._commands.mailbox.clear()  # what the one before was told to do is not for this one
         self._udp.drone = source
         self._from_drone = ControllerConnection(self._limits)
         self.statistics.peer = peer
