@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pad_flight import PATTERNS, PadFlight
 
-from drone_bridge.controllers.land_on_pad import LandOnPad, LandState, Measured, PadSighting
+from drone_bridge.controllers.land_data import LandState, Measured, PadSighting
+from drone_bridge.controllers.land_on_pad import LandOnPad
 from drone_bridge.controllers.land_on_pad_behaviour import PARAMETERS
 from drone_bridge.controllers.land_parameters import LandParameters
 from drone_bridge.emulators.landing_pad import PAD_HEIGHT

@@ -9,7 +9,7 @@ import pytest
 from pad_flight import PATTERNS, PadFlight
 
 from drone_bridge.controllers.attitude_estimator import rotation_from_angles
-from drone_bridge.controllers.land_on_pad import PadSighting
+from drone_bridge.controllers.land_data import PadSighting
 from drone_bridge.controllers.marker_detector import MarkerDetector, MarkerParameters
 from drone_bridge.controllers.pinhole import Pinhole
 from drone_bridge.emulators.landing_camera import DownwardCamera

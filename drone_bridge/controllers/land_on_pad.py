@@ -12,12 +12,11 @@ where it is from the drone. Each set of measurements goes through three stages:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 import numpy as np
 
+from drone_bridge.controllers.land_data import Decision, LandState, Measured
 from drone_bridge.controllers.land_parameters import LandParameters
 from drone_bridge.controllers.pad_estimator import PadEstimator
 from drone_bridge.controllers.search_pattern import ExpandingSquare
@@ -40,50 +39,6 @@ ABORT_FACTOR: Final = 1.5  # times the radius within which a landing is committe
 RISE: Final = 0.5  # m above commit_height, up to where an aborted landing climbs
 STILL_SPEED: Final = 0.1  # m/s; slower than that on its way down, something carries the drone ...
 STILL_TIME: Final = 0.3  # s ... when it lasts so long
-
-
-class LandState(str, Enum):
-    """What the drone is about."""
-
-    SEARCHING = "searching"
-    APPROACHING = "approaching"
-    FOLLOWING = "following"
-    DESCENDING = "descending"
-    COMMITTED = "committed"
-    CLIMBING = "climbing"
-    LANDED = "landed"
-
-
-@dataclass(frozen=True, slots=True)
-class PadSighting:
-    """Where the pad was seen."""
-
-    stamp: float  # s, of when
-    offset: Vector  # from the drone, 3, m, levelled axes
-    deviation: float  # standard deviation of that along each horizontal axis, m
-    vertical_deviation: float  # and along the vertical one
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What is known at one moment. Levelled axes: z up, x where the drone looks when its yaw is 0."""
-
-    stamp: float  # s
-    rotation: Matrix  # from body to levelled axes
-    velocity: Vector  # 3, m/s
-    altitude: float  # m above the ground
-    sighting: PadSighting | None = None
-    landed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What to do now."""
-
-    command: ShareCommand
-    state: LandState
-    reason: str  # a phrase for people
-    distance: float | None  # to the pad, m; None while it is not known
 
 
 class LandOnPad:

@@ -13,7 +13,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 
 from drone_bridge.controllers.behaviour_parameters import declarations, read
-from drone_bridge.controllers.land_on_pad import Decision, LandOnPad, Measured, PadSighting
+from drone_bridge.controllers.land_data import Decision, Measured, PadSighting
+from drone_bridge.controllers.land_on_pad import LandOnPad
 from drone_bridge.controllers.land_parameters import LandParameters
 from drone_bridge.controllers.landing_frame import (
     ALTITUDE,

@@ -6,7 +6,8 @@ from collections import deque
 import numpy as np
 
 from drone_bridge.controllers.attitude_estimator import rotation_from_angles
-from drone_bridge.controllers.land_on_pad import LandOnPad, LandState, Measured, PadSighting
+from drone_bridge.controllers.land_data import LandState, Measured, PadSighting
+from drone_bridge.controllers.land_on_pad import LandOnPad
 from drone_bridge.controllers.land_parameters import LandParameters
 from drone_bridge.emulators.landing_rover import Pattern
 from drone_bridge.emulators.landing_vehicle import PERIOD_S, Setup, Vehicle

@@ -22,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="replaced by bag and picture (demo)")
     parser.add_argument("--worlds", type=int, default=20, help="how many worlds the table has (20)")
     parser.add_argument("--landings", type=int, default=20, help="how many landings per pattern the table has (20)")
-    parser.add_argument("--at-once", type=int, default=2, help="how many of them go on at the same time (2)")
+    parser.add_argument("--at-once", type=int, default=3, help="how many of them go on at the same time (3)")
     parser.add_argument("--use-camera", action="store_true", help="land by the camera's images alone")
     parser.add_argument("--duration", type=float, default=60.0, help="for how many seconds all are watched (60)")
     chosen = parser.parse_args(argv)

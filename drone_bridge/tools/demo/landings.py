@@ -24,7 +24,7 @@ from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_
 PATTERNS: Final = ("stationary", "linear", "circular", "square", "random")
 LANDINGS: Final = 20
 ENOUGH: Final = 19
-AT_ONCE: Final = 2
+AT_ONCE: Final = 3
 LONGEST_FLIGHT_S: Final = 60.0
 LONGEST_WAIT_S: Final = 90.0
 STARTS: Final = ("air", "ground")  # in turn: 5 m up, with the rover often in view, or where it has to be searched for

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes into the behaviour `land_on_pad`, and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from drone_bridge.controllers.tilt_control import Matrix, ShareCommand, Vector
+
+
+class LandState(str, Enum):
+    """What the drone is about."""
+
+    SEARCHING = "searching"
+    APPROACHING = "approaching"
+    FOLLOWING = "following"
+    DESCENDING = "descending"
+    COMMITTED = "committed"
+    CLIMBING = "climbing"
+    LANDED = "landed"
+
+
+@dataclass(frozen=True, slots=True)
+class PadSighting:
+    """Where the pad was seen."""
+
+    stamp: float  # s, of when
+    offset: Vector  # from the drone, 3, m, levelled axes
+    deviation: float  # standard deviation of that along each horizontal axis, m
+    vertical_deviation: float  # and along the vertical one
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is known at one moment. Levelled axes: z up, x where the drone looks when its yaw is 0."""
+
+    stamp: float  # s
+    rotation: Matrix  # from body to levelled axes
+    velocity: Vector  # 3, m/s
+    altitude: float  # m above the ground
+    sighting: PadSighting | None = None
+    landed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do now."""
+
+    command: ShareCommand
+    state: LandState
+    reason: str  # a phrase for people
+    distance: float | None  # to the pad, m; None while it is not known
