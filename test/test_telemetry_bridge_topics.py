@@ -23,15 +23,18 @@ PICTURE = jpeg()
 
 
 class Running:
-    """A bridge, with both topics of its peers."""
+    """A bridge, with both topics of its peers; with a namespace, whatever other bridges are told and say."""
 
-    def __init__(self, **parameters):
+    def __init__(self, namespace="", **parameters):
         self.ros = RosSession()
-        self.process = Process.node("telemetry_bridge", **parameters)
+        self.namespace = namespace
+        own = [f"{topic}:={namespace}{topic}" for topic in ("/drone/telemetry", "/rover/telemetry", "/drone/command")]
+        remap = [f"__ns:={namespace}", *own] if namespace else ()
+        self.process = Process.node("telemetry_bridge", remap=remap, **parameters)
         try:
-            self._telemetry = self.ros.publisher(String, "/drone/telemetry", 10)
-            self._rover = self.ros.publisher(String, "/rover/telemetry", 10)
-            self.commands = self.ros.subscribe(String, "/drone/command")
+            self._telemetry = self.ros.publisher(String, f"{namespace}/drone/telemetry", 10)
+            self._rover = self.ros.publisher(String, f"{namespace}/rover/telemetry", 10)
+            self.commands = self.ros.subscribe(String, f"{namespace}/drone/command")
             self.clock = Clock()
             self.next_command()
         except BaseException:
@@ -134,7 +137,7 @@ def test_diagnostics_tell_of_silence(running):
 
 
 def fly(running):
-    publisher = running.ros.publisher(Twist, "cmd_vel")
+    publisher = running.ros.publisher(Twist, f"{running.namespace}/cmd_vel")
     message = Twist()
     message.linear.z = 0.5
     seen = []
@@ -155,7 +158,7 @@ def test_commands_go_to_a_topic_and_end_in_a_hover(running):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_a_hover_on_the_topic(number):
-    running = Running()
+    running = Running(namespace="/leaving")
     try:
         publisher, message = fly(running)
         done = threading.Event()
