@@ -170,6 +170,21 @@ def test_a_drone_that_starts_anew_is_followed(ros, running):
     running.peer.wait_for_next()
 
 
+def test_after_silence_no_timestamp_is_late(ros):
+    running = Running(telemetry_timeout=0.2)
+    try:
+        with running.process:
+            imus = ros.subscribe(Imu, "imu/data")
+            send_until(running.send, lambda: len(imus), "telemetry")
+            running.process.wait_for_line("No telemetry has come for 0.2 s")
+            imus.clear()
+            earlier = running.clock.time - 0.5
+            running.peer.send(drone(timestamp=earlier))
+            imus.wait(lambda message: message.header.stamp.sec + message.header.stamp.nanosec * 1e-9 < earlier + 1e-6)
+    finally:
+        running.peer.close()
+
+
 def test_telemetry_without_timestamps_is_stamped_with_the_time_it_came(ros, running):
     imus = ros.subscribe(Imu, "imu/data")
     send_until(lambda: running.peer.send(without(drone(), "timestamp")), lambda: len(imus), "telemetry")
@@ -198,7 +213,8 @@ def test_a_second_drone_is_refused_while_the_first_one_talks(ros, running, repor
             running.peer.wait_for_next()
         running.process.wait_for_line(rf"127\.0\.0\.1:{second.port} was refused: .*:{running.peer.port} is connected")
         assert second.commands == []
-        reports.wait(lambda report: int(values_of(report)["refused peers"]) > 0)
+        report = reports.wait(lambda report: values_of(report)["refused peers"] == "10")
+        assert values_of(report)["documents"] == "11", "what is refused is nobody's telemetry"
     finally:
         second.close()
 

@@ -171,6 +171,7 @@ class TelemetryBridge(BridgeNode):
             self.statistics.state = self.open_state
         elif self.statistics.state != SILENT:
             self.statistics.state = SILENT
+            self._from_drone.forget("drone")  # which may have started anew: nothing that it says is late
             if self._heard_s > -math.inf:
                 self.complain("silences", f"No telemetry has come for {timeout_s:g} s. Commands are sent on.")
 
@@ -184,7 +185,7 @@ class TelemetryBridge(BridgeNode):
             if is_drones or self._adopt(datagram.source):
                 self._publish_drone(event)
         elif event:
-            self._outputs.publish_rover(event, self._stamp(event.timestamp))
+            self._publish_rover(event)
 
     def _adopt(self, source: Any) -> bool:
         """Command the drone that telemetry comes from, unless there is another one; return whether that is so."""
@@ -214,7 +215,7 @@ class TelemetryBridge(BridgeNode):
         event = self._read(self._from_rover, message.data, ROVER_TOPIC, "rover")
         if not isinstance(event, RoverTelemetry):
             return
-        self._outputs.publish_rover(event, self._stamp(event.timestamp))
+        self._publish_rover(event)
         if self._relays_rover and self._udp.drone is not None:
             try:
                 self._udp.send(message.data.encode())
@@ -236,14 +237,18 @@ class TelemetryBridge(BridgeNode):
             self.statistics.counts["late documents"] += 1
             return None
         assert isinstance(event, (DroneTelemetry, RoverTelemetry))
-        self.statistics.counts["documents" if isinstance(event, DroneTelemetry) else "rover documents"] += 1
         return event
 
     def _publish_drone(self, telemetry: DroneTelemetry) -> None:
         came_s = self._heard_s = time.monotonic()
+        self.statistics.counts["documents"] += 1
         self._last_stamp = stamp = self._stamp(telemetry.timestamp)
         self._outputs.publish_drone(telemetry, stamp)
         self.statistics.took("document read to published", time.monotonic() - came_s)
+
+    def _publish_rover(self, telemetry: RoverTelemetry) -> None:
+        self.statistics.counts["rover documents"] += 1
+        self._outputs.publish_rover(telemetry, self._stamp(telemetry.timestamp))
 
     def _stamp(self, timestamp: float | None) -> Time:
         if self._stamps_are_wire_time and timestamp is not None:
