@@ -205,6 +205,22 @@ def test_a_simulator_without_a_vehicle_is_of_use_too(ros, peer):
     assert report["state"] == "connected"
 
 
+def test_diagnostics_tell_rates_and_the_round_trip(ros, peer):
+    def is_told(values):
+        peer.step(peer.streams)
+        return "request round trip (ms)" in values and "entity 0" in values.get("messages per second", "")
+
+    values = status(ros, is_told)
+    assert values["configuration"] == "100 steps per second, speed 1"
+    assert values["item events"] == "by asking every 0.1 s"
+    assert values["messages per second"].startswith("entity 0 ")
+    assert "entity 1 in camera front 0.0" in values["messages per second"]
+    assert float(values["request round trip (ms)"]) < 1000.0
+    assert {"steps per second", "stream messages per second", "requests per second", "outstanding requests"} <= set(
+        values
+    )
+
+
 def test_services_without_a_simulator_say_so(ros):
     with Process.node("simulator_bridge", remap=("__ns:=/lonely",), port=1) as process:
         process.wait_for_line("can't be reached")
@@ -266,6 +282,29 @@ def test_two_bridges_share_the_world_of_an_emulator(ros, quirks):
 
 def moving(odom):
     return len(odom) > 0 and odom.wait().twist.twist.linear.x > 0.5
+
+
+def test_a_vehicle_whose_principal_axes_are_turned_swims_where_its_model_looks(ros):
+    with Process(*EMULATOR, "--btom", "0.5 0.5 0.5 0.5") as emulator:
+        port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        with Process.node("simulator_bridge", remap=("__ns:=/d",), port=port, publish_clock=False) as process:
+            process.wait_for_line("Connected")
+            odom = ros.subscribe(Odometry, "/d/odom")
+            publisher = ros.publisher(Twist, "/d/cmd_vel")
+            command = Twist()
+            command.linear.x = command.angular.z = 0.5
+            call(ros, "/d/run", srv.Run)
+            wait_until(lambda: publisher.publish(command) or turning(odom), "the vehicle to turn to the left")
+
+
+def turning(odom):
+    while len(odom):
+        twist = odom.wait().twist.twist
+        if twist.angular.z > 0.3:
+            assert twist.linear.x > 0.3
+            assert abs(twist.angular.x) + abs(twist.angular.y) + abs(twist.linear.z) < 0.1
+            return True
+    return False
 
 
 def test_an_emulator_that_is_killed_and_comes_back_is_streamed_again(ros):
