@@ -241,7 +241,7 @@ def test_what_is_no_number_is_named(path, value):
         *(("imu.orientation", value) for value in (None, 1, [0, 0, 0])),
         *(("landing_pad", value) for value in (False, 0, "null", [])),
         *(("landing_pad.confidence", value) for value in (-0.01, 1.01, 85)),
-        *(("camera.width", value) for value in (0, -1, 4097, 320.5, 320.0, True, None, "320", 10**30)),
+        *(("camera.width", value) for value in (0, -1, 4097, 4097.0, 320.5, 1e300, True, None, "320", 10**30)),
         *(("camera.height", value) for value in (0, -1, 4097, 240.5, True, None)),
         *(("camera.fov", value) for value in (0, 5e-324, 0.9, 179.1, 180, -60, 1e9, "60", True, [])),
         *(("camera.image", value) for value in (1, True, [], {})),
@@ -283,6 +283,8 @@ def test_a_command_tilts_by_half_at_most(field):
 def test_whole_numbers_are_numbers():
     assert receive(ControllerConnection(), changed(DRONE, "altimeter.altitude", 5)) == DRONE_MESSAGE
     assert receive(DroneConnection(), changed(COMMAND, "thrust", 1)).thrust == 1.0
+    width = receive(ControllerConnection(), changed(DRONE, "camera.width", 320.0)).camera.width
+    assert (width, type(width)) == (320, int)
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "nan", "1e400", "0x10", "1.", "+1", "True"])

@@ -201,6 +201,8 @@ def _vector(fields: Object, name: str, where: str, path: str) -> Vector:
 
 def _pixels(camera: Object, name: str, limit: int) -> int:
     value = _value(camera, name, "camera.")
+    if type(value) is float and value.is_integer():  # JSON has one kind of number, and some libraries write 320.0
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= limit:
         raise RemoteProtocolError(
             f"camera.{name} is {_shown(value)}, and has to be a whole number from 1 to {limit} pixels."
