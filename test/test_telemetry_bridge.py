@@ -136,7 +136,7 @@ def test_the_altitude(running):
     message = running.receive(Range, "altitude")
     assert message.header.frame_id == "d1/altimeter_link"
     assert message.range == 5.0
-    assert (message.min_range, message.max_range) == (0.0, math.inf)
+    assert (message.min_range, message.max_range) == (-math.inf, math.inf)
     assert running.receive(Float64, "vertical_velocity").data == -0.1
 
 

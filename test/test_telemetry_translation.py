@@ -155,6 +155,12 @@ def test_altitude_and_velocities():
     assert velocity.header.stamp == altitude.header.stamp == STAMP
 
 
+def test_an_altitude_below_zero_is_one_as_well():
+    below = replace(TELEMETRY, altimeter=Altimeter(altitude=-0.125, vertical_velocity=0.0))
+    altitude = messages().altitude(below, STAMP)
+    assert altitude.min_range < altitude.range == -0.125, "what is not within the limits is to be thrown away"
+
+
 def test_a_rover_keeps_the_axes_of_the_map():
     rover = RoverTelemetry(Vector(1.0, 2.0, 3.0), Vector(4.0, 5.0, 6.0), "circular")
     message = rover_odometry(rover, STAMP, NAMES)

@@ -111,8 +111,8 @@ class DroneMessages:
         self._signs = signs
         self._default_fov = default_fov
         self._imu = Imu()
-        # The height above ground: no nearest, no farthest, no beam.
-        self._altitude = Range(radiation_type=Range.INFRARED, max_range=math.inf)
+        # The height above ground: no nearest, as noise makes it negative on the ground, no farthest, no beam.
+        self._altitude = Range(radiation_type=Range.INFRARED, min_range=-math.inf, max_range=math.inf)
         self._velocity = TwistStamped()
         self._pad = LandingPad()
         self._pad_transform = transform(names.base_link, names.landing_pad)
