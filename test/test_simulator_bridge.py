@@ -404,7 +404,10 @@ def test_a_bridge_that_is_interrupted_stops_the_vehicle(ros, own_peer):
 
 
 def test_a_single_connection_does_it_all(ros, own_peer):
-    with bridge(own_peer, single_connection=True, item_events="none", entities=[""], frame_prefix="s3/"):
+    with bridge(
+        own_peer, single_connection=True, item_events="none", entities=[""], frame_prefix="s3/", run_on_connect=True
+    ):
+        own_peer.wait_for(sim.Run)
         own_peer.wait_for(sim.Reassure)
         (own_peer.streams,) = own_peer.clients
         tf = ros.subscribe(TFMessage, "/tf", 100)

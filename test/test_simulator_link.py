@@ -187,7 +187,7 @@ def test_opening_can_be_cancelled(cancellation):
 
 def test_there_is_an_end_to_wishes():
     wishes = Wishes([EntityStream(number, 1) for number in range(MAX_WISHES)])
-    with pytest.raises(ValueError, match=f"{MAX_WISHES} streams, cameras and triggers"):
+    with pytest.raises(ValueError, match=f"{MAX_WISHES} can be, not 1 more"):
         wishes.add(EntityStream(0, 1))
 
 

@@ -46,7 +46,7 @@ PARAMETERS: Final = (
         choices=(AUTO, SPY, POLL, NONE),
     ),
     ParameterDeclaration("poll_period", 1.0, "Seconds between two lists of entities.", range=(0.05, 3600.0)),
-    ParameterDeclaration("run_on_connect", False, "Unpause the simulation when connected."),
+    ParameterDeclaration("run_on_connect", False, "Unpause the simulation whenever connected."),
     ParameterDeclaration(
         "rate", 20.0, "Most velocities sent to the vehicle per second.", range=(0.1, 1000.0), live=True
     ),

@@ -217,10 +217,11 @@ class SimulatorSession:
             if not event.is_added:
                 self.forget(event.type, event.id)
             return
-        known = self._entities if self._entities is not None else set()
-        if event.is_added and len(known) < MAX_ENTITIES:
-            known.add(event.id)
-        known.discard(-1 if event.is_added else event.id)
+        if self._entities is not None:
+            if not event.is_added:
+                self._entities.discard(event.id)
+            elif len(self._entities) < MAX_ENTITIES:
+                self._entities.add(event.id)
         self._note_entity(event.is_added, event.id)
 
     def _handle_completed(self, _: sim.Completed) -> None:

@@ -180,7 +180,7 @@ def spawn(request: Spawn.Request) -> Task:
                 if request.stream and not _stream_of(session, outcome.id):
                     try:
                         stream_entity(session, outcome.id, 0, lambda _: None)
-                    except ValueError as error:
+                    except (LocalProtocolError, ValueError) as error:
                         result = result._replace(message=f"It is there, but not published: {error}")
             on_result(result)
 
@@ -283,6 +283,7 @@ def add_camera(plan: CameraPlan) -> Task:
         if any(isinstance(wish, Camera) and wish.plan.name == named.name for wish in session.wishes):
             raise ValueError(f"There is a camera {named.name!r} already.")
         camera = Camera(named)
+        session.wishes.check_room(1 + len(plan.targets))
         _wish(session, camera, on_result)
         for target in plan.targets:
             session.wishes.add(CameraStream(camera, target, plan.period))

@@ -202,8 +202,9 @@ class Wishes:
     """All of them, in the order in which they were made, and which of them the simulator has fulfilled."""
 
     def __init__(self, lasting: Iterable[Wish]) -> None:
-        """`lasting`: those that parameters ask for."""
+        """`lasting`: those that parameters ask for. Raises ValueError when they are too many."""
         self._all = list(lasting)
+        self.check_room(0)
         for wish in self._all:
             wish.is_lasting = True
         self._fulfilled: dict[tuple[int, int], Wish] = {}  # by the simulator's type and ID
@@ -214,9 +215,15 @@ class Wishes:
 
     def add(self, wish: Wish) -> None:
         """Wish for more. Raises ValueError when there are too many."""
-        if len(self._all) >= MAX_WISHES:
-            raise ValueError(f"{MAX_WISHES} streams, cameras and triggers are asked for already.")
+        self.check_room(1)
         self._all.append(wish)
+
+    def check_room(self, count: int) -> None:
+        """Raise ValueError when so many more would be too many."""
+        if len(self._all) + count > MAX_WISHES:
+            raise ValueError(
+                f"{len(self._all)} streams, cameras and triggers are asked for; {MAX_WISHES} can be, not {count} more."
+            )
 
     def start_over(self) -> None:
         """Take note of a new connection. Cameras keep their IDs until it shows that this is another world."""
