@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -58,28 +59,25 @@ def show(landings: int = LANDINGS, at_once: int = AT_ONCE, use_camera: bool = Fa
     `at_once` compositions work at the same time, each in a ROS domain of its own, and each on one drone after the
     other. With `use_camera` pads are found in images alone.
     """
-    tasks = deque(Task(pattern, seed) for seed in range(landings) for pattern in PATTERNS)
-    results: dict[Task, Landing | None] = {}
+    rounds = _Landings(Task(pattern, seed) for seed in range(landings) for pattern in PATTERNS)
+    compositions = []
     with tempfile.TemporaryDirectory() as folder:
-        compositions = []
         try:
             for port, log in zip(*_places(at_once, Path(folder)), strict=True):
                 compositions.append((_compose(port, log, use_camera), port))
             workers = [
-                threading.Thread(target=_work, args=(composition, port, tasks, results), name=f"landings {port}")
+                threading.Thread(target=rounds.work, args=(composition, port), name=f"landings {port}")
                 for composition, port in compositions
             ]
             for worker in workers:
                 worker.start()
             for worker in workers:
                 worker.join()
-        except BaseException:
-            tasks.clear()
-            raise
         finally:
+            rounds.stop()
             for composition, _ in compositions:
                 composition.stop()
-    return report(landings, results)
+    return report(landings, rounds.results)
 
 
 def _places(count: int, folder: Path) -> tuple[list[int], list[Path]]:
@@ -106,41 +104,58 @@ def _compose(port: int, log: Path, use_camera: bool) -> Composition:
     return composition
 
 
-def _work(composition: Composition, port: int, tasks: deque[Task], results: dict[Task, Landing | None]) -> None:
-    while composition.is_running:
-        try:
-            task = tasks.popleft()
-        except IndexError:
-            return
-        results[task] = _land(task, port)
+class _Landings:
+    """What is still to be tried, shared by threads that each have a composition, and what came of it."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self.results: dict[Task, Landing | None] = {}
+        self._tasks = deque(tasks)
+        self._flying: set[subprocess.Popen[str]] = set()
+
+    def work(self, composition: Composition, port: int) -> None:
+        """Try one after the other for as long as the composition lasts."""
+        while composition.is_running:
+            try:
+                task = self._tasks.popleft()
+            except IndexError:
+                return
+            self.results[task] = self._land(task, port)
+
+    def stop(self) -> None:
+        """Try nothing more, and end what is being tried."""
+        self._tasks.clear()
+        for process in tuple(self._flying):
+            process.send_signal(signal.SIGINT)
+
+    def _land(self, task: Task, port: int) -> Landing | None:
+        """Return how the drone came down, None if it did not."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "drone_bridge.emulators.landing", *_options(task, port)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self._flying.add(process)
+        stopper = threading.Timer(LONGEST_WAIT_S, process.send_signal, (signal.SIGINT,))
+        stopper.start()
+        landing, said = None, "no touchdown"
+        assert process.stdout is not None
+        for line in process.stdout:
+            if (found := TOUCHDOWN.search(line)) and landing is None:
+                numbers = (float(found[name]) for name in ("time", "error", "vertical", "relative"))
+                landing, said = Landing(found["verdict"] == "good", *numbers), found[0]
+                if not landing.is_good:
+                    process.send_signal(signal.SIGINT)  # the first touchdown counts
+        process.wait()
+        stopper.cancel()
+        self._flying.discard(process)
+        print(f"{task.pattern}, seed {task.seed}: {said}", flush=True)
+        return landing
 
 
-def _land(task: Task, port: int) -> Landing | None:
-    """Return how the drone came down, None if it did not."""
-    options = f"--port {port} --rover {task.pattern} --seed {task.seed} --duration {LONGEST_FLIGHT_S} --until-landed"
-    options += f" --start {STARTS[task.seed % len(STARTS)]}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "drone_bridge.emulators.landing", *options.split()],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    stopper = threading.Timer(LONGEST_WAIT_S, process.send_signal, (signal.SIGINT,))
-    stopper.start()
-    landing, line = None, "nothing"
-    assert process.stdout is not None
-    for line in process.stdout:
-        if (found := TOUCHDOWN.search(line)) and landing is None:
-            numbers = (float(found[name]) for name in ("time", "error", "vertical", "relative"))
-            landing = Landing(found["verdict"] == "good", *numbers)
-            said = found[0]
-            if not landing.is_good:
-                process.send_signal(signal.SIGINT)  # the first touchdown counts
-    process.wait()
-    stopper.cancel()
-    said = said if landing else f"no touchdown: {line.strip()}"
-    print(f"{task.pattern}, seed {task.seed}: {said}", flush=True)
-    return landing
+def _options(task: Task, port: int) -> list[str]:
+    options = f"--port {port} --rover {task.pattern} --seed {task.seed} --start {STARTS[task.seed % len(STARTS)]}"
+    return [*options.split(), "--duration", str(LONGEST_FLIGHT_S), "--until-landed"]
 
 
 def report(landings: int, results: dict[Task, Landing | None]) -> int:
