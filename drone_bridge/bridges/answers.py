@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a thread of ours answers a service that waits in the executor, without keeping it from other work."""
 
+import contextlib
+import queue
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -48,12 +51,14 @@ class Answers:
                 future.set_result(answer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Errand(Generic[TaskT]):
     """Something that the executor asks of the link's thread."""
 
     task: TaskT
     answer: "Future[Any]" = field(default_factory=Future)
+    _is_awaited: bool = True
+    _settled: "queue.SimpleQueue[Any]" = field(default_factory=queue.SimpleQueue)
 
 
 class Errands(Generic[TaskT]):
@@ -80,16 +85,35 @@ class Errands(Generic[TaskT]):
         for errand in waiting:
             self.answer(errand, Answer(False, reason))
 
-    def submit(self, task: TaskT) -> Errand[TaskT]:
-        """Leave an errand, in the executor. Raises ValueError with a sentence when nobody can do it."""
+    def submit(self, task: TaskT, *, is_awaited: bool = True) -> Errand[TaskT]:
+        """Leave an errand, in the executor. Raises ValueError with a sentence when nobody can do it.
+
+        Its answer comes by the future if that `is_awaited`.
+        """
         with self._lock:
             if not self._is_open:
                 raise ValueError(f"There is no connection to the {self._peer} now.")
             if len(self._waiting) >= MAX_WAITING:
                 raise ValueError(f"{MAX_WAITING} requests are waiting already.")
-            errand = Errand(task)
+            errand = Errand(task, _is_awaited=is_awaited)
             self._waiting.append(errand)
             return errand
+
+    async def run(self, task: TaskT, wake: Callable[[], None], patience_s: float) -> Any:
+        """Leave an errand and wait for its answer, in the executor. Raises ValueError as `submit` does.
+
+        An answer within `patience_s` is waited for on the spot, which keeps the executor. To come back to it later
+        takes two turns of the executor, a millisecond or two.
+        """
+        errand = self.submit(task, is_awaited=False)
+        wake()
+        with contextlib.suppress(queue.Empty):
+            return errand._settled.get(timeout=patience_s)
+        with self._lock:
+            errand._is_awaited = True
+        with contextlib.suppress(queue.Empty):  # it may have come meanwhile
+            return errand._settled.get_nowait()
+        return await errand.answer
 
     def take(self) -> list[Errand[TaskT]]:
         """Return what is to be done, in the link's thread."""
@@ -99,4 +123,8 @@ class Errands(Generic[TaskT]):
 
     def answer(self, errand: Errand[TaskT], answer: Any) -> None:
         """Say what has come of an errand; Answer(False, ...) is what `close` says."""
+        with self._lock:
+            if not errand._is_awaited:
+                errand._settled.put(answer)
+                return
         self._answers.give(errand.answer, answer)

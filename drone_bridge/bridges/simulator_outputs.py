@@ -26,7 +26,7 @@ from drone_bridge.translate.topic_names import topic_token
 from drone_bridge.translate.transforms import transform
 
 #: How often it is asked who listens to what, which takes longer than a state that nobody listens to.
-AUDIENCE_PERIOD_S: Final = 0.05
+AUDIENCE_PERIOD_S: Final = 0.2
 MAX_ENTITIES: Final = 256  # that have topics
 QUEUE_DEPTH: Final = 10
 VEHICLE_NAME: Final = "vehicle"  # in messages; its topics are odom and imu/data

@@ -28,17 +28,21 @@ class TimeKeeper:
         self._period_s = 1.0 / get("clock_rate")
         self._published_s = -math.inf
         self._is_pending = False
+        self._stamp: Time | None = None
         # A node on simulated time that drives /clock itself would hear each time only after what it belongs to.
         drives_its_own_clock = get("publish_clock") and node.get_parameter("use_sim_time").value
         self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
 
     def stamp(self) -> Time:
-        """Return the time for a message's header."""
-        return self.clock.message() if self._stamps_are_wire_time else self._node.now()
+        """Return the time for a message's header: the same one for all messages of a step that come together."""
+        if self._stamp is None:
+            self._stamp = self.clock.message() if self._stamps_are_wire_time else self._node.now()
+        return self._stamp
 
     def step(self) -> None:
         """Take note of a step, and publish the time unless that was done just now."""
         self.clock.step()
+        self._stamp = None
         self._is_pending = True
         self.tick(time.monotonic())
 
@@ -50,7 +54,8 @@ class TimeKeeper:
         return self._published_s + (self._period_s if self._is_pending else IDLE_PERIOD_S)
 
     def tick(self, now_s: float) -> None:
-        """Publish the time if it is due."""
+        """Publish the time if it is due; to be called before messages are read."""
+        self._stamp = None
         if now_s >= self.due_s and self._publisher:
             self._published_s = now_s
             self._is_pending = False
