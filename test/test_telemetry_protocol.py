@@ -426,6 +426,13 @@ def test_a_thumbnail_is_not_the_image():
     assert jpeg.read_size(JPEG[:2] + segment + JPEG[2:]) == (32, 24)
 
 
+@pytest.mark.parametrize("marker", [b"\xff", b"\xff\xd0", b"\xff\xfe\x00\x02"])
+def test_a_jpeg_of_very_many_markers_is_refused(marker):
+    few, many = (JPEG[:2] + count * marker + JPEG[2:] for count in (jpeg.MAX_MARKERS - 10, jpeg.MAX_MARKERS))
+    assert jpeg.read_size(few) == (32, 24)
+    assert refusal(with_image(many)) == "camera.image is a JPEG whose header has more than 1000 markers."
+
+
 @given(st.binary(max_size=60))
 @example(b"\xff" * 50)
 @example(b"\xc0\x00\x02" * 10)

@@ -12,6 +12,9 @@ _FILL: Final = 0xFF  # any number of these may come before a marker
 _WITHOUT_LENGTH: Final = frozenset({0x01, *range(0xD0, 0xD9)})  # temporary, restarts, start of image
 # Start of frame, in all kinds of coding: 0xc4, 0xc8 and 0xcc among them are something else.
 _START_OF_FRAME: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+#: Of everything that can come before the size, fill bytes as well. Real headers have a few, those with a large colour
+#: profile some hundred; to look at millions would take a second.
+MAX_MARKERS: Final = 1000
 _SIZE_END: Final = 7  # bytes of a frame's segment up to its size: length, precision, height and width
 
 
@@ -20,7 +23,9 @@ def read_size(data: bytes) -> tuple[int, int]:
     if not data.startswith(SIGNATURE):
         raise ValueError(f"begins with {data[:4].hex(' ') or 'nothing'}, and not as a JPEG")
     position, end = 2, len(data)  # where the next marker has to be
-    while position + 1 < end:
+    for _ in range(MAX_MARKERS):
+        if position + 1 >= end:
+            raise ValueError("is a JPEG cut short inside its header")
         if data[position] != _FILL:
             raise ValueError(f"has no marker of a JPEG at byte {position}")
         marker = data[position + 1]
@@ -36,4 +41,4 @@ def read_size(data: bytes) -> tuple[int, int]:
                 height, width = data[position + 5 : position + 7], data[position + 7 : position + 9]
                 return int.from_bytes(width, "big"), int.from_bytes(height, "big")
             position += 2 + max(length, 2)  # the length counts itself, so it can't be less: always onwards
-    raise ValueError("is a JPEG cut short inside its header")
+    raise ValueError(f"is a JPEG whose header has more than {MAX_MARKERS} markers")
