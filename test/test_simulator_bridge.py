@@ -379,7 +379,6 @@ def test_deactivating_stops_the_vehicle_and_activating_asks_again(ros, peer):
     wait_until(lambda: not peer.clients, "the end of the connections")
     assert velocities(peer)[-1] == (STOPPED, STOPPED)
     assert requests.requests[-1].attribute == Attribute.ANGULAR_VELOCITY
-    peer.received.clear()
     change(ros, Transition.TRANSITION_ACTIVATE)
     peer.wait_until_settled()
 
@@ -433,7 +432,6 @@ def test_how_principal_axes_are_built_in_is_learned_before_the_first_step_and_ke
         # Seen after the first step by somebody new: it is remembered in the world.
         own_peer.entities[VEHICLE][Attribute.VELOCITY] = (1.0, 0.0, 0.0)
         own_peer.hang_up()
-        own_peer.received.clear()
         _, streams = own_peer.wait_until_settled()
         assert model_yaw(own_peer, streams, tf) == near(0, 0, 0, 1)
         assert streams.asked_for(sim.StreamEntity)[0] == sim.StreamEntity(VEHICLE, 1, (Attribute.CORPOREAL,))

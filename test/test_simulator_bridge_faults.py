@@ -49,22 +49,17 @@ def call(ros, name, service, /, **fields):
     return ros.call(service, name, service.Request(**fields))
 
 
-def settled_again(peer):
-    peer.received.clear()
-    return peer.wait_until_settled()
-
-
 # Silence.
 
 
 def test_who_gets_no_answer_is_told_so_and_the_simulator_is_connected_to_again(ros, peer):
     peer.answers[sim.Reassure] = SILENCE
     before = status(ros)
-    peer.received.clear()
     response = call(ros, "reassure", srv.SimulatorRequest)
     assert (response.success, response.code) == (False, -1)
     assert response.message == "The simulator has not answered REASSURE within 1 s."
     del peer.answers[sim.Reassure]
+    wait_until(lambda: not {peer.requests_, peer.streams} & set(peer.clients), "the end of the connections")
     peer.wait_until_settled()
     wait_for_count(ros, "lost connections", 1, before)
     assert call(ros, "reassure", srv.SimulatorRequest).success
@@ -78,7 +73,8 @@ def test_those_who_wait_behind_a_lost_answer_are_told_so_too(ros, peer):
     wait_until(lambda: all(future.done() for future in futures), "the answers")
     assert {future.result().success for future in futures} == {False}
     del peer.answers[sim.Reassure]
-    settled_again(peer)
+    wait_until(lambda: not {peer.requests_, peer.streams} & set(peer.clients), "the end of the connections")
+    peer.wait_until_settled()
 
 
 def test_a_simulator_that_answers_nothing_at_all_is_tried_again_and_again(ros):
@@ -112,12 +108,18 @@ def test_a_simulator_that_answers_nothing_at_all_is_tried_again_and_again(ros):
     ids=bytes.hex,
 )
 def test_nonsense_ends_the_connection_and_nothing_else(ros, peer, name, garbage):
-    before = status(ros)
-    peer.received.clear()
     peer.send_bytes(getattr(peer, name), garbage)
+    wait_until(lambda: not {peer.requests_, peer.streams} & set(peer.clients), "the end of the connections")
     peer.wait_until_settled()
-    wait_for_count(ros, "rejected input", 1, before)
     assert call(ros, "reassure", srv.SimulatorRequest).success
+
+
+def test_nonsense_is_counted_and_said(ros, peer):
+    before = status(ros)
+    peer.send_bytes(peer.streams, b"\x0d\0\0\0\0")
+    values = wait_for_count(ros, "rejected input", 1, before)
+    assert "The simulator sent a message of type 13, which it does not have." in values["last error"]
+    assert values["lost connections"] == before["lost connections"]
 
 
 def test_data_may_come_before_their_stream_is_known_and_events_without_a_name(ros, peer):
@@ -172,7 +174,7 @@ def test_in_the_same_world_cameras_are_not_added_again(ros, peer):
     assert len(peer.requests_.asked_for(sim.AddCamera)) == 1
     wait_until(lambda: (VEHICLE, "drone_bridge.world") in peer.extended, "the world's mark")
     peer.hang_up()
-    requests, streams = settled_again(peer)
+    requests, streams = peer.wait_until_settled()
     assert requests.asked_for(sim.AddCamera) == []
     wait_until(lambda: streams.asked_for(sim.StreamCamera), "the stream of the camera")
     assert streams.asked_for(sim.StreamCamera) == [sim.StreamCamera(FRONT, 2, BUOY)]
@@ -184,7 +186,7 @@ def test_what_was_removed_is_not_restored(ros, peer):
     spawned = call(ros, "spawn", srv.Spawn, name="ball")
     assert call(ros, "remove", srv.RemoveItem, type=0, id=spawned.id).success
     peer.hang_up()
-    _, streams = settled_again(peer)
+    _, streams = peer.wait_until_settled()
     assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
 
 

@@ -164,10 +164,15 @@ class SimulatorPeer:
 
     def wait_until_settled(self):
         """Wait for a bridge that has asked for all it wants, and return its connections, for requests and streams."""
-        self.received.wait(lambda pair: isinstance(pair[1], sim.Reassure))
-        requests = next(client for client in self.clients if client.asked_for(sim.GetConfig))
-        streams = next(client for client in self.clients if client.asked_for(sim.Reassure))
-        return requests, streams
+
+        def find():
+            clients = list(self.clients)  # the one that tries SPY may be leaving
+            found = [client for client in clients if client.asked_for(sim.GetConfig)]
+            found += [client for client in clients if client.asked_for(sim.StreamEntity)]
+            return found if len(found) == 2 and found[1].asked_for(sim.Reassure) else None
+
+        wait_until(find, "a bridge that has asked for all it wants")
+        return find()
 
     def step(self, streams, values=None, stream=0):
         """Tell the state of an entity after a step."""
@@ -181,16 +186,18 @@ class SimulatorPeer:
 
     def hang_up(self):
         """Close all connections."""
-        for client in list(self.clients):
+        clients = list(self.clients)
+        for client in clients:
             with contextlib.suppress(OSError):
                 client.socket.shutdown(socket.SHUT_RDWR)
+        wait_until(lambda: not any(client in self.clients for client in clients), "the end of the connections")
 
     def restart(self, **behaviour):
         """Close all connections and begin a new world; return the connections of the bridge that comes back."""
-        self.hang_up()
-        wait_until(lambda: not self.clients, "the bridge to hang up")
-        self.received.clear()
+        # First the new world, as the bridge may be back at once.
         self.begin_anew(**behaviour)
+        self.hang_up()
+        self.received.clear()
         return self.wait_until_settled()
 
     def close(self):
