@@ -11,6 +11,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from hypothesis import given
 from hypothesis import strategies as st
+from rclpy.serialization import serialize_message
 from rotations import matrix, turned
 
 from drone_bridge.protocols.telemetry import (
@@ -24,7 +25,7 @@ from drone_bridge.protocols.telemetry import (
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.protocols.telemetry_messages import MAX_FOV, MIN_FOV
+from drone_bridge.protocols.telemetry_messages import MAX_FOV, MAX_MAGNITUDE, MAX_TIMESTAMP_S, MIN_FOV
 from drone_bridge.translate import frames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder
@@ -175,6 +176,34 @@ def test_the_clock_is_the_timestamp():
     made = messages()
     assert made.clock(replace(TELEMETRY, timestamp=1.25), STAMP).clock == Time(sec=1, nanosec=250_000_000)
     assert made.clock(TELEMETRY, STAMP) is None
+
+
+NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
+VECTORS = st.builds(Vector, NUMBERS, NUMBERS, NUMBERS)
+MESSAGES = [
+    *(DroneMessages.imu, DroneMessages.altitude, DroneMessages.vertical_velocity, DroneMessages.velocity),
+    *(DroneMessages.landing_pad, DroneMessages.pad_transform, DroneMessages.clock),
+    *(DroneMessages.compressed_image, DroneMessages.camera_info),
+]
+
+
+@given(
+    st.builds(
+        DroneTelemetry,
+        st.builds(Imu, st.builds(Orientation, NUMBERS, NUMBERS, NUMBERS), VECTORS, st.none() | VECTORS),
+        st.builds(Altimeter, NUMBERS, NUMBERS),
+        VECTORS,
+        st.none() | st.builds(LandingPad, NUMBERS, NUMBERS, NUMBERS, st.floats(0, 1)),
+        st.builds(
+            Camera, st.integers(1, 4096), st.integers(1, 4096), st.none() | st.floats(MIN_FOV, MAX_FOV), st.just(b"")
+        ),
+        timestamp=st.none() | st.floats(0, MAX_TIMESTAMP_S),
+    )
+)
+def test_whatever_the_wire_allows_can_be_published(telemetry):
+    made = messages(REVERSED)
+    for message in filter(None, (make(made, telemetry, STAMP) for make in MESSAGES)):
+        assert serialize_message(message)
 
 
 # Camera.
