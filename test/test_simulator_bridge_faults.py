@@ -267,9 +267,12 @@ def test_two_bridges_share_the_world_of_an_emulator(ros, quirks):
             second.wait_for_line("Connected")
             odom = ros.subscribe(Odometry, "/b/odom")
             done = ros.subscribe(Empty, "/b/completed")
-            assert call(ros, "/a/run", srv.Run, steps=20, wait=True).success
-            done.wait()
-            wait_until(lambda: call(ros, "/a/run", srv.Run, steps=1, wait=True) and len(odom), "odometry")
+
+            def both_came():  # a few steps at a time, until whoever has just subscribed is known
+                assert call(ros, "/a/run", srv.Run, steps=5, wait=True).success
+                return len(odom) and len(done)
+
+            wait_until(both_came, "odometry and Completed")
             spawned = call(ros, "/a/spawn", srv.Spawn, name="ball")
             assert spawned.success, spawned.message
             assert spawned.id in call(ros, "/b/list_entities", srv.ListEntities).ids
