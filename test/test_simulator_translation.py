@@ -231,6 +231,14 @@ def test_spawning_says_where_the_principal_axes_are():
     assert entity.body_to_model == near(0, 1, 0, 0)
 
 
+def test_a_small_rotation_is_a_rotation():
+    angle = 1e-6
+    btom = BodyToModel((math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2)))
+    assert not btom.is_identity
+    assert btom.body((1.0, 0.0, 0.0, 0.0))[3] == pytest.approx(angle / 2)
+    assert btom.model((1.0, 0.0, 0.0, 0.0))[3] == pytest.approx(-angle / 2)
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

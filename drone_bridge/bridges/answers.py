@@ -70,6 +70,7 @@ class Errands(Generic[TaskT]):
         self._peer = peer
         self._lock = threading.Lock()
         self._waiting: list[Errand[TaskT]] = []
+        self._taken: set[Errand[TaskT]] = set()  # and not answered yet
         self._is_open = False
 
     def open(self) -> None:
@@ -78,11 +79,11 @@ class Errands(Generic[TaskT]):
             self._is_open = True
 
     def close(self, reason: str) -> None:
-        """Take no more errands, and answer those that wait."""
+        """Take no more errands, and answer all that have no answer yet."""
         with self._lock:
             self._is_open = False
-            waiting, self._waiting = self._waiting, []
-        for errand in waiting:
+            unanswered, self._waiting = [*self._taken, *self._waiting], []
+        for errand in unanswered:
             self.answer(errand, Answer(False, reason))
 
     def submit(self, task: TaskT, *, is_awaited: bool = True) -> Errand[TaskT]:
@@ -119,11 +120,13 @@ class Errands(Generic[TaskT]):
         """Return what is to be done, in the link's thread."""
         with self._lock:
             taken, self._waiting = self._waiting, []
+            self._taken.update(taken)
             return taken
 
     def answer(self, errand: Errand[TaskT], answer: Any) -> None:
         """Say what has come of an errand; Answer(False, ...) is what `close` says."""
         with self._lock:
+            self._taken.discard(errand)
             if not errand._is_awaited:
                 errand._settled.put(answer)
                 return

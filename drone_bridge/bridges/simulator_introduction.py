@@ -18,10 +18,11 @@ from drone_bridge.protocols.simulator import Attribute
 from drone_bridge.protocols.wire import MisfitError
 from drone_bridge.translate.simulator import STREAMED, BodyToModel
 
-#: Extended attributes of the vehicle. The first tells, after a reconnect, whether it is still the world with our
-#: cameras; the second keeps what can be learned only before the first step.
+#: Extended attributes of the vehicle. The first is a world's mark, which tells after a reconnect whether it is still
+#: the one with our cameras; the second keeps what can be learned only before the first step.
 WORLD_KEY: Final = "drone_bridge.world"
 BODY_TO_MODEL_KEY: Final = "drone_bridge.btom"
+TOKEN_BYTES: Final = 16
 #: What the vehicle is asked for at first.
 FIRST_ATTRIBUTES: Final = (
     Attribute.POSITION,
@@ -59,7 +60,6 @@ class Introduction:
     def start(self, token: bytes | None) -> None:
         """Ask the first questions; `token` marks the world of the connection before, if there was one."""
         self._unrecognized_token = token
-        self._token = token or self._token
         ask = self._requests.ask
         ask(sim.GetConfig(), self._take_configuration)
         ask(sim.GetExtended(self._vehicle, WORLD_KEY), self._recognize)
@@ -89,10 +89,13 @@ class Introduction:
     def _recognize(self, outcome: Outcome) -> None:
         if isinstance(outcome, Answer):
             return
-        token, self._unrecognized_token = self._unrecognized_token, None
-        self._is_marked = token is not None and isinstance(outcome, sim.ExtendedGot) and outcome.data == token
-        if not self._is_marked:
+        known, self._unrecognized_token = self._unrecognized_token, None
+        held = outcome.data if isinstance(outcome, sim.ExtendedGot) else None
+        if held is None or held != known:
             self._wishes.forget_cameras()
+        if held is not None and len(held) == TOKEN_BYTES:
+            # Also if another bridge has marked this world: two marks would make each forget its cameras.
+            self._token, self._is_marked = held, True
 
     def mark_world(self) -> None:
         """Have the world remember that it has our cameras."""
@@ -151,10 +154,10 @@ class Introduction:
         except ValueError as error:
             self._node.complain("bad numbers", str(error))
             return
-        if not learned.is_identity:
-            self._outputs.body_to_model[self._vehicle] = learned
-            data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
-            self._requests.ask(sim.SetExtended(self._vehicle, BODY_TO_MODEL_KEY, data), ignore)
+        self._outputs.body_to_model[self._vehicle] = learned
+        # Also if it is none: a vehicle that has come to rest elsewhere must not be taken for one that never moved.
+        data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
+        self._requests.ask(sim.SetExtended(self._vehicle, BODY_TO_MODEL_KEY, data), ignore)
 
 
 def ignore(outcome: Outcome) -> None:

@@ -133,7 +133,7 @@ class SimulatorOutputs:
         self._prefix = get("frame_prefix")
         self._against_gravity = axes.against_gravity(get("gravity"))
         self._topics: dict[int, EntityTopics] = {}  # by entity
-        #: How the principal axes of entities lie to their models, where that is known and not trivial.
+        #: How the principal axes of entities lie to their models, where that is known.
         self.body_to_model: dict[int, BodyToModel] = {}
         self._no_rotation = BodyToModel()
         #: The newest orientation of the vehicle; None while it is not known.

@@ -73,7 +73,7 @@ class BodyToModel:
         self.rotation = _unit(rotation)
         w, x, y, z = self.rotation
         self._btom = Quaternion(x, y, z, w)
-        self.is_identity = abs(w) > 1 - 1e-12
+        self.is_identity = max(abs(x), abs(y), abs(z)) < 1e-12  # w alone could not tell below 1e-6 rad
 
     def model(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
         """Return the orientation of the model of an entity that has w, x, y, z on the wire. Raises ValueError."""

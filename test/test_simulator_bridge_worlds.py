@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What simulator_bridge leaves in a world to know it again: the world's mark, and how the vehicle is built."""
+
+import math
+
+import pytest
+from nav_msgs.msg import Odometry
+from ros_session import RosSession, wait_until
+from simulator_fixtures import BUOY, VEHICLE, bridge, make_peer
+from simulator_peer import STILL
+
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.simulator import Attribute
+
+MARK = (VEHICLE, "drone_bridge.world")
+BODY_TO_MODEL = (VEHICLE, "drone_bridge.btom")
+EAST = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
+
+
+@pytest.fixture
+def peer():
+    peer = make_peer()
+    yield peer
+    peer.close()
+
+
+@pytest.fixture
+def ros():
+    session = RosSession()
+    yield session
+    session.close()
+
+
+def test_a_vehicle_that_has_come_to_rest_elsewhere_is_not_taken_for_one_that_never_moved(peer, ros):
+    odom = ros.subscribe(Odometry, "odom")
+    with bridge(peer, convert_frames=False, entities=[""], cameras=[""], triggers=[""], item_events="none"):
+        peer.wait_until_settled()
+        wait_until(lambda: BODY_TO_MODEL in peer.extended, "what was learned")
+        peer.entities[VEHICLE] = STILL | {Attribute.ORIENTATION: EAST}
+        peer.hang_up()
+        _, streams = peer.wait_until_settled()
+
+        def is_told():
+            peer.step(streams, peer.entities[VEHICLE], stream=1)
+            return len(odom)
+
+        wait_until(is_told, "odometry")
+        q = odom.wait().pose.pose.orientation
+        assert (q.w, q.x, q.y, q.z) == pytest.approx(EAST)
+
+
+def test_a_world_that_another_bridge_has_marked_keeps_its_mark(peer):
+    mark = peer.extended[MARK] = bytes(range(16))
+    with bridge(peer):
+        requests, _ = peer.wait_until_settled()
+        assert len(requests.asked_for(sim.AddCamera)) == 1
+        peer.hang_up()
+        requests, streams = peer.wait_until_settled()
+        wait_until(lambda: streams.asked_for(sim.StreamCamera), "the stream of the camera")
+        assert not requests.asked_for(sim.AddCamera)
+        assert peer.extended[MARK] == mark
+        # A new world has none of our cameras, whoever has marked it first.
+        requests, _ = peer.restart(entities={VEHICLE: dict(STILL), BUOY: dict(STILL)}, extended={MARK: b"x" * 16})
+        wait_until(lambda: requests.asked_for(sim.AddCamera), "the camera")
+        assert peer.extended[MARK] == b"x" * 16
+
+
+@pytest.mark.parametrize("mark", [b"", b"x" * 1000], ids=len)
+def test_a_mark_that_is_none_is_replaced(peer, mark):
+    peer.extended[MARK] = mark
+    with bridge(peer):
+        peer.wait_until_settled()
+        wait_until(lambda: len(peer.extended[MARK]) == 16, "the mark")
