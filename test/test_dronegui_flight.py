@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drone_bridge.emulators.dronegui_flight import GRAVITY, TAKE_OFF_HEIGHT, Airframe, Flight, Phase
+from drone_bridge.emulators.dronegui.flight import GRAVITY, TAKE_OFF_HEIGHT, Airframe, Flight, Phase
 from drone_bridge.protocols.dronegui import AXES, BUTTONS, Controls
 
 STEP_S = 0.01

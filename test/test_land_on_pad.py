@@ -17,9 +17,9 @@ from drone_bridge.controllers.land_data import LandState, Measured, PadSighting
 from drone_bridge.controllers.land_on_pad import LandOnPad
 from drone_bridge.controllers.land_on_pad_behaviour import PARAMETERS
 from drone_bridge.controllers.land_parameters import LandParameters
-from drone_bridge.emulators.landing_pad import PAD_HEIGHT
-from drone_bridge.emulators.landing_vehicle import PERIOD_S
-from drone_bridge.emulators.landing_world import LANDING_GEAR
+from drone_bridge.emulators.landing.pad import PAD_HEIGHT
+from drone_bridge.emulators.landing.vehicle import PERIOD_S
+from drone_bridge.emulators.landing.world import LANDING_GEAR
 
 LANDING = (LandState.DESCENDING, LandState.COMMITTED, LandState.LANDED)
 LEVEL = np.eye(3)

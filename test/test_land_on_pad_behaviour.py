@@ -15,8 +15,8 @@ from std_msgs.msg import Bool
 
 from drone_bridge.controllers.land_parameters import LandParameters
 from drone_bridge.controllers.landing_frame import pad_message, read_measured
-from drone_bridge.emulators.landing_rover import Pattern
-from drone_bridge.emulators.landing_vehicle import Setup, Vehicle
+from drone_bridge.emulators.landing.rover import Pattern
+from drone_bridge.emulators.landing.vehicle import Setup, Vehicle
 from drone_bridge.msg import ControllerState, LandingPad
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns, quaternion_from_euler
 from drone_bridge.translate.jpeg import JpegDecoder

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drone_bridge.emulators.landing_flight import (
+from drone_bridge.emulators.landing.flight import (
     GRAVITY,
     MAX_THRUST_TO_WEIGHT,
     VERTICAL_SHARE_OF_GUSTS,
@@ -17,7 +17,7 @@ from drone_bridge.emulators.landing_flight import (
     GustyWind,
     rotation_from_euler,
 )
-from drone_bridge.emulators.landing_world import STEP_S
+from drone_bridge.emulators.landing.world import STEP_S
 from drone_bridge.protocols.telemetry import DroneCommand
 
 STILL = np.zeros(3)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from drone_bridge.emulators.landing import parse
+from drone_bridge.emulators.landing.__main__ import parse
 
 PAGE = (Path(__file__).parent.parent / "docs" / "landing.md").read_text()
 MODULES = [
-    importlib.import_module(f"drone_bridge.emulators.landing_{name}")
+    importlib.import_module(f"drone_bridge.emulators.landing.{name}")
     for name in ("pad", "world", "sensors", "touchdown", "flight")
 ]
 CONSTANTS = re.findall(r"^\| `([A-Z][\w.]+)` \| (\S+)", PAGE, re.MULTILINE)

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.landing_rover import ACCELERATION, RANDOM_PERIOD_S, SILENCE_S, Pattern, Rover
+from drone_bridge.emulators.landing.rover import ACCELERATION, RANDOM_PERIOD_S, SILENCE_S, Pattern, Rover
 
 STEP_S = 0.005
 SPEED = 0.5  # m/s

@@ -7,9 +7,9 @@ import cv2
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.landing_camera import DownwardCamera
-from drone_bridge.emulators.landing_flight import rotation_from_euler
-from drone_bridge.emulators.landing_pad import (
+from drone_bridge.emulators.landing.camera import DownwardCamera
+from drone_bridge.emulators.landing.flight import rotation_from_euler
+from drone_bridge.emulators.landing.pad import (
     INK,
     LARGE_MARKER,
     MARKER_DICTIONARY,
@@ -19,7 +19,7 @@ from drone_bridge.emulators.landing_pad import (
     SMALL_MARKER,
     draw_pad,
 )
-from drone_bridge.emulators.landing_scene import (
+from drone_bridge.emulators.landing.scene import (
     GROUND_SIDE,
     ROVER_FRONT,
     ROVER_LENGTH,
@@ -30,7 +30,7 @@ from drone_bridge.emulators.landing_scene import (
     Surface,
     paint_ground,
 )
-from drone_bridge.emulators.landing_vehicle import jpeg
+from drone_bridge.emulators.landing.vehicle import jpeg
 
 CAMERA = DownwardCamera()
 FAR_AWAY = np.array([100.0, 100.0])

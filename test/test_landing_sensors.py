@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from drone_bridge.emulators import landing_sensors
-from drone_bridge.emulators.landing_camera import DownwardCamera
-from drone_bridge.emulators.landing_flight import GRAVITY, Drone
-from drone_bridge.emulators.landing_pad import PAD_HEIGHT
-from drone_bridge.emulators.landing_sensors import Sensors, expected_confidence, levelled
-from drone_bridge.emulators.landing_world import STEP_S
+from drone_bridge.emulators.landing import sensors
+from drone_bridge.emulators.landing.camera import DownwardCamera
+from drone_bridge.emulators.landing.flight import GRAVITY, Drone
+from drone_bridge.emulators.landing.pad import PAD_HEIGHT
+from drone_bridge.emulators.landing.sensors import Sensors, expected_confidence, levelled
+from drone_bridge.emulators.landing.world import STEP_S
 from drone_bridge.protocols.telemetry import DroneCommand
 
 STILL = np.zeros(3)
@@ -42,7 +42,7 @@ def flying(seconds=1.0, **command):
 def test_at_rest_the_accelerometer_reads_gravity_upwards():
     forces = np.array([one.imu.linear_acceleration for one in measure(hovering(yaw=2.0))])
     assert forces.mean(axis=0) == pytest.approx([0, 0, GRAVITY], abs=0.01)
-    assert forces.std(axis=0) == pytest.approx([landing_sensors.ACCELERATION_NOISE] * 3, rel=0.15)
+    assert forces.std(axis=0) == pytest.approx([sensors.ACCELERATION_NOISE] * 3, rel=0.15)
 
 
 def test_tilted_at_its_final_speed_it_reads_gravity_in_the_bodys_axes():
@@ -66,9 +66,9 @@ def test_attitude_and_rates_are_the_drones():
     attitudes = np.array([one.imu.orientation for one in measured])
     rates = np.array([one.imu.angular_velocity for one in measured])
     assert attitudes.mean(axis=0) == pytest.approx([drone.roll, drone.pitch, drone.yaw], abs=0.001)
-    assert attitudes.std(axis=0) == pytest.approx([landing_sensors.ATTITUDE_NOISE] * 3, rel=0.15)
+    assert attitudes.std(axis=0) == pytest.approx([sensors.ATTITUDE_NOISE] * 3, rel=0.15)
     assert rates.mean(axis=0) == pytest.approx(drone.body_rates, abs=0.001)
-    assert rates.std(axis=0) == pytest.approx([landing_sensors.RATE_NOISE] * 3, rel=0.15)
+    assert rates.std(axis=0) == pytest.approx([sensors.RATE_NOISE] * 3, rel=0.15)
 
 
 def test_yaw_stays_within_half_a_turn():
@@ -84,7 +84,7 @@ def test_the_altimeter_reads_the_height_above_ground_over_the_pad_too():
         altitudes = np.array([one.altimeter.altitude for one in measured])
         climbs = np.array([one.altimeter.vertical_velocity for one in measured])
         assert altitudes.mean() == pytest.approx(drone.position[2], abs=0.005)
-        assert altitudes.std() == pytest.approx(landing_sensors.ALTITUDE_NOISE, rel=0.15)
+        assert altitudes.std() == pytest.approx(sensors.ALTITUDE_NOISE, rel=0.15)
         assert climbs.mean() == pytest.approx(drone.velocity[2], abs=0.01)
         assert climbs.mean() < -0.5
 
@@ -101,8 +101,8 @@ def test_the_higher_the_less_flow_can_tell():
     low, high = (
         np.array([one.velocity for one in measure(hovering(height=height))]).std(axis=0).mean() for height in (1, 9)
     )
-    assert low == pytest.approx(landing_sensors.FLOW_NOISE + 1 * landing_sensors.FLOW_NOISE_PER_METRE, rel=0.1)
-    assert high == pytest.approx(landing_sensors.FLOW_NOISE + 9 * landing_sensors.FLOW_NOISE_PER_METRE, rel=0.1)
+    assert low == pytest.approx(sensors.FLOW_NOISE + 1 * sensors.FLOW_NOISE_PER_METRE, rel=0.1)
+    assert high == pytest.approx(sensors.FLOW_NOISE + 9 * sensors.FLOW_NOISE_PER_METRE, rel=0.1)
 
 
 # The pad
@@ -120,7 +120,7 @@ def test_the_pad_is_told_forward_left_and_down():
     drone = hovering(x=-1.0, y=0.5, height=4.0)
     pads = np.array([(pad.relative_x, pad.relative_y, pad.distance) for pad in seen(drone)])
     assert pads.mean(axis=0) == pytest.approx([1.0, -0.5, 3.7], abs=0.01)
-    deviation = landing_sensors.PAD_NOISE + 3.7 * landing_sensors.PAD_NOISE_PER_METRE
+    deviation = sensors.PAD_NOISE + 3.7 * sensors.PAD_NOISE_PER_METRE
     assert pads.std(axis=0) == pytest.approx([deviation] * 3, rel=0.15)
 
 
@@ -174,7 +174,7 @@ def test_confidence_falls_with_distance_and_angle():
 def test_the_less_confident_the_more_is_missed():
     near, far = (np.mean([pad is None for pad in sightings(hovering(height=h), 2000)]) for h in (1.0, 10.0))
     assert near < 0.01
-    expected = landing_sensors.LARGEST_MISS_RATE * (1 - expected_confidence(np.array([0, 0, -9.7]), np.eye(3)[2]))
+    expected = sensors.LARGEST_MISS_RATE * (1 - expected_confidence(np.array([0, 0, -9.7]), np.eye(3)[2]))
     assert far == pytest.approx(expected, rel=0.2)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from landing_pilot import Pilot
 
-from drone_bridge.emulators.landing_pad import PAD_HEIGHT
-from drone_bridge.emulators.landing_rover import ROVER_Z, Pattern
-from drone_bridge.emulators.landing_sensors import levelled
-from drone_bridge.emulators.landing_vehicle import IMAGE_EVERY, PERIOD_S, Setup, Vehicle
-from drone_bridge.emulators.landing_world import LANDING_GEAR, Phase
+from drone_bridge.emulators.landing.pad import PAD_HEIGHT
+from drone_bridge.emulators.landing.rover import ROVER_Z, Pattern
+from drone_bridge.emulators.landing.sensors import levelled
+from drone_bridge.emulators.landing.vehicle import IMAGE_EVERY, PERIOD_S, Setup, Vehicle
+from drone_bridge.emulators.landing.world import LANDING_GEAR, Phase
 from drone_bridge.protocols.telemetry import (
     ControllerConnection,
     DroneCommand,

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.landing_flight import Drone, GustyWind
-from drone_bridge.emulators.landing_pad import PAD_HEIGHT
-from drone_bridge.emulators.landing_rover import Pattern, Rover
-from drone_bridge.emulators.landing_scene import ROVER_LENGTH
-from drone_bridge.emulators.landing_touchdown import (
+from drone_bridge.emulators.landing.flight import Drone, GustyWind
+from drone_bridge.emulators.landing.pad import PAD_HEIGHT
+from drone_bridge.emulators.landing.rover import Pattern, Rover
+from drone_bridge.emulators.landing.scene import ROVER_LENGTH
+from drone_bridge.emulators.landing.touchdown import (
     MAX_POSITION_ERROR,
     MAX_RELATIVE_SPEED,
     MAX_VERTICAL_SPEED,
     Touchdown,
 )
-from drone_bridge.emulators.landing_world import COLUMNS, LANDING_GEAR, STEP_S, Phase, World, drone_near
+from drone_bridge.emulators.landing.world import COLUMNS, LANDING_GEAR, STEP_S, Phase, World, drone_near
 from drone_bridge.protocols.telemetry import DroneCommand
 
 ON_PAD = PAD_HEIGHT + LANDING_GEAR

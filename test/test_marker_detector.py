@@ -12,10 +12,10 @@ from drone_bridge.controllers.attitude_estimator import rotation_from_angles
 from drone_bridge.controllers.land_data import PadSighting
 from drone_bridge.controllers.marker_detector import MarkerDetector, MarkerParameters
 from drone_bridge.controllers.pinhole import Pinhole
-from drone_bridge.emulators.landing_camera import DownwardCamera
-from drone_bridge.emulators.landing_pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
-from drone_bridge.emulators.landing_scene import Scene
-from drone_bridge.emulators.landing_vehicle import jpeg
+from drone_bridge.emulators.landing.camera import DownwardCamera
+from drone_bridge.emulators.landing.pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
+from drone_bridge.emulators.landing.scene import Scene
+from drone_bridge.emulators.landing.vehicle import jpeg
 
 CAMERA = DownwardCamera()
 PINHOLE = Pinhole(

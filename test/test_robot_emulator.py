@@ -13,7 +13,7 @@ from processes import Process
 from robot_driver import RobotDriver
 from ros_session import wait_until
 
-from drone_bridge.emulators.robot_vehicle import Chassis, Vehicle
+from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.robot import (
     BindFailure,

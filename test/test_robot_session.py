@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.bridges.robot_session import BIND_PAUSE_S, KEEP_ALIVE_PERIOD_S, RobotSession
-from drone_bridge.bridges.robot_wishes import Wishes
+from drone_bridge.bridges.robot.session import BIND_PAUSE_S, KEEP_ALIVE_PERIOD_S, RobotSession
+from drone_bridge.bridges.robot.wishes import Wishes
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,

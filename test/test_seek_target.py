@@ -19,9 +19,9 @@ from drone_bridge.controllers.pinhole import Pinhole
 from drone_bridge.controllers.seek_target import SeekParameters, SeekState, SeekTarget
 from drone_bridge.controllers.sphere_detector import SphereDetector
 from drone_bridge.controllers.target_estimator import TargetEstimator
-from drone_bridge.emulators.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed_flight import REACHED_WITHIN_M, Flight
-from drone_bridge.emulators.testbed_world import GREY, RED, Airframe, DroneState, Motion, Sphere, World
+from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M, Flight
+from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
+from drone_bridge.emulators.testbed.world import GREY, RED, Airframe, DroneState, Motion, Sphere, World
 
 BASELINE = 0.25  # m
 STEP = 1 / 60  # s

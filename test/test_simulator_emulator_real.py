@@ -10,8 +10,8 @@ import pytest
 from simulator_client import SimulatorClient
 from simulator_desk import entity
 
-from drone_bridge.emulators.simulator_connection import Connection
-from drone_bridge.emulators.simulator_quirks import Quirks
+from drone_bridge.emulators.simulator.connection import Connection
+from drone_bridge.emulators.simulator.quirks import Quirks
 from drone_bridge.protocols.simulator import (
     Added,
     AddObject,

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from drone_bridge.bridges.answers import Answer
-from drone_bridge.bridges.simulator_link import RECEIVE_BYTES, Channel, SimulatorEndpoint
-from drone_bridge.bridges.simulator_wishes import MAX_WISHES, Camera, CameraStream, EntityStream, Wishes
+from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel, SimulatorEndpoint
+from drone_bridge.bridges.simulator.wishes import MAX_WISHES, Camera, CameraStream, EntityStream, Wishes
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpStream

@@ -7,9 +7,9 @@ import time
 import pytest
 from simulator_desk import LEVEL, Desk, DeskClient, entity
 
-from drone_bridge.emulators.simulator_items import FULL, INVALID, MAX_ITEMS
-from drone_bridge.emulators.simulator_vehicle import SCENES
-from drone_bridge.emulators.simulator_world import ENGINE_OBJECTS
+from drone_bridge.emulators.simulator.items import FULL, INVALID, MAX_ITEMS
+from drone_bridge.emulators.simulator.vehicle import SCENES
+from drone_bridge.emulators.simulator.world import ENGINE_OBJECTS
 from drone_bridge.protocols.simulator import (
     AddCamera,
     AddObject,

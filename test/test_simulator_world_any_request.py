@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulator_desk import Desk
 
-from drone_bridge.emulators.simulator_requests import HANDLERS
-from drone_bridge.emulators.simulator_watching import HANDLERS as WATCHING_HANDLERS
+from drone_bridge.emulators.simulator.requests import HANDLERS
+from drone_bridge.emulators.simulator.watching import HANDLERS as WATCHING_HANDLERS
 from drone_bridge.protocols import simulator as wire
 
 IDS = st.integers(0, 3) | st.sampled_from([2**31, 2**31 + 1, 2**32 - 1])

@@ -6,7 +6,7 @@ import math
 import pytest
 from simulator_desk import LEVEL, Desk, entity
 
-from drone_bridge.emulators.simulator_items import INVALID, UNSUPPORTED
+from drone_bridge.emulators.simulator.items import INVALID, UNSUPPORTED
 from drone_bridge.protocols.simulator import (
     AddCamera,
     AddTrigger,

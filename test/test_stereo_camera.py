@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed_world import GREY, RED, DroneState, Sphere, rotation_from_angles
+from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
+from drone_bridge.emulators.testbed.world import GREY, RED, DroneState, Sphere, rotation_from_angles
 
 WHITE = (255, 255, 255)
 

@@ -58,13 +58,13 @@ def stamps(inbox):
 
 
 def fly(ros, running):
-    """Command something that is not hover until the wire says it; return the publisher."""
+    """Command something that is not hover, to a drone that talks, until the wire says it; return the publisher."""
     publisher = ros.publisher(Twist, "cmd_vel")
     message = Twist()
     message.linear.z = 0.5
     start = len(running.peer.commands)
     send_until(
-        lambda: publisher.publish(message),
+        lambda: (running.send(), publisher.publish(message)),
         lambda: any(command["thrust"] == 0.5 for command in running.peer.commands[start:]),
         "the command on the wire",
     )
@@ -235,11 +235,12 @@ def test_a_drone_that_comes_back_from_another_port_is_commanded_there(ros, runni
 
 
 def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(ros):
-    running = Running(command_timeout=60.0, telemetry_timeout=0.2)
+    running = Running(command_timeout=60.0)
     again = TelemetryPeer(running.peer.bridge_port)
     try:
         with running.process:
             fly(ros, running)
+            running.process.wait_for_line("No telemetry has come")  # and by then no command is on its way any more
             send_until(lambda: again.send(drone()), lambda: again.commands, "commands")
             assert again.commands[0] == HOVER
     finally:

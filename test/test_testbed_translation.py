@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rotations import about, matrix, turned
 
-from drone_bridge.emulators.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed_world import RED, Airframe, DroneState, Motion, Sphere
+from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
+from drone_bridge.emulators.testbed.world import RED, Airframe, DroneState, Motion, Sphere
 from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.translate import testbed as translate

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.testbed_world import (
+from drone_bridge.emulators.testbed.world import (
     Airframe,
     DroneState,
     Motion,

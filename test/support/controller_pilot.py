@@ -9,8 +9,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
 
-from drone_bridge.emulators.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed_world import RED, DroneState, Sphere
+from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
+from drone_bridge.emulators.testbed.world import RED, DroneState, Sphere
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
 from drone_bridge.translate.time import time_from_seconds
 

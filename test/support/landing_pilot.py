@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from drone_bridge.emulators.landing_vehicle import PERIOD_S
+from drone_bridge.emulators.landing.vehicle import PERIOD_S
 from drone_bridge.protocols.telemetry import DroneCommand
 
 

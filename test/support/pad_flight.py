@@ -9,8 +9,8 @@ from drone_bridge.controllers.attitude_estimator import rotation_from_angles
 from drone_bridge.controllers.land_data import LandState, Measured, PadSighting
 from drone_bridge.controllers.land_on_pad import LandOnPad
 from drone_bridge.controllers.land_parameters import LandParameters
-from drone_bridge.emulators.landing_rover import Pattern
-from drone_bridge.emulators.landing_vehicle import PERIOD_S, Setup, Vehicle
+from drone_bridge.emulators.landing.rover import Pattern
+from drone_bridge.emulators.landing.vehicle import PERIOD_S, Setup, Vehicle
 from drone_bridge.protocols.telemetry import DroneCommand
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")

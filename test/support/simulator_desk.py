@@ -3,12 +3,12 @@
 
 import random
 
-from drone_bridge.emulators.simulator_items import RefusedError
-from drone_bridge.emulators.simulator_requests import HANDLERS, Context
-from drone_bridge.emulators.simulator_run import RunControl, Tempo
-from drone_bridge.emulators.simulator_vehicle import add_default_environment
-from drone_bridge.emulators.simulator_watching import HANDLERS as WATCHING_HANDLERS
-from drone_bridge.emulators.simulator_world import World
+from drone_bridge.emulators.simulator.items import RefusedError
+from drone_bridge.emulators.simulator.requests import HANDLERS, Context
+from drone_bridge.emulators.simulator.run import RunControl, Tempo
+from drone_bridge.emulators.simulator.vehicle import add_default_environment
+from drone_bridge.emulators.simulator.watching import HANDLERS as WATCHING_HANDLERS
+from drone_bridge.emulators.simulator.world import World
 from drone_bridge.protocols.simulator import AddEntity, Error, frame
 
 LEVEL = (1.0, 0.0, 0.0, 0.0)

@@ -18,7 +18,7 @@ from rclpy.node import Node
 from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
 
-from drone_bridge.emulators.testbed_world import World
+from drone_bridge.emulators.testbed.world import World
 from drone_bridge.msg import ControllerState
 from drone_bridge.translate.frames import enu_from_testbed
 

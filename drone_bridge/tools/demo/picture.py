@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.patches import Circle
 
-from drone_bridge.emulators.testbed_flight import REACHED_WITHIN_M
-from drone_bridge.emulators.testbed_world import World
+from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M
+from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.flight import Recording, target_in_enu
 from drone_bridge.translate.frames import enu_from_testbed
 

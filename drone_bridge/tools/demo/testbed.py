@@ -11,7 +11,7 @@ import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
-from drone_bridge.emulators.testbed_world import World
+from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
 from drone_bridge.tools.demo.flight import Recording, Watcher, read_bag
 from drone_bridge.tools.demo.picture import draw

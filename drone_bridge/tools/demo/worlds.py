@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.emulators.testbed_world import World
+from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
 
 WORLDS: Final = 20

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""robot_bridge: the driver's side of the robot protocol, as a ROS 2 node. See docs/robot.md."""
+
+import contextlib
+import getpass
+import math
+import time
+from typing import Final, NamedTuple
+
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Bool
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.bridges.answers import Answer, Errand
+from drone_bridge.bridges.commands import CommandIntake
+from drone_bridge.bridges.node import BridgeNode, Endpoint
+from drone_bridge.bridges.robot.parameters import PARAMETERS
+from drone_bridge.bridges.robot.sensors import SensorTopics
+from drone_bridge.bridges.robot.services import BIND, UNBIND, RobotServices, Task
+from drone_bridge.bridges.robot.session import RobotSession
+from drone_bridge.bridges.robot.wishes import Wishes
+from drone_bridge.links.cancellation import Cancellation, Wakeup
+from drone_bridge.links.discovery import DiscoveryConnector, DiscoveryRoute
+from drone_bridge.links.errors import LinkError
+from drone_bridge.links.tcp import TcpStream
+from drone_bridge.log_limiter import LogLimiter
+from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.program import run
+from drone_bridge.protocols.robot import (
+    NEED_DATA,
+    ConnectionClosed,
+    DriverConnection,
+    FirmwareInfo,
+    SensorInfo,
+    SensorUpdate,
+    SubsystemType,
+)
+from drone_bridge.protocols.text import printable
+from drone_bridge.translate import robot as translate
+from drone_bridge.translate.robot import STOPPED, SkidSteer, Speeds
+from drone_bridge.translate.transforms import odometry_transform
+from drone_bridge.translate.wheel_odometry import WheelOdometry
+
+#: How long a robot that is being left gets to read the last packets and close.
+LEAVE_TIMEOUT_S: Final = 0.3
+LIST_PERIOD_S: Final = 0.1  # lists are not published more often
+LONGEST_DRIVER_NAME: Final = 255  # bytes
+_RECEIVE_BYTES: Final = 4096
+
+
+class _Command(NamedTuple):
+    speeds: Speeds
+    arrived_s: float
+
+
+class RobotBridge(BridgeNode):
+    """Drives a robot, and publishes what it tells of itself."""
+
+    rates = ("packets", "commands", "updates")
+    problems = (
+        *BridgeNode.problems,
+        "refused commands",
+        "refused binds",
+        "unanswered binds",
+        "lost subsystems",
+        "missing subsystems",
+        "unexpected packets",
+        "unknown packets",
+        "unknown types",
+        "unknown sensors",
+        "malformed strings",
+        "other protocol versions",
+        "dropped messages",
+    )
+
+    def __init__(self) -> None:
+        super().__init__("robot_bridge", PARAMETERS)
+        self._wakeup = Wakeup()
+        self._light: bool | None = None
+        self._operator_services = RobotServices(self, self._wakeup.wake, self._read_route)
+
+    # The lifecycle.
+
+    def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions."""
+        get = self.parameters.__getitem__
+        self._driver_name = get("driver_name") or _user_name()
+        if len(self._driver_name.encode()) > LONGEST_DRIVER_NAME:
+            raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
+        self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
+        self._link_timeout_s = get("link_timeout")
+        self._prefix = get("frame_prefix")
+        self._frame_id = f"{self._prefix}base_link"
+        self._route = self._read_route()
+        self._robot_log = LogLimiter()
+
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._subsystems_publisher = self.make_publisher(SubsystemArray, "subsystems", latched)
+        self._sensors_publisher = self.make_publisher(SensorArray, "sensors", latched)
+        self._sensor_topics = SensorTopics(self, self._frame_id)
+        self._made.append((SensorTopics.close, self._sensor_topics))
+        has_odometry = get("publish_odometry")
+        self._odometry_period_s = 1 / get("odometry_rate") if has_odometry else math.inf
+        self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_odometry else None
+        self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_odometry else None
+        self._commands: CommandIntake[_Command] = CommandIntake(self, on_command=self._wakeup.wake)
+        self._commands.take_velocities(self._read)
+        self.make_subscription(Bool, "light", self._operator_services.switch_light, depth=1)
+
+    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
+        """Connect to a host, or to whoever has a name."""
+        get = self.parameters.__getitem__
+        self._wishes = Wishes(get("skid_steer"), get("lights"))
+        self._odometry = WheelOdometry()
+        self._light = None
+        if not get("robot_name"):
+            return super().make_endpoint(cancellation)
+        return DiscoveryConnector(
+            get("robot_name"),
+            get("port"),
+            cancellation,
+            self._connecting_failed,
+            route=self._route,
+            timeout_s=get("discovery_timeout"),
+        )
+
+    def _read_route(self) -> DiscoveryRoute:
+        get = self.parameters.__getitem__
+        return DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
+
+    # The conversation, on the link's thread.
+
+    def converse(self, stream: TcpStream) -> None:
+        """Drive until either side ends it, and leave the robot stopped, whatever has happened."""
+        now_s = time.monotonic()
+        connection = DriverConnection()
+        session = RobotSession(self._driver_name, self._wishes, self._link_timeout_s, self, now_s)
+        self._commands.mailbox.clear()
+        self._driven = STOPPED
+        self._moved_s = self._updated_s = now_s
+        self._odometry_due_s = now_s + self._odometry_period_s
+        self._lists_due_s = math.inf
+        self._operator_services.errands.open()
+        reason = "The connection to the robot ended."
+        try:
+            self._exchange(stream, connection, session)
+        except LinkError as error:
+            reason = str(error)
+            raise
+        finally:
+            stream.leave(b"".join(map(connection.send, session.farewell())), LEAVE_TIMEOUT_S)
+            self._driven = STOPPED
+            session.end(reason)
+            self._operator_services.errands.close(reason)
+            self._publish_lists(session)
+
+    def _exchange(self, stream: TcpStream, connection: DriverConnection, session: RobotSession) -> None:
+        buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        while True:
+            self._do_what_is_due(session)
+            if session.outbox:
+                data = b"".join(map(connection.send, session.outbox))
+                session.outbox.clear()
+                stream.send_all(data, self._link_timeout_s)
+            if not stream.wait(self._wakeup, max(0.0, self._due_s(session) - time.monotonic())):
+                self._wakeup.clear()
+                continue
+            if count := stream.receive_into(buffer, timeout_s=0.0):
+                connection.receive_data(buffer[:count])
+            else:
+                connection.receive_eof()
+            while (event := connection.next_event()) is not NEED_DATA:
+                if isinstance(event, ConnectionClosed):
+                    raise LinkError(_closing(session))
+                self.statistics.counts["packets"] += 1
+                session.handle(event, time.monotonic())
+
+    def _due_s(self, session: RobotSession) -> float:
+        """Return when there is something to do, unless something comes before."""
+        due_s = min(session.due_s, self._odometry_due_s, self._lists_due_s)
+        if command := self._commands.newest():
+            is_sent = command.speeds == self._driven
+            due_s = min(due_s, self._stale_s(command) if is_sent else self._next_update_s())
+        return due_s
+
+    def _do_what_is_due(self, session: RobotSession) -> None:
+        now_s = time.monotonic()
+        self._move(now_s, bool(session.bound_of(SubsystemType.SKID_STEER)))
+        session.tick(now_s, time.time_ns() // 1_000_000)
+        for errand in self._operator_services.errands.take():
+            self._do(errand, session, now_s)
+        if self._light is not None:
+            session.light(self._light)
+        self._drive(session, now_s)
+        self._sensor_topics.offer()
+        if now_s >= self._lists_due_s:
+            self._publish_lists(session)
+        if now_s >= self._odometry_due_s:
+            self._publish_odometry(now_s)
+
+    def _drive(self, session: RobotSession, now_s: float) -> None:
+        command = self._commands.newest()
+        speeds = command.speeds if command else STOPPED
+        if speeds != self._driven:
+            if speeds != STOPPED and now_s < self._next_update_s():
+                speeds = self._driven
+            else:
+                self._updated_s = now_s
+                self.statistics.counts["updates"] += 1
+                if command and session.bound:
+                    self.statistics.took("command received to sent", now_s - command.arrived_s)
+        self._driven = speeds
+        session.drive(speeds)
+
+    def _next_update_s(self) -> float:
+        return self._updated_s + 1 / float(self.parameters["max_update_rate"])
+
+    def _stale_s(self, command: _Command) -> float:
+        # A little later, for the command to be stale indeed.
+        return command.arrived_s + float(self.parameters["command_timeout"]) + 1e-3
+
+    def _do(self, errand: Errand[Task], session: RobotSession, now_s: float) -> None:
+        def answer(success: bool, message: str) -> None:
+            self._operator_services.errands.answer(errand, Answer(success, message))
+
+        if errand.task.kind == BIND:
+            session.bind(errand.task.number, now_s, answer)
+        elif errand.task.kind == UNBIND:
+            session.unbind(errand.task.number, answer)
+        elif lights := session.bound_of(SubsystemType.LIGHTS):
+            self._light = bool(errand.task.number)
+            answer(True, f"{'On' if self._light else 'Off'}: {len(lights)} of the robot's lights.")
+        else:
+            answer(False, "No light of the robot is bound.")
+
+    # What the session tells, on the link's thread.
+
+    def inform(self, sentence: str) -> None:
+        """Log something that is as it should be."""
+        if line := self._robot_log.admit(sentence):
+            self.get_logger().info(line)
+
+    def subsystems_changed(self) -> None:
+        """Publish the lists soon."""
+        self._lists_due_s = min(self._lists_due_s, time.monotonic() + LIST_PERIOD_S)
+
+    def sensors_listed(self, info: SensorInfo) -> None:
+        """Make topics for the sensors."""
+        self._sensor_topics.update(info)
+        self.subsystems_changed()
+
+    def sensors_read(self, update: SensorUpdate) -> None:
+        """Publish readings."""
+        self._sensor_topics.read(update)
+
+    def robot_logged(self, text: str) -> None:
+        """Log what the robot says, as one line without control characters."""
+        if line := self._robot_log.admit(printable(text.strip())):
+            self.get_logger().info(f"The robot says: {line}")
+
+    def firmware_told(self, firmware: FirmwareInfo) -> None:
+        """Show it in /diagnostics."""
+        self.statistics.facts["firmware"] = f"{printable(firmware.type)} {printable(firmware.version)}"
+        self.statistics.facts["protocol version"] = str(firmware.protocol_version)
+
+    def round_trip_measured(self, seconds: float) -> None:
+        """Show it in /diagnostics."""
+        self.statistics.took("keep-alive round trip", seconds)
+
+    def settled(self) -> None:
+        """Connect again at once when this connection is lost."""
+        self.opened()
+
+    def _publish_lists(self, session: RobotSession) -> None:
+        self._lists_due_s = math.inf
+        stamp = self.now()
+        if session.info:
+            drivers = {number: session.driver(number) for number in range(len(session.info.subsystems))}
+            message = translate.subsystem_array(session.info, drivers, session.bound, stamp, self._frame_id)
+            self.publish(self._subsystems_publisher, message)
+        self.statistics.facts["bound subsystems"] = ", ".join(map(str, sorted(session.bound))) or "none"
+        topics = self._sensor_topics
+        self.publish(self._sensors_publisher, translate.sensor_array(topics.info, topics.topics, stamp, self._frame_id))
+
+    # Dead reckoning.
+
+    def _move(self, now_s: float, is_bound: bool) -> None:
+        speeds = self._driven if is_bound else STOPPED
+        self._odometry.advance(now_s - self._moved_s, *self._skid_steer.motion(speeds))
+        self._moved_s = now_s
+
+    def _publish_odometry(self, now_s: float) -> None:
+        self._odometry_due_s = max(self._odometry_due_s + self._odometry_period_s, now_s)
+        if self._odometry_publisher and self._tf_publisher:
+            message = self._odometry.message(self.now(), self._prefix)
+            self.publish(self._odometry_publisher, message)
+            self.publish(self._tf_publisher, TFMessage(transforms=[odometry_transform(message)]))
+
+    # What the executor does.
+
+    def _read(self, twist: Twist) -> _Command:
+        speeds, was_within = self._skid_steer.speeds(twist)
+        self.statistics.counts["clamped commands"] += not was_within
+        return _Command(speeds, time.monotonic())
+
+
+def _closing(session: RobotSession) -> str:
+    """Return a sentence about a robot that has closed the connection."""
+    if attempts := session.attempts:
+        return (
+            f"The robot closed the connection while {', '.join(attempts)} was being bound, as robotd does after "
+            "another driver has vanished."
+        )
+    return "The robot closed the connection."
+
+
+def _user_name() -> str:
+    with contextlib.suppress(Exception):  # a user without a name, and Python's idea of how to say so varies
+        return getpass.getuser()
+    return "drone_bridge"
+
+
+def main() -> int:
+    """Run the node."""
+    return run(RobotBridge)

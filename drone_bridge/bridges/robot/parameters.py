@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of robot_bridge."""
+
+from typing import Final
+
+from drone_bridge.bridges.node import common_parameters
+from drone_bridge.bridges.robot.wishes import FIRST
+from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT
+from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.protocols.robot import TCP_PORT
+
+PARAMETERS: Final = (
+    *common_parameters(TCP_PORT, "The robot's port.", roles=("connect",)),
+    ParameterDeclaration(
+        "robot_name", "", "Connect to the robot of this name, wherever discovery finds it, instead of to host."
+    ),
+    ParameterDeclaration(
+        "driver_name", "", "Who drives, for the robot and its other drivers; empty for the user's name."
+    ),
+    ParameterDeclaration(
+        "skid_steer", [FIRST], "The skid steers to bind: first, all, none, names, or numbers in the robot's list."
+    ),
+    ParameterDeclaration(
+        "lights", [FIRST], "The lights to bind: first, all, none, names, or numbers in the robot's list."
+    ),
+    ParameterDeclaration("wheel_separation", 0.5, "Metres between the left and the right side.", range=(0.01, 10.0)),
+    ParameterDeclaration("max_wheel_speed", 1.0, "Metres per second of a side at full speed.", range=(0.01, 100.0)),
+    ParameterDeclaration(
+        "max_update_rate",
+        50.0,
+        "Most updates of the speeds per second; stopping is never delayed.",
+        range=(1.0, 1000.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "link_timeout", 2.0, "Seconds of silence after which the robot is lost and connected to again.", (0.6, 60.0)
+    ),
+    ParameterDeclaration(
+        "discovery_address", DISCOVERY_GROUP, "Where robots are asked for: a multicast group, or the address of one."
+    ),
+    ParameterDeclaration(
+        "discovery_port", DISCOVERY_PORT, "The UDP port where robots are asked for.", range=(1, 65535)
+    ),
+    ParameterDeclaration(
+        "discovery_interface",
+        "127.0.0.1",
+        "The address of the network interface to ask through; 0.0.0.0 leaves the choice to the system.",
+    ),
+    ParameterDeclaration(
+        "discovery_timeout", 1.0, "Seconds for which answers to discovery are collected.", range=(0.05, 60.0), live=True
+    ),
+    ParameterDeclaration(
+        "publish_odometry",
+        False,
+        "Publish odom and tf from odom to base_link by dead reckoning from what was commanded.",
+    ),
+    ParameterDeclaration("odometry_rate", 20.0, "Messages on odom per second.", range=(1.0, 200.0)),
+)

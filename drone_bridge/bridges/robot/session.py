@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A driver's conversation with a robot: registers, binds, keeps alive, drives what it has. No socket and no clock."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from drone_bridge.bridges.robot.wishes import Wishes
+from drone_bridge.links.errors import LinkTimeoutError
+from drone_bridge.protocols.robot import (
+    PROTOCOL_VERSION,
+    BindFailure,
+    BindSubsystem,
+    BindSuccess,
+    FirmwareInfo,
+    FromDriver,
+    FromRobot,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    QuerySubsystems,
+    RegisterDriver,
+    SensorInfo,
+    SensorUpdate,
+    SkidSteerUpdate,
+    SubsystemBound,
+    SubsystemInfo,
+    SubsystemType,
+    UnbindSubsystem,
+    UnknownPacket,
+)
+from drone_bridge.protocols.text import printable
+from drone_bridge.translate.robot import STOPPED, Speeds
+
+KEEP_ALIVE_PERIOD_S: Final = 0.5
+BIND_PAUSE_S: Final = 1.0  # between two attempts to bind the same, so that a robot that takes it away is not stormed
+
+#: Gets whether something worked, and a sentence.
+Answer = Callable[[bool, str], None]
+
+
+class Listener(Protocol):
+    """Who is told what the robot says."""
+
+    def complain(self, count: str, sentence: str) -> None:
+        """Something was not as it should be; `count` is its kind."""
+
+    def inform(self, sentence: str) -> None:
+        """Something has changed."""
+
+    def subsystems_changed(self) -> None:
+        """What there is, or who has it, is new."""
+
+    def sensors_listed(self, info: SensorInfo) -> None:
+        """What is measured is new."""
+
+    def sensors_read(self, update: SensorUpdate) -> None:
+        """Readings have come."""
+
+    def robot_logged(self, text: str) -> None:
+        """The robot says something to people."""
+
+    def firmware_told(self, firmware: FirmwareInfo) -> None:
+        """The robot has said what it runs."""
+
+    def round_trip_measured(self, seconds: float) -> None:
+        """A keep-alive has come back."""
+
+    def settled(self) -> None:
+        """Everything that was to be bound has been bound, or refused: the robot has proved to be of use."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A bind that has not been answered."""
+
+    until_s: float
+    answers: list[Answer] = field(default_factory=list)
+
+
+class RobotSession:
+    """One connection, from registration on. Times are of a monotonic clock, in s.
+
+    Packets to be sent gather in `outbox`. Only what the robot has granted on this connection is ever updated.
+    """
+
+    def __init__(
+        self, driver_name: str, wishes: Wishes, link_timeout_s: float, listener: Listener, now_s: float
+    ) -> None:
+        self.outbox: list[FromDriver] = [RegisterDriver(driver_name), QuerySubsystems()]
+        self.info: SubsystemInfo | None = None
+        self.bound: set[int] = set()
+        self._driver_name = driver_name
+        self._wishes = wishes
+        self._wanted: set[int] = set()
+        self._link_timeout_s = link_timeout_s
+        self._listener = listener
+        self._drivers: dict[int, str] = {}
+        self._attempts: dict[int, _Attempt] = {}
+        self._attempted_s: dict[int, float] = {}
+        self._to_bind: dict[int, float] = {}  # when, at the earliest
+        self._in_flight: dict[int, float] = {}  # keep-alives, by their time in ms: when they were sent
+        self._started_s = self._heard_s = self._keep_alive_due_s = now_s
+        self._sent_speeds: dict[int, Speeds] = {}
+        self._sent_lights: dict[int, bool] = {}
+        self._is_settled = False
+
+    # What there is.
+
+    def subsystem_type(self, number: int) -> int | None:
+        """Return the type of a subsystem; None when there is none of this number."""
+        if self.info is None or number >= len(self.info.subsystems):
+            return None
+        return self.info.subsystems[number].type
+
+    def bound_of(self, kind: SubsystemType) -> list[int]:
+        """Return what this driver has of a type."""
+        return [number for number in sorted(self.bound) if self.subsystem_type(number) == kind]
+
+    def driver(self, number: int) -> str:
+        """Return who has a subsystem; empty when nobody has."""
+        return self._drivers.get(number, "")
+
+    @property
+    def attempts(self) -> list[str]:
+        """What is being bound, for people."""
+        return [self._called(number) for number in self._attempts]
+
+    def _called(self, number: int) -> str:
+        name = "" if self.subsystem_type(number) is None or not self.info else self.info.subsystems[number].name
+        return f"subsystem {number} ({printable(name)})" if name else f"subsystem {number}"
+
+    # What time brings.
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` has something to do."""
+        due = [self._keep_alive_due_s, self._heard_s + self._link_timeout_s, *self._to_bind.values()]
+        due += [attempt.until_s for attempt in self._attempts.values()]
+        if self.info is None:
+            due.append(self._started_s + self._link_timeout_s)
+        return min(due)
+
+    def tick(self, now_s: float, clock_ms: int) -> None:
+        """Do what is due. `clock_ms` is the time of day, for keep-alives. Raises LinkTimeoutError."""
+        if now_s - self._heard_s >= self._link_timeout_s:
+            raise LinkTimeoutError(f"The robot has said nothing for {self._link_timeout_s:g} s.")
+        if self.info is None and now_s - self._started_s >= self._link_timeout_s:
+            raise LinkTimeoutError(f"The robot has not said within {self._link_timeout_s:g} s what there is to bind.")
+        if now_s >= self._keep_alive_due_s:
+            self._keep_alive_due_s = now_s + KEEP_ALIVE_PERIOD_S
+            self._in_flight = {ms: s for ms, s in self._in_flight.items() if now_s - s < self._link_timeout_s}
+            self._in_flight[clock_ms] = now_s
+            self.outbox.append(KeepAlive(clock_ms))
+            # A robot that stopped by itself is told the speeds again.
+            self._sent_speeds.clear()
+        for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
+            sentence = f"The robot has not answered the bind of {self._called(number)}."
+            self._listener.complain("unanswered binds", sentence)
+            self._end_attempt(number, False, sentence)
+            self._bind_later(number, now_s)
+        for number in [number for number, due_s in self._to_bind.items() if now_s >= due_s]:
+            del self._to_bind[number]
+            if number in self._wanted and number not in self.bound and not self.driver(number):
+                self._bind(number, now_s)
+
+    # What the robot says.
+
+    def handle(self, packet: FromRobot, now_s: float) -> None:
+        """Take in a packet."""
+        if isinstance(packet, UnknownPacket):
+            size = len(packet.payload)
+            self._complain("unknown packets", f"The robot sent {size} bytes of the unknown type 0x{packet.type:02x}.")
+            return  # which is no sign of life: nobody knows what it is a sign of
+        self._heard_s = now_s
+        if getattr(packet, "has_replacements", False):
+            self._complain("malformed strings", f"The robot sent a string that is no UTF-8: {printable(str(packet))}")
+        if isinstance(packet, KeepAlive):
+            self._handle_keep_alive(packet, now_s)
+        elif isinstance(packet, SubsystemInfo):
+            self._handle_subsystems(packet, now_s)
+        elif isinstance(packet, BindSuccess):
+            self._handle_success(packet.id)
+        elif isinstance(packet, BindFailure):
+            self._handle_failure(packet.id)
+        elif isinstance(packet, SubsystemBound):
+            self._handle_bound(packet, now_s)
+        elif isinstance(packet, SensorInfo):
+            self._complain_about_unknown(packet.missing, packet.opaque, "sensor")
+            self._listener.sensors_listed(packet)
+        elif isinstance(packet, SensorUpdate):
+            self._listener.sensors_read(packet)
+        elif isinstance(packet, LogMessage):
+            self._listener.robot_logged(packet.text)
+        else:
+            self._handle_firmware(packet)
+
+    def _handle_keep_alive(self, packet: KeepAlive, now_s: float) -> None:
+        sent_s = self._in_flight.pop(packet.time_ms, None)
+        if sent_s is None:
+            self._complain("unexpected packets", f"The robot answered a keep-alive of {packet.time_ms} that none was.")
+        else:
+            self._listener.round_trip_measured(now_s - sent_s)
+
+    def _handle_subsystems(self, info: SubsystemInfo, now_s: float) -> None:
+        self._complain_about_unknown(info.missing, info.opaque, "subsystem")
+        # Another list means other subsystems: what was granted before says nothing about them.
+        is_other = self.info is not None and [(s.type, s.name) for s in self.info.subsystems] != [
+            (s.type, s.name) for s in info.subsystems
+        ]
+        if is_other:
+            self._complain("unexpected packets", "The robot has other subsystems now than before.")
+            self.bound.clear()
+            self._to_bind.clear()
+        self.info = info
+        self._drivers = {number: subsystem.driver for number, subsystem in enumerate(info.subsystems)}
+        self._wanted, missing = self._wishes.wanted(info.subsystems)
+        for sentence in missing:
+            self._complain("missing subsystems", sentence)
+        for number in sorted(self._wanted - self.bound - self._attempts.keys()):
+            self._bind_later(number, now_s) if is_other else self._bind(number, now_s)
+        self._listener.subsystems_changed()
+        self._look_whether_settled()
+
+    def _handle_success(self, number: int) -> None:
+        was_asked = number in self._attempts
+        if number not in self._wanted:
+            if was_asked:  # and given up meanwhile
+                self.outbox.append(UnbindSubsystem(number))
+                self._end_attempt(number, False, f"{self._called(number)} is not wanted any more.")
+            else:
+                self._complain("unexpected packets", f"The robot granted {self._called(number)}, unasked.")
+            return
+        if number in self.bound:
+            return
+        self.bound.add(number)
+        self._to_bind.pop(number, None)
+        self._drivers[number] = self._driver_name
+        self._sent_speeds.pop(number, None)
+        self._sent_lights.pop(number, None)
+        sentence = f"The robot has granted {self._called(number)}."
+        self._listener.inform(sentence)
+        self._end_attempt(number, True, sentence)
+        self._listener.subsystems_changed()
+
+    def _handle_failure(self, number: int) -> None:
+        if number not in self._attempts:
+            self._complain("unexpected packets", f"The robot refused {self._called(number)}, unasked.")
+            return
+        who = printable(self.driver(number)) or "nobody, as far as is known,"
+        sentence = f"The robot refused {self._called(number)}: {who} has it."
+        self._listener.complain("refused binds", f"{sentence} It is asked for again when it is released.")
+        self._end_attempt(number, False, sentence)
+
+    def _handle_bound(self, packet: SubsystemBound, now_s: float) -> None:
+        number, driver = packet.id, packet.driver
+        if self.subsystem_type(number) is None:
+            self._complain(
+                "unexpected packets", f"The robot told who has {self._called(number)}, which it never listed."
+            )
+            return
+        self._drivers[number] = driver
+        if number in self.bound and driver != self._driver_name:
+            self.bound.discard(number)
+            who = f"given it to {printable(driver)}" if driver else "taken it away"
+            self._listener.complain("lost subsystems", f"{self._called(number)}: the robot has {who}.")
+        if not driver and number in self._wanted and number not in self._attempts:
+            self._bind_later(number, now_s)
+        self._listener.subsystems_changed()
+
+    def _handle_firmware(self, firmware: FirmwareInfo) -> None:
+        if firmware.protocol_version != PROTOCOL_VERSION:
+            self._complain(
+                "other protocol versions",
+                f"The robot speaks version {firmware.protocol_version} of the protocol, not {PROTOCOL_VERSION}.",
+            )
+        self._listener.firmware_told(firmware)
+
+    def _complain_about_unknown(self, missing: int, opaque: bytes, what: str) -> None:
+        if opaque or missing:
+            self._complain(
+                "unknown types",
+                f"The robot has a {what} of an unknown type; it and {missing} more after it, {len(opaque)} bytes, "
+                "can't be read.",
+            )
+
+    def _complain(self, count: str, sentence: str) -> None:
+        self._listener.complain(count, sentence)
+
+    # Binding.
+
+    def _bind_later(self, number: int, now_s: float) -> None:
+        """Bind as soon as the last attempt is long enough ago."""
+        self._to_bind[number] = max(now_s, self._attempted_s.get(number, -BIND_PAUSE_S) + BIND_PAUSE_S)
+
+    def _bind(self, number: int, now_s: float) -> _Attempt:
+        self.outbox.append(BindSubsystem(number))
+        self._attempted_s[number] = now_s
+        self._attempts[number] = _Attempt(now_s + self._link_timeout_s)
+        return self._attempts[number]
+
+    def _end_attempt(self, number: int, success: bool, sentence: str) -> None:
+        if attempt := self._attempts.pop(number, None):
+            for answer in attempt.answers:
+                answer(success, sentence)
+        self._look_whether_settled()
+
+    def _look_whether_settled(self) -> None:
+        if self.info and not self._attempts and not self._is_settled:
+            self._is_settled = True
+            self._listener.settled()
+
+    def _complaint_about(self, number: int) -> str | None:
+        if self.info is None:
+            return "The robot has not said yet what there is to bind."
+        if self.subsystem_type(number) is None:
+            return f"There is no subsystem {number}: the robot has {len(self.info.subsystems)}, counted from 0."
+        return None
+
+    def bind(self, number: int, now_s: float, answer: Answer) -> None:
+        """Ask for a subsystem, from now on; `answer` is called once, now or later."""
+        if complaint := self._complaint_about(number):
+            answer(False, complaint)
+            return
+        assert self.info
+        self._wishes.note(number, self.info.subsystems[number], is_wanted=True)
+        self._wanted.add(number)
+        if number in self.bound:
+            answer(True, f"{self._called(number)} is bound already.")
+            return
+        self._to_bind.pop(number, None)
+        (self._attempts.get(number) or self._bind(number, now_s)).answers.append(answer)
+
+    def unbind(self, number: int, answer: Answer) -> None:
+        """Give a subsystem back, stopped, and want it no more; `answer` is called at once."""
+        if complaint := self._complaint_about(number):
+            answer(False, complaint)
+            return
+        assert self.info
+        self._wishes.note(number, self.info.subsystems[number], is_wanted=False)
+        self._wanted.discard(number)
+        if number not in self.bound:
+            answer(True, f"{self._called(number)} was not bound, and is not asked for any more.")
+            return
+        self.outbox += self._release(number)
+        self.bound.discard(number)
+        self._drivers[number] = ""
+        self._listener.subsystems_changed()
+        answer(True, f"{self._called(number)} is given back.")
+
+    def _release(self, number: int) -> list[FromDriver]:
+        stop: list[FromDriver] = []
+        if self.subsystem_type(number) == SubsystemType.SKID_STEER:
+            stop.append(SkidSteerUpdate(number, *STOPPED))
+        return [*stop, UnbindSubsystem(number)]
+
+    # Driving.
+
+    def drive(self, speeds: Speeds) -> None:
+        """Give every skid steer that this driver has its speeds, if they are new."""
+        for number in self.bound_of(SubsystemType.SKID_STEER):
+            if self._sent_speeds.get(number) != speeds:
+                self._sent_speeds[number] = speeds
+                self.outbox.append(SkidSteerUpdate(number, *speeds))
+
+    def light(self, is_on: bool) -> None:
+        """Switch every light that this driver has, if that is new."""
+        for number in self.bound_of(SubsystemType.LIGHTS):
+            if self._sent_lights.get(number) != is_on:
+                self._sent_lights[number] = is_on
+                self.outbox.append(LightUpdate(number, is_on))
+
+    def farewell(self) -> list[FromDriver]:
+        """Return the last packets: everything is stopped and given back, so that the robot needs to remember nobody."""
+        packets = [packet for number in sorted(self.bound) for packet in self._release(number)]
+        self._drivers.update(dict.fromkeys(self.bound, ""))
+        self.bound.clear()
+        return packets
+
+    def end(self, sentence: str) -> None:
+        """Answer what has not been answered."""
+        for number in tuple(self._attempts):
+            self._end_attempt(number, False, sentence)

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""simulator_bridge: a client of the underwater simulator, as a ROS 2 node. See docs/simulator.md."""
+
+import time
+from typing import Final
+
+from geometry_msgs.msg import Twist
+
+from drone_bridge.bridges.answers import Answer, Errand
+from drone_bridge.bridges.commands import CommandIntake
+from drone_bridge.bridges.node import BridgeNode, Endpoint
+from drone_bridge.bridges.simulator.link import (
+    RECEIVE_BYTES,
+    Channel,
+    OnOutcome,
+    SimulatorEndpoint,
+    SimulatorLink,
+)
+from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
+from drone_bridge.bridges.simulator.parameters import AUTO, PARAMETERS
+from drone_bridge.bridges.simulator.services import SimulatorServices
+from drone_bridge.bridges.simulator.session import SimulatorSession
+from drone_bridge.bridges.simulator.steering import Steering
+from drone_bridge.bridges.simulator.tasks import Result, Task
+from drone_bridge.bridges.simulator.time import TimeKeeper
+from drone_bridge.bridges.simulator.wishes import Camera, CameraStream, EntityStream, Watch, Wish, Wishes
+from drone_bridge.links.cancellation import Cancellation, Selectable, Wakeup, wait_readable
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.program import run
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.translate.simulator import Axes, BodyToModel, Velocity, velocity_from_twist
+from drone_bridge.translate.simulator_plans import read_cameras, read_entities, read_triggers
+
+#: How long a simulator that is being left gets to read the last velocities and close.
+LEAVE_TIMEOUT_S: Final = 0.3
+
+
+class SimulatorBridge(BridgeNode):
+    """Publishes what happens in the simulator's world, steers its vehicle, and passes on what services ask."""
+
+    rates = ("steps", "stream messages", "requests", "velocities")
+    problems = (
+        *BridgeNode.problems,
+        "refused commands",
+        "unsteered commands",
+        "refused velocities",
+        "refused items",
+        "missing vehicle",
+        "bad numbers",
+        "dropped messages",
+    )
+
+    def __init__(self) -> None:
+        super().__init__("simulator_bridge", PARAMETERS)
+        self._wakeup = Wakeup()
+        self._axes = Axes()
+        self._simulator_services = SimulatorServices(self, self._axes, self._wakeup.wake)
+
+    # The lifecycle.
+
+    def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions."""
+        get = self.parameters.__getitem__
+        self._axes.convert = get("convert_frames")
+        self._vehicle: int = get("vehicle")
+        self._timeout_s: float = get("request_timeout")
+        if any(get("body_to_model")):
+            if len(get("body_to_model")) != 4:
+                raise ValueError("body_to_model has to have 4 numbers.")
+            BodyToModel(get("body_to_model"))
+        entities = read_entities(get("entities"))
+        if self._vehicle in entities:
+            raise ValueError(f"entities names {self._vehicle}, which is the vehicle.")
+        self._lasting = self._read_wishes(entities)
+        keeper = TimeKeeper(self)
+        self._outputs = SimulatorOutputs(self, self._axes, keeper, self._vehicle)
+        self._made.append((SimulatorOutputs.close, self._outputs))
+        for entity, name in entities.items():
+            self._outputs.name_entity(entity, name)
+            self._outputs.open_entity(entity)
+        self._commands: CommandIntake[Velocity] = CommandIntake(self, on_command=self._wakeup.wake)
+        self._commands.take_velocities(self._read)
+        self._steering = Steering(self, self._commands, self._axes, self._vehicle)
+        self._wishes = Wishes(self._lasting)
+        self._world: bytes | None = None  # the mark of the world with our cameras
+
+    def _read_wishes(self, entities: dict[int, str]) -> list[Wish]:
+        """Return what the parameters wish for. Raises ValueError."""
+        get = self.parameters.__getitem__
+        period = get("stream_period")
+        # The clock counts the steps that the vehicle's stream tells of.
+        wishes: list[Wish] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
+        wishes += [EntityStream(entity, period) for entity in (self._vehicle, *entities)]
+        names = set()
+        for plan in read_cameras(get("cameras")):
+            if plan.name in names:
+                raise ValueError(f"cameras has {plan.name!r} twice.")
+            names.add(plan.name)
+            camera = Camera(plan)
+            wishes += [camera, *(CameraStream(camera, target, plan.period) for target in plan.targets)]
+        return wishes + [Watch(plan) for plan in read_triggers(get("triggers"), self._axes)]
+
+    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
+        """Open several connections to the simulator."""
+        get = self.parameters.__getitem__
+        self._link_cancellation = cancellation
+        self._steering.disengage()
+        return SimulatorEndpoint(
+            get("host"),
+            get("port"),
+            cancellation,
+            self._connecting_failed,
+            is_single=get("single_connection"),
+            has_probe=get("item_events") == AUTO,
+        )
+
+    # The conversation, on the link's thread.
+
+    def converse(self, link: SimulatorLink) -> None:
+        """Publish and steer until the connection ends, and leave a vehicle that was steered standing still."""
+        requests = Channel(link.requests, self._timeout_s, self._measured)
+        is_single = link.streams is link.requests
+        streams = requests if is_single else Channel(link.streams, self._timeout_s, self._measured)
+        session = SimulatorSession(self, (requests, streams), self._wishes, self._outputs)
+        if link.probe:
+            session.probe = Channel(link.probe, self._timeout_s, lambda _: None)
+        self._commands.mailbox.clear()
+        self._steering.start_over()
+        errands = self._simulator_services.errands
+        errands.open()
+        reason = "The connection to the simulator ended."
+        try:
+            session.start(self._world)
+            self._exchange(link, session)
+        except (LinkError, RemoteProtocolError) as error:
+            reason = str(error)
+            raise
+        finally:
+            if last_words := self._steering.farewell():
+                link.requests.leave(last_words, LEAVE_TIMEOUT_S)
+            self._world = session.introduction.token
+            session.end(reason)
+            errands.close(reason)
+            self.statistics.facts["outstanding requests"] = "0"
+
+    def _exchange(self, link: SimulatorLink, session: SimulatorSession) -> None:
+        buffer = memoryview(bytearray(RECEIVE_BYTES))
+        channels = [session.requests]
+        if session.streams is not session.requests:
+            channels.append(session.streams)
+        while True:
+            timeout_s = self._do_what_is_due(session)
+            files: list[Selectable] = [self._link_cancellation, self._wakeup, *(channel.stream for channel in channels)]
+            if session.probe:
+                files.append(session.probe.stream)
+            is_cancelled, is_woken, *are_readable = wait_readable(files, timeout_s)
+            if is_cancelled:
+                raise LinkCancelledError("Talking to the simulator was cancelled.")
+            if is_woken:
+                self._wakeup.clear()
+            for channel, is_readable in zip(channels, are_readable, strict=False):
+                if is_readable:
+                    for event in channel.read(buffer):
+                        session.handle(event, channel)
+            if session.probe and are_readable[-1]:
+                session.read_probe(buffer)
+            self._outputs.flush()
+
+    def _do_what_is_due(self, session: SimulatorSession) -> float | None:
+        """Return in how many seconds there is more to do; None: only when something comes."""
+        now_s = time.monotonic()
+        session.tick(now_s)
+        for errand in self._simulator_services.errands.take():
+            self._do(errand, session)
+
+        def ask(request: sim.Request, on_outcome: OnOutcome) -> None:
+            session.requests.ask(request, on_outcome)
+
+        self._steering.tick(now_s, self._outputs.attitude, ask)
+        self._outputs.keeper.tick(now_s)
+        self.statistics.facts["outstanding requests"] = str(session.outstanding)
+        due_s = min(session.due_s, self._steering.due_s, self._outputs.keeper.due_s)
+        return None if due_s == float("inf") else max(0.0, due_s - time.monotonic())
+
+    def _do(self, errand: Errand[Task], session: SimulatorSession) -> None:
+        def answer(result: Result) -> None:
+            if not result.success:
+                self.statistics.counts["refused requests"] += 1
+            self._simulator_services.errands.answer(errand, result)
+
+        try:
+            errand.task(session, answer)
+        except (LocalProtocolError, ValueError) as error:
+            answer(Result(False, str(error)))
+        except BaseException as error:
+            self._simulator_services.errands.answer(errand, Answer(False, str(error)))
+            raise
+
+    def _measured(self, seconds: float) -> None:
+        self.statistics.counts["requests"] += 1
+        self.statistics.took("request round trip", seconds)
+
+    # What the executor does.
+
+    def _read(self, twist: Twist) -> Velocity:
+        get = self.parameters.__getitem__
+        velocity, was_within = velocity_from_twist(twist, get("max_linear_speed"), get("max_angular_speed"))
+        self.statistics.counts["clamped commands"] += not was_within
+        return velocity
+
+
+def main() -> int:
+    """Run the node."""
+    return run(SimulatorBridge)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first questions to a simulator: how it is run, whether it has our cameras, how the vehicle lies and is built.
+
+For the link's thread.
+"""
+
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+from drone_bridge.bridges.answers import Answer
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.link import Channel, Outcome
+from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
+from drone_bridge.bridges.simulator.wishes import Wishes
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.protocols.wire import MisfitError
+from drone_bridge.translate.simulator import STREAMED, BodyToModel
+
+#: Extended attributes of the vehicle. The first is a world's mark, which tells after a reconnect whether it is still
+#: the one with our cameras; the second keeps what can be learned only before the first step.
+WORLD_KEY: Final = "drone_bridge.world"
+BODY_TO_MODEL_KEY: Final = "drone_bridge.btom"
+TOKEN_BYTES: Final = 16
+#: What the vehicle is asked for at first.
+FIRST_ATTRIBUTES: Final = (
+    Attribute.POSITION,
+    Attribute.VELOCITY,
+    Attribute.ACCELERATION,
+    Attribute.ANGULAR_VELOCITY,
+    Attribute.ORIENTATION,
+)
+
+
+class Introduction:
+    """Asks, tells `ready` when all is answered, and remembers in the world what later connections need."""
+
+    def __init__(
+        self,
+        node: BridgeNode,
+        requests: Channel,
+        wishes: Wishes,
+        outputs: SimulatorOutputs,
+        ready: Callable[[], None],
+    ) -> None:
+        self._node = node
+        self._requests = requests
+        self._wishes = wishes
+        self._outputs = outputs
+        self._ready = ready
+        self._vehicle: int = node.parameters["vehicle"]
+        self._token = uuid.uuid4().bytes
+        self._unrecognized_token: bytes | None = None
+        self._is_marked = False
+        self._vehicle_values: dict[int, Any] = {}
+        self._stored_rotation: BodyToModel | None = None
+        self.configured: sim.Configured | None = None
+
+    def start(self, token: bytes | None) -> None:
+        """Ask the first questions; `token` marks the world of the connection before, if there was one."""
+        self._unrecognized_token = token
+        ask = self._requests.ask
+        ask(sim.GetConfig(), self._take_configuration)
+        ask(sim.GetExtended(self._vehicle, WORLD_KEY), self._recognize)
+        ask(sim.GetExtended(self._vehicle, BODY_TO_MODEL_KEY), self._take_stored_rotation)
+        for attribute in FIRST_ATTRIBUTES[:-1]:
+            ask(sim.GetEntity(self._vehicle, attribute), self._take_vehicle)
+        ask(sim.GetEntity(self._vehicle, FIRST_ATTRIBUTES[-1]), self._prepare)
+
+    @property
+    def token(self) -> bytes | None:
+        """What this world is marked with, if it is or if that is not known yet."""
+        return self._token if self._is_marked else self._unrecognized_token
+
+    def _take_configuration(self, outcome: Outcome) -> None:
+        if not isinstance(outcome, sim.Configured):
+            return
+        self.configured = outcome
+        self._node.statistics.facts["configuration"] = (
+            f"{outcome.frequency:g} steps per second, speed {outcome.speed:g}"
+            f"{', as fast as it can' if outcome.non_real_time else ''}"
+        )
+        try:
+            self._outputs.keeper.clock.configure(outcome)
+        except ValueError as error:
+            self._node.complain("bad numbers", str(error))
+
+    def _recognize(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Answer):
+            return
+        known, self._unrecognized_token = self._unrecognized_token, None
+        held = outcome.data if isinstance(outcome, sim.ExtendedGot) else None
+        if held is None or held != known:
+            self._wishes.forget_cameras()
+        if held is not None and len(held) == TOKEN_BYTES:
+            # Also if another bridge has marked this world: two marks would make each forget its cameras.
+            self._token, self._is_marked = held, True
+
+    def mark_world(self) -> None:
+        """Have the world remember that it has our cameras."""
+        if not self._is_marked:
+            self._is_marked = True
+            self._requests.ask(sim.SetExtended(self._vehicle, WORLD_KEY, self._token), ignore)
+
+    def _take_stored_rotation(self, outcome: Outcome) -> None:
+        if isinstance(outcome, sim.ExtendedGot):
+            try:
+                entity_got = sim.EntityGot.decode(bytes([Attribute.ORIENTATION]) + outcome.data)
+                self._stored_rotation = BodyToModel(entity_got.value)  # type: ignore[arg-type]
+            except (ValueError, MisfitError):
+                self._node.complain("bad numbers", f"What {BODY_TO_MODEL_KEY} of the vehicle holds is no rotation.")
+
+    def _take_vehicle(self, outcome: Outcome) -> None:
+        if isinstance(outcome, sim.EntityGot):
+            self._vehicle_values[outcome.attribute] = outcome.value
+
+    def _prepare(self, outcome: Outcome) -> None:
+        """Learn what the answers say of the vehicle."""
+        if isinstance(outcome, Answer):
+            return
+        self._take_vehicle(outcome)
+        self._learn_body_to_model()
+        try:
+            values = [self._vehicle_values[attribute] for attribute in STREAMED]
+            self._outputs.attitude = self._outputs.state(self._vehicle, values).orientation
+        except (KeyError, ValueError) as error:
+            self._outputs.attitude = None
+            reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self._vehicle}."
+            self._node.complain("missing vehicle", f"Where the vehicle points to is not known. {reason}")
+        self._ready()
+
+    def _learn_body_to_model(self) -> None:
+        given = self._node.parameters["body_to_model"]
+        if any(given):
+            self._outputs.body_to_model[self._vehicle] = BodyToModel(given)
+            return
+        if self._stored_rotation:
+            self._outputs.body_to_model[self._vehicle] = self._stored_rotation
+            return
+        self._outputs.body_to_model.pop(self._vehicle, None)
+        moving = (Attribute.VELOCITY, Attribute.ACCELERATION, Attribute.ANGULAR_VELOCITY)
+        q = self._vehicle_values.get(Attribute.ORIENTATION)
+        if q is None:
+            return
+        if any(any(self._vehicle_values.get(attribute, (1.0,))) for attribute in moving):
+            self._node.get_logger().info(
+                "The vehicle has moved already, so how its axes of inertia lie to its model can't be seen any more; "
+                "they are taken to be the same. The parameter body_to_model can say otherwise."
+            )
+            return
+        try:
+            learned = BodyToModel(q)
+        except ValueError as error:
+            self._node.complain("bad numbers", str(error))
+            return
+        self._outputs.body_to_model[self._vehicle] = learned
+        # Also if it is none: a vehicle that has come to rest elsewhere must not be taken for one that never moved.
+        data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
+        self._requests.ask(sim.SetExtended(self._vehicle, BODY_TO_MODEL_KEY, data), ignore)
+
+
+def ignore(outcome: Outcome) -> None:
+    """Do nothing with an outcome."""

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What simulator_bridge publishes. For the link's thread, apart from the making of topics."""
+
+import time
+from typing import Any, Final
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import Imu
+from std_msgs.msg import Empty
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.time import TimeKeeper
+from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.translate import simulator as translate
+from drone_bridge.translate.frames import Quaternion
+from drone_bridge.translate.simulator import Axes, BodyToModel, EntityState
+from drone_bridge.translate.simulator_plans import CameraPlan
+from drone_bridge.translate.simulator_requests import attribute_message, fill_view
+from drone_bridge.translate.topic_names import topic_token
+from drone_bridge.translate.transforms import transform
+
+#: How often it is asked who listens to what, which takes longer than a state that nobody listens to.
+AUDIENCE_PERIOD_S: Final = 0.2
+MAX_ENTITIES: Final = 256  # that have topics
+QUEUE_DEPTH: Final = 10
+VEHICLE_NAME: Final = "vehicle"  # in messages; its topics are odom and imu/data
+#: tf holds the states of all entities of a step in one message, and listeners may be slow.
+TF_DEPTH: Final = 100
+
+
+class Audience:
+    """Remembers for a moment whether anybody listens."""
+
+    def __init__(self, node: BridgeNode, publisher: "Publisher[Any]") -> None:
+        self._node = node
+        self._publisher = publisher
+        self._asked_s = 0.0
+        self._is_there = False
+
+    def is_there(self, now_s: float) -> bool:
+        """Return whether there was somebody within AUDIENCE_PERIOD_S."""
+        if now_s - self._asked_s > AUDIENCE_PERIOD_S:
+            self._asked_s = now_s
+            self._is_there = self._node.is_wanted(self._publisher)
+        return self._is_there
+
+    def publish(self, message: Any) -> None:
+        """Publish a message."""
+        self._node.publish(self._publisher, message)
+
+
+class EntityTopics:
+    """The topics of one entity: odom and imu/data of the vehicle, a pose and a twist of any other one."""
+
+    def __init__(self, node: BridgeNode, name: str | None, prefix: str, gravity: tuple[float, float, float]) -> None:
+        """`name` of the entity, None of the vehicle; `gravity` is what keeps something from falling."""
+        self._against_gravity = gravity
+        self.frame = f"{prefix}{topic_token(name, 'entity')}" if name is not None else f"{prefix}base_link"
+        world = f"{prefix}odom"
+        self._made: list[Publisher[Any]] = []
+        self._node = node
+        if name is None:
+            self._odometry = Odometry(child_frame_id=self.frame)
+            self._odometry.header.frame_id = world
+            self._imu = Imu()
+            self._imu.header.frame_id = self.frame
+            self._outputs: list[tuple[Audience, Any]] = [
+                (Audience(node, node.make_publisher(Odometry, "odom", QUEUE_DEPTH)), self._fill_odometry),
+                (Audience(node, node.make_publisher(Imu, "imu/data", QUEUE_DEPTH)), self._fill_imu),
+            ]
+        else:
+            self._pose, self._twist = PoseStamped(), TwistStamped()
+            self._pose.header.frame_id = world
+            self._twist.header.frame_id = self.frame
+            topic = f"entities/{topic_token(name, 'entity')}"
+            self._outputs = [
+                (self._make(PoseStamped, f"{topic}/pose"), self._fill_pose),
+                (self._make(TwistStamped, f"{topic}/twist"), self._fill_twist),
+            ]
+        self.transform = TransformStamped(child_frame_id=self.frame)
+        self.transform.header.frame_id = world
+        self.has_transform_waiting = False
+
+    def _make(self, message_type: type, topic: str) -> Audience:
+        # Without parameters that override their QoS: those would pile up with every name ever given.
+        self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH))
+        return Audience(self._node, self._made[-1])
+
+    def publish(self, state: EntityState, stamp: Time, now_s: float) -> None:
+        """Publish a state to whoever listens."""
+        for audience, fill in self._outputs:
+            if audience.is_there(now_s):
+                audience.publish(fill(state, stamp))
+
+    def _fill_odometry(self, state: EntityState, stamp: Time) -> Odometry:
+        translate.fill_odometry(self._odometry, state, stamp)
+        return self._odometry
+
+    def _fill_imu(self, state: EntityState, stamp: Time) -> Imu:
+        translate.fill_imu(self._imu, state, self._against_gravity, stamp)
+        return self._imu
+
+    def _fill_pose(self, state: EntityState, stamp: Time) -> PoseStamped:
+        translate.fill_pose(self._pose, state, stamp)
+        return self._pose
+
+    def _fill_twist(self, state: EntityState, stamp: Time) -> TwistStamped:
+        translate.fill_twist(self._twist, state, stamp)
+        return self._twist
+
+    def close(self) -> None:
+        """Destroy the topics."""
+        for publisher in self._made:
+            self._node.destroy_publisher(publisher)
+        self._made.clear()
+
+
+class SimulatorOutputs:
+    """All topics."""
+
+    def __init__(self, node: BridgeNode, axes: Axes, keeper: TimeKeeper, vehicle: int) -> None:
+        get = node.parameters.__getitem__
+        self._node = node
+        self.axes = axes
+        self.keeper = keeper
+        self._vehicle = vehicle
+        self._prefix = get("frame_prefix")
+        self._against_gravity = axes.against_gravity(get("gravity"))
+        self._topics: dict[int, EntityTopics] = {}  # by entity
+        #: How the principal axes of entities lie to their models, where that is known.
+        self.body_to_model: dict[int, BodyToModel] = {}
+        self._no_rotation = BodyToModel()
+        #: The newest orientation of the vehicle; None while it is not known.
+        self.attitude: Quaternion | None = None
+        #: The names of entities that have one.
+        self.names: dict[int, str] = {vehicle: VEHICLE_NAME}
+
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._tf = Audience(node, node.make_publisher(TFMessage, "/tf", TF_DEPTH))
+        self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched)
+        self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
+        self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)
+        self._item_events = node.make_publisher(ItemEvent, "item_events", 100)
+        self._attributes = node.make_publisher(ExtendedAttributes, "attributes", QUEUE_DEPTH)
+        self._completed = node.make_publisher(Empty, "completed", QUEUE_DEPTH)
+        self._transforms: list[EntityTopics] = []
+        self._static_transforms: dict[str, TransformStamped] = {}
+        self._topics[vehicle] = EntityTopics(node, None, self._prefix, self._against_gravity)
+
+    # Entities.
+
+    def name_entity(self, entity: int, name: str) -> str:
+        """Give an entity a name that no other one has, and return it."""
+        if entity in self.names:
+            return self.names[entity]
+        token = topic_token(name, "entity")
+        taken = {topic_token(other, "entity") for other in self.names.values()} | {"base_link", "odom", "map"}
+        number = 2
+        while token in taken:
+            token, number = f"{topic_token(name, 'entity')}_{number}", number + 1
+        self.names[entity] = token
+        return token
+
+    def open_entity(self, entity: int) -> None:
+        """Make the topics of an entity that has a name. Raises ValueError when there are too many."""
+        if entity in self._topics:
+            return
+        if len(self._topics) >= MAX_ENTITIES:
+            raise ValueError(f"{MAX_ENTITIES} entities have topics, and no more can.")
+        self._topics[entity] = EntityTopics(self._node, self.names[entity], self._prefix, self._against_gravity)
+
+    def forget_entity(self, entity: int) -> None:
+        """Destroy the topics of an entity that will not come back."""
+        if entity == self._vehicle:
+            return
+        self.names.pop(entity, None)
+        self.body_to_model.pop(entity, None)
+        if topics := self._topics.pop(entity, None):
+            self.flush()
+            topics.close()
+
+    def close(self) -> None:
+        """Destroy the topics that entities have."""
+        for topics in self._topics.values():
+            topics.close()
+        self._topics.clear()
+
+    def frame(self, entity: int) -> str:
+        """Return the tf frame of an entity; empty if it has none."""
+        topics = self._topics.get(entity)
+        return topics.frame if topics else ""
+
+    def state(self, entity: int, values: Any) -> EntityState:
+        """Return what the attributes of an entity say. Raises ValueError."""
+        return translate.entity_state(values, self.axes, self.body_to_model.get(entity, self._no_rotation))
+
+    def orientation(self, entity: int, q: Any) -> Quaternion:
+        """Return what q says of an entity. Raises ValueError."""
+        return self.axes.orientation(self.body_to_model.get(entity, self._no_rotation).model(q))
+
+    def publish_state(self, entity: int, values: Any) -> None:
+        """Publish the attributes of an entity after a step. Raises ValueError for what is no state."""
+        topics = self._topics.get(entity)
+        if topics is None:
+            return
+        state = self.state(entity, values)
+        if entity == self._vehicle:
+            self.attitude = state.orientation
+        stamp, now_s = self.keeper.stamp(), time.monotonic()
+        topics.publish(state, stamp, now_s)
+        if self._tf.is_there(now_s):
+            if topics.has_transform_waiting:  # a new step has begun
+                self.flush()
+            translate.fill_transform(topics.transform, state, stamp)
+            topics.has_transform_waiting = True
+            self._transforms.append(topics)
+
+    def flush(self) -> None:
+        """Publish the transforms that wait, of all entities together."""
+        if self._transforms:
+            self._tf.publish(TFMessage(transforms=[topics.transform for topics in self._transforms]))
+            for topics in self._transforms:
+                topics.has_transform_waiting = False
+            self._transforms.clear()
+
+    # The rest.
+
+    def announce(self) -> None:
+        """Publish what does not move: map is where odom is, as no position here drifts."""
+        self._publish_static(transform(f"{self._prefix}map", f"{self._prefix}odom"))
+
+    def announce_camera(self, plan: CameraPlan) -> None:
+        """Publish where a camera is on its entity."""
+        if frame := self.frame(plan.entity):
+            self._publish_static(transform(frame, self.camera_frame(plan.name), plan.position, plan.rotation))
+
+    def _publish_static(self, message: TransformStamped) -> None:
+        message.header.stamp = self.keeper.stamp()
+        self._static_transforms[message.child_frame_id] = message
+        self._node.publish(self._static_tf, TFMessage(transforms=list(self._static_transforms.values())))
+
+    def camera_frame(self, name: str) -> str:
+        """Return the tf frame of a camera."""
+        return f"{self._prefix}{topic_token(name, 'camera')}"
+
+    def view(
+        self, view: sim.CameraData | sim.CameraGot, camera: tuple[int, str], target: int, stream: int
+    ) -> CameraView:
+        """Return where an entity appears; `camera` is its ID and its name."""
+        message = CameraView(camera=camera[1], camera_id=camera[0], target=self.names.get(target, ""))
+        message.target_id, message.stream_id = target, stream
+        message.header.stamp = self.keeper.stamp()
+        message.header.frame_id = self.camera_frame(camera[1]) if camera[1] else ""
+        fill_view(message, view)
+        return message
+
+    def publish_view(self, message: CameraView) -> None:
+        """Publish where an entity appears."""
+        self._node.publish(self._views, message)
+
+    def publish_trigger(self, event: int, number: int, name: str) -> None:
+        """Publish what a trigger has found."""
+        message = TriggerEvent(event=event, trigger_id=number, name=name)
+        message.header.stamp = self.keeper.stamp()
+        self._node.publish(self._trigger_events, message)
+
+    def publish_item(self, is_added: bool, kind: int, number: int) -> None:
+        """Publish that something was added or removed."""
+        name = self.names.get(number, "") if kind == sim.ItemType.ENTITY else ""
+        message = ItemEvent(added=is_added, type=kind, id=number, name=name)
+        message.header.stamp = self.keeper.stamp()
+        self._node.publish(self._item_events, message)
+
+    def publish_attributes(self, entity: int, data: sim.ExtendedData) -> None:
+        """Publish extended attributes."""
+        message = ExtendedAttributes(entity=self.names.get(entity, ""), entity_id=entity, stream_id=data.id)
+        message.header.stamp = self.keeper.stamp()
+        message.attributes = [attribute_message(attribute.key, attribute.data) for attribute in data.attributes]
+        self._node.publish(self._attributes, message)
+
+    def publish_completed(self) -> None:
+        """Publish that steps are done."""
+        self._node.publish(self._completed, Empty())

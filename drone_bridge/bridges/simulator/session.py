@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client's conversation with a simulator, from the first question on. For the link's thread."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.introduction import Introduction, ignore
+from drone_bridge.bridges.simulator.link import Channel, Outcome
+from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
+from drone_bridge.bridges.simulator.parameters import AUTO, POLL, SPY
+from drone_bridge.bridges.simulator.runs import Runs
+from drone_bridge.bridges.simulator.watching import Watching
+from drone_bridge.bridges.simulator.wishes import CameraStream, EntityStream, ExtendedStream, Watch, Wish, Wishes
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.simulator import ItemType
+from drone_bridge.translate.simulator import STREAMED
+
+RATES_PERIOD_S: Final = 1.0
+MAX_RATES: Final = 32  # that /diagnostics shows
+MAX_ENTITIES: Final = 65536  # that are remembered, to tell which have come and gone
+STREAM_TYPES: Final = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.EXTENDED_STREAM)
+_TRIGGER_EVENTS: Final = (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
+
+
+class SimulatorSession:
+    """What is known of the simulator on one pair of connections."""
+
+    def __init__(
+        self,
+        node: BridgeNode,
+        channels: tuple[Channel, Channel],
+        wishes: Wishes,
+        outputs: SimulatorOutputs,
+    ) -> None:
+        """`channels`: for requests and for streams, perhaps the same."""
+        get = node.parameters.__getitem__
+        self._node = node
+        self.requests, self.streams = channels
+        self.probe: Channel | None = None
+        self._probe_id: int | None = None
+        self.wishes = wishes
+        self.outputs = outputs
+        self._keeper = outputs.keeper
+        self.vehicle: int = get("vehicle")
+        self.stream_period: int = get("stream_period")
+        self._item_events: str = get("item_events")
+        self._poll_period_s: float = get("poll_period")
+        self._poll_due_s = math.inf
+        self._rates_due_s = time.monotonic() + RATES_PERIOD_S
+        self._timeout_s: float = get("request_timeout")
+        self.introduction = Introduction(node, self.requests, wishes, outputs, self._begin)
+        self.watching = Watching(node, wishes, outputs, channels, self.introduction.mark_world)
+        self._entities: set[int] | None = None
+        self.runs = Runs(self._timeout_s)
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            sim.EntityData: self._handle_entity_data,
+            sim.CameraData: self._handle_camera_data,
+            sim.ExtendedData: self._handle_extended_data,
+            sim.Spied: self._handle_spied,
+            sim.Completed: self._handle_completed,
+            **dict.fromkeys(_TRIGGER_EVENTS, self._handle_trigger),
+        }
+
+    # The beginning.
+
+    def _take_list(self, outcome: Outcome) -> None:
+        if not isinstance(outcome, sim.EntitiesListed):
+            return
+        listed = set(outcome.ids[:MAX_ENTITIES])
+        known, self._entities = self._entities, listed
+        if known is None:
+            return  # those that were there before us have not been added
+        for entity in sorted(known - listed):
+            self._note_entity(False, entity)
+        for entity in sorted(listed - known):
+            self._note_entity(True, entity)
+
+    def start(self, token: bytes | None) -> None:
+        """Ask the first questions; `token` marks the world of the connection before, if there was one."""
+        self.wishes.start_over()
+        self.introduction.start(token)
+        self.requests.ask(sim.ListEntities(), self._take_list)
+
+    def _begin(self) -> None:
+        """Ask for all that is wished for, now that all is known that is needed to understand it."""
+        self.outputs.announce()
+        self.watching.ask_all()
+        if self._node.parameters["run_on_connect"]:
+            self.requests.ask(sim.Run(), ignore)  # an Error says that it runs already
+        self._begin_to_notice_items()
+        # When this is answered, so is all before it.
+        self.streams.ask(sim.Reassure(), self._settle)
+
+    def _settle(self, outcome: Outcome) -> None:
+        if isinstance(outcome, sim.Ok):
+            self._node.opened()
+
+    # Entities come and go.
+
+    def _begin_to_notice_items(self) -> None:
+        if self._item_events == SPY:
+            self._spy()
+        elif self._item_events == POLL:
+            self._poll()
+        elif self._item_events == AUTO and self.probe:
+            self.probe.ask(sim.Spy(), self._take_probe)
+
+    def _spy(self) -> None:
+        self._node.statistics.facts["item events"] = "by SPY"
+        self.streams.ask(sim.Spy(), ignore)
+
+    def _poll(self) -> None:
+        self._node.statistics.facts["item events"] = f"by asking every {self._poll_period_s:g} s"
+        self._poll_due_s = time.monotonic() + self._poll_period_s
+
+    def _take_probe(self, outcome: Outcome) -> None:
+        if isinstance(outcome, sim.Added):
+            self._probe_id = outcome.id
+            self._spy()
+        else:
+            self._poll()
+
+    def read_probe(self, buffer: memoryview) -> None:
+        """Read what has come on the connection that was opened to try SPY, and close it when that is known."""
+        assert self.probe
+        try:
+            for _ in self.probe.read(buffer):
+                continue
+        except LinkCancelledError:
+            raise
+        except (LinkError, RemoteProtocolError) as error:
+            self.probe.fail(str(error))
+        if not self.probe.outstanding:
+            self.close_probe()
+
+    def close_probe(self) -> None:
+        """Close that connection."""
+        if self.probe:
+            probe, self.probe = self.probe, None
+            probe.stream.close()
+
+    def _note_entity(self, is_added: bool, entity: int) -> None:
+        self.outputs.publish_item(is_added, ItemType.ENTITY, entity)
+        if is_added:
+            self.watching.ask_all(entity)
+        else:
+            self.forget(ItemType.ENTITY, entity)
+
+    def forget(self, kind: int, number: int, *, is_ours: bool = False) -> None:
+        """Take note that an item was removed; `is_ours`: because we asked for that."""
+        self.wishes.removed(kind, number, is_ours=is_ours)
+        if kind == ItemType.ENTITY and not any(number in wish.entities for wish in self.wishes):
+            self.outputs.forget_entity(number)
+
+    # What comes unasked.
+
+    def handle(self, event: sim.Response, channel: Channel) -> None:
+        """Take what was sent out of band."""
+        if isinstance(event, sim.Completed) and channel is not self.requests:
+            return  # it comes on every connection
+        self._handlers[type(event)](event)
+
+    def _handle_entity_data(self, data: sim.EntityData) -> None:
+        stream = self.wishes.find(ItemType.ENTITY_STREAM, data.id)
+        counts = self._node.statistics.counts
+        counts["stream messages"] += 1
+        if not isinstance(stream, EntityStream):
+            counts["unknown streams"] += 1  # just added, or just removed
+            return
+        stream.messages += 1
+        if self.counts_steps(stream):
+            counts["steps"] += 1
+            self.runs.stepped(time.monotonic())
+            self._keeper.step()
+        if data.attributes != STREAMED:
+            return
+        try:
+            self.outputs.publish_state(stream.entity, data.values)
+        except ValueError as error:
+            self._node.complain("bad numbers", f"Entity {stream.entity}: {error}")
+
+    def counts_steps(self, wish: Wish) -> bool:
+        """Return whether a wish brings a message per step: the one of the vehicle."""
+        return isinstance(wish, EntityStream) and wish.entity == self.vehicle and wish.period == 1
+
+    def _handle_camera_data(self, data: sim.CameraData) -> None:
+        self._node.statistics.counts["stream messages"] += 1
+        stream = self.wishes.find(ItemType.CAMERA_STREAM, data.id)
+        if not isinstance(stream, CameraStream):
+            self._node.statistics.counts["unknown streams"] += 1
+            return
+        stream.messages += 1
+        camera = (stream.camera_id or 0, stream.camera_name)
+        self.outputs.publish_view(self.outputs.view(data, camera, stream.target, data.id))
+
+    def _handle_extended_data(self, data: sim.ExtendedData) -> None:
+        self._node.statistics.counts["stream messages"] += 1
+        stream = self.wishes.find(ItemType.EXTENDED_STREAM, data.id)
+        if isinstance(stream, ExtendedStream):
+            stream.messages += 1
+            self.outputs.publish_attributes(stream.entity, data)
+
+    def _handle_trigger(self, event: Any) -> None:
+        watch = self.wishes.find(ItemType.TRIGGER, event.id)
+        self.outputs.publish_trigger(event.ID, event.id, watch.plan.name if isinstance(watch, Watch) else "")
+
+    def _handle_spied(self, event: sim.Spied) -> None:
+        if event.type == ItemType.SPY and event.id == self._probe_id:
+            return  # that was only to try it
+        if event.type != ItemType.ENTITY:
+            self.outputs.publish_item(event.is_added, event.type, event.id)
+            if not event.is_added:
+                self.forget(event.type, event.id)
+            return
+        if self._entities is not None:
+            if not event.is_added:
+                self._entities.discard(event.id)
+            elif len(self._entities) < MAX_ENTITIES:
+                self._entities.add(event.id)
+        self._note_entity(event.is_added, event.id)
+
+    def _handle_completed(self, _: sim.Completed) -> None:
+        self.outputs.publish_completed()
+        self.runs.completed()
+
+    # Time passes.
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` has something to do."""
+        due_s = min(self.requests.due_s, self.streams.due_s, self._poll_due_s, self.runs.due_s, self._rates_due_s)
+        return min(due_s, self.probe.due_s) if self.probe else due_s
+
+    def tick(self, now_s: float) -> None:
+        """Do what is due. Raises LinkTimeoutError."""
+        self.requests.check(now_s)
+        self.streams.check(now_s)
+        if self.probe and now_s >= self.probe.due_s:
+            self.probe.fail("The simulator does not answer SPY.")
+            self.close_probe()
+        self.runs.tick(now_s)
+        if now_s >= self._rates_due_s:
+            self._report_rates(now_s)
+        if now_s >= self._poll_due_s:
+            self._poll_due_s = now_s + self._poll_period_s
+            self.requests.ask(sim.ListEntities(), self._take_list)
+
+    def _report_rates(self, now_s: float) -> None:
+        period_s = now_s - self._rates_due_s + RATES_PERIOD_S
+        self._rates_due_s = now_s + RATES_PERIOD_S
+        streams = [wish for wish in self.wishes if wish.id is not None and wish.kind in STREAM_TYPES]
+        rates = [f"{stream.name} {stream.count_anew() / period_s:.1f}" for stream in streams]
+        self._node.statistics.facts["messages per second"] = ", ".join(rates[:MAX_RATES])
+
+    @property
+    def outstanding(self) -> int:
+        """How many requests have no answer yet."""
+        return self.requests.outstanding + (self.streams.outstanding if self.streams is not self.requests else 0)
+
+    def end(self, reason: str) -> None:
+        """Answer who waits."""
+        self.close_probe()
+        self.runs.fail(reason)
+        self.requests.fail(reason)
+        self.streams.fail(reason)

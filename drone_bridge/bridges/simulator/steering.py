@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How cmd_vel moves the vehicle: its velocities are set again and again. For the link's thread."""
+
+import math
+import time
+from collections.abc import Callable
+
+from drone_bridge.bridges.commands import CommandIntake
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.link import Outcome
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.translate.frames import IDENTITY, Quaternion
+from drone_bridge.translate.simulator import STILL, Axes, Velocity, set_velocity
+
+Ask = Callable[[sim.Request, Callable[[Outcome], None]], None]
+
+
+class Steering:
+    """Sends the newest command at a rate; zero when there is none any more, and for a while after.
+
+    A vehicle that nobody has commanded is left alone: others may steer it.
+    """
+
+    def __init__(self, node: BridgeNode, commands: CommandIntake[Velocity], axes: Axes, vehicle: int) -> None:
+        self._node = node
+        self._commands = commands
+        self._axes = axes
+        self._vehicle = vehicle
+        self._is_engaged = False
+        self._stale_since_s: float | None = None
+        self._sent_s = -math.inf
+        self._unanswered = 0
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` has something to do, unless a command comes before."""
+        if self._is_engaged or self._commands.newest():
+            return self._sent_s + 1.0 / float(self._node.parameters["rate"])
+        return math.inf
+
+    def tick(self, now_s: float, attitude: Quaternion | None, ask: Ask) -> None:
+        """Send what is due. Without an attitude nothing tells where forward is, and nothing is sent but zero."""
+        if now_s < self.due_s:
+            return
+        self._sent_s = now_s
+        command = self._commands.newest()
+        if command:
+            if attitude is None:
+                self._node.complain(
+                    "unsteered commands", "The vehicle's attitude is not known, so it can't be steered."
+                )
+                return
+            self._is_engaged, self._stale_since_s = True, None
+        elif self._stale_since_s is None:
+            self._stale_since_s = now_s
+        if self._unanswered:  # the simulator is slow, and gets the newest one when it has answered
+            self._node.statistics.counts["late velocities"] += 1
+            return
+        for request in set_velocity(self._vehicle, command or STILL, attitude or IDENTITY, self._axes):
+            self._unanswered += 1
+            ask(request, self._answered)
+        self._node.statistics.counts["velocities"] += 1
+        self._release(now_s)
+
+    def _release(self, now_s: float) -> None:
+        release_s = float(self._node.parameters["release_after"])
+        if self._stale_since_s is not None and release_s and now_s - self._stale_since_s >= release_s:
+            self.disengage()
+
+    def _answered(self, outcome: Outcome) -> None:
+        self._unanswered -= 1
+        if isinstance(outcome, sim.Error):
+            self._node.complain(
+                "refused velocities",
+                f"The simulator does not let entity {self._vehicle} be steered (code {outcome.code}).",
+            )
+
+    def start_over(self) -> None:
+        """Take note of a new connection."""
+        self._unanswered = 0
+        self._sent_s = -math.inf
+        self._stale_since_s = time.monotonic() if self._is_engaged else None
+
+    def disengage(self) -> None:
+        """Leave the vehicle alone until there is a command."""
+        self._is_engaged, self._stale_since_s = False, None
+
+    def farewell(self) -> list[bytes]:
+        """Return what to send last, message by message: a vehicle that was steered is to stand still."""
+        if not self._is_engaged:
+            return []
+        return [sim.frame(request) for request in set_velocity(self._vehicle, STILL, IDENTITY, self._axes)]

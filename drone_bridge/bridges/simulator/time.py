@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What time it is: /clock and the stamps of messages. For the link's thread."""
+
+import math
+import time
+from typing import Final
+
+from builtin_interfaces.msg import Time
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.clock import SimulationClock
+
+#: How often /clock is repeated while the simulation stands still, for those who have come meanwhile.
+IDLE_PERIOD_S: Final = 0.2
+
+
+class TimeKeeper:
+    """Publishes the simulation's time, not too often and not too seldom, and stamps messages."""
+
+    def __init__(self, node: BridgeNode) -> None:
+        get = node.parameters.__getitem__
+        self._node = node
+        self.clock = SimulationClock()
+        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        self._publisher = node.make_publisher(Clock, "/clock", newest) if get("publish_clock") else None
+        self._period_s = 1.0 / get("clock_rate")
+        self._published_s = -math.inf
+        self._is_pending = False
+        self._stamp: Time | None = None
+        # A node on simulated time that drives /clock itself would hear each time only after what it belongs to.
+        drives_its_own_clock = get("publish_clock") and node.get_parameter("use_sim_time").value
+        self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
+
+    def stamp(self) -> Time:
+        """Return the time for a message's header: the same one for all messages of a step that come together."""
+        if self._stamp is None:
+            self._stamp = self.clock.message() if self._stamps_are_wire_time else self._node.now()
+        return self._stamp
+
+    def step(self) -> None:
+        """Take note of a step, and publish the time unless that was done just now."""
+        self.clock.step()
+        self._stamp = None
+        self._is_pending = True
+        self.tick(time.monotonic())
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` has something to do."""
+        if self._publisher is None or not self.clock.is_known:
+            return math.inf
+        return self._published_s + (self._period_s if self._is_pending else IDLE_PERIOD_S)
+
+    def tick(self, now_s: float) -> None:
+        """Publish the time if it is due; to be called before messages are read."""
+        self._stamp = None
+        if now_s >= self.due_s and self._publisher:
+            self._published_s = now_s
+            self._is_pending = False
+            self._node.publish(self._publisher, Clock(clock=self.clock.message()))

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Has a simulator add what is wished for, as soon as it can. For the link's thread."""
+
+from collections.abc import Callable, Iterable
+
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.link import Channel, OnOutcome, Outcome
+from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
+from drone_bridge.bridges.simulator.wishes import Camera, CameraStream, Wish, Wishes
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.translate.simulator_errors import explanation
+
+
+class Watching:
+    """Asks for what is wished for: at first, when an entity comes that was missing, and when a service says so."""
+
+    def __init__(
+        self,
+        node: BridgeNode,
+        wishes: Wishes,
+        outputs: SimulatorOutputs,
+        channels: tuple[Channel, Channel],
+        camera_added: Callable[[], None],
+    ) -> None:
+        """`channels`: for requests and for streams. `camera_added` is called for each."""
+        self._node = node
+        self._wishes = wishes
+        self._outputs = outputs
+        self._requests, self._streams = channels
+        self._camera_added = camera_added
+
+    def ask_all(self, entity: int | None = None) -> None:
+        """Ask for what is wished for and not there; for what needs an entity only, if one is given."""
+        for wish in self._wishes:
+            if wish.id is None and not wish.is_asked and (entity is None or entity in wish.entities):
+                self.ask(wish)
+
+    def ask(self, wish: Wish, on_outcome: OnOutcome | None = None) -> None:
+        """Ask for one wish; without anybody to tell, what goes wrong is logged.
+
+        Raises LocalProtocolError if there is somebody to tell.
+        """
+        request = wish.request(self._outputs.axes)
+        if request is None:
+            return  # it follows when its camera is there
+
+        def settle(outcome: Outcome) -> None:
+            wish.is_asked = False
+            if isinstance(outcome, sim.Added):
+                self._added(wish, outcome.id)
+            elif isinstance(outcome, sim.Error) and on_outcome is None:
+                self._complain(wish, explanation(request, outcome))
+            if on_outcome:
+                on_outcome(outcome)
+
+        # Cameras are the world's; streams and triggers talk to whoever has added them.
+        channel = self._requests if isinstance(wish, Camera) else self._streams
+        try:
+            channel.ask(request, settle)
+            wish.is_asked = True
+        except LocalProtocolError as error:
+            if on_outcome:
+                raise
+            self._complain(wish, str(error))
+
+    def add(self, wish: Wish, on_outcome: OnOutcome) -> None:
+        """Ask for a new wish, and keep it if the simulator grants it. Raises LocalProtocolError and ValueError."""
+        self._wishes.add(wish)
+
+        def settle(outcome: Outcome) -> None:
+            # An answer that never came leaves the wish as it is: it is asked for on the next connection.
+            if isinstance(outcome, sim.Error):
+                self._wishes.drop(wish)
+            on_outcome(outcome)
+
+        try:
+            self.ask(wish, settle)
+        except LocalProtocolError:
+            self._wishes.drop(wish)
+            raise
+
+    def _added(self, wish: Wish, number: int) -> None:
+        self._wishes.fulfil(wish, number)
+        if isinstance(wish, Camera):
+            self._outputs.announce_camera(wish.plan)
+            self._camera_added()
+            self.ask_some(other for other in self._wishes if isinstance(other, CameraStream) and other.camera is wish)
+
+    def ask_some(self, wishes: Iterable[Wish]) -> None:
+        """Ask for those that are not there."""
+        for wish in wishes:
+            if wish.id is None and not wish.is_asked:
+                self.ask(wish)
+
+    def _complain(self, wish: Wish, sentence: str) -> None:
+        self._node.complain("refused items", f"The simulator does not give us {wish.name}. {sentence}")

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""telemetry_bridge: the controller's side of the telemetry protocol, as a ROS 2 node. See docs/telemetry.md."""
+
+import math
+import time
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+from std_msgs.msg import String
+
+from drone_bridge.bridges.commands import CommandIntake
+from drone_bridge.bridges.node import BridgeNode, Endpoint
+from drone_bridge.bridges.telemetry.outputs import TelemetryOutputs
+from drone_bridge.bridges.telemetry.parameters import MEBIBYTE, PARAMETERS
+from drone_bridge.bridges.telemetry.transports import COMMAND_TOPIC, Drone, TopicTransport, Transport, UdpTransport
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.udp import Datagram, UdpListener
+from drone_bridge.links.udp import name as name_of
+from drone_bridge.program import run
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.telemetry import (
+    ControllerConnection,
+    DroneCommand,
+    DroneTelemetry,
+    LateTelemetry,
+    Limits,
+    RoverTelemetry,
+    Sender,
+)
+from drone_bridge.protocols.telemetry_documents import Document
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.telemetry import HOVER, DroneMessages, FrameNames, FullScale, command_from_twist
+from drone_bridge.translate.time import time_from_seconds
+
+DRONE_TOPIC: Final = "/drone/telemetry"
+ROVER_TOPIC: Final = "/rover/telemetry"
+DEPTH: Final = 10  # of documents that wait for the executor
+#: How often hover is said at the end, because some of it may be lost, and what is between.
+FAREWELLS: Final = 3
+FAREWELL_GAP_S: Final = 0.02
+SILENT: Final = "no telemetry"
+
+
+class _Command(NamedTuple):
+    command: DroneCommand
+    arrived_s: float
+
+
+class TelemetryBridge(BridgeNode):
+    """Publishes what drone and rover tell, and commands the drone at a steady rate: hover when nothing is fresh.
+
+    With UDP the link's thread reads and writes; with topics the executor is what telemetry comes by.
+    """
+
+    open_state = "talking"
+    rates = ("documents", "rover documents", "late documents", "images", "images decoded", "commands")
+    problems = (
+        *BridgeNode.problems,
+        "undecodable images",
+        "silences",
+        "undelivered commands",
+        "undelivered rover documents",
+        "refused commands",
+        "dropped messages",
+    )
+
+    def __init__(self) -> None:
+        super().__init__("telemetry_bridge", PARAMETERS)
+        self._is_active = False
+
+    # The lifecycle.
+
+    def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions."""
+        get = self.parameters.__getitem__
+        self._limits = Limits(get("max_image_mebibytes") * MEBIBYTE, get("max_width"), get("max_height"))
+        self._command_signs = TelemetryCommandSigns(
+            *(get(f"command_sign.{axis}") for axis in TelemetryCommandSigns._fields)
+        )
+        signs = TelemetrySigns(*(get(f"telemetry_sign.{field}") for field in TelemetrySigns._fields))
+        # A node on simulated time that drives /clock itself would hear each time only after what belongs to it.
+        drives_its_own_clock = get("publish_clock") and self.get_parameter("use_sim_time").value
+        self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
+        self._last_stamp = Time()
+        names = FrameNames(get("frame_prefix"))
+        messages = DroneMessages(names, signs, get("default_fov"))
+        self._outputs = TelemetryOutputs(self, names, messages, get("publish_clock"))
+        self._commands: CommandIntake[_Command] = CommandIntake(
+            self, now=(lambda: self._last_stamp) if self._stamps_are_wire_time else None
+        )
+        self._commands.take_velocities(self._read_twist)
+        self._is_udp = get("transport") == "udp"
+        self._relays_rover = self._is_udp and get("relay_rover")
+        if not self._is_udp:
+            self._command_publisher = self.make_publisher(String, COMMAND_TOPIC, DEPTH)
+            self.make_subscription(String, DRONE_TOPIC, self._take_drone_text, DEPTH)
+        self.make_subscription(String, ROVER_TOPIC, self._take_rover_text, DEPTH)
+
+    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
+        """Listen on a port, or publish on a topic."""
+        # What comes from the drone, from others to the same port, and by topic from a rover.
+        self._from_drone, self._from_others, self._from_rover = (ControllerConnection(self._limits) for _ in range(3))
+        self._heard_s = -math.inf  # when the drone was heard last
+        self._followed: _Command | None = None
+        self._outputs.restart()
+        self._transport: Transport
+        if self._is_udp:
+            host = self.parameters["host"]
+            listener = UdpListener(host, self.parameters["port"], cancellation)
+            self.get_logger().info(f"Waiting for telemetry on {host}:{listener.port}.")
+            self._udp = self._transport = UdpTransport(
+                listener, cancellation, self._take_datagram, self._connecting_failed
+            )
+        else:
+            self._transport = TopicTransport(cancellation, partial(self.publish, self._command_publisher))
+        self._is_active = True
+        return self._transport
+
+    def stop_waiting(self) -> None:
+        """Take nothing more from topics."""
+        self._is_active = False
+
+    # The conversation, on the link's thread.
+
+    def converse(self, stream: Drone) -> None:
+        """Send commands until cancelled, take telemetry meanwhile, and leave the drone hovering."""
+        self._commands.mailbox.clear()
+        self._send(HOVER)
+        due_s = time.monotonic()
+        try:
+            while True:
+                # After a delay it goes on from there, without a burst to catch up.
+                due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
+                self._transport.attend_until(due_s)
+                self._listen_for_silence()
+                self._send(self._commanded())
+        except LinkCancelledError:
+            for number in range(FAREWELLS):
+                if number:
+                    time.sleep(FAREWELL_GAP_S)
+                self._send(HOVER)
+            raise
+
+    def _commanded(self) -> DroneCommand:
+        """Return what the drone is to do now."""
+        command = self._commands.newest()
+        if command is None:
+            self.statistics.counts["hover commands"] += 1
+            return HOVER
+        if command is not self._followed:
+            self._followed = command
+            self.statistics.took("command received to sent", time.monotonic() - command.arrived_s)
+        return command.command
+
+    def _send(self, command: DroneCommand) -> None:
+        try:
+            self._transport.send(self._from_drone.send(command))
+        except LinkError as error:
+            self.complain("undelivered commands", str(error))
+        else:
+            self.statistics.counts["sent commands"] += 1
+
+    def _listen_for_silence(self) -> None:
+        """Say so when the drone says nothing any more. Commands go on: perhaps it still hears."""
+        timeout_s = self.parameters["telemetry_timeout"]
+        is_silent = time.monotonic() - self._heard_s > timeout_s
+        if not is_silent:
+            self.statistics.state = self.open_state
+        elif self.statistics.state != SILENT:
+            self.statistics.state = SILENT
+            self._from_drone.forget("drone")  # which may have started anew: nothing that it says is late
+            if self._heard_s > -math.inf:
+                self.complain("silences", f"No telemetry has come for {timeout_s:g} s. Commands are sent on.")
+
+    # Telemetry: by UDP on the link's thread, by topics in the executor.
+
+    def _take_datagram(self, datagram: Datagram) -> None:
+        is_drones = datagram.source == self._udp.drone
+        connection = self._from_drone if is_drones else self._from_others
+        event = self._read(connection, datagram.data, datagram.source)
+        if isinstance(event, DroneTelemetry):
+            if is_drones or self._adopt(datagram.source):
+                self._publish_drone(event)
+        elif event:
+            self._publish_rover(event)
+
+    def _adopt(self, source: Any) -> bool:
+        """Command the drone that telemetry comes from, unless there is another one; return whether that is so."""
+        peer = name_of(source)
+        if self._udp.drone is not None:
+            if time.monotonic() - self._heard_s <= self.parameters["telemetry_timeout"]:
+                self._peer_refused(peer)
+                return False
+            self.statistics.counts["connections"] += 1
+            self.get_logger().info(f"{peer} takes the place of {name_of(self._udp.drone)}.")
+            self._commands.mailbox.clear()  # what the one before was told to do is not for this one
+        self._udp.drone = source
+        self._from_drone = ControllerConnection(self._limits)
+        self.statistics.peer = peer
+        return True
+
+    def _take_drone_text(self, message: String) -> None:
+        if not self._is_active:
+            return
+        event = self._read(self._from_drone, message.data, DRONE_TOPIC, "drone")
+        if isinstance(event, DroneTelemetry):
+            self._publish_drone(event)
+
+    def _take_rover_text(self, message: String) -> None:
+        if not self._is_active:
+            return
+        event = self._read(self._from_rover, message.data, ROVER_TOPIC, "rover")
+        if not isinstance(event, RoverTelemetry):
+            return
+        self._publish_rover(event)
+        if self._relays_rover and self._udp.drone is not None:
+            try:
+                self._udp.send(message.data.encode())
+            except LinkError as error:
+                self.complain("undelivered rover documents", str(error))
+
+    def _read(
+        self, connection: ControllerConnection, document: Document, source: Any, sender: Sender | None = None
+    ) -> DroneTelemetry | RoverTelemetry | None:
+        """Return what a document says; one that is late or refused is counted."""
+        connection.receive_data(document, sender)
+        try:
+            event = connection.next_event()
+        except RemoteProtocolError as error:
+            where = source if isinstance(source, str) else name_of(source)
+            self.complain("rejected input", f"A document from {where} was refused: {error}")
+            return None
+        if isinstance(event, LateTelemetry):
+            self.statistics.counts["late documents"] += 1
+            return None
+        assert isinstance(event, (DroneTelemetry, RoverTelemetry))
+        return event
+
+    def _publish_drone(self, telemetry: DroneTelemetry) -> None:
+        came_s = self._heard_s = time.monotonic()
+        self.statistics.counts["documents"] += 1
+        self._last_stamp = stamp = self._stamp(telemetry.timestamp)
+        self._outputs.publish_drone(telemetry, stamp)
+        self.statistics.took("document read to published", time.monotonic() - came_s)
+
+    def _publish_rover(self, telemetry: RoverTelemetry) -> None:
+        self.statistics.counts["rover documents"] += 1
+        self._outputs.publish_rover(telemetry, self._stamp(telemetry.timestamp))
+
+    def _stamp(self, timestamp: float | None) -> Time:
+        if self._stamps_are_wire_time and timestamp is not None:
+            return time_from_seconds(timestamp)
+        return self.now()
+
+    # What the executor does.
+
+    def _read_twist(self, twist: Twist) -> _Command:
+        full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in FullScale._fields))
+        command, was_within = command_from_twist(twist, full_scale, self._command_signs)
+        self.statistics.counts["clamped commands"] += not was_within
+        return _Command(command, time.monotonic())
+
+
+def main() -> int:
+    """Run the node."""
+    return run(TelemetryBridge)

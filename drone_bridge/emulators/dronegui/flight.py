@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a drone like the AR.Drone flies by the controls of its GUI: tilt, turn, climb, take off, land, fall.
+
+World and body have the axes of REP 103: x forward (at the start), y left, z up, yaw positive to the left.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import numpy as np
+
+from drone_bridge.emulators.testbed.world import Triple, Wind
+from drone_bridge.protocols.dronegui import Controls
+
+GRAVITY: Final = 9.81  # m/s^2
+# What the body does about a command: first-order lags, s.
+TILT_LAG_S: Final = 0.15
+YAW_LAG_S: Final = 0.1
+CLIMB_LAG_S: Final = 0.25
+# How hover keeps its place: tilt as a spring and a damper would pull. Critical damping is 2 * sqrt(spring).
+HOVER_SPRING: Final = 1.0  # 1/s^2
+HOVER_DAMPER: Final = 2.0  # 1/s
+HOVER_SLOW: Final = 0.3  # m/s: slower than this, the place to keep is here; faster, hover only brakes
+TAKE_OFF_HEIGHT: Final = 1.0  # m
+TAKE_OFF_SPEED: Final = 0.5  # m/s
+APPROACH: Final = 2.0  # 1/s: climb per metre that is missing to the height wanted
+LANDING_SPEED: Final = 0.4  # m/s
+LOWEST_FLIGHT: Final = 0.1  # m: to come lower one has to land
+
+COLUMNS: Final = ("time", "phase", "x", "y", "z", "yaw", "pitch", "roll", "vx", "vy", "vz")
+
+
+class Phase(str, Enum):
+    """What the drone is about."""
+
+    LANDED = "landed"
+    TAKING_OFF = "taking off"
+    FLYING = "flying"
+    LANDING = "landing"
+    EMERGENCY = "emergency"  # motors off until reset is pressed again on the ground
+
+
+@dataclass(frozen=True, slots=True)
+class Airframe:
+    """What the drone is configured to: what a control of 1 means, and how far it may go."""
+
+    max_tilt: float = math.radians(12)  # rad
+    max_yaw_rate: float = math.radians(100)  # rad/s
+    max_climb: float = 0.7  # m/s
+    drag: float = 0.4  # 1/s: deceleration per unit of air speed, in any direction
+    ceiling: float = 3.0  # m
+
+
+class Flight:
+    """One drone, from the ground on."""
+
+    def __init__(self, airframe: Airframe | None = None, gusts: float = 0.0, seed: int = 0) -> None:
+        """`gusts` (m/s, standard deviation per axis) repeat with their seed."""
+        self.time = 0.0  # s
+        self.phase = Phase.LANDED
+        self.position = np.zeros(3)  # m
+        self.velocity = np.zeros(3)  # m/s
+        self.roll = self.pitch = self.yaw = 0.0  # rad: + banks right, + lowers the nose, + turns left
+        self.yaw_rate = 0.0  # rad/s
+        self._airframe = airframe or Airframe()
+        self._wind = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
+        self._controls = Controls()
+        self._place: Triple | None = None  # that hover keeps, m
+
+    @property
+    def height(self) -> float:
+        """Metres above the ground."""
+        return float(self.position[2])
+
+    @property
+    def is_airborne(self) -> bool:
+        """Whether the motors carry the drone."""
+        return self.phase in (Phase.TAKING_OFF, Phase.FLYING, Phase.LANDING)
+
+    def control(self, controls: Controls) -> None:
+        """Take the controls as they are from now on; take_off and reset act when they were not pressed before."""
+        before, self._controls = self._controls, controls
+        if controls.reset and not before.reset:
+            self._reset()
+        elif controls.take_off and not before.take_off:
+            self._toggle()
+
+    def advance(self, step: float) -> None:
+        """Fly for `step` seconds under the present controls."""
+        if self.is_airborne:
+            self._steer(step)
+        else:
+            self.yaw_rate = 0.0
+        self._move(step)
+        self.time += step
+        self._wind.advance(step)
+        self._change_phase()
+
+    def row(self) -> list[float | str]:
+        """Return the values of COLUMNS, in s, m, degrees and m/s."""
+        angles = [math.degrees(angle) for angle in (self.yaw, self.pitch, self.roll)]
+        return [self.time, self.phase.value, *self.position.tolist(), *angles, *self.velocity.tolist()]
+
+    def describe(self) -> str:
+        """Return the state for people."""
+        x, y, z = self.position
+        return (
+            f"t={self.time:.1f} s, {self.phase.value}, x={x:.2f} y={y:.2f} z={z:.2f} m, "
+            f"speed {np.linalg.norm(self.velocity):.2f} m/s, yaw {math.degrees(self.yaw):.0f} degrees"
+        )
+
+    def _reset(self) -> None:
+        if self.is_airborne:
+            self.phase = Phase.EMERGENCY
+        elif self.phase is Phase.EMERGENCY and self.height <= 0:
+            self.phase = Phase.LANDED
+
+    def _toggle(self) -> None:
+        if self.phase in (Phase.LANDED, Phase.LANDING):
+            self.phase = Phase.TAKING_OFF
+        elif self.is_airborne:
+            self.phase = Phase.LANDING
+        self._place = None
+
+    def _steer(self, step: float) -> None:
+        """Let the attitude and the climb follow what is wanted."""
+        frame, controls = self._airframe, self._controls
+        climb = {Phase.TAKING_OFF: TAKE_OFF_SPEED, Phase.LANDING: -LANDING_SPEED}.get(self.phase, 0.0)
+        yaw_rate = 0.0
+        if self.phase is not Phase.FLYING or controls.hover:
+            roll, pitch = self._tilt_of_hover()
+        else:
+            self._place = None
+            roll, pitch = controls.roll * frame.max_tilt, -controls.pitch * frame.max_tilt
+            yaw_rate = -controls.yaw * frame.max_yaw_rate
+            climb = controls.gas * frame.max_climb
+        if self.phase is Phase.FLYING:
+            lowest, highest = (APPROACH * (limit - self.height) for limit in (LOWEST_FLIGHT, frame.ceiling))
+            climb = max(lowest, min(highest, climb))
+        elif self.phase is Phase.TAKING_OFF:
+            climb = min(climb, APPROACH * (TAKE_OFF_HEIGHT - self.height) + 0.1)
+        self.roll += (roll - self.roll) * -math.expm1(-step / TILT_LAG_S)
+        self.pitch += (pitch - self.pitch) * -math.expm1(-step / TILT_LAG_S)
+        self.yaw_rate += (yaw_rate - self.yaw_rate) * -math.expm1(-step / YAW_LAG_S)
+        self.velocity[2] += (climb - self.velocity[2]) * -math.expm1(-step / CLIMB_LAG_S)
+
+    def _tilt_of_hover(self) -> tuple[float, float]:
+        """Return the roll and pitch that brake, and then keep the drone where it is."""
+        x, y, z = self.position.tolist()
+        if self._place is None and np.linalg.norm(self.velocity[:2]) < HOVER_SLOW:
+            self._place = (x, y, z)
+        pull = -HOVER_DAMPER * self.velocity[:2]
+        if self._place is not None:
+            pull -= HOVER_SPRING * (self.position[:2] - self._place[:2])
+        forward = math.cos(self.yaw) * pull[0] + math.sin(self.yaw) * pull[1]
+        left = math.cos(self.yaw) * pull[1] - math.sin(self.yaw) * pull[0]
+        most = self._airframe.max_tilt
+        roll, pitch = math.atan2(-left, GRAVITY), math.atan2(forward, GRAVITY)
+        return max(-most, min(most, roll)), max(-most, min(most, pitch))
+
+    def _move(self, step: float) -> None:
+        if self.phase is Phase.LANDED:
+            return
+        wind = self._wind.velocity
+        drag = -self._airframe.drag * (self.velocity - wind)
+        if self.is_airborne:
+            # Thrust is what keeps the height, so tilting it pulls sideways by the tangent. Climbing is steered as such.
+            forward, left = GRAVITY * math.tan(self.pitch), -GRAVITY * math.tan(self.roll)
+            pull = (
+                math.cos(self.yaw) * forward - math.sin(self.yaw) * left,
+                math.sin(self.yaw) * forward + math.cos(self.yaw) * left,
+                -drag[2],
+            )
+        else:
+            pull = (0.0, 0.0, -GRAVITY)
+        self.velocity += (drag + pull) * step
+        self.position += self.velocity * step
+        self.yaw = math.remainder(self.yaw + self.yaw_rate * step, 2 * math.pi)
+
+    def _change_phase(self) -> None:
+        if self.phase is Phase.TAKING_OFF and self.height >= TAKE_OFF_HEIGHT:
+            self.phase, self._place = Phase.FLYING, None
+        if self.height <= 0 and self.phase is not Phase.TAKING_OFF:
+            self.position[2] = 0.0
+            self.velocity[:] = 0.0
+            self.roll = self.pitch = 0.0
+            if self.phase is Phase.LANDING:
+                self.phase = Phase.LANDED

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A drone without GPS above a rover with a landing pad, to try landings on.
+
+    python3 -m drone_bridge.emulators.landing --rover circular --seed 3 --until-landed
+
+It sends its telemetry over UDP to whoever bridges it and takes commands from there. It reports on standard output, a
+line for each event: where it sends to, who commands it, each touchdown and how good it was, where everything ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import cv2
+
+from drone_bridge.emulators.bad_network import BadNetwork
+from drone_bridge.emulators.faults import fault_of
+from drone_bridge.emulators.landing.conversation import Conversation, FaultKind
+from drone_bridge.emulators.landing.pad import PAD_HEIGHT
+from drone_bridge.emulators.landing.rover import Pattern
+from drone_bridge.emulators.landing.touchdown import Touchdown
+from drone_bridge.emulators.landing.vehicle import PERIOD_S, Setup, Vehicle
+from drone_bridge.emulators.landing.world import COLUMNS, LANDING_GEAR, Phase
+from drone_bridge.emulators.program import (
+    TrajectoryFile,
+    cancelled_by_signals,
+    count,
+    not_negative,
+    one_of,
+    port,
+    positive,
+    probability,
+    say,
+    triple,
+)
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.udp import UdpConnector, UdpListener
+from drone_bridge.protocols.telemetry import DEFAULT_PORT
+
+REPORT_PERIOD_S: Final = 1.0
+#: Only who stands for so long after a good touchdown has landed, and its telemetry has told so many times.
+STAYS_S: Final = 1.0
+LOWEST_START: Final = 1.0  # m
+HIGHEST_START: Final = 50.0
+
+
+class Watch:
+    """Writes down and reports what happens, and tells when it is over."""
+
+    def __init__(
+        self, vehicle: Vehicle, duration: float, until_landed: bool, trajectory: TrajectoryFile | None
+    ) -> None:
+        """`duration` in simulated s."""
+        self.has_landed_well = False
+        self._vehicle = vehicle
+        self._frames = round(duration / PERIOD_S) if math.isfinite(duration) else math.inf
+        self._until_landed = until_landed
+        self._trajectory = trajectory
+        self._phase = vehicle.world.phase
+        self._touchdown: Touchdown | None = None
+        self._report_due_s = REPORT_PERIOD_S
+        if trajectory:
+            trajectory.restart()
+
+    def goes_on(self) -> bool:
+        """Look at a frame; return whether another one is wanted."""
+        world = self._vehicle.world
+        if self._trajectory:
+            self._trajectory.write(world.row())
+        if world.touchdown and world.touchdown is not self._touchdown:
+            say(world.touchdown.describe())
+        if world.phase is Phase.FLYING and self._phase is not Phase.FLYING:
+            say(f"took off: {world.describe()}")
+        self._phase, self._touchdown = world.phase, world.touchdown
+        if world.time >= self._report_due_s:
+            self._report_due_s += REPORT_PERIOD_S
+            say(world.describe())
+        touchdown = self._vehicle.touchdown
+        if touchdown and touchdown.is_good and world.time - touchdown.time >= STAYS_S:
+            self.has_landed_well = True
+            if self._until_landed:
+                return False
+        return self._vehicle.frames < self._frames
+
+
+def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> bool:
+    """Fly until it is over; return whether the drone landed well. Raises LinkError and OSError."""
+    vehicle = Vehicle(make_setup(options))
+    trajectory = stack.enter_context(TrajectoryFile(options.trajectory, COLUMNS)) if options.trajectory else None
+    listener = None
+    if options.rover_port is not None:
+        listener = UdpListener(options.rover_host, options.rover_port, cancellation)
+        stack.callback(listener.close)
+        say(f"rover telemetry on {options.rover_host}:{listener.port}")
+    connector = UdpConnector(
+        options.host,
+        options.port,
+        cancellation,
+        lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
+    )
+    watch = Watch(vehicle, options.duration or math.inf, options.until_landed, trajectory)
+    conversation = None
+    with contextlib.suppress(LinkCancelledError):
+        stream = connector.open()
+        stack.callback(stream.close)
+        say(f"sending to {stream.peer}")
+        conversation = Conversation(
+            vehicle,
+            stream,
+            BadNetwork(options.loss, options.reorder, options.seed),
+            rover_listener=listener,
+            publish_rover=options.publish_rover,
+            fault=options.fault,
+        )
+        conversation.run(options.speed, watch.goes_on)
+    if conversation:
+        say(
+            f"ended: {vehicle.world.describe()}; {conversation.sent} documents sent, "
+            f"{conversation.commands} commands, {conversation.refused} refused"
+        )
+    return watch.has_landed_well
+
+
+def make_setup(options: argparse.Namespace) -> Setup:
+    """Turn command line options into what they mean."""
+    return Setup(
+        seed=options.seed,
+        pattern=options.rover,
+        rover_speed=options.rover_speed,
+        rover_amplitude=options.rover_amplitude,
+        height=options.height,
+        starts_on_ground=options.start == "ground",
+        wind=options.wind,
+        gusts=options.gusts,
+        images=not options.no_images,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    options = parse(arguments)
+    cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
+    cancellation = Cancellation()
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(cancelled_by_signals(cancellation))
+            landed = fly(options, cancellation, stack)
+    except (OSError, LinkError) as error:
+        print(f"landing: {error}", file=sys.stderr)
+        return 2
+    return int(options.until_landed and not landed)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m drone_bridge.emulators.landing",
+        usage="%(prog)s [options]",
+        description="A drone without GPS above a rover with a landing pad, to try landings on. Ends on SIGINT, SIGTERM "
+        "or after --duration, with 0; with 2 when it can't start.",
+    )
+    link = parser.add_argument_group("link")
+    link.add_argument("--host", default="127.0.0.1", help="where the telemetry goes (%(default)s)")
+    link.add_argument("--port", type=port, default=DEFAULT_PORT, help="where the telemetry goes (%(default)s)")
+    link.add_argument("--loss", type=probability, default=0.0, help="share of what is sent that is lost (%(default)s)")
+    link.add_argument("--reorder", type=probability, default=0.0, help="share that is overtaken (%(default)s)")
+    link.add_argument("--no-images", action="store_true", help="leave the camera's image out")
+    link.add_argument(
+        "--fault",
+        type=fault_of(FaultKind),
+        metavar="KIND@FRAME",
+        help="truncate, garbage, not-jpeg, huge or stall in this telemetry document, from 0",
+    )
+    rover = parser.add_argument_group("rover")
+    rover.add_argument(
+        "--rover",
+        type=one_of(Pattern),
+        default=Pattern.STATIONARY,
+        metavar="|".join(pattern.value for pattern in Pattern),
+        help="what it drives by itself, or follow: wherever rover telemetry says that it is (stationary)",
+    )
+    rover.add_argument("--rover-speed", type=positive, default=0.5, help="m/s (%(default)s)")
+    rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of its pattern, m (%(default)s)")
+    rover.add_argument("--rover-host", default="127.0.0.1", help="to listen on for rover telemetry (%(default)s)")
+    rover.add_argument(
+        "--rover-port",
+        type=port,
+        help="to listen on for rover telemetry, beside where commands come; 0 listens on a free one (none)",
+    )
+    rover.add_argument("--publish-rover", action="store_true", help="send the rover's telemetry as well")
+    drone = parser.add_argument_group("drone")
+    drone.add_argument("--start", choices=("air", "ground"), default="air", help="where it starts (%(default)s)")
+    drone.add_argument("--height", type=positive, default=5.0, help="of a start in the air, m (%(default)s)")
+    drone.add_argument("--wind", type=triple, metavar="'X Y Z'", default=(0.0, 0.0, 0.0), help="m/s (none)")
+    drone.add_argument("--gusts", type=not_negative, default=0.3, help="standard deviation, m/s (%(default)s)")
+    run = parser.add_argument_group("run")
+    run.add_argument("--seed", type=count, default=0, help="of start, gusts, noise, ground and losses (%(default)s)")
+    run.add_argument("--speed", type=positive, default=1.0, help="simulated seconds per second (%(default)s)")
+    run.add_argument("--duration", type=positive, help="end after so many simulated seconds")
+    run.add_argument(
+        "--until-landed",
+        action="store_true",
+        help=f"exit 0 when the drone has stood on the pad for {STAYS_S:g} s after a good landing, 1 when it never does",
+    )
+    run.add_argument("--trajectory", metavar="FILE.csv", help="write the state at each telemetry document there")
+    options = parser.parse_args(arguments)
+    if not options.port:
+        parser.error("argument --port: must be above 0, as the telemetry goes there")
+    if not LOWEST_START <= options.height <= HIGHEST_START:
+        parser.error(
+            f"argument --height: must be from {LOWEST_START:g} to {HIGHEST_START:g}, well above the pad at "
+            f"{PAD_HEIGHT + LANDING_GEAR:g}, not {options.height:g}"
+        )
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

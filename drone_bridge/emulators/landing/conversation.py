@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes over the wire of the landing emulator: telemetry out, commands in, and now and then a fault on purpose."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Final
+
+import orjson
+
+from drone_bridge.emulators.bad_network import BadNetwork
+from drone_bridge.emulators.faults import Fault
+from drone_bridge.emulators.landing.vehicle import PERIOD_S, Vehicle
+from drone_bridge.emulators.program import say
+from drone_bridge.links.errors import LinkRefusedError, LinkTimeoutError
+from drone_bridge.links.udp import UdpListener, UdpStream
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.telemetry import (
+    DroneCommand,
+    DroneConnection,
+    DroneTelemetry,
+    RoverConnection,
+    RoverTelemetry,
+)
+
+ROVER_EVERY: Final = 2  # frames between two documents about the rover, when it is published
+COMPLAINT_PERIOD_S: Final = 1.0
+#: After the process was held up for longer than this, flight goes on from there instead of catching up.
+LONGEST_CATCH_UP_S: Final = 0.25
+#: How many documents are read at most per frame when there is no time to wait for any, whoever sends how many.
+DOCUMENTS_WHEN_LATE: Final = 20
+NO_JPEG: Final = b"GIF89a, which is no JPEG"
+HUGE: Final = 1e300
+
+
+class FaultKind(str, Enum):
+    """What can be made to go wrong in one telemetry document."""
+
+    TRUNCATE = "truncate"  # half of the document
+    GARBAGE = "garbage"  # bytes that are no JSON
+    NOT_JPEG = "not-jpeg"  # an image that is none
+    HUGE = "huge"  # a number that no drone can mean
+    STALL = "stall"  # nothing more, for ever
+
+
+class Conversation:
+    """One flight with whoever listens where the telemetry goes; nobody has to."""
+
+    def __init__(
+        self,
+        vehicle: Vehicle,
+        stream: UdpStream,
+        network: BadNetwork[bytes],
+        *,
+        rover_listener: UdpListener | None = None,
+        publish_rover: bool = False,
+        fault: Fault[FaultKind] | None = None,
+    ) -> None:
+        """The network carries what is sent. `rover_listener` is told of a rover, beside the stream."""
+        self.sent = self.commands = self.refused = 0
+        self._vehicle = vehicle
+        self._stream = stream
+        self._network = network
+        self._rover_listener = rover_listener
+        self._publish_rover = publish_rover
+        self._fault = fault
+        self._stalls = False
+        self._drone = DroneConnection()
+        self._rover = RoverConnection()
+        self._may_complain_at = 0.0
+        self._is_heard = True
+
+    def run(self, speed: float, goes_on: Callable[[], bool]) -> None:
+        """Fly, `speed` simulated seconds per second, for as long as `goes_on` says so after each frame.
+
+        Raises LinkError, LinkCancelledError among them.
+        """
+        due = time.monotonic()
+        while True:
+            frame = self._vehicle.frames
+            telemetry = self._vehicle.advance()
+            for document in self._documents(frame, telemetry):
+                for arriving in self._network.carry(document):
+                    self._send(arriving)
+            if not goes_on():
+                return
+            due = max(due + PERIOD_S / speed, time.monotonic() - LONGEST_CATCH_UP_S)
+            self._receive_until(due)
+            self._receive_of_rover()
+
+    def _documents(self, frame: int, telemetry: DroneTelemetry) -> Iterator[bytes]:
+        """Return what this frame has to tell."""
+        kind = self._fault.kind if self._fault and self._fault.at == frame else None
+        if kind:
+            say(f"{kind.value} in frame {frame}, as was asked for")
+        self._stalls |= kind is FaultKind.STALL
+        if self._stalls:
+            return
+        document = self._drone.send(telemetry)
+        yield spoiled(document, kind) if kind else document
+        if self._publish_rover and frame % ROVER_EVERY == 0:
+            yield self._rover.send(self._vehicle.rover_telemetry())
+
+    def _send(self, document: bytes) -> None:
+        try:
+            self._stream.send(document)
+        except LinkRefusedError as error:
+            self._is_not_heard(error)
+        self.sent += 1
+
+    def _receive_until(self, due: float) -> None:
+        """Read what comes until then, and some of what has come when it is too late already."""
+        late = 0
+        with contextlib.suppress(LinkTimeoutError):
+            while (left_s := due - time.monotonic()) > 0 or late < DOCUMENTS_WHEN_LATE:
+                late += left_s <= 0
+                try:
+                    document = self._stream.receive(max(left_s, 0.0))
+                except LinkRefusedError as error:
+                    self._is_not_heard(error)
+                    continue
+                self._is_heard = True
+                self._take(document, self._stream.peer)
+
+    def _receive_of_rover(self) -> None:
+        if self._rover_listener is None:
+            return
+        with contextlib.suppress(LinkTimeoutError):
+            for _ in range(DOCUMENTS_WHEN_LATE):
+                document, _ = self._rover_listener.receive(0.0)
+                self._take(document, "the rover's port")
+
+    def _take(self, document: bytes, where: str) -> None:
+        self._drone.receive_data(document)
+        try:
+            event = self._drone.next_event()
+        except RemoteProtocolError as error:
+            self.refused += 1
+            self._complain(f"refused a document from {where}: {error}")
+            return
+        if isinstance(event, DroneCommand):
+            if not self.commands:
+                say(f"commanded from {where}")
+            self.commands += 1
+            self._vehicle.obey(event)
+        elif isinstance(event, RoverTelemetry):
+            self._vehicle.lead(event)
+
+    def _is_not_heard(self, error: LinkRefusedError) -> None:
+        """Say so once, until something is heard again."""
+        if self._is_heard:
+            say(str(error))
+        self._is_heard = False
+
+    def _complain(self, sentence: str) -> None:
+        """Say something that senders decide about, and so not more than once a second."""
+        if time.monotonic() >= self._may_complain_at:
+            say(sentence)
+            self._may_complain_at = time.monotonic() + COMPLAINT_PERIOD_S
+
+
+def spoiled(document: bytes, kind: FaultKind) -> bytes:
+    """Return a telemetry document with a fault that the protocol would never make."""
+    if kind is FaultKind.TRUNCATE:
+        return document[: len(document) // 2]
+    if kind is FaultKind.GARBAGE:
+        return b"\xff\x00{" + document
+    fields = orjson.loads(document)
+    if kind is FaultKind.NOT_JPEG:
+        fields["camera"]["image"] = base64.b64encode(NO_JPEG).decode()
+    elif kind is FaultKind.HUGE:
+        fields["altimeter"]["altitude"] = HUGE
+    return orjson.dumps(fields)

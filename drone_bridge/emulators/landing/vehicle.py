@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated drone as its peer sees it: commands in, telemetry out, and the rover that it is to find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+
+from drone_bridge.emulators.landing.camera import DownwardCamera
+from drone_bridge.emulators.landing.flight import Drone, GustyWind
+from drone_bridge.emulators.landing.rover import ROVER_Z, Pattern, Rover
+from drone_bridge.emulators.landing.scene import Image, Scene
+from drone_bridge.emulators.landing.sensors import Sensors
+from drone_bridge.emulators.landing.touchdown import Touchdown
+from drone_bridge.emulators.landing.world import LANDING_GEAR, Phase, World, drone_near
+from drone_bridge.emulators.testbed.world import Triple
+from drone_bridge.protocols.telemetry import Camera, DroneCommand, DroneTelemetry, RoverTelemetry, Vector
+
+PERIOD_S: Final = 0.04  # 25 telemetry documents per second
+IMAGE_EVERY: Final = 5  # documents
+JPEG_QUALITY: Final = 70  # of 100
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a flight starts from. The same setup and the same commands at the same frames make the same flight."""
+
+    seed: int = 0  # of the start, the wind, the noise, the ground, and the rover's random pattern
+    pattern: Pattern = Pattern.STATIONARY
+    rover_speed: float = 0.5  # m/s
+    rover_amplitude: float = 2.0  # m
+    height: float = 5.0  # m: where the drone starts
+    starts_on_ground: bool = False  # instead
+    wind: Triple = (0.0, 0.0, 0.0)  # m/s
+    gusts: float = 0.3  # m/s, standard deviation
+    images: bool = True  # False spares the time of rendering
+
+
+class Vehicle:
+    """One flight, frame by frame, without wire or clock."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.frames = 0
+        self.camera = DownwardCamera()
+        rover = Rover(setup.pattern, setup.rover_speed, setup.rover_amplitude, setup.seed)
+        self.world = World(
+            drone=drone_near(rover, LANDING_GEAR if setup.starts_on_ground else setup.height, setup.seed),
+            rover=rover,
+            wind=GustyWind(setup.wind, setup.gusts, setup.seed),
+            phase=Phase.ON_GROUND if setup.starts_on_ground else Phase.FLYING,
+        )
+        self._sensors = Sensors(self.camera, setup.seed)
+        self._scene = Scene(self.camera, setup.seed) if setup.images else None
+
+    @property
+    def drone(self) -> Drone:
+        """The drone itself."""
+        return self.world.drone
+
+    @property
+    def touchdown(self) -> Touchdown | None:
+        """How the drone came down where it stands, or None while it flies."""
+        return self.world.touchdown if self.world.has_landed else None
+
+    def obey(self, command: DroneCommand) -> None:
+        """Do that from now on."""
+        self.drone.command = command
+
+    def lead(self, rover: RoverTelemetry) -> None:
+        """Let the rover be where it says, if it is one that is led."""
+        if self.world.rover.pattern is Pattern.FOLLOW:
+            self.world.rover.lead((rover.position.x, rover.position.y), (rover.velocity.x, rover.velocity.y))
+
+    def advance(self) -> DroneTelemetry:
+        """Let a frame's time pass and return the telemetry at its end; each IMAGE_EVERYth one has an image."""
+        self.world.advance(PERIOD_S)
+        has_image = self.frames % IMAGE_EVERY == 0
+        self.frames += 1
+        measured = self._sensors.measure(self.drone, self.world.towards_pad)
+        return DroneTelemetry(
+            imu=measured.imu,
+            altimeter=measured.altimeter,
+            velocity=measured.velocity,
+            landing_pad=measured.landing_pad,
+            camera=Camera(
+                width=self.camera.width,
+                height=self.camera.height,
+                fov=self.camera.field_of_view,
+                jpeg=self.photograph() if has_image else None,
+            ),
+            landed=self.world.has_landed,
+            timestamp=self.world.time,
+        )
+
+    def photograph(self) -> bytes | None:
+        """Return what the camera sees now as a JPEG, or None when the setup has no images."""
+        if self._scene is None:
+            return None
+        seen = self._scene.render(self.drone.position, self.drone.rotation, self.world.rover.position)
+        return jpeg(seen)
+
+    def rover_telemetry(self) -> RoverTelemetry:
+        """Return what the rover would tell of itself."""
+        rover = self.world.rover
+        x, y = rover.position.tolist()
+        vx, vy = rover.velocity.tolist()
+        return RoverTelemetry(Vector(x, y, ROVER_Z), Vector(vx, vy, 0.0), rover.pattern.value, self.world.time)
+
+
+def jpeg(image: Image) -> bytes:
+    """Return an image (rows x columns x 3: blue, green, red) as a JPEG file."""
+    encoded, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    if not encoded:
+        raise ValueError(f"an image of {image.shape} can't be made a JPEG")
+    return data.tobytes()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tracked robot to try drivers on: discovery over UDP, control over TCP, several drivers at once.
+
+    python3 -m drone_bridge.emulators.robot --name saber
+
+Runs in real time. It reports on standard output, a line for each event: where it listens, who has connected, who has
+bound what, why the motors were stopped, where the robot stood at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import math
+import socket
+import sys
+from collections.abc import Sequence
+
+from drone_bridge.emulators.faults import fault_of
+from drone_bridge.emulators.program import (
+    TrajectoryFile,
+    cancelled_by_signals,
+    not_negative,
+    one_of,
+    port,
+    positive,
+    probability,
+    say,
+)
+from drone_bridge.emulators.robot.control import Control, Dialect
+from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
+from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
+from drone_bridge.links.errors import LinkError
+from drone_bridge.protocols.robot import TCP_PORT
+
+
+async def run(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
+    """Serve until cancelled or for the duration. Raises LinkError, OSError and ValueError when that is impossible."""
+    chassis = Chassis(options.wheel_separation, options.max_wheel_speed, options.full_voltage, options.capacity)
+    vehicle = Vehicle(chassis, charge=options.charge)
+    server = Server(
+        Control(vehicle, options.dialect, options.verbose), options.fault, options.silence_timeout or math.inf
+    )
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    # Once readable it stays so: nothing is to be read from it.
+    loop.add_reader(cancellation.fileno(), ended.set)
+    with contextlib.ExitStack() as stack:
+        stack.callback(loop.remove_reader, cancellation.fileno())
+        listener = await asyncio.start_server(server.serve, options.host, options.port)
+        stack.callback(listener.close)
+        if not options.no_discovery:
+            _respond(options, loop, stack)
+        say(f"listening on {options.host}:{listener.sockets[0].getsockname()[1]}")
+        tasks = [
+            asyncio.create_task(server.move(1 / options.rate, trajectory)),
+            asyncio.create_task(server.measure(options.sensor_period)),
+        ]
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(ended.wait(), options.duration)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.hang_up()
+    say(
+        f"ended: {vehicle.time:.2f} s, at x {vehicle.x:.3f} m, y {vehicle.y:.3f} m, "
+        f"heading {math.degrees(vehicle.heading):.1f} degrees, battery {vehicle.voltage:.2f} V"
+    )
+
+
+def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack: contextlib.ExitStack) -> None:
+    route = DiscoveryRoute(options.discovery_address, options.discovery_port, options.discovery_interface)
+    responder = DiscoveryResponder(options.name, route)
+    stack.callback(responder.close)
+
+    def answer(readable: socket.socket) -> None:
+        for peer in responder.answer(readable):
+            say(f"told {peer} that this is {options.name}")
+
+    for opened in responder.sockets:
+        loop.add_reader(opened, answer, opened)
+        stack.callback(loop.remove_reader, opened)
+    say(f"discovery on {route.address}:{responder.port} through {route.interface}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    options = parse(arguments)
+    cancellation = Cancellation()
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(cancelled_by_signals(cancellation))
+            trajectory = None
+            if options.trajectory:
+                trajectory = stack.enter_context(TrajectoryFile(options.trajectory, COLUMNS))
+                trajectory.restart()
+            asyncio.run(run(options, cancellation, trajectory))
+    except (ValueError, OSError, LinkError) as error:
+        print(f"robot: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m drone_bridge.emulators.robot",
+        usage="%(prog)s [options]",
+        description="A tracked robot to try drivers on, in real time. Ends on SIGINT, SIGTERM or after the duration, "
+        "with 0; with 2 when it can't start.",
+    )
+    link = parser.add_argument_group("link")
+    link.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
+    link.add_argument("--port", type=port, default=TCP_PORT, help="0 listens on a free one (%(default)s)")
+    link.add_argument(
+        "--dialect",
+        type=one_of(Dialect),
+        default=Dialect.DOCUMENT,
+        metavar="|".join(dialect.value for dialect in Dialect),
+        help="how to speak (document)",
+    )
+    link.add_argument(
+        "--silence-timeout",
+        type=not_negative,
+        default=2.0,
+        help="the motors stop when their driver is silent for so long, s; 0 for never (%(default)s)",
+    )
+    link.add_argument(
+        "--fault",
+        type=fault_of(FaultKind),
+        metavar="KIND@KEEPALIVE",
+        help="truncate, garbage or silence instead of the answer to this keep-alive (from 0) of the first driver",
+    )
+    discovery = parser.add_argument_group("discovery")
+    discovery.add_argument("--name", default=socket.gethostname(), help="of the robot (%(default)s)")
+    discovery.add_argument("--no-discovery", action="store_true", help="do not answer")
+    discovery.add_argument("--discovery-address", default=DISCOVERY_GROUP, help="the group (%(default)s)")
+    discovery.add_argument(
+        "--discovery-port", type=port, default=DISCOVERY_PORT, help="0 takes a free one (%(default)s)"
+    )
+    discovery.add_argument(
+        "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for all (%(default)s)"
+    )
+    robot = parser.add_argument_group("robot")
+    robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
+    robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
+    robot.add_argument("--full-voltage", type=positive, default=12.6, help="V (%(default)s)")
+    robot.add_argument("--capacity", type=positive, default=7.0, help="of the battery, Ah (%(default)s)")
+    robot.add_argument(
+        "--charge", type=probability, default=1.0, help="of the battery at the start, 0 to 1 (%(default)s)"
+    )
+    run_options = parser.add_argument_group("run")
+    run_options.add_argument(
+        "--rate", type=positive, default=50.0, help="steps of the physics per second (%(default)s)"
+    )
+    run_options.add_argument("--sensor-period", type=positive, default=1.0, help="between readings, s (%(default)s)")
+    run_options.add_argument("--duration", type=not_negative, help="end after so many seconds")
+    run_options.add_argument("--trajectory", metavar="FILE.csv", help="write each state there")
+    run_options.add_argument("--verbose", action="store_true", help="report each change of the motors as well")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An underwater simulator to try clients on: rigid bodies in water, several clients in one world over TCP.
+
+    python3 -m drone_bridge.emulators.simulator --scene buoys --running
+
+It starts paused, as the protocol has it. It reports on standard output, a line for each event: where it listens, who
+has connected, why somebody has gone, where the vehicle was at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import sys
+from collections.abc import Sequence
+
+from drone_bridge.emulators.faults import fault_of
+from drone_bridge.emulators.program import (
+    TrajectoryFile,
+    cancelled_by_signals,
+    count,
+    not_negative,
+    one_of,
+    port,
+    positive,
+    read_by,
+    say,
+)
+from drone_bridge.emulators.simulator.connection import FaultKind
+from drone_bridge.emulators.simulator.quirks import Quirks
+from drone_bridge.emulators.simulator.requests import Context
+from drone_bridge.emulators.simulator.rotation import IDENTITY, Quaternion, unit
+from drone_bridge.emulators.simulator.run import RunControl, Tempo
+from drone_bridge.emulators.simulator.server import COLUMNS, Server
+from drone_bridge.emulators.simulator.vehicle import SCENES, add_default_environment
+from drone_bridge.emulators.simulator.world import World
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.protocols.simulator import TCP_PORT, VEHICLE
+
+
+async def run(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
+    """Serve until cancelled or for the duration. Raises OSError when that is impossible."""
+    tempo = Tempo(options.rate, options.speed, options.non_real_time)
+    world = World(tempo.step_s, say)
+    add_default_environment(world, options.btom)
+    SCENES[options.scene](world)
+    context = Context(world, RunControl(), tempo, random.Random(options.seed))
+    server = Server(context, options.quirks, options.fault, trajectory, options.verbose)
+    server.record()
+    if options.running:
+        context.control.run(0)
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    # Once readable it stays so: nothing is to be read from it.
+    loop.add_reader(cancellation.fileno(), ended.set)
+    with contextlib.ExitStack() as stack:
+        stack.callback(loop.remove_reader, cancellation.fileno())
+        listener = await asyncio.start_server(server.serve, options.host, options.port)
+        stack.callback(listener.close)
+        say(f"listening on {options.host}:{listener.sockets[0].getsockname()[1]}")
+        time = asyncio.create_task(server.keep_time())
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(ended.wait(), options.duration)
+        time.cancel()
+        await asyncio.gather(time, return_exceptions=True)
+        await server.hang_up()
+    say(f"ended: {world.steps} steps, {world.time:.2f} simulated s{_whereabouts(world)}")
+
+
+def _whereabouts(world: World) -> str:
+    if VEHICLE not in world.physics.bodies.columns:
+        return ""
+    x, y, z = world.place(VEHICLE)
+    return f", vehicle at {x:.3f} {y:.3f} {z:.3f} m"
+
+
+def _rotation(text: str) -> Quaternion:
+    w, x, y, z = map(float, text.split())
+    return unit((w, x, y, z))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    options = parse(arguments)
+    cancellation = Cancellation()
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(cancelled_by_signals(cancellation))
+            trajectory = None
+            if options.trajectory:
+                trajectory = stack.enter_context(TrajectoryFile(options.trajectory, COLUMNS))
+                trajectory.restart()
+            asyncio.run(run(options, cancellation, trajectory))
+    except (ValueError, OSError) as error:
+        print(f"simulator: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m drone_bridge.emulators.simulator",
+        usage="%(prog)s [options]",
+        description="An underwater simulator to try clients on. Ends on SIGINT, SIGTERM or after the duration, with 0; "
+        "with 2 when it can't start.",
+    )
+    link = parser.add_argument_group("link")
+    link.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
+    link.add_argument("--port", type=port, default=TCP_PORT, help="0 listens on a free one (%(default)s)")
+    link.add_argument(
+        "--quirks",
+        type=one_of(Quirks),
+        default=Quirks.NONE,
+        metavar="|".join(quirks.value for quirks in Quirks),
+        help="none: as documented; real: as the CUAUV server speaks (none)",
+    )
+    link.add_argument(
+        "--fault",
+        type=fault_of(FaultKind),
+        metavar="KIND@ANSWER",
+        help="truncate, garbage or silence instead of this answer (from 0) to the first client, or split it and all "
+        "that follows into single bytes",
+    )
+    world = parser.add_argument_group("world")
+    world.add_argument(
+        "--scene", choices=tuple(SCENES), default="empty", help="what there is beside the vehicle (%(default)s)"
+    )
+    world.add_argument(
+        "--btom",
+        type=read_by(_rotation, "a quaternion 'W X Y Z'"),
+        default=IDENTITY,
+        metavar="'W X Y Z'",
+        help="from the vehicle's body frame to its model frame (1 0 0 0)",
+    )
+    world.add_argument("--seed", type=count, default=0, help="of turbulence (%(default)s)")
+    run_options = parser.add_argument_group("run")
+    run_options.add_argument("--rate", type=positive, default=100.0, help="steps per second (%(default)s)")
+    run_options.add_argument(
+        "--speed",
+        type=positive,
+        default=1.0,
+        help="simulated seconds per second; a step lasts speed/rate (%(default)s)",
+    )
+    run_options.add_argument("--non-real-time", action="store_true", help="make steps as fast as possible")
+    run_options.add_argument("--running", action="store_true", help="do not start paused")
+    run_options.add_argument("--duration", type=not_negative, help="end after so many seconds of the wall clock")
+    run_options.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the vehicle there")
+    run_options.add_argument("--verbose", action="store_true", help="report each request as well")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The extended attributes of the emulated entities: bytes under names, as many as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from drone_bridge.emulators.simulator.items import FULL, RefusedError
+
+MAX_BYTES_PER_ENTITY: Final = 1 << 20
+MAX_BYTES: Final = 64 << 20  # of all entities together
+_OVERHEAD_BYTES: Final = 64  # what an attribute costs beside its name and data
+
+
+class ExtendedAttributes:
+    """Those of all entities."""
+
+    def __init__(self) -> None:
+        self._attributes: dict[int, dict[str, bytes]] = {}  # by entity
+        self._bytes: dict[int, int] = {}  # by entity
+
+    def add_entity(self, entity: int, attributes: Mapping[str, bytes]) -> None:
+        """Note a new entity. Raises RefusedError."""
+        size = sum(_cost(key, data) for key, data in attributes.items())
+        self._check(0, size)
+        self._attributes[entity] = dict(attributes)
+        self._bytes[entity] = size
+
+    def remove_entity(self, entity: int) -> None:
+        """Forget an entity."""
+        del self._attributes[entity]
+        del self._bytes[entity]
+
+    def of(self, entity: int) -> Mapping[str, bytes]:
+        """Return those of one entity."""
+        return self._attributes[entity]
+
+    def set(self, entity: int, key: str, data: bytes) -> None:
+        """Give an entity an attribute, or another value for one. Raises RefusedError."""
+        before = self._attributes[entity].get(key)
+        now = self._bytes[entity]
+        size = now + _cost(key, data) - (0 if before is None else _cost(key, before))
+        self._check(now, size)
+        self._attributes[entity][key] = data
+        self._bytes[entity] = size
+
+    def _check(self, now: int, wanted: int) -> None:
+        """Raise RefusedError unless an entity's attributes may grow from so many bytes to so many."""
+        if wanted > MAX_BYTES_PER_ENTITY:
+            raise RefusedError(
+                FULL,
+                f"The extended attributes of the entity would need {wanted} bytes, "
+                f"and {MAX_BYTES_PER_ENTITY} are allowed.",
+            )
+        if sum(self._bytes.values()) + wanted - now > MAX_BYTES:
+            raise RefusedError(FULL, f"There is room for {MAX_BYTES} bytes of extended attributes, and they are used.")
+
+
+def _cost(key: str, data: bytes) -> int:
+    return len(key.encode(errors="surrogateescape")) + len(data) + _OVERHEAD_BYTES

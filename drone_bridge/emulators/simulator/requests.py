@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the emulated simulator answers to requests about the world, its entities and objects."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from drone_bridge.emulators.simulator.bodies import Body, Motion
+from drone_bridge.emulators.simulator.forces import Turbulence, TurbulenceLimits
+from drone_bridge.emulators.simulator.items import INVALID, NAMES, Client, Item, RefusedError
+from drone_bridge.emulators.simulator.run import RunControl, Tempo
+from drone_bridge.emulators.simulator.world import ENGINE_OBJECTS, World
+from drone_bridge.protocols import simulator as wire
+from drone_bridge.protocols.simulator import ItemType
+from drone_bridge.protocols.simulator.wire import MisfitError
+
+NO_ENTITY: Final = "No entity with given ID."  # as the CUAUV server says
+NO_EXTENDED: Final = "No extended entity attribute with given key."  # as well
+
+
+@dataclass(slots=True)
+class Context:
+    """What requests are about."""
+
+    world: World
+    control: RunControl
+    tempo: Tempo
+    random: random.Random = field(default_factory=random.Random)
+
+
+Handler = Callable[[Context, Client, Any], wire.Response]
+
+
+def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None:
+    """Raise RefusedError with this code unless there is such an item."""
+    if not context.world.has(kind, number):
+        raise RefusedError(code, NO_ENTITY if kind is ItemType.ENTITY else f"There is no {NAMES[kind]} {number}.")
+
+
+# The world.
+
+
+def reassure(context: Context, client: Client, request: wire.Reassure) -> wire.Response:
+    """Say that all is well."""
+    return wire.Ok()
+
+
+def get_config(context: Context, client: Client, request: wire.GetConfig) -> wire.Response:
+    """Tell how fast the world runs."""
+    tempo = context.tempo
+    return wire.Configured(tempo.frequency, tempo.speed, tempo.is_non_real_time, False)
+
+
+def run(context: Context, client: Client, request: wire.Run) -> wire.Response:
+    """Run. Error 0 while running."""
+    context.control.run(request.steps)
+    return wire.Ok()
+
+
+def pause(context: Context, client: Client, request: wire.Pause) -> wire.Response:
+    """Pause. Error 0 while paused."""
+    context.control.pause()
+    return wire.Ok()
+
+
+def spy(context: Context, client: Client, request: wire.Spy) -> wire.Response:
+    """Tell the client of items that come and go from now on."""
+    return wire.Added(ItemType.SPY, context.world.add(ItemType.SPY, Item(client=client)))
+
+
+def remove(context: Context, client: Client, request: wire.Remove) -> wire.Response:
+    """Remove an item and what needs it. Error 0 when there is none, 1 when there are no items of such a type."""
+    if request.type not in NAMES:
+        raise RefusedError(1, f"There is no item type {request.type}, only 0 to {max(NAMES)}.")
+    key = ItemType(request.type), request.id
+    expect(context, *key)
+    context.world.remove(key)
+    return wire.Ok()
+
+
+# Entities.
+
+
+def list_entities(context: Context, client: Client, request: wire.ListEntities) -> wire.Response:
+    """List entities, the newest first as the CUAUV server does."""
+    return wire.EntitiesListed(tuple(reversed(context.world.physics.bodies.ids)))
+
+
+def add_entity(context: Context, client: Client, request: wire.AddEntity) -> wire.Response:
+    """Add an entity. Its attitude is that of the body frame. Error 0 when it can't be."""
+    try:
+        body = Body(request.mass, request.radius, request.inertia, request.body_to_model)
+        motion = Motion(x=request.position, q=request.orientation)
+        extended = {attribute.key: attribute.data for attribute in request.attributes}
+        number = context.world.add_entity(body, motion, request.corporeal, extended)
+    except ValueError as error:
+        raise RefusedError(0, str(error)) from error
+    return wire.Added(ItemType.ENTITY, number)
+
+
+def set_entity(context: Context, client: Client, request: wire.SetEntity) -> wire.Response:
+    """Set an attribute. Error 0: no such entity; 1: no such attribute."""
+    expect(context, ItemType.ENTITY, request.id)
+    expect_attribute(request.attribute, code=1)
+    try:
+        context.world.set_attribute(request.id, request.attribute, request.value)
+    except ValueError as error:
+        raise RefusedError(INVALID, str(error)) from error
+    return wire.Ok()
+
+
+def get_entity(context: Context, client: Client, request: wire.GetEntity) -> wire.Response:
+    """Tell an attribute. Errors as for setting one."""
+    expect_attribute(request.attribute, code=1)
+    expect(context, ItemType.ENTITY, request.id)
+    return wire.EntityGot(request.attribute, context.world.attribute(request.id, request.attribute))
+
+
+def set_extended(context: Context, client: Client, request: wire.SetExtended) -> wire.Response:
+    """Set an extended attribute. Error 0: no such entity."""
+    expect(context, ItemType.ENTITY, request.id)
+    context.world.extended_attributes.set(request.id, request.key, request.data)
+    return wire.Ok()
+
+
+def get_extended(context: Context, client: Client, request: wire.GetExtended) -> wire.Response:
+    """Tell an extended attribute. Error 0: no such entity, or it has no such attribute."""
+    expect(context, ItemType.ENTITY, request.id)
+    data = context.world.extended(request.id).get(request.key)
+    if data is None:
+        raise RefusedError(0, NO_EXTENDED)
+    return wire.ExtendedGot(request.key, data)
+
+
+def expect_attribute(attribute: int, code: int) -> None:
+    """Raise RefusedError with this code unless entities have such an attribute."""
+    if attribute not in tuple(wire.Attribute):
+        raise RefusedError(code, f"There is no attribute {attribute}, only 0 to {max(wire.Attribute)}.")
+
+
+# Objects.
+
+
+def list_object_classes(context: Context, client: Client, request: wire.ListObjectClasses) -> wire.Response:
+    """List what can be added."""
+    return wire.ObjectClassesListed((wire.Turbulence.CLASS,))
+
+
+def list_objects(context: Context, client: Client, request: wire.ListObjects) -> wire.Response:
+    """List forces, and engines by their ID and 2^31."""
+    physics = context.world.physics
+    return wire.ObjectsListed((*physics.forces, *(ENGINE_OBJECTS + number for number in physics.engines)))
+
+
+def add_object(context: Context, client: Client, request: wire.AddObject) -> wire.Response:
+    """Add turbulence. Error 0: no such class, or its numbers can't be."""
+    if request.class_name != wire.Turbulence.CLASS:
+        raise RefusedError(
+            0, f"There is no class of objects {request.class_name[:50]!r}, only {wire.Turbulence.CLASS!r}."
+        )
+    force = Turbulence(_turbulence_limits(request.data, code=0), context.random)
+    return wire.Added(ItemType.OBJECT, context.world.add_force(force))
+
+
+def set_object(context: Context, client: Client, request: wire.SetObject) -> wire.Response:
+    """Set the limits of turbulence. Error 0: no such object; 1: no such attribute of it; 2: they can't be."""
+    turbulence = _turbulence(context, request.id, request.attribute)
+    turbulence.limits = _turbulence_limits(request.data, code=2)
+    return wire.Ok()
+
+
+def get_object(context: Context, client: Client, request: wire.GetObject) -> wire.Response:
+    """Tell the limits of turbulence. Errors as for setting them."""
+    limits = _turbulence(context, request.id, request.attribute).limits
+    parameters = wire.Turbulence(
+        limits.force_a, limits.force_b, *limits.force_rate, limits.torque_a, limits.torque_b, *limits.torque_rate
+    )
+    return wire.ObjectGot(request.attribute, parameters.encode())
+
+
+def _turbulence(context: Context, number: int, attribute: int) -> Turbulence:
+    expect(context, ItemType.OBJECT, number)
+    force = context.world.physics.forces.get(number)
+    if attribute != wire.PARAMETERS or not isinstance(force, Turbulence):
+        raise RefusedError(1, f"Object {number} has no attribute {attribute}.")
+    return force
+
+
+def _turbulence_limits(data: bytes, code: int) -> TurbulenceLimits:
+    try:
+        numbers = wire.Turbulence.LAYOUT.unpack(wire.Turbulence.decode(data).encode())
+        return TurbulenceLimits(numbers[0:3], numbers[3:6], numbers[6:8], numbers[8:11], numbers[11:14], numbers[14:16])
+    except MisfitError as error:
+        raise RefusedError(code, f"The data are no turbulence: {error}.") from error
+    except ValueError as error:
+        raise RefusedError(code, str(error)) from error
+
+
+HANDLERS: Final[dict[type[wire.Request], Handler]] = {
+    wire.Reassure: reassure,
+    wire.GetConfig: get_config,
+    wire.Run: run,
+    wire.Pause: pause,
+    wire.Spy: spy,
+    wire.Remove: remove,
+    wire.ListEntities: list_entities,
+    wire.AddEntity: add_entity,
+    wire.SetEntity: set_entity,
+    wire.GetEntity: get_entity,
+    wire.SetExtended: set_extended,
+    wire.GetExtended: get_extended,
+    wire.ListObjectClasses: list_object_classes,
+    wire.ListObjects: list_objects,
+    wire.AddObject: add_object,
+    wire.SetObject: set_object,
+    wire.GetObject: get_object,
+}

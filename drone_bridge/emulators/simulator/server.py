@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serves the emulated simulator's clients over TCP, and lets its time pass."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Final
+
+from drone_bridge.emulators.faults import Fault
+from drone_bridge.emulators.program import TrajectoryFile, say
+from drone_bridge.emulators.simulator import requests, watching
+from drone_bridge.emulators.simulator.connection import Connection, FaultKind, HangUpError
+from drone_bridge.emulators.simulator.items import RefusedError
+from drone_bridge.emulators.simulator.quirks import Quirks, is_ignored
+from drone_bridge.emulators.simulator.requests import Context
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.simulator import (
+    VEHICLE,
+    Added,
+    AddObject,
+    Completed,
+    ItemType,
+    Ok,
+    Request,
+    Response,
+    Run,
+)
+
+MAX_CLIENTS: Final = 32
+FAREWELL_S: Final = 0.2  # how long clients get to close as well when the server ends
+MAX_LAG_S: Final = 0.1  # that is caught up when the machine was busy with something else
+COLUMNS: Final = ("time", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
+_RECEIVE_BYTES: Final = 64 * 1024
+_REQUESTS_PER_TURN: Final = 32  # of one client, before the world and others have their turn
+_SLICE_S: Final = 0.002  # of steps in a row when they are as fast as they can be, before clients have their turn
+_CATCH_UP_S: Final = 0.02  # for clients that are behind, after each slice: slower, but nobody stops the world
+_HANDLERS: Final = {**requests.HANDLERS, **watching.HANDLERS}
+
+
+class Server:
+    """Serves clients, and lets time pass."""
+
+    def __init__(
+        self,
+        context: Context,
+        quirks: Quirks = Quirks.NONE,
+        fault: Fault[FaultKind] | None = None,
+        trajectory: TrajectoryFile | None = None,
+        is_verbose: bool = False,
+    ) -> None:
+        self._context = context
+        self._quirks = quirks
+        self._fault = fault
+        self._trajectory = trajectory
+        self._is_verbose = is_verbose
+        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._is_leaving = False
+        self._objects_added = 0  # by clients
+
+    # Clients.
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Talk to one client until either side has had enough."""
+        peer = "{}:{}".format(*writer.get_extra_info("peername")[:2])
+        task = asyncio.current_task()
+        assert task
+        if self._is_leaving or len(self._connections) >= MAX_CLIENTS:
+            say(f"refused {peer}: {'it is over' if self._is_leaving else f'{MAX_CLIENTS} clients are enough'}")
+            writer.close()
+            return
+        fault, self._fault = self._fault, None
+        connection = Connection(peer, writer, self._quirks, fault)
+        self._connections[connection] = task
+        say(f"connected to {peer}")
+        with contextlib.suppress(asyncio.CancelledError):  # by hang_up
+            await self._converse(reader, connection)
+
+    async def _converse(self, reader: asyncio.StreamReader, connection: Connection) -> None:
+        reason = "it has closed the connection"
+        try:
+            while data := await reader.read(_RECEIVE_BYTES):
+                if not self._is_leaving:
+                    connection.receive(data)
+                    await self._handle(connection)
+            if not self._is_leaving:
+                connection.protocol.receive_eof()
+                await self._handle(connection)
+        except (RemoteProtocolError, HangUpError) as error:
+            reason = str(error)
+        except asyncio.CancelledError:
+            reason = "the simulator has ended"
+            raise
+        except OSError as error:
+            reason = f"the connection was lost: {error.strerror or error}"
+        finally:
+            connection.close()
+            del self._connections[connection]
+            self._context.world.leave(connection)
+            say(f"{connection} is gone: {connection.given_up or reason}")
+
+    async def _handle(self, connection: Connection) -> None:
+        """Answer all requests that have come, by turns with everybody else."""
+        handled = 0
+        while not connection.given_up and (request := connection.next_request()) is not None:
+            connection.answer(self._answer(connection, request))
+            handled += 1
+            if handled % _REQUESTS_PER_TURN == 0:
+                self._flush()
+                await asyncio.sleep(0)
+        self._flush()
+
+    def _answer(self, connection: Connection, request: Request) -> Response:
+        if connection.is_real and is_ignored(request):
+            return Ok()
+        try:
+            response = _HANDLERS[type(request)](self._context, connection, request)
+        except RefusedError as error:
+            if self._is_verbose:
+                say(f"{connection} was refused {type(request).__name__}: {error}")
+            return error.answer
+        if self._is_verbose:
+            say(f"{connection} was granted {type(request).__name__}")
+        if connection.is_real and isinstance(request, Run):
+            self._step()  # the CUAUV server's first step can overtake its answer
+        if connection.is_real and isinstance(request, AddObject):
+            # That server counts these by themselves, but removes forces by their IDs: the first is taken for gravity.
+            response = Added(ItemType.OBJECT, self._objects_added)
+            self._objects_added += 1
+        return response
+
+    def _flush(self) -> None:
+        for connection in self._connections:
+            connection.flush()
+
+    async def hang_up(self) -> None:
+        """Tell clients that it is over, and end all conversations."""
+        self._is_leaving = True
+        self._complete()
+        for connection in self._connections:
+            connection.say_farewell()
+        tasks = tuple(self._connections.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=FAREWELL_S)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # Time.
+
+    async def keep_time(self) -> None:
+        """Make steps while the world runs."""
+        control, tempo = self._context.control, self._context.tempo
+        loop = asyncio.get_running_loop()
+        while True:
+            await control.resumed.wait()
+            due = loop.time()
+            while control.is_running:
+                now = loop.time()
+                if tempo.is_non_real_time:
+                    while control.is_running and loop.time() - now < _SLICE_S:
+                        self._step()
+                    is_behind = any(connection.is_behind for connection in self._connections)
+                    await asyncio.sleep(_CATCH_UP_S if is_behind else 0)
+                    continue
+                due = max(due, now - MAX_LAG_S)
+                while control.is_running and due <= now and loop.time() - now < MAX_LAG_S:
+                    self._step()
+                    due += 1 / tempo.frequency
+                await asyncio.sleep(max(0.0, due - loop.time()))
+
+    def _step(self) -> None:
+        world = self._context.world
+        is_last = self._context.control.count_step()
+        if is_last and self._quirks is Quirks.REAL:
+            self._complete()  # there it overtakes what streams say of the last step
+        world.step()
+        if is_last and self._quirks is not Quirks.REAL:
+            self._complete()
+        self._flush()
+        self.record()
+
+    def _complete(self) -> None:
+        for connection in self._connections:
+            connection.post(Completed())
+
+    def record(self) -> None:
+        """Write the vehicle's state to the trajectory, if there are both."""
+        bodies = self._context.world.physics.bodies
+        if self._trajectory and VEHICLE in bodies.columns:
+            motion = bodies.motion(VEHICLE)
+            self._trajectory.write((self._context.world.time, *motion.x, *motion.q, *motion.v, *motion.w))

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated triggers: they look at the world after each step, and tell when something begins or ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from drone_bridge.emulators.simulator.items import Item
+from drone_bridge.emulators.simulator.rotation import Vector, dot
+from drone_bridge.emulators.simulator.surroundings import Surroundings
+from drone_bridge.protocols.simulator import (
+    PathEnded,
+    PathFailed,
+    PathStarted,
+    Triggered,
+    Untriggered,
+)
+
+TriggerEvent = Triggered | Untriggered | PathStarted | PathFailed | PathEnded
+
+
+@dataclass(slots=True, kw_only=True)
+class Collision(Item):
+    """Compares distances after steps, so that what is fast can be missed."""
+
+    a: int
+    b: int
+    distance: float  # m
+    is_active: bool = False
+
+    def after_step(self, number: int, world: Surroundings) -> TriggerEvent | None:
+        """See Item."""
+        was_active, self.is_active = self.is_active, self.is_met(world)
+        if self.is_active == was_active:
+            return None
+        return Triggered(number) if self.is_active else Untriggered(number)
+
+    def is_met(self, world: Surroundings) -> bool:
+        """Return whether the two entities collide."""
+        return math.dist(world.place(self.a), world.place(self.b)) <= self.distance
+
+
+@dataclass(slots=True, kw_only=True)
+class SweepCollision(Collision):
+    """Compares the smallest distance during a step, on straight lines."""
+
+    def is_met(self, world: Surroundings) -> bool:
+        """See Collision."""
+        first = _difference(world.place_before(self.b), world.place_before(self.a))
+        last = _difference(world.place(self.b), world.place(self.a))
+        return _distance_to_segment((0.0, 0.0, 0.0), first, last) <= self.distance
+
+
+@dataclass(slots=True, kw_only=True)
+class Path(Item):
+    """A line that an entity is to follow from its start to its end."""
+
+    entity: int
+    start: Vector  # m
+    end: Vector  # m
+    distance: float  # m
+    is_active: bool = False
+
+    def after_step(self, number: int, world: Surroundings) -> TriggerEvent | None:
+        """See Item."""
+        place = world.place(self.entity)
+        if not self.is_active:
+            self.is_active = math.dist(place, self.start) <= self.distance
+            return PathStarted(number) if self.is_active else None
+        if math.dist(place, self.end) <= self.distance:
+            self.is_active = False
+            return PathEnded(number)
+        if _distance_to_line(place, self.start, self.end) > self.distance:
+            self.is_active = False
+            return PathFailed(number)
+        return None
+
+
+def _difference(a: Vector, b: Vector) -> Vector:
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def _along(point: Vector, start: Vector, end: Vector) -> float:
+    """Return where on the line the foot of the perpendicular is: 0 at its start, 1 at its end."""
+    direction = _difference(end, start)
+    length = math.hypot(*direction)
+    if length == 0:
+        return 0.0
+    x, y, z = (component / length for component in direction)  # squares of lengths could overflow
+    return dot(_difference(point, start), (x, y, z)) / length
+
+
+def _foot(start: Vector, end: Vector, part: float) -> Vector:
+    x, y, z = (s + part * (e - s) for s, e in zip(start, end, strict=True))
+    return x, y, z
+
+
+def _distance_to_line(point: Vector, start: Vector, end: Vector) -> float:
+    return math.dist(point, _foot(start, end, _along(point, start, end)))
+
+
+def _distance_to_segment(point: Vector, start: Vector, end: Vector) -> float:
+    return math.dist(point, _foot(start, end, min(max(_along(point, start, end), 0.0), 1.0)))

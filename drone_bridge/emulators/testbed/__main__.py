@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed to try autopilots on: a drone in a seeded world, spoken to over TCP.
+
+    python3 -m drone_bridge.emulators.testbed --seed 3 --until-reached
+
+Strict lockstep, as the protocol has it: nothing moves until the autopilot has answered. It reports on standard
+output, a line for each event: where it listens, who has connected, when the target is reached, how a flight ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Sequence
+
+from drone_bridge.emulators.faults import fault_of
+from drone_bridge.emulators.program import (
+    TrajectoryFile,
+    cancelled_by_signals,
+    count,
+    not_negative,
+    one_of,
+    port,
+    positive,
+    say,
+    triple,
+)
+from drone_bridge.emulators.testbed.conversation import Conversation, FaultKind, Setup
+from drone_bridge.emulators.testbed.flight import COLUMNS
+from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
+from drone_bridge.emulators.testbed.world import Airframe, World
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.protocols.errors import ProtocolError
+from drone_bridge.protocols.testbed import AngleUnit, AttitudeLayout, Constants, TestbedConnection
+
+FAREWELL_S = 0.2  # how long an autopilot gets to close its side as well
+
+
+def serve(
+    setup: Setup,
+    link: TcpListener | TcpConnector,
+    cancellation: Cancellation,
+    once: bool,
+    trajectory: TrajectoryFile | None,
+) -> bool:
+    """Fly with one autopilot after the other until a flight is over; return whether its target was reached."""
+    fault = setup.fault
+    while True:
+        try:
+            stream = link.open()
+        except LinkCancelledError:
+            return False
+        say(f"connected to {stream.peer}")
+        started = time.monotonic()
+        conversation = Conversation(setup, stream, cancellation, trajectory)
+        flight = conversation.flight
+        over = False
+        try:
+            over = conversation.run(fault)
+        except LinkCancelledError:
+            over = True
+        except (ProtocolError, LinkError) as error:
+            say(str(error))
+        stream.leave(b"", FAREWELL_S)
+        say(
+            f"ended: {flight.steps} steps, {flight.state.time:.2f} simulated s, "
+            f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m"
+        )
+        if over or once:
+            return flight.reached_at is not None
+        if flight.steps:
+            link.backoff.reset()
+        fault = None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    options = parse(arguments)
+    cancellation = Cancellation()
+    link: TcpListener | TcpConnector
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(cancelled_by_signals(cancellation))
+            setup = make_setup(options)
+            trajectory = (
+                stack.enter_context(TrajectoryFile(options.trajectory, COLUMNS)) if options.trajectory else None
+            )
+            if options.role == "listen":
+                link = TcpListener(
+                    options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time")
+                )
+                say(f"listening on {options.host}:{link.port}")
+            else:
+                link = TcpConnector(
+                    options.host,
+                    options.port,
+                    cancellation,
+                    lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
+                )
+            stack.callback(link.close)
+            reached = serve(setup, link, cancellation, options.once, trajectory)
+    except (ValueError, OSError, ProtocolError, LinkError) as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return 2
+    return int(setup.until_reached and not reached)
+
+
+def make_setup(options: argparse.Namespace) -> Setup:
+    """Turn command line options into what they mean. Raises ValueError and ProtocolError for what can't be."""
+    unit = 1.0 if options.angle_unit is AngleUnit.DEGREES else math.radians(1)
+    steps = min(
+        math.inf if options.steps is None else options.steps,
+        math.inf if options.duration is None else round(options.duration * options.rate),
+    )
+    constants = Constants(
+        horizontal_angle_of_view=options.hfov * unit,
+        vertical_angle_of_view=options.vfov * unit,
+        width=options.width,
+        height=options.height,
+        camera_separation=options.separation,
+        weight=options.mass,
+        gravity=-options.gravity if options.negative_gravity else options.gravity,
+        drag=options.drag,
+        max_thrust=options.max_thrust,
+        max_pitch_rate=options.max_rate * unit,
+        max_roll_rate=options.max_rate * unit,
+        max_yaw_rate=options.max_rate * unit,
+    )
+    TestbedConnection(options.layout, options.angle_unit).send(constants)  # complain now, not to each autopilot
+    return Setup(
+        world=World.random(options.seed, options.obstacles, target=options.target, wind=options.wind),
+        airframe=Airframe(options.mass, options.gravity, options.drag),
+        camera=StereoCamera(options.width, options.height, options.hfov, options.vfov, options.separation),
+        constants=constants,
+        layout=options.layout,
+        angle_unit=options.angle_unit,
+        step=1 / options.rate,
+        steps=steps,
+        gusts=options.gusts,
+        seed=options.seed,
+        realtime=options.realtime,
+        until_reached=options.until_reached,
+        fault=options.fault,
+    )
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m drone_bridge.emulators.testbed",
+        usage="%(prog)s [options]",
+        description="A testbed to try autopilots on. Serves one autopilot after the other, each from the start of the "
+        "same world. Ends on SIGINT, SIGTERM, or when a flight is over, with 0; with 2 when it can't start.",
+    )
+    link = parser.add_argument_group("link")
+    link.add_argument("--role", choices=("listen", "connect"), default="listen")
+    link.add_argument("--host", default="127.0.0.1", help="to listen on or to connect to (%(default)s)")
+    link.add_argument("--port", type=port, default=8000, help="0 listens on a free one (%(default)s)")
+    link.add_argument(
+        "--layout",
+        type=one_of(AttitudeLayout),
+        default=AttitudeLayout.PITCH_YAW,
+        metavar="|".join(layout.value for layout in AttitudeLayout),
+        help="what follows the images (pitch_yaw, as documented)",
+    )
+    link.add_argument(
+        "--angle-unit",
+        type=one_of(AngleUnit),
+        default=AngleUnit.DEGREES,
+        metavar="|".join(unit.value for unit in AngleUnit),
+        help="on the wire (degrees)",
+    )
+    link.add_argument("--negative-gravity", action="store_true", help="announce it as some testbeds do")
+    link.add_argument("--once", action="store_true", help="end after one conversation")
+    link.add_argument(
+        "--fault",
+        type=fault_of(FaultKind),
+        metavar="KIND@FRAME",
+        help="truncate, stall or send garbage in this frame (from 0) of the first conversation",
+    )
+    camera = parser.add_argument_group("camera")
+    camera.add_argument("--width", type=int, default=200, help="pixels (%(default)s)")
+    camera.add_argument("--height", type=int, default=200, help="pixels (%(default)s)")
+    camera.add_argument("--hfov", type=float, default=120.0, help="horizontal angle of view, degrees (%(default)s)")
+    camera.add_argument("--vfov", type=float, default=120.0, help="vertical angle of view, degrees (%(default)s)")
+    camera.add_argument("--separation", type=not_negative, default=0.25, help="of the pinholes, m (%(default)s)")
+    drone = parser.add_argument_group("drone")
+    drone.add_argument("--mass", type=positive, default=1.0, help="kg (%(default)s)")
+    drone.add_argument("--gravity", type=not_negative, default=9.81, help="m/s^2, positive downwards (%(default)s)")
+    drone.add_argument("--drag", type=not_negative, default=0.2, help="N per m/s of air speed (%(default)s)")
+    drone.add_argument("--max-thrust", type=not_negative, default=25.0, help="announced, not enforced, N (%(default)s)")
+    drone.add_argument(
+        "--max-rate", type=not_negative, default=720.0, help="announced, not enforced, degrees/s (%(default)s)"
+    )
+    world = parser.add_argument_group("world")
+    world.add_argument("--seed", type=count, default=0, help="of target, obstacles, wind and gusts (%(default)s)")
+    world.add_argument("--obstacles", type=count, default=0, help="grey spheres that hide the target (%(default)s)")
+    world.add_argument("--target", type=triple, metavar="'X Y Z'", help="its centre, m, instead of the seed's")
+    world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of the seed's")
+    world.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
+    run = parser.add_argument_group("run")
+    run.add_argument("--rate", type=positive, default=60.0, help="steps per simulated second (%(default)s)")
+    run.add_argument("--steps", type=count, help="end after so many")
+    run.add_argument("--duration", type=not_negative, help="end after so many simulated seconds")
+    pace = run.add_mutually_exclusive_group()
+    pace.add_argument("--realtime", action="store_true", help="no faster than the wall clock")
+    pace.add_argument("--fast", dest="realtime", action="store_false", help="as fast as answers come (default)")
+    run.add_argument(
+        "--until-reached", action="store_true", help="exit 0 as soon as the target is reached, 1 when it is not"
+    )
+    run.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the flight there")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
