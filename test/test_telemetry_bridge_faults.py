@@ -64,7 +64,7 @@ def fly(ros, running):
     message.linear.z = 0.5
     start = len(running.peer.commands)
     send_until(
-        lambda: (running.send(), publisher.publish(message)),
+        lambda: running.send() or publisher.publish(message),
         lambda: any(command["thrust"] == 0.5 for command in running.peer.commands[start:]),
         "the command on the wire",
     )
