@@ -47,7 +47,7 @@ def near(*values):
 
 NORTH = Pose(position=Point(x=1.0, y=2.0, z=3.0))
 NORTH.orientation.z = NORTH.orientation.w = 0.5**0.5
-TURBULENCE = sim.Turbulence((0.0,) * 3, (0.0,) * 3, 1.0, 1.0, (0.0,) * 3, (0.0,) * 3, 1.0, 1.0)
+TURBULENCE = sim.Turbulence((0.0,) * 3, (0.0,) * 3, -10.0, 10.0, (0.0,) * 3, (0.0,) * 3, -1.0, 1.0)
 
 SIMPLE = [
     # name, service, its fields, the request on the wire, the answer, what comes back

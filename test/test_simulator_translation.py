@@ -330,7 +330,7 @@ def test_triggers_are_placed_in_the_world():
 
 
 def test_turbulence_has_its_bounds_in_order_on_the_wire():
-    request = AddTurbulence.Request(maximum_force_duration=2.0)
+    request = AddTurbulence.Request(minimum_force_rate=1.0, maximum_force_rate=2.0)
     request.minimum = Wrench(force=Vector3(x=1.0, y=2.0, z=3.0), torque=Vector3(z=-1.0))
     request.maximum = Wrench(force=Vector3(x=4.0, y=5.0, z=6.0), torque=Vector3(z=1.0))
     turbulence = requests.turbulence(request, ROS)
@@ -339,8 +339,9 @@ def test_turbulence_has_its_bounds_in_order_on_the_wire():
     assert (turbulence.force_rate_a, turbulence.force_rate_b) == (1.0, 2.0)
     with pytest.raises(ValueError, match="nowhere above"):
         requests.turbulence(AddTurbulence.Request(minimum=request.maximum), ROS)
-    with pytest.raises(ValueError, match="durations"):
-        requests.turbulence(AddTurbulence.Request(minimum_force_duration=0.0), ROS)
+    for rates in ({"minimum_force_rate": 11.0}, {"maximum_torque_rate": math.inf}, {"minimum_torque_rate": math.nan}):
+        with pytest.raises(ValueError, match="have to be finite and in this order"):
+            requests.turbulence(AddTurbulence.Request(**rates), ROS)
 
 
 @pytest.mark.parametrize(

@@ -189,17 +189,17 @@ def trigger_plan(request: AddTrigger.Request, axes: Axes) -> TriggerPlan:
 
 def turbulence(request: AddTurbulence.Request, axes: Axes) -> sim.Turbulence:
     """Return a force and a torque; a component that points the other way on the wire has its bounds exchanged."""
-    durations = (
-        request.minimum_force_duration,
-        request.maximum_force_duration,
-        request.minimum_torque_duration,
-        request.maximum_torque_duration,
-    )
-    if not all(0.0 < duration < math.inf for duration in durations):
-        raise ValueError(f"The durations are {durations}, and each has to be finite and more than 0.")
+    force_rates = _rates(request.minimum_force_rate, request.maximum_force_rate)
+    torque_rates = _rates(request.minimum_torque_rate, request.maximum_torque_rate)
     force_a, force_b = _bounds(request.minimum.force, request.maximum.force, axes)
     torque_a, torque_b = _bounds(request.minimum.torque, request.maximum.torque, axes)
-    return sim.Turbulence(force_a, force_b, *durations[:2], torque_a, torque_b, *durations[2:])
+    return sim.Turbulence(force_a, force_b, *force_rates, torque_a, torque_b, *torque_rates)
+
+
+def _rates(minimum: float, maximum: float) -> tuple[float, float]:
+    if not -math.inf < minimum <= maximum < math.inf:
+        raise ValueError(f"The rates {minimum:g} and {maximum:g} have to be finite and in this order.")
+    return minimum, maximum
 
 
 def _bounds(minimum: Any, maximum: Any, axes: Axes) -> tuple[Any, Any]:
