@@ -1,25 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every emulator needs to be a well-behaved program: its options, its output, its end."""
+"""What every emulator needs to be a well-behaved program: its start, its output, its end."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import csv
-import math
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Final
 
 from drone_bridge.links.cancellation import Cancellation
-
-T = TypeVar("T")
-KindT = TypeVar("KindT", bound=Enum)
+from drone_bridge.links.errors import LinkError
+from drone_bridge.protocols.errors import ProtocolError
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+CAN_NOT_START: Final = 2  # the exit code, as argparse has it
+
+#: What a program does once signals cancel it; returns its exit code. What it opens is closed with the stack.
+Conduct = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int]
+
+
+def conduct(name: str, what: Conduct, options: argparse.Namespace) -> int:
+    """Do it until it ends, or a signal cancels it; return the exit code. What keeps it from starting is printed."""
+    cancellation = Cancellation()
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(cancelled_by_signals(cancellation))
+            return what(options, cancellation, stack)
+    except (ValueError, OSError, LinkError, ProtocolError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return CAN_NOT_START
+
+
+async def over(cancellation: Cancellation, duration_s: float | None) -> None:
+    """Wait until cancelled, or for the duration if there is one."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    # Once readable it stays so: nothing is to be read from it.
+    loop.add_reader(cancellation.fileno(), ended.set)
+    try:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(ended.wait(), duration_s)
+    finally:
+        loop.remove_reader(cancellation.fileno())
 
 
 @contextlib.contextmanager
@@ -61,6 +89,11 @@ class TrajectoryFile:
     ) -> None:
         self._file.close()
 
+    @classmethod
+    def wanted(cls, path: str | None, columns: Sequence[str], stack: contextlib.ExitStack) -> TrajectoryFile | None:
+        """Return a file that is closed with the stack, if there is a path. Raises OSError."""
+        return stack.enter_context(cls(path, columns)) if path else None
+
     def restart(self) -> None:
         """Forget the states before, and begin with the header."""
         self._file.seek(0)
@@ -70,83 +103,3 @@ class TrajectoryFile:
     def write(self, values: Iterable[float | str]) -> None:
         """Append a state, in the order of the columns."""
         self._writer.writerow([value if isinstance(value, str) else f"{value:.6g}" for value in values])
-
-
-def port(text: str) -> int:
-    """Read a port number."""
-    value = count(text)
-    if value > 65535:
-        raise argparse.ArgumentTypeError(f"must be at most 65535, not {text}")
-    return value
-
-
-def count(text: str) -> int:
-    """Read a whole number that is not below 0."""
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must not be below 0, not {text}")
-    return value
-
-
-def triple(text: str) -> tuple[float, float, float]:
-    """Read 'x y z'."""
-    try:
-        x, y, z = map(float, text.split())
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be three numbers, not {text!r}") from error
-    if not all(map(math.isfinite, (x, y, z))):
-        raise argparse.ArgumentTypeError(f"must be finite, not {text!r}")
-    return x, y, z
-
-
-def read_by(parse: Callable[[str], T], shape: str) -> Callable[[str], T]:
-    """Return what reads an option's text by `parse`, and names the expected shape when that raises ValueError."""
-
-    def read(text: str) -> T:
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(f"must be {shape}: {error}") from error
-
-    return read
-
-
-def one_of(kinds: type[KindT]) -> Callable[[str], KindT]:
-    """Return what reads an option's text as the value of one of these, and names all of them when it is none."""
-
-    def read(text: str) -> KindT:
-        for kind in kinds:
-            if kind.value == text:
-                return kind
-        raise argparse.ArgumentTypeError(f"must be {alternatives([kind.value for kind in kinds])}, not {text!r}")
-
-    return read
-
-
-def alternatives(words: Sequence[str]) -> str:
-    """Return two words or more as 'a, b or c'."""
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def not_negative(text: str) -> float:
-    """Read a finite number that is not below 0."""
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be finite and not below 0, not {text}")
-    return value
-
-
-def positive(text: str) -> float:
-    """Read a finite number above 0."""
-    value = not_negative(text)
-    if not value:
-        raise argparse.ArgumentTypeError("must be above 0")
-    return value
-
-
-def probability(text: str) -> float:
-    """Read a number from 0 to 1."""
-    value = not_negative(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError(f"must be from 0 to 1, not {text}")
-    return value

@@ -19,18 +19,10 @@ from typing import Final
 
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.dronegui.flight import COLUMNS, Airframe, Flight
-from drone_bridge.emulators.program import (
-    TrajectoryFile,
-    cancelled_by_signals,
-    count,
-    not_negative,
-    port,
-    positive,
-    probability,
-    say,
-)
+from drone_bridge.emulators.options import count, not_negative, port, positive, probability
+from drone_bridge.emulators.program import TrajectoryFile, conduct, say
 from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
 from drone_bridge.links.udp import UdpListener, name
 from drone_bridge.protocols.dronegui import AXES, BUTTONS, DEFAULT_PORT, ControlPacket, Controls, ReceiverConnection
 from drone_bridge.protocols.errors import RemoteProtocolError
@@ -107,10 +99,8 @@ def fly(
             say(flight.describe())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; return its exit code."""
-    options = parse(arguments)
-    cancellation = Cancellation()
+def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Listen and fly until it is over. Raises LinkError and OSError when that is impossible."""
     airframe = Airframe(
         max_tilt=math.radians(options.max_tilt),
         max_yaw_rate=math.radians(options.max_yaw_rate),
@@ -119,22 +109,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     flight = Flight(airframe, options.gusts, options.seed)
     gui = Gui(options.python_literals, options.strict_real)
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(cancelled_by_signals(cancellation))
-            trajectory = (
-                stack.enter_context(TrajectoryFile(options.trajectory, CSV_COLUMNS)) if options.trajectory else None
-            )
-            listener = UdpListener(options.host, options.port, cancellation)
-            stack.callback(listener.close)
-            say(f"listening on {options.host}:{listener.port}")
-            with contextlib.suppress(LinkCancelledError):
-                fly(flight, gui, listener, options, trajectory)
-            say(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")
-    except (OSError, LinkError) as error:
-        print(f"dronegui: {error}", file=sys.stderr)
-        return 2
+    trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
+    listener = UdpListener(options.host, options.port, cancellation)
+    stack.callback(listener.close)
+    say(f"listening on {options.host}:{listener.port}")
+    with contextlib.suppress(LinkCancelledError):
+        fly(flight, gui, listener, options, trajectory)
+    say(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")
     return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    return conduct("dronegui", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

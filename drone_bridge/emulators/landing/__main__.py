@@ -26,20 +26,10 @@ from drone_bridge.emulators.landing.rover import Pattern
 from drone_bridge.emulators.landing.touchdown import Touchdown
 from drone_bridge.emulators.landing.vehicle import PERIOD_S, Setup, Vehicle
 from drone_bridge.emulators.landing.world import COLUMNS, LANDING_GEAR, Phase
-from drone_bridge.emulators.program import (
-    TrajectoryFile,
-    cancelled_by_signals,
-    count,
-    not_negative,
-    one_of,
-    port,
-    positive,
-    probability,
-    say,
-    triple,
-)
+from drone_bridge.emulators.options import count, not_negative, one_of, port, positive, probability, triple
+from drone_bridge.emulators.program import TrajectoryFile, conduct, say
 from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.errors import LinkCancelledError
 from drone_bridge.links.udp import UdpConnector, UdpListener
 from drone_bridge.protocols.telemetry import DEFAULT_PORT
 
@@ -89,10 +79,11 @@ class Watch:
         return self._vehicle.frames < self._frames
 
 
-def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> bool:
-    """Fly until it is over; return whether the drone landed well. Raises LinkError and OSError."""
+def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Fly until it is over; return the exit code. Raises LinkError and OSError."""
+    cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
     vehicle = Vehicle(make_setup(options))
-    trajectory = stack.enter_context(TrajectoryFile(options.trajectory, COLUMNS)) if options.trajectory else None
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     listener = None
     if options.rover_port is not None:
         listener = UdpListener(options.rover_host, options.rover_port, cancellation)
@@ -124,7 +115,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
             f"ended: {vehicle.world.describe()}; {conversation.sent} documents sent, "
             f"{conversation.commands} commands, {conversation.refused} refused"
         )
-    return watch.has_landed_well
+    return int(options.until_landed and not watch.has_landed_well)
 
 
 def make_setup(options: argparse.Namespace) -> Setup:
@@ -144,17 +135,7 @@ def make_setup(options: argparse.Namespace) -> Setup:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    options = parse(arguments)
-    cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
-    cancellation = Cancellation()
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(cancelled_by_signals(cancellation))
-            landed = fly(options, cancellation, stack)
-    except (OSError, LinkError) as error:
-        print(f"landing: {error}", file=sys.stderr)
-        return 2
-    return int(options.until_landed and not landed)
+    return conduct("landing", fly, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

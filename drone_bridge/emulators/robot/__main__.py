@@ -18,38 +18,33 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.program import (
-    TrajectoryFile,
-    cancelled_by_signals,
-    not_negative,
-    one_of,
-    port,
-    positive,
-    probability,
-    say,
-)
+from drone_bridge.emulators.options import not_negative, one_of, port, positive, probability
+from drone_bridge.emulators.program import TrajectoryFile, conduct, over, say
 from drone_bridge.emulators.robot.control import Control, Dialect
 from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
 from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
-from drone_bridge.links.errors import LinkError
 from drone_bridge.protocols.robot import TCP_PORT
 
 
-async def run(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
-    """Serve until cancelled or for the duration. Raises LinkError, OSError and ValueError when that is impossible."""
+def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Serve until it is over. Raises LinkError, OSError and ValueError when that is impossible."""
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    if trajectory:
+        trajectory.restart()
+    asyncio.run(_serve(options, cancellation, trajectory))
+    return 0
+
+
+async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed, options.full_voltage, options.capacity)
     vehicle = Vehicle(chassis, charge=options.charge)
     server = Server(
         Control(vehicle, options.dialect, options.verbose), options.fault, options.silence_timeout or math.inf
     )
     loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    # Once readable it stays so: nothing is to be read from it.
-    loop.add_reader(cancellation.fileno(), ended.set)
     with contextlib.ExitStack() as stack:
-        stack.callback(loop.remove_reader, cancellation.fileno())
         listener = await asyncio.start_server(server.serve, options.host, options.port)
         stack.callback(listener.close)
         if not options.no_discovery:
@@ -59,8 +54,7 @@ async def run(options: argparse.Namespace, cancellation: Cancellation, trajector
             asyncio.create_task(server.move(1 / options.rate, trajectory)),
             asyncio.create_task(server.measure(options.sensor_period)),
         ]
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(ended.wait(), options.duration)
+        await over(cancellation, options.duration)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -88,20 +82,7 @@ def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    options = parse(arguments)
-    cancellation = Cancellation()
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(cancelled_by_signals(cancellation))
-            trajectory = None
-            if options.trajectory:
-                trajectory = stack.enter_context(TrajectoryFile(options.trajectory, COLUMNS))
-                trajectory.restart()
-            asyncio.run(run(options, cancellation, trajectory))
-    except (ValueError, OSError, LinkError) as error:
-        print(f"robot: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return conduct("robot", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -17,17 +17,8 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.program import (
-    TrajectoryFile,
-    cancelled_by_signals,
-    count,
-    not_negative,
-    one_of,
-    port,
-    positive,
-    read_by,
-    say,
-)
+from drone_bridge.emulators.options import count, not_negative, one_of, port, positive, read_by
+from drone_bridge.emulators.program import TrajectoryFile, conduct, over, say
 from drone_bridge.emulators.simulator.connection import FaultKind
 from drone_bridge.emulators.simulator.quirks import Quirks
 from drone_bridge.emulators.simulator.requests import Context
@@ -40,8 +31,16 @@ from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.protocols.simulator import TCP_PORT, VEHICLE
 
 
-async def run(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
-    """Serve until cancelled or for the duration. Raises OSError when that is impossible."""
+def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Serve until it is over. Raises OSError when that is impossible."""
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    if trajectory:
+        trajectory.restart()
+    asyncio.run(_serve(options, cancellation, trajectory))
+    return 0
+
+
+async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
     tempo = Tempo(options.rate, options.speed, options.non_real_time)
     world = World(tempo.step_s, say)
     add_default_environment(world, options.btom)
@@ -51,18 +50,12 @@ async def run(options: argparse.Namespace, cancellation: Cancellation, trajector
     server.record()
     if options.running:
         context.control.run(0)
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    # Once readable it stays so: nothing is to be read from it.
-    loop.add_reader(cancellation.fileno(), ended.set)
     with contextlib.ExitStack() as stack:
-        stack.callback(loop.remove_reader, cancellation.fileno())
         listener = await asyncio.start_server(server.serve, options.host, options.port)
         stack.callback(listener.close)
         say(f"listening on {options.host}:{listener.sockets[0].getsockname()[1]}")
         time = asyncio.create_task(server.keep_time())
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(ended.wait(), options.duration)
+        await over(cancellation, options.duration)
         time.cancel()
         await asyncio.gather(time, return_exceptions=True)
         await server.hang_up()
@@ -83,20 +76,7 @@ def _rotation(text: str) -> Quaternion:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    options = parse(arguments)
-    cancellation = Cancellation()
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(cancelled_by_signals(cancellation))
-            trajectory = None
-            if options.trajectory:
-                trajectory = stack.enter_context(TrajectoryFile(options.trajectory, COLUMNS))
-                trajectory.restart()
-            asyncio.run(run(options, cancellation, trajectory))
-    except (ValueError, OSError) as error:
-        print(f"simulator: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return conduct("simulator", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -17,17 +17,8 @@ import time
 from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.program import (
-    TrajectoryFile,
-    cancelled_by_signals,
-    count,
-    not_negative,
-    one_of,
-    port,
-    positive,
-    say,
-    triple,
-)
+from drone_bridge.emulators.options import count, not_negative, one_of, port, positive, triple
+from drone_bridge.emulators.program import TrajectoryFile, conduct, say
 from drone_bridge.emulators.testbed.conversation import Conversation, FaultKind, Setup
 from drone_bridge.emulators.testbed.flight import COLUMNS
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
@@ -78,36 +69,29 @@ def serve(
         fault = None
 
 
+def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Fly until it is over; return the exit code. Raises ValueError, OSError, ProtocolError and LinkError."""
+    setup = make_setup(options)
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    link: TcpListener | TcpConnector
+    if options.role == "listen":
+        link = TcpListener(options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time"))
+        say(f"listening on {options.host}:{link.port}")
+    else:
+        link = TcpConnector(
+            options.host,
+            options.port,
+            cancellation,
+            lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
+        )
+    stack.callback(link.close)
+    reached = serve(setup, link, cancellation, options.once, trajectory)
+    return int(setup.until_reached and not reached)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    options = parse(arguments)
-    cancellation = Cancellation()
-    link: TcpListener | TcpConnector
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(cancelled_by_signals(cancellation))
-            setup = make_setup(options)
-            trajectory = (
-                stack.enter_context(TrajectoryFile(options.trajectory, COLUMNS)) if options.trajectory else None
-            )
-            if options.role == "listen":
-                link = TcpListener(
-                    options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time")
-                )
-                say(f"listening on {options.host}:{link.port}")
-            else:
-                link = TcpConnector(
-                    options.host,
-                    options.port,
-                    cancellation,
-                    lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
-                )
-            stack.callback(link.close)
-            reached = serve(setup, link, cancellation, options.once, trajectory)
-    except (ValueError, OSError, ProtocolError, LinkError) as error:
-        print(f"testbed: {error}", file=sys.stderr)
-        return 2
-    return int(setup.until_reached and not reached)
+    return conduct("testbed", fly, parse(arguments))
 
 
 def make_setup(options: argparse.Namespace) -> Setup:
