@@ -18,6 +18,7 @@ from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.simulator.wire import (
     Empty,
     Flat,
+    IdList,
     ItemType,
     Quaternion,
     Reader,
@@ -26,9 +27,7 @@ from drone_bridge.protocols.simulator.wire import (
     Vector,
     is_vector,
     pack,
-    pack_ids,
     pack_numbers,
-    read_ids,
 )
 from drone_bridge.protocols.simulator.world import Added, Ok
 
@@ -56,20 +55,10 @@ _ID_AND_ATTRIBUTE: Final = struct.Struct(">IB")
 
 
 @dataclass(frozen=True, slots=True)
-class CamerasListed(Response):
+class CamerasListed(IdList, Response):
     """Type 11: the cameras that there are."""
 
     ID = 11
-    ids: tuple[int, ...]
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        return pack_ids(self.ids)
-
-    @classmethod
-    def read(cls, reader: Reader) -> "CamerasListed":
-        """Return what the body says."""
-        return cls(read_ids(reader))
 
 
 @dataclass(frozen=True, slots=True)

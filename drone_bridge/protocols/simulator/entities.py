@@ -16,6 +16,7 @@ from drone_bridge.protocols.simulator.wire import (
     UINT8,
     Empty,
     Flat,
+    IdList,
     ItemType,
     Quaternion,
     Reader,
@@ -24,9 +25,7 @@ from drone_bridge.protocols.simulator.wire import (
     Vector,
     is_vector,
     pack,
-    pack_ids,
     pack_numbers,
-    read_ids,
 )
 from drone_bridge.protocols.simulator.world import Added, Ok
 
@@ -80,20 +79,10 @@ def read_value(attribute: int, reader: Reader) -> AttributeValue:
 
 
 @dataclass(frozen=True, slots=True)
-class EntitiesListed(Response):
+class EntitiesListed(IdList, Response):
     """ELISTED (3): the entities that there are."""
 
     ID = 3
-    ids: tuple[int, ...]
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        return pack_ids(self.ids)
-
-    @classmethod
-    def read(cls, reader: Reader) -> "EntitiesListed":
-        """Return what the body says."""
-        return cls(read_ids(reader))
 
 
 @dataclass(frozen=True, slots=True)

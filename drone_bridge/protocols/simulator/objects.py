@@ -22,16 +22,15 @@ from drone_bridge.protocols.simulator.wire import (
     UINT32,
     Empty,
     Flat,
+    IdList,
     ItemType,
     Reader,
     Request,
     Response,
     Vector,
     pack,
-    pack_ids,
     pack_numbers,
     pack_text,
-    read_ids,
     read_text,
 )
 from drone_bridge.protocols.simulator.world import Added, Ok
@@ -105,20 +104,10 @@ class ListObjectClasses(Empty, Request):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectsListed(Response):
+class ObjectsListed(IdList, Response):
     """OLISTED (5): the objects that there are."""
 
     ID = 5
-    ids: tuple[int, ...]
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        return pack_ids(self.ids)
-
-    @classmethod
-    def read(cls, reader: Reader) -> "ObjectsListed":
-        """Return what the body says."""
-        return cls(read_ids(reader))
 
 
 @dataclass(frozen=True, slots=True)

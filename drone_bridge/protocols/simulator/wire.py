@@ -6,6 +6,7 @@ Strings and opaque bytes have their length in front. Strings are read as UTF-8; 
 """
 
 import struct
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -17,6 +18,7 @@ __all__ = [
     "UINT32",
     "Empty",
     "Flat",
+    "IdList",
     "ItemType",
     "Message",
     "MisfitError",
@@ -28,11 +30,9 @@ __all__ = [
     "is_vector",
     "pack",
     "pack_bytes",
-    "pack_ids",
     "pack_numbers",
     "pack_text",
     "read_bytes",
-    "read_ids",
     "read_text",
 ]
 
@@ -150,6 +150,24 @@ class Flat(Message):
         return cls(*reader.numbers(cls.LAYOUT))  # type: ignore[attr-defined]
 
 
+@dataclass(frozen=True, slots=True)
+class IdList(Message):
+    """A message that is a list of IDs, with their number in front."""
+
+    ids: tuple[int, ...]
+
+    def encode(self) -> bytes:
+        """Return the body. Raises LocalProtocolError for an ID that does not fit."""
+        return pack(struct.Struct(f">{len(self.ids) + 1}I"), type(self).__name__, len(self.ids), *self.ids)
+
+    @classmethod
+    def read(cls: type[MessageT], reader: Reader) -> MessageT:
+        """Return what the body says."""
+        count = reader.number(UINT32)
+        raw = reader.take(count * UINT32.size, f"{count} IDs")
+        return cls(struct.unpack(f">{count}I", raw))  # type: ignore[call-arg]
+
+
 def pack_numbers(layout: struct.Struct, meaning: str, *groups: Any) -> bytes:
     """Return groups of numbers (vectors, quaternions) and single numbers one after the other.
 
@@ -194,15 +212,3 @@ def pack_text(text: str, meaning: str, length: struct.Struct = UINT32) -> bytes:
 def read_text(reader: Reader, what: str, length: struct.Struct = UINT32) -> str:
     """Return a string that has its length in front."""
     return reader.take(reader.number(length), what).decode(errors="surrogateescape")
-
-
-def pack_ids(ids: tuple[int, ...]) -> bytes:
-    """Return a list of IDs with their number in front."""
-    return pack(struct.Struct(f">{len(ids) + 1}I"), "A list of IDs", len(ids), *ids)
-
-
-def read_ids(reader: Reader) -> tuple[int, ...]:
-    """Return a list of IDs that has their number in front."""
-    count = reader.number(UINT32)
-    raw = reader.take(count * UINT32.size, f"{count} IDs")
-    return struct.unpack(f">{count}I", raw)
