@@ -7,6 +7,7 @@ from typing import Any, Final
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
 from nav_msgs.msg import Odometry
+from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import Imu
@@ -88,8 +89,11 @@ class EntityTopics:
         self.has_transform_waiting = False
 
     def _make(self, message_type: type, topic: str) -> Audience:
-        # Without parameters that override their QoS: those would pile up with every name ever given.
-        self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH))
+        # Without parameters that override their QoS: those would pile up with every name ever given. And without
+        # warnings of subscribers whose QoS does not fit, who are warned themselves: rclpy's executor would look at
+        # each publisher whenever it wakes, and take half as long again for each service call.
+        silent = PublisherEventCallbacks(use_default_callbacks=False)
+        self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH, event_callbacks=silent))
         return Audience(self._node, self._made[-1])
 
     def publish(self, state: EntityState, stamp: Time, now_s: float) -> None:
