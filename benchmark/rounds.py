@@ -69,8 +69,8 @@ def run(
     if options.quick:
         options.rounds, options.seconds = 2, 1.0
     # SIGTERM ends what was started like Ctrl-C does, which a shell's background programs would ignore.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    for stop_signal in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop_signal, signal.default_int_handler)
     began_s = time.monotonic()
     try:
         for number in range(options.rounds):
