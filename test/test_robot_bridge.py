@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
@@ -24,6 +25,7 @@ from std_msgs.msg import Bool, Float32
 from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.bridges.robot.sensors import SensorTopics
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.protocols.robot import (
     BindFailure,
@@ -492,6 +494,17 @@ def test_packets_in_the_wrong_order_and_unknown_ones_harm_nobody(ros, peer):
     after = wait_for_count(ros, "unexpected packets", 6, before)
     for name in ("unknown packets", "unknown sensors"):
         assert int(after[name]) == int(before[name]) + 1
+
+
+def test_readings_before_the_list_are_no_reason_to_complain():
+    complaints = []
+    topics = SensorTopics(SimpleNamespace(complain=lambda count, _: complaints.append(count)), "base_link")
+    readings = SensorUpdate((SensorReading(0, 5),))
+    topics.read(readings)
+    assert not complaints
+    topics.update(SensorInfo(()))
+    topics.read(readings)
+    assert complaints == ["unknown sensors"]
 
 
 # Finding the robot; parameters.

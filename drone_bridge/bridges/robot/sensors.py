@@ -20,6 +20,7 @@ class SensorTopics:
         self._node = node
         self._frame_id = frame_id
         self._info = SensorInfo(())
+        self._is_listed = False
         self._publishers: dict[str, tuple[type, Publisher[Any]]] = {}
         self._unheard: dict[int, Any] = {}  # messages about sensors, by number, that nobody has listened to
         #: The topic of each sensor in the list; empty for none.
@@ -33,6 +34,7 @@ class SensorTopics:
     def update(self, info: SensorInfo) -> None:
         """Take a new list, make and destroy topics as it says, and offer the values in it."""
         self._info = info
+        self._is_listed = True
         self.topics = sensor_topics(info.sensors, MAX_TOPICS)
         wanted = {
             topic: MEASUREMENTS[sensor.type].message_type
@@ -69,6 +71,8 @@ class SensorTopics:
 
     def read(self, update: SensorUpdate) -> None:
         """Publish the newest reading of each sensor."""
+        if not self._is_listed:
+            return  # some robots send readings to whoever is connected, before the list that tells what they are
         sensors = self._info.sensors
         if not update.has_ids and len(update.readings) != len(sensors):
             self._node.complain(
@@ -88,6 +92,7 @@ class SensorTopics:
         for topic in tuple(self._publishers):
             self._destroy(topic)
         self._info = SensorInfo(())
+        self._is_listed = False
         self._unheard.clear()
         self.topics = []
 
