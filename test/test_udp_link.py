@@ -10,6 +10,7 @@ import pytest
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpConnector, UdpListener
+from drone_bridge.links.udp import name as link_name
 
 pytestmark = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 
@@ -251,3 +252,14 @@ def test_waiting_for_a_peer_can_be_cancelled(listener, cancellation, threads):
     cancellation.cancel()
     with pytest.raises(LinkCancelledError):
         opening.result(LONG_S)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "1:2:3"])
+def test_an_address_that_is_not_ours_is_said(cancellation, host):
+    with pytest.raises(LinkError, match=r"Can't listen on \[?" + host + r"\]?:0: .*\.$"):
+        UdpListener(host, 0, cancellation)
+
+
+def test_an_address_shows_where_its_port_begins():
+    assert link_name(("127.0.0.1", 5)) == "127.0.0.1:5"
+    assert link_name(("::1", 5, 0, 0)) == "[::1]:5"

@@ -26,6 +26,7 @@ from drone_bridge.bridges.responses import keep_unsent
 from drone_bridge.bridges.statistics import LinkStatistics
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.log_limiter import LogLimiter
@@ -151,7 +152,7 @@ class BridgeNode(LifecycleNode):
         host, port = self.parameters["host"], self.parameters["port"]
         if self.parameters["role"] == "listen":
             listener = TcpListener(host, port, cancellation, self._peer_refused)
-            self.get_logger().info(f"Waiting for a peer on {host}:{listener.port}.")
+            self.get_logger().info(f"Waiting for a peer on {address_name(host, listener.port)}.")
             return listener
         if port == 0:
             raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.connector import Connector
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.links.connector import Connector, address_name
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError, reason
 
 MAX_DATAGRAM_BYTES: Final = 65535  # no datagram is larger, so none is ever cut off
 # Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
@@ -186,8 +186,8 @@ class UdpListener:
             except OSError:
                 bound.close()
                 raise
-        except OSError as error:
-            raise LinkError(f"Can't listen on {host}:{port}: {error.strerror}.") from error
+        except (OSError, ValueError) as error:
+            raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
         self._socket = _UdpSocket(bound, cancellation)
 
     @property
@@ -230,5 +230,4 @@ class UdpListener:
 
 def name(address: Any) -> str:
     """Return an address for people."""
-    host, port = address[:2]
-    return f"{host}:{port}"
+    return address_name(*address[:2])

@@ -16,6 +16,7 @@ from drone_bridge.bridges.telemetry.outputs import TelemetryOutputs
 from drone_bridge.bridges.telemetry.parameters import MEBIBYTE, PARAMETERS
 from drone_bridge.bridges.telemetry.transports import COMMAND_TOPIC, Drone, TopicTransport, Transport, UdpTransport
 from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.udp import Datagram, UdpListener
 from drone_bridge.links.udp import name as name_of
@@ -110,7 +111,7 @@ class TelemetryBridge(BridgeNode):
         if self._is_udp:
             host = self.parameters["host"]
             listener = UdpListener(host, self.parameters["port"], cancellation)
-            self.get_logger().info(f"Waiting for telemetry on {host}:{listener.port}.")
+            self.get_logger().info(f"Waiting for telemetry on {address_name(host, listener.port)}.")
             self._udp = self._transport = UdpTransport(
                 listener, cancellation, self._take_datagram, self._connecting_failed
             )
