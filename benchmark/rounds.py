@@ -47,11 +47,13 @@ def take_turns(
     return measurements
 
 
-def make_parser(description: str | None) -> argparse.ArgumentParser:
-    """Return the options that all benchmarks have."""
+def make_parser(description: str | None, seconds: float = 2.0) -> argparse.ArgumentParser:
+    """Return the options that all benchmarks have; `seconds` is the default length of a measurement."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=5, help="how often both sides are measured (default 5)")
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement (default 2)")
+    parser.add_argument(
+        "--seconds", type=float, default=seconds, help=f"length of one measurement (default {seconds:g})"
+    )
     parser.add_argument("--quick", action="store_true", help="2 short rounds")
     return parser
 

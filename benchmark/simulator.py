@@ -140,7 +140,7 @@ def measure_round(samples: Samples, on_the_wire_ms: list[float], seconds: float,
 
 def main() -> int:
     """Run all measurements and print them."""
-    options = make_parser(__doc__).parse_args()
+    options = make_parser(__doc__, seconds=1.5).parse_args()
     samples = Samples("simulator")
     on_the_wire_ms: list[float] = []
 
