@@ -15,7 +15,7 @@ from simulator_peer import SILENCE, byte_by_byte
 from std_msgs.msg import Empty
 
 from drone_bridge import srv
-from drone_bridge.msg import TriggerEvent
+from drone_bridge.msg import ExtendedAttribute, TriggerEvent
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import ItemType
 
@@ -145,6 +145,44 @@ def test_a_stream_with_other_attributes_than_asked_for_is_not_published(ros, pee
     while north[-1] != 9.0:
         north.append(odom.wait().pose.pose.position.y)
     assert set(north) == {0.0, 9.0}
+
+
+EMPTY_VALUE = ExtendedAttribute(key="note")
+EMPTY_KEY = ExtendedAttribute(text="a note")
+
+
+@pytest.mark.parametrize(
+    ("name", "service", "fields"),
+    [
+        ("set_attribute", srv.SetAttribute, {"attribute": EMPTY_VALUE}),
+        ("set_attribute", srv.SetAttribute, {"attribute": EMPTY_KEY}),
+        ("get_attribute", srv.GetAttribute, {}),
+        ("spawn", srv.Spawn, {"attributes": [EMPTY_VALUE]}),
+        ("spawn", srv.Spawn, {"attributes": [EMPTY_KEY]}),
+        ("add_object", srv.AddObject, {"data": [1]}),
+    ],
+)
+def test_what_real_simulators_close_the_connection_on_is_not_sent(ros, peer, name, service, fields):
+    response = call(ros, name, service, **fields)
+    assert (response.success, response.code) == (False, -1)
+    assert response.message.startswith("The CUAUV server closes the connection on an empty key, value or class name.")
+    assert {peer.requests_, peer.streams} <= set(peer.clients)
+    assert peer.requests(sim.AddEntity) + peer.requests(sim.AddObject) == []
+    assert not {getattr(request, "key", None) for request in peer.requests_.requests} & {"", "note"}
+
+
+def test_what_a_service_was_told_to_have_failed_is_not_there_later(ros, peer):
+    peer.answers[sim.StreamEntity] = SILENCE
+    response = call(ros, "stream_entity", srv.StreamEntity, id=VEHICLE + 7)
+    assert (response.success, response.message) == (False, "The simulator has not answered ESTREAM within 1 s.")
+    del peer.answers[sim.StreamEntity]
+    _, streams = peer.wait_until_settled()
+    assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
+
+
+def test_an_object_that_is_numbered_like_gravity_comes_with_a_warning(ros, peer):
+    assert "remove object 0" in call(ros, "add_turbulence", srv.AddTurbulence).message
+    assert call(ros, "add_turbulence", srv.AddTurbulence).message == ""
 
 
 # Going and coming back.

@@ -215,6 +215,19 @@ def test_what_parameters_wish_for_is_wished_for_again_when_an_entity_goes():
     assert lasting.id is None
 
 
+def test_what_parameters_wish_for_comes_back_in_another_world_whoever_removed_the_entity():
+    stream, trigger = EntityStream(1, 1), EntityStream(2, 1)
+    wishes = Wishes([stream, trigger])
+    wishes.fulfil(stream, 0)
+    wishes.removed(sim.ItemType.ENTITY, 1, is_ours=True)
+    assert list(wishes) == [stream, trigger]
+    assert stream.id is None
+    # But not a stream that somebody had us remove.
+    wishes.fulfil(trigger, 1)
+    wishes.removed(sim.ItemType.ENTITY_STREAM, 1, is_ours=True)
+    assert list(wishes) == [stream]
+
+
 def test_a_new_connection_knows_nothing_but_cameras():
     camera, stream = Camera(CameraPlan("front", 0)), EntityStream(0, 1)
     wishes = Wishes([camera, stream])

@@ -12,7 +12,17 @@ from typing import Any, Final
 from drone_bridge.msg import CameraView, ExtendedAttribute
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute
-from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
+from drone_bridge.srv import (
+    AddCamera,
+    AddObject,
+    AddTrigger,
+    AddTurbulence,
+    GetAttribute,
+    SetAttribute,
+    SetCamera,
+    SetState,
+    Spawn,
+)
 from drone_bridge.translate import frames
 from drone_bridge.translate.frames import Quaternion
 from drone_bridge.translate.simulator import Axes, BodyToModel, EntityState, Vector
@@ -103,6 +113,20 @@ def fill_state(response: Any, state: EntityState, corporeal: bool) -> None:
 
 
 # Extended attributes.
+
+
+def has_empty_text(request: Any) -> bool:
+    """Return whether a service's request has an empty key, value or class name, which the CUAUV server can't read."""
+    if isinstance(request, GetAttribute.Request):
+        return not request.key
+    if isinstance(request, AddObject.Request):
+        return not request.class_name
+    attributes: Sequence[ExtendedAttribute] = []
+    if isinstance(request, SetAttribute.Request):
+        attributes = [request.attribute]
+    elif isinstance(request, Spawn.Request):
+        attributes = request.attributes
+    return not all(attribute.key and (attribute.text or len(attribute.data)) for attribute in attributes)
 
 
 def attribute_data(message: ExtendedAttribute) -> bytes:

@@ -125,13 +125,13 @@ def _offers(axes: Axes) -> Iterator[Offer]:
     yield Offer(
         srv.AddTurbulence,
         "add_turbulence",
-        lambda q: ask(sim.AddObject(sim.Turbulence.CLASS, translate.turbulence(q, axes).encode())),
+        lambda q: tasks.add_object(sim.AddObject(sim.Turbulence.CLASS, translate.turbulence(q, axes).encode())),
         _put_attribute_of("id", "id"),
     )
     yield Offer(
         srv.AddObject,
         "add_object",
-        lambda q: ask(sim.AddObject(q.class_name, bytes(q.data))),
+        lambda q: tasks.add_object(sim.AddObject(q.class_name, bytes(q.data))),
         _put_attribute_of("id", "id"),
     )
     yield Offer(
@@ -167,6 +167,10 @@ _UNIMPLEMENTED: Final = (
     "The CUAUV server does not implement this request, and closes the connection on it. For a server that does, set "
     "the parameter unimplemented_requests to send."
 )
+_EMPTY: Final = (
+    "The CUAUV server closes the connection on an empty key, value or class name. For a server that takes it, set the "
+    "parameter unimplemented_requests to send."
+)
 
 
 class SimulatorServices:
@@ -197,6 +201,8 @@ class SimulatorServices:
         may_send = self._node.parameters["unimplemented_requests"] == "send"
         if not may_send and (is_bytecode or not offer.is_implemented):
             return Result(False, _UNIMPLEMENTED)
+        if not may_send and translate.has_empty_text(request):
+            return Result(False, _EMPTY)
         try:
             result = await self.errands.run(offer.make(request), self._wake, PATIENCE_S)
         except ValueError as error:

@@ -7,7 +7,7 @@ Tasks raise LocalProtocolError and ValueError for what can't even be asked.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from drone_bridge.bridges.answers import Answer
 from drone_bridge.bridges.simulator.link import Channel, Outcome
@@ -36,7 +36,18 @@ class Result(NamedTuple):
 OnResult = Callable[[Result], None]
 Task = Callable[[SimulatorSession, OnResult], None]
 
-_OWN_ITEMS = (ItemType.TRIGGER, ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.EXTENDED_STREAM, ItemType.SPY)
+_GRAVITY: Final = 0  # among objects
+_LIKE_GRAVITY: Final = (
+    "This simulator numbers what it adds apart from what it can remove, as the CUAUV server does: to remove object 0 "
+    "would remove gravity."
+)
+_OWN_ITEMS: Final = (
+    ItemType.TRIGGER,
+    ItemType.ENTITY_STREAM,
+    ItemType.CAMERA_STREAM,
+    ItemType.EXTENDED_STREAM,
+    ItemType.SPY,
+)
 
 
 def result_of(request: sim.Request, outcome: Outcome) -> Result:
@@ -215,7 +226,12 @@ def stream_named_entity(entity: int, name: str, period: int) -> Task:
                 session.outputs.forget_entity(entity)
             on_result(result)
 
-        stream_entity(session, entity, period, take)
+        try:
+            stream_entity(session, entity, period, take)
+        except (LocalProtocolError, ValueError):
+            if not was_named:
+                session.outputs.forget_entity(entity)
+            raise
 
     return task
 
@@ -334,3 +350,21 @@ def view_camera(camera: int, target: int) -> Task:
 def add_trigger(plan: TriggerPlan) -> Task:
     """Add a trigger; the value is its ID."""
     return lambda session, on_result: _wish(session, Watch(plan), on_result)
+
+
+# Objects.
+
+
+def add_object(question: sim.AddObject) -> Task:
+    """Add an object; the value is the response."""
+
+    def task(session: SimulatorSession, on_result: OnResult) -> None:
+        def take(outcome: Outcome) -> None:
+            result = result_of(question, outcome)
+            if isinstance(outcome, sim.Added) and outcome.id == _GRAVITY:
+                result = result._replace(message=_LIKE_GRAVITY)
+            on_result(result)
+
+        session.requests.ask(question, take)
+
+    return task

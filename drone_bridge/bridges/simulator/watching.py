@@ -69,8 +69,7 @@ class Watching:
         self._wishes.add(wish)
 
         def settle(outcome: Outcome) -> None:
-            # An answer that never came leaves the wish as it is: it is asked for on the next connection.
-            if isinstance(outcome, sim.Error):
+            if not isinstance(outcome, sim.Added):  # who hears of no success is not to find it there later
                 self._wishes.drop(wish)
             on_outcome(outcome)
 

@@ -273,4 +273,4 @@ class Wishes:
             needs_it |= isinstance(other, CameraStream) and wish is not None and other.camera is wish
             needs_it |= kind == ItemType.CAMERA and isinstance(other, CameraStream) and other.camera == number
             if needs_it:
-                (self.unfulfil if other.is_lasting and not is_ours else self.drop)(other)
+                (self.unfulfil if other.is_lasting else self.drop)(other)  # another world has it again
