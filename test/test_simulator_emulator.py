@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The emulated simulator as its clients meet it: a process, its output, its exit code, what it says on the wire."""
 
+import asyncio
 import csv
 import os
 import signal
@@ -15,6 +16,8 @@ from ros_session import wait_until
 from simulator_client import SimulatorClient
 from simulator_desk import entity
 
+from drone_bridge.emulators.simulator.connection import Connection
+from drone_bridge.emulators.simulator.quirks import Quirks
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import (
     Attribute,
@@ -467,3 +470,25 @@ def test_verbose_tells_each_request(simulator, connect):
     client.settle()
     simulator.wait_for_line(r"was refused Pause: The simulator is not running\.")
     simulator.wait_for_line("was granted Reassure")
+
+
+def test_a_client_that_has_just_gone_does_not_keep_the_others_from_hearing_of_the_end():
+    async def end_with_a_client_that_has_gone():
+        ended = asyncio.get_running_loop().create_future()
+
+        def serve(_, writer):
+            connection = Connection("a client", writer, Quirks.NONE, None)
+            client.close()  # so what is sent to it now is answered with a reset, at once
+            try:
+                connection.post(Completed())
+                connection.say_farewell()
+                ended.set_result(None)
+            except OSError as error:
+                ended.set_exception(error)
+            connection.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            client = socket.create_connection(server.sockets[0].getsockname())
+            await ended
+
+    asyncio.run(end_with_a_client_that_has_gone())

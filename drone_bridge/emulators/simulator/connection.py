@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from enum import Enum
 from typing import Final
@@ -127,7 +128,8 @@ class Connection:
         self.flush()
         self._is_silent = True
         if not self._writer.is_closing():
-            self._writer.write_eof()
+            with contextlib.suppress(OSError):  # the client may have gone a moment ago
+                self._writer.write_eof()
 
     def close(self) -> None:
         """Send what waits and close, whether the client reads it soon or not."""
