@@ -11,9 +11,9 @@ from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, ListParameters
 
 from drone_bridge.controllers.drone_controller import BEHAVIOURS
-from drone_bridge.controllers.flight_control import DroneModel
-from drone_bridge.controllers.seek_target import SeekParameters, SeekTarget
-from drone_bridge.controllers.stereo_frame import StereoFrame
+from drone_bridge.controllers.seek_target.flight_control import DroneModel
+from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
+from drone_bridge.controllers.seek_target.stereo_frame import StereoFrame
 
 FRESH_S = 2.0  # between frames: the behaviour takes a gap as long as this for another flight and starts anew
 

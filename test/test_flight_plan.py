@@ -3,7 +3,7 @@
 
 import pytest
 
-from drone_bridge.controllers.flight_plan import Call, FlightPlan, PlanParameters, Velocity, square
+from drone_bridge.controllers.flight_plan.pilot import Call, FlightPlan, PlanParameters, Velocity, square
 
 PARAMETERS = PlanParameters(take_off_time=3.0, take_off_patience=5.0, leg_time=1.0, pause_time=0.5, speed=0.2)
 TICK_S = 0.1

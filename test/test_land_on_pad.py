@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pad_flight import PATTERNS, PadFlight
 
-from drone_bridge.controllers.land_data import LandState, Measured, PadSighting
-from drone_bridge.controllers.land_on_pad import LandOnPad
-from drone_bridge.controllers.land_on_pad_behaviour import PARAMETERS
-from drone_bridge.controllers.land_parameters import LandParameters
+from drone_bridge.controllers.land_on_pad.behaviour import PARAMETERS
+from drone_bridge.controllers.land_on_pad.data import LandState, Measured, PadSighting
+from drone_bridge.controllers.land_on_pad.parameters import LandParameters
+from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
 from drone_bridge.emulators.landing.pad import PAD_HEIGHT
 from drone_bridge.emulators.landing.vehicle import PERIOD_S
 from drone_bridge.emulators.landing.world import LANDING_GEAR

@@ -13,8 +13,8 @@ from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu, Range
 from std_msgs.msg import Bool
 
-from drone_bridge.controllers.land_parameters import LandParameters
-from drone_bridge.controllers.landing_frame import pad_message, read_measured
+from drone_bridge.controllers.land_on_pad.frame import pad_message, read_measured
+from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.emulators.landing.rover import Pattern
 from drone_bridge.emulators.landing.vehicle import Setup, Vehicle
 from drone_bridge.msg import ControllerState, LandingPad

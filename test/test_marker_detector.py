@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from pad_flight import PATTERNS, PadFlight
 
-from drone_bridge.controllers.attitude_estimator import rotation_from_angles
-from drone_bridge.controllers.land_data import PadSighting
-from drone_bridge.controllers.marker_detector import MarkerDetector, MarkerParameters
+from drone_bridge.controllers.land_on_pad.data import PadSighting
+from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector, MarkerParameters
 from drone_bridge.controllers.pinhole import Pinhole
+from drone_bridge.controllers.rotations import rotation_from_angles
 from drone_bridge.emulators.landing.camera import DownwardCamera
 from drone_bridge.emulators.landing.pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
 from drone_bridge.emulators.landing.scene import Scene

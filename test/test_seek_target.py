@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from drone_bridge.controllers.attitude_estimator import (
-    AttitudeEstimator,
-    MeasuredAttitude,
-    angles_from_rotation,
-    rotation_from_angles,
-    rotation_from_vector,
-)
-from drone_bridge.controllers.flight_control import Command, CommandsInFlight, DroneModel, FlightControl, Limits, hover
 from drone_bridge.controllers.pinhole import Pinhole
-from drone_bridge.controllers.seek_target import SeekParameters, SeekState, SeekTarget
-from drone_bridge.controllers.sphere_detector import SphereDetector
-from drone_bridge.controllers.target_estimator import TargetEstimator
+from drone_bridge.controllers.rotations import angles_from_rotation, rotation_from_angles, rotation_from_vector
+from drone_bridge.controllers.seek_target.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.controllers.seek_target.flight_control import (
+    Command,
+    CommandsInFlight,
+    DroneModel,
+    FlightControl,
+    Limits,
+    hover,
+)
+from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekState, SeekTarget
+from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
+from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M, Flight
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed.world import GREY, RED, Airframe, DroneState, Motion, Sphere, World

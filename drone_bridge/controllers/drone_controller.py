@@ -5,12 +5,10 @@ from typing import Final, Protocol
 
 from rclpy.node import Node
 
-from drone_bridge.controllers import (
-    flight_plan_behaviour,
-    land_on_pad_behaviour,
-    seek_target_behaviour,
-    waypoints_behaviour,
-)
+from drone_bridge.controllers.flight_plan import behaviour as flight_plan
+from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
+from drone_bridge.controllers.seek_target import behaviour as seek_target
+from drone_bridge.controllers.waypoints import behaviour as waypoints
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
 
@@ -33,8 +31,7 @@ class BehaviourModule(Protocol):
 
 
 BEHAVIOURS: Final[dict[str, BehaviourModule]] = {
-    module.NAME: module
-    for module in (seek_target_behaviour, flight_plan_behaviour, waypoints_behaviour, land_on_pad_behaviour)
+    module.NAME: module for module in (seek_target, flight_plan, waypoints, land_on_pad)
 }
 
 

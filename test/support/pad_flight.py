@@ -5,10 +5,10 @@ from collections import deque
 
 import numpy as np
 
-from drone_bridge.controllers.attitude_estimator import rotation_from_angles
-from drone_bridge.controllers.land_data import LandState, Measured, PadSighting
-from drone_bridge.controllers.land_on_pad import LandOnPad
-from drone_bridge.controllers.land_parameters import LandParameters
+from drone_bridge.controllers.land_on_pad.data import LandState, Measured, PadSighting
+from drone_bridge.controllers.land_on_pad.parameters import LandParameters
+from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
+from drone_bridge.controllers.rotations import rotation_from_angles
 from drone_bridge.emulators.landing.rover import Pattern
 from drone_bridge.emulators.landing.vehicle import PERIOD_S, Setup, Vehicle
 from drone_bridge.protocols.telemetry import DroneCommand

@@ -10,10 +10,10 @@ from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 
-from drone_bridge.controllers.attitude_estimator import Matrix, Vector, rotation_from_angles
 from drone_bridge.controllers.behaviour_parameters import declarations, read
+from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_angles
 from drone_bridge.controllers.velocity_commands import VelocityCommands
-from drone_bridge.controllers.waypoints import Decision, Waypoint, WaypointParameters, Waypoints, WaypointState
+from drone_bridge.controllers.waypoints.pilot import Decision, Waypoint, WaypointParameters, Waypoints, WaypointState
 from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import ControllerState
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration

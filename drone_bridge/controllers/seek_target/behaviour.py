@@ -12,11 +12,11 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
 from drone_bridge.controllers.behaviour_parameters import declarations, read
-from drone_bridge.controllers.flight_control import Command, DroneModel
 from drone_bridge.controllers.pinhole import Pinhole
-from drone_bridge.controllers.seek_target import Decision, SeekParameters, SeekState, SeekTarget
+from drone_bridge.controllers.seek_target.flight_control import Command, DroneModel
+from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekState, SeekTarget
+from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
 from drone_bridge.controllers.stamped_sets import StampedSets
-from drone_bridge.controllers.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
 from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration

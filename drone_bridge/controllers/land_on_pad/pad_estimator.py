@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from drone_bridge.controllers.rotations import Vector
 
 PAD, PAD_VELOCITY, DRONE_VELOCITY = range(3)  # rows of the horizontal state
 HEIGHT, CLIMB, PAD_HEIGHT = range(3)  # entries of the vertical state

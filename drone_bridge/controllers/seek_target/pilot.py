@@ -22,15 +22,11 @@ from enum import Enum
 
 import numpy as np
 
-from drone_bridge.controllers.attitude_estimator import (
-    AttitudeEstimator,
-    Matrix,
-    MeasuredAttitude,
-    Vector,
-    rotation_from_vector,
-)
 from drone_bridge.controllers.described import described
-from drone_bridge.controllers.flight_control import (
+from drone_bridge.controllers.pinhole import Image, Pinhole
+from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_vector
+from drone_bridge.controllers.seek_target.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.controllers.seek_target.flight_control import (
     Command,
     CommandsInFlight,
     DroneModel,
@@ -38,9 +34,8 @@ from drone_bridge.controllers.flight_control import (
     Limits,
     hover,
 )
-from drone_bridge.controllers.pinhole import Image, Pinhole
-from drone_bridge.controllers.sphere_detector import Outline, SphereDetector
-from drone_bridge.controllers.target_estimator import TargetEstimator
+from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
+from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 
 LONGEST_GAP = 1.0  # s between frames, after which everything starts anew
 FULL_TURN = 1.1 * math.tau  # rad, with some overlap

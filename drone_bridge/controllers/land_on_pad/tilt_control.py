@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]  # 3 x 3, from body axes to levelled ones
+from drone_bridge.controllers.rotations import Matrix, Vector, limited
 
 GRAVITY: Final = 9.81  # m/s^2
 MOST_SIDEWAYS_TRIM: Final = 2.0  # m/s^2 of acceleration against wind and drag
@@ -78,7 +76,7 @@ class TiltControl:
 
     def _learn(self, error: Vector, seconds: float) -> None:
         self._trim = self._trim + self._gains.trim_gain * seconds * np.clip(error, -1.0, 1.0)
-        self._trim[:2] = _limited(self._trim[:2], MOST_SIDEWAYS_TRIM)
+        self._trim[:2] = limited(self._trim[:2], MOST_SIDEWAYS_TRIM)
         self._trim[2] = np.clip(self._trim[2], -MOST_UPWARD_TRIM, MOST_UPWARD_TRIM)
 
 
@@ -99,12 +97,6 @@ def _tilt(acceleration: Vector, most: float) -> Vector:
 def _heading(rotation: Matrix) -> Vector:
     forward: Vector = rotation[:2, 0]
     return forward / max(float(np.linalg.norm(forward)), 1e-9)
-
-
-def _limited(vector: Vector, limit: float) -> Vector:
-    """Shorten a vector that is longer than the limit."""
-    shortened: Vector = vector * min(1.0, limit / max(float(np.linalg.norm(vector)), 1e-9))
-    return shortened
 
 
 def _share(value: float) -> float:

@@ -7,10 +7,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]  # 3
-Matrix = npt.NDArray[np.float64]  # 3 x 3
+from drone_bridge.controllers.rotations import (
+    Matrix,
+    Vector,
+    angles_from_rotation,
+    rotation_from_angles,
+    rotation_from_vector,
+)
 
 MEASUREMENT_DEVIATION = 1e-3  # rad; the wire's floats are far better, but a frame may be a little out of step
 FIRST_ROLL_DEVIATION = 0.05  # rad; where roll is not measured, the drone is taken to start level
@@ -70,31 +74,6 @@ class AttitudeEstimator:
         self.rotation = self.rotation @ rotation_from_vector(gain @ np.array([residual for _, residual in found]))
         keep = np.eye(3) - gain @ jacobian
         self._covariance = keep @ self._covariance @ keep.T + MEASUREMENT_DEVIATION**2 * gain @ gain.T
-
-
-def rotation_from_vector(vector: Vector) -> Matrix:
-    """Return the rotation about the vector by its length, rad."""
-    angle = math.sqrt(float(vector @ vector))
-    x, y, z = vector
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    sinc = math.sin(angle) / angle if angle > 1e-9 else 1.0
-    half_sinc = math.sin(angle / 2) / (angle / 2) if angle > 1e-9 else 1.0
-    rotation: Matrix = np.eye(3) + sinc * cross + half_sinc**2 / 2 * (cross @ cross)
-    return rotation
-
-
-def rotation_from_angles(roll: float, pitch: float, yaw: float) -> Matrix:
-    """Return the rotation from the body to the levelled frame for REP 103 angles in rad."""
-    x, y, z = np.eye(3)
-    rotation: Matrix = rotation_from_vector(yaw * z) @ rotation_from_vector(pitch * y) @ rotation_from_vector(roll * x)
-    return rotation
-
-
-def angles_from_rotation(rotation: Matrix) -> tuple[float, float, float]:
-    """Return roll, pitch, yaw in rad."""
-    roll = math.atan2(rotation[2, 1], rotation[2, 2])
-    pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[2, 1], rotation[2, 2]))
-    return roll, pitch, math.atan2(rotation[1, 0], rotation[0, 0])
 
 
 def _angles_per_turn(rotation: Matrix) -> Matrix:

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]  # 2, m
+from drone_bridge.controllers.rotations import Vector
 
 CORNER_REACHED_M: Final = 0.4
 _DIRECTIONS: Final = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))

@@ -13,10 +13,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 
 from drone_bridge.controllers.behaviour_parameters import declarations, read
-from drone_bridge.controllers.land_data import Decision, Measured, PadSighting
-from drone_bridge.controllers.land_on_pad import LandOnPad
-from drone_bridge.controllers.land_parameters import LandParameters
-from drone_bridge.controllers.landing_frame import (
+from drone_bridge.controllers.land_on_pad.data import Decision, Measured, PadSighting
+from drone_bridge.controllers.land_on_pad.frame import (
     ALTITUDE,
     CAMERA_INFO,
     IMAGE,
@@ -28,7 +26,9 @@ from drone_bridge.controllers.landing_frame import (
     read_measured,
     read_sighting,
 )
-from drone_bridge.controllers.marker_detector import MarkerDetector, MarkerParameters
+from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector, MarkerParameters
+from drone_bridge.controllers.land_on_pad.parameters import LandParameters
+from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.log_limiter import LogLimiter

@@ -10,13 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.controllers.attitude_estimator import (
-    AttitudeEstimator,
-    Matrix,
-    MeasuredAttitude,
-    Vector,
-    rotation_from_vector,
-)
+from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_vector
+from drone_bridge.controllers.seek_target.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 
 LONGEST_DELAY = 4  # frames
 DELAY_DEVIATION = 2e-3  # rad, of an angle after a step with the right command

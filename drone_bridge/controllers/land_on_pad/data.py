@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from drone_bridge.controllers.tilt_control import Matrix, ShareCommand, Vector
+from drone_bridge.controllers.land_on_pad.tilt_control import ShareCommand
+from drone_bridge.controllers.rotations import Matrix, Vector
 
 
 class LandState(str, Enum):

@@ -16,18 +16,12 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.controllers.land_data import Decision, LandState, Measured
-from drone_bridge.controllers.land_parameters import LandParameters
-from drone_bridge.controllers.pad_estimator import PadEstimator
-from drone_bridge.controllers.search_pattern import ExpandingSquare
-from drone_bridge.controllers.tilt_control import (
-    Matrix,
-    ShareCommand,
-    TiltControl,
-    TiltGains,
-    Vector,
-    acceleration_of_tilt,
-)
+from drone_bridge.controllers.land_on_pad.data import Decision, LandState, Measured
+from drone_bridge.controllers.land_on_pad.pad_estimator import PadEstimator
+from drone_bridge.controllers.land_on_pad.parameters import LandParameters
+from drone_bridge.controllers.land_on_pad.search_pattern import ExpandingSquare
+from drone_bridge.controllers.land_on_pad.tilt_control import ShareCommand, TiltControl, TiltGains, acceleration_of_tilt
+from drone_bridge.controllers.rotations import Matrix, Vector
 
 LONGEST_GAP: Final = 1.0  # s between measurements, after which everything starts anew
 OLDEST_SIGHTING: Final = 0.5  # s

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.controllers.attitude_estimator import Matrix, Vector, angles_from_rotation
 from drone_bridge.controllers.described import described
+from drone_bridge.controllers.rotations import Matrix, Vector, angles_from_rotation, limited
 
 NAMES: Final = ("x", "y", "z", "yaw")
 # Getting back to the line may take this share of the speed, so that there is always some left to go on.
@@ -153,7 +153,7 @@ class Waypoints:
         length = float(np.linalg.norm(line))
         direction = line / length if length > 1e-6 else np.zeros(3)
         along = float(wanted @ direction)
-        across = _limited(wanted - along * direction, MOST_ACROSS * limit)
+        across = limited(wanted - along * direction, MOST_ACROSS * limit)
         most_along = math.sqrt(limit**2 - float(across @ across))
         velocity = across + max(-most_along, min(most_along, along)) * direction
         # Slower altogether, rather than beside the line, where it climbs too steeply.
@@ -175,10 +175,6 @@ class Waypoints:
 def _yaw_error(waypoint: Waypoint, yaw: float) -> float:
     """Return how far to turn to the left, rad, the shorter way."""
     return 0.0 if waypoint.yaw is None else math.remainder(waypoint.yaw - yaw, math.tau)
-
-
-def _limited(vector: Vector, longest: float) -> Vector:
-    return vector * min(1.0, longest / max(float(np.linalg.norm(vector)), 1e-9))
 
 
 def _three(vector: Vector) -> tuple[float, float, float]:

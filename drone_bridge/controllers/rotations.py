@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors and rotations of controllers. A rotation turns body axes into levelled ones, REP 103."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]  # 2 or 3
+Matrix = npt.NDArray[np.float64]  # 3 x 3
+
+
+def rotation_from_vector(vector: Vector) -> Matrix:
+    """Return the rotation about the vector by its length, rad."""
+    angle = math.sqrt(float(vector @ vector))
+    x, y, z = vector
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    sinc = math.sin(angle) / angle if angle > 1e-9 else 1.0
+    half_sinc = math.sin(angle / 2) / (angle / 2) if angle > 1e-9 else 1.0
+    rotation: Matrix = np.eye(3) + sinc * cross + half_sinc**2 / 2 * (cross @ cross)
+    return rotation
+
+
+def rotation_from_angles(roll: float, pitch: float, yaw: float) -> Matrix:
+    """Return the rotation from the body to the levelled frame for REP 103 angles in rad."""
+    x, y, z = np.eye(3)
+    rotation: Matrix = rotation_from_vector(yaw * z) @ rotation_from_vector(pitch * y) @ rotation_from_vector(roll * x)
+    return rotation
+
+
+def angles_from_rotation(rotation: Matrix) -> tuple[float, float, float]:
+    """Return roll, pitch, yaw in rad."""
+    roll = math.atan2(rotation[2, 1], rotation[2, 2])
+    pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[2, 1], rotation[2, 2]))
+    return roll, pitch, math.atan2(rotation[1, 0], rotation[0, 0])
+
+
+def limited(vector: Vector, longest: float) -> Vector:
+    """Return a vector of the same direction that is not longer than that."""
+    shortened: Vector = vector * min(1.0, longest / max(float(np.linalg.norm(vector)), 1e-9))
+    return shortened
