@@ -276,7 +276,12 @@ def test_services_without_a_simulator_say_so(ros):
     [
         ({"entities": ["0:me"]}, "entities names 0, which is the vehicle."),
         ({"entities": ["x"]}, "'x' has 'x' for the ID"),
-        ({"cameras": ["a", "a"]}, "cameras has 'a' twice."),
+        ({"cameras": ["A", "a"]}, "cameras names 'a', and there is a frame 'a' already."),
+        ({"cameras": ["Base_Link"]}, "cameras names 'Base_Link', and there is a frame 'base_link' already."),
+        (
+            {"cameras": ["gate"], "entities": ["3:Gate"]},
+            "cameras names 'gate', and there is a frame 'gate' already.",
+        ),
         ({"triggers": ["near"]}, "'near' is no trigger"),
         ({"body_to_model": [1.0, 1.0, 1.0, 1.0]}, "has the length 2, and has to have 1."),
         ({"body_to_model": [1.0]}, "body_to_model has to have 4 numbers."),

@@ -282,7 +282,14 @@ def test_a_camera_streams_whom_it_looks_for(ros, peer):
     view = views.wait()
     assert (view.camera, view.camera_id, view.header.frame_id) == ("down", 1, "s1/down")
     again = call(ros, "add_camera", srv.AddCamera, name="down")
-    assert (again.success, again.message) == (False, "There is a camera 'down' already.")
+    assert (again.success, again.message) == (
+        False,
+        "There is a frame 'down' already, so no camera can be called 'down'.",
+    )
+    spawned = call(ros, "spawn", srv.Spawn, name="Down")
+    listed = call(ros, "list_entities", srv.ListEntities)
+    assert dict(zip(listed.ids, listed.names, strict=True))[spawned.id] == "down_2"
+    call(ros, "remove", srv.RemoveItem, type=0, id=spawned.id)
     call(ros, "remove", srv.RemoveItem, type=2, id=1)
     assert call(ros, "add_camera", srv.AddCamera, name="down").success
     call(ros, "remove", srv.RemoveItem, type=2, id=2)

@@ -20,6 +20,7 @@ from drone_bridge.protocols.text import printable
 from drone_bridge.translate import frames
 from drone_bridge.translate.frames import Quaternion
 from drone_bridge.translate.simulator import Axes, Vector
+from drone_bridge.translate.topic_names import topic_token
 
 _LARGEST_ID: Final = 0xFFFFFFFF
 PlanT = TypeVar("PlanT")
@@ -37,6 +38,11 @@ class CameraPlan:
     enabled: bool = True
     targets: tuple[int, ...] = ()
     period: int = 1  # steps
+
+    @property
+    def frame(self) -> str:
+        """Its tf frame, without prefix."""
+        return topic_token(self.name, "camera")
 
     def __post_init__(self) -> None:
         if not 0.0 < self.focal_length < math.inf:

@@ -73,17 +73,16 @@ class SimulatorBridge(BridgeNode):
         entities = read_entities(get("entities"))
         if self._vehicle in entities:
             raise ValueError(f"entities names {self._vehicle}, which is the vehicle.")
-        self._lasting = self._read_wishes(entities)
         keeper = TimeKeeper(self)
         self._outputs = SimulatorOutputs(self, self._axes, keeper, self._vehicle)
         self._made.append((SimulatorOutputs.close, self._outputs))
         for entity, name in entities.items():
             self._outputs.name_entity(entity, name)
             self._outputs.open_entity(entity)
+        self._wishes = Wishes(self._read_wishes(entities))
         self._commands: CommandIntake[Velocity] = CommandIntake(self, on_command=self._wakeup.wake)
         self._commands.take_velocities(self._read)
         self._steering = Steering(self, self._commands, self._axes, self._vehicle)
-        self._wishes = Wishes(self._lasting)
         self._world: bytes | None = None  # the mark of the world with our cameras
 
     def _read_wishes(self, entities: dict[int, str]) -> list[Wish]:
@@ -93,11 +92,11 @@ class SimulatorBridge(BridgeNode):
         # The clock counts the steps that the vehicle's stream tells of.
         wishes: list[Wish] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
         wishes += [EntityStream(entity, period) for entity in (self._vehicle, *entities)]
-        names = set()
+        taken = self._outputs.entity_frames()
         for plan in read_cameras(get("cameras")):
-            if plan.name in names:
-                raise ValueError(f"cameras has {plan.name!r} twice.")
-            names.add(plan.name)
+            if plan.frame in taken:
+                raise ValueError(f"cameras names {plan.name!r}, and there is a frame {plan.frame!r} already.")
+            taken.add(plan.frame)
             camera = Camera(plan)
             wishes += [camera, *(CameraStream(camera, target, plan.period) for target in plan.targets)]
         return wishes + [Watch(plan) for plan in read_triggers(get("triggers"), self._axes)]

@@ -164,12 +164,16 @@ class SimulatorOutputs:
         if entity in self.names:
             return self.names[entity]
         token = topic_token(name, "entity")
-        taken = {topic_token(other, "entity") for other in self.names.values()} | {"base_link", "odom", "map"}
+        taken = self.entity_frames() | {frame.removeprefix(self._prefix) for frame in self._static_transforms}
         number = 2
         while token in taken:
             token, number = f"{topic_token(name, 'entity')}_{number}", number + 1
         self.names[entity] = token
         return token
+
+    def entity_frames(self) -> set[str]:
+        """Return the tf frames that entities have, without prefix, and those that only the bridge's own can have."""
+        return {topic_token(name, "entity") for name in self.names.values()} | {"base_link", "odom", "map"}
 
     def open_entity(self, entity: int) -> None:
         """Make the topics of an entity that has a name. Raises ValueError when there are too many."""

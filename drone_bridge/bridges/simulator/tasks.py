@@ -295,9 +295,13 @@ def add_camera(plan: CameraPlan) -> Task:
     """Add a camera and stream to whom it looks; the value is its ID."""
 
     def task(session: SimulatorSession, on_result: OnResult) -> None:
-        named = plan if plan.name else _with_free_name(plan, session)
-        if any(isinstance(wish, Camera) and wish.plan.name == named.name for wish in session.wishes):
-            raise ValueError(f"There is a camera {named.name!r} already.")
+        taken = session.outputs.entity_frames() | session.wishes.camera_frames()
+        number = 0
+        while not plan.name and f"camera_{number}" in taken:
+            number += 1
+        named = plan if plan.name else replace(plan, name=f"camera_{number}")
+        if named.frame in taken:
+            raise ValueError(f"There is a frame {named.frame!r} already, so no camera can be called {plan.name!r}.")
         camera = Camera(named)
         session.wishes.check_room(1 + len(plan.targets))
         _wish(session, camera, on_result)
@@ -305,12 +309,6 @@ def add_camera(plan: CameraPlan) -> Task:
             session.wishes.add(CameraStream(camera, target, plan.period))
 
     return task
-
-
-def _with_free_name(plan: CameraPlan, session: SimulatorSession) -> CameraPlan:
-    taken = {wish.plan.name for wish in session.wishes if isinstance(wish, Camera)}
-    name = next(name for number in range(len(taken) + 1) if (name := f"camera_{number}") not in taken)
-    return replace(plan, name=name)
 
 
 def set_camera(questions: Iterable[sim.SetCamera]) -> Task:

@@ -225,6 +225,10 @@ class Wishes:
                 f"{len(self._all)} streams, cameras and triggers are asked for; {MAX_WISHES} can be, not {count} more."
             )
 
+    def camera_frames(self) -> set[str]:
+        """Return the tf frames of cameras, without prefix."""
+        return {wish.plan.frame for wish in self._all if isinstance(wish, Camera)}
+
     def start_over(self) -> None:
         """Take note of a new connection. Cameras keep their IDs until it shows that this is another world."""
         self._fulfilled.clear()
