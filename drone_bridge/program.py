@@ -15,6 +15,8 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from drone_bridge.responses import keep_unsent
+
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -97,6 +99,8 @@ def _signal_socket() -> socket.socket:
 
 def _spin(node: Stoppable) -> int:
     assert isinstance(node, Node)
+    for service in node.services:
+        keep_unsent(node, service)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     executor.spin()

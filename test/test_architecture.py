@@ -24,7 +24,8 @@ ALLOWED = {
     "emulators": {"links", "protocols"},
     "tools": {"translate", "program", "parameters", "msg", "srv"},
     "tools/demo": {"emulators", "translate", "program", "msg", "srv"},  # shows a flight, and so knows its world
-    "program": set(),
+    "program": {"responses"},
+    "responses": set(),
     "parameters": set(),
     "log_limiter": set(),
     "__init__": set(),

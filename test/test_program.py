@@ -42,6 +42,42 @@ def run_node(number, leaving="pass"):
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False)
 
 
+ANSWERING_NODE = """
+    import os, signal, sys, warnings
+    from rclpy.node import Node
+    from std_srvs.srv import Trigger
+    from drone_bridge.program import run
+
+    class AnsweringNode(Node):
+        def start(self):
+            service = self.create_service(Trigger, "ask", lambda request, response: response)
+            tries = []
+
+            def send_response(response, header):
+                tries.append(response)
+                if len(tries) < 3:
+                    warnings.warn("failed to send response (timeout)", RuntimeWarning)
+                else:
+                    print(*tries, flush=True)
+                    os.kill(os.getpid(), signal.SIGTERM)
+
+            service.send_response = send_response
+            timer = self.create_timer(0.01, lambda: (timer.cancel(), service.send_response("answer", "header")))
+            return True
+
+        def leave(self):
+            pass
+
+    sys.exit(run(lambda: AnsweringNode("answering")))
+"""
+
+
+def test_services_do_not_lose_answers_to_clients_that_are_still_being_discovered():
+    program = textwrap.dedent(ANSWERING_NODE)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False)
+    assert (done.stdout.split(), done.stderr, done.returncode) == (3 * ["answer"], "", 0)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_a_node_starts_lets_it_start_and_leave(number):
     done = run_node(number)

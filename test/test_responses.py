@@ -9,8 +9,8 @@ import pytest
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from std_srvs.srv import Trigger
 
-from drone_bridge.bridges import responses
-from drone_bridge.bridges.responses import keep_unsent
+from drone_bridge import responses
+from drone_bridge.responses import keep_unsent
 
 
 def warn():

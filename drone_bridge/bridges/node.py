@@ -20,9 +20,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
-from rclpy.service import Service
 
-from drone_bridge.bridges.responses import keep_unsent
 from drone_bridge.bridges.statistics import LinkStatistics
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
@@ -189,12 +187,6 @@ class BridgeNode(LifecycleNode):
             message_type, topic, callback, depth, callback_group=callback_group, qos_overriding_options=options
         )
         self._made.append((self.destroy_subscription, subscription))
-
-    def create_service(self, *arguments: Any, **options: Any) -> "Service[Any, Any]":
-        """Create a service whose answers also reach a client that is still being discovered."""
-        service: Service[Any, Any] = super().create_service(*arguments, **options)
-        keep_unsent(self, service)
-        return service
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
         """Publish from the link's thread; what can't be published is counted and forgotten."""
