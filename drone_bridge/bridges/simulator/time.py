@@ -27,6 +27,7 @@ class TimeKeeper:
         self._publisher = node.make_publisher(Clock, "/clock", newest) if get("publish_clock") else None
         self._period_s = 1.0 / get("clock_rate")
         self._published_s = -math.inf
+        self._next_s = -math.inf  # when the next message would be on time, if there are as many as there may be
         self._is_pending = False
         self._stamp: Time | None = None
         # A node on simulated time that drives /clock itself would hear each time only after what it belongs to.
@@ -51,12 +52,17 @@ class TimeKeeper:
         """When `tick` has something to do."""
         if self._publisher is None or not self.clock.is_known:
             return math.inf
-        return self._published_s + (self._period_s if self._is_pending else IDLE_PERIOD_S)
+        if self._is_pending:
+            # Steps that come about as often come now early, now late. To wait for the early ones would be one more
+            # turn of the link's thread each.
+            return self._next_s - self._period_s / 2
+        return self._published_s + IDLE_PERIOD_S
 
     def tick(self, now_s: float) -> None:
         """Publish the time if it is due; to be called before messages are read."""
         self._stamp = None
         if now_s >= self.due_s and self._publisher:
             self._published_s = now_s
+            self._next_s = max(self._next_s, now_s) + self._period_s
             self._is_pending = False
             self._node.publish(self._publisher, Clock(clock=self.clock.message()))
