@@ -25,7 +25,7 @@ class TimeKeeper:
         self.clock = SimulationClock()
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         self._publisher = node.make_publisher(Clock, "/clock", newest) if get("publish_clock") else None
-        self._period_s = 1.0 / get("clock_rate")
+        self._period_s: float = 1.0 / get("clock_rate")
         self._published_s = -math.inf
         self._next_s = -math.inf  # when the next message would be on time, if there are as many as there may be
         self._is_pending = False
