@@ -366,16 +366,24 @@ def test_attributes_are_text_where_they_can_be(data, text):
         (sim.StreamEntity(0, 1, ()), 1, "there is no entity with the ID"),
         (sim.Run(), 0, "the simulation is running already"),
         (sim.Pause(), 0, "the simulation is paused already"),
+        (sim.StreamCamera(0, 1, 0), 2, "the camera is on that very entity"),
+        (sim.AddTrigger(sim.CollisionTrigger(1, 1, 1.0)), 1, "an entity can't collide with itself"),
+        (sim.AddTrigger(sim.SweepCollisionTrigger(0, 9)), 3, "there is no entity with the ID of the second"),
+        (sim.AddTrigger(sim.PathTrigger(9, STILL, STILL, 1.0)), 1, "there is no entity with the ID"),
+        (sim.GetExtended(0, "note"), 0, "the entity has no attribute with the key"),
+        (sim.Remove(0, 9), 0, "there is no item with the type and the ID"),
     ],
     ids=str,
 )
-def test_a_code_means_what_is_documented_for_the_request(request_, code, meaning):
+def test_a_code_means_what_it_does_for_the_request(request_, code, meaning):
     sentence = explanation(request_, sim.Error(code, "Oh\n\x1b[31mno"))
     assert sentence.startswith(f"The simulator refused {request_.NAME} with code {code}: Oh\\n\\x1b[31mno.")
     assert sentence.endswith(f"This means that {meaning}.")
 
 
-def test_a_code_without_a_documented_meaning_is_told_as_it_is():
+def test_a_code_without_a_known_meaning_is_told_as_it_is():
+    trigger = sim.AddTrigger(sim.CollisionTrigger(0, 1, 1.0))
+    assert explanation(trigger, sim.Error(0)) == "The simulator refused TADD with code 0."
     assert explanation(sim.Spy(), sim.Error(7)) == "The simulator refused SPY with code 7."
 
 

@@ -1,26 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the simulator's errors mean: the same code is another thing for each request."""
 
-from typing import Final
+from typing import Any, Final
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.text import printable
 
 _NO_ENTITY: Final = "there is no entity with the ID"
 _NO_ATTRIBUTE: Final = "there is no attribute with the ID"
-# For a stream the two are the other way round than for the others, and than the document says of them.
-_MEANINGS: Final[dict[type[sim.Request], tuple[str, ...]]] = {
+_NO_CAMERA: Final = "there is no camera with the ID"
+_COLLISION: Final = (
+    "",
+    "an entity can't collide with itself",
+    "there is no entity with the ID of the first",
+    "there is no entity with the ID of the second",
+)
+# What the CUAUV server says, which the document tells of ESET alone.
+_MEANINGS: Final[dict[type[Any], tuple[str, ...]]] = {
+    sim.Remove: ("there is no item with the type and the ID",),
+    sim.AddEntity: ("the mass, the radius or the moments of inertia can't be",),
     sim.SetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
     sim.GetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
-    sim.StreamEntity: (_NO_ATTRIBUTE, _NO_ENTITY),
+    sim.StreamEntity: (_NO_ATTRIBUTE, _NO_ENTITY),  # the other way round
+    sim.GetExtended: ("the entity has no attribute with the key",),
+    sim.AddObject: ("there is no such class of objects, or its data can't be",),
+    sim.AddCamera: (_NO_ENTITY,),
+    sim.SetCamera: (_NO_CAMERA, _NO_ATTRIBUTE),
+    sim.StreamCamera: (_NO_CAMERA, _NO_ENTITY, "the camera is on that very entity"),
+    sim.CollisionTrigger: _COLLISION,
+    sim.SweepCollisionTrigger: _COLLISION,
+    sim.PathTrigger: ("", _NO_ENTITY, "the distance is not above 0"),
     sim.Run: ("the simulation is running already",),
     sim.Pause: ("the simulation is paused already",),
 }
 
 
 def meaning(request: sim.Request, code: int) -> str:
-    """Return what a code means for a request, as the end of a sentence; empty where nothing is documented."""
-    meanings = _MEANINGS.get(type(request), ())
+    """Return what a code means for a request, as the end of a sentence; empty where that is not known."""
+    asked = request.trigger if isinstance(request, sim.AddTrigger) else request
+    meanings = _MEANINGS.get(type(asked), ())
     return meanings[code] if code < len(meanings) else ""
 
 
