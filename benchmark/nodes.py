@@ -15,10 +15,14 @@ from rclpy.publisher import Publisher
 
 
 @contextlib.contextmanager
-def ros() -> Iterator[None]:
-    """Have ROS until SIGINT, and leave it in order."""
-    # A shell has programs that it starts in the background ignore it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def ros(*, is_interrupted: bool = False) -> Iterator[None]:
+    """Have ROS until SIGINT, and leave it in order.
+
+    `is_interrupted`: the main thread waits for something else than its executor, and SIGINT has to end that, too. An
+    executor is better not interrupted: it may be busy with a message.
+    """
+    # Before rclpy adds its own. A shell has programs that it starts in the background ignore SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler if is_interrupted else lambda *_: None)
     rclpy.init()
     try:
         with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
@@ -31,7 +35,7 @@ def spin(node: Node) -> None:
     """Serve a node until SIGINT."""
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+    with contextlib.suppress(ExternalShutdownException):
         executor.spin()
 
 

@@ -25,7 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("namespace")
     arguments = parser.parse_args()
-    with ros():
+    with ros(is_interrupted=True):
         node = rclpy.create_node("benchmark_caller", namespace=arguments.namespace)
         executor = SingleThreadedExecutor()
         executor.add_node(node)

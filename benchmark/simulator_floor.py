@@ -161,7 +161,7 @@ def main() -> int:
     parser.add_argument("port", type=int)
     parser.add_argument("namespace")
     arguments = parser.parse_args()
-    with ros():
+    with ros(is_interrupted=True):
         node = rclpy.create_node("floor", namespace=arguments.namespace)
         floor = Floor(node)
         offer_reassure(node, connect(arguments.port))

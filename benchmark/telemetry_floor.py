@@ -169,7 +169,7 @@ def main() -> int:
     parser.add_argument("port", type=int)
     parser.add_argument("namespace")
     arguments = parser.parse_args()
-    with ros():
+    with ros(is_interrupted=True):
         receive(arguments.port, Floor(rclpy.create_node("floor", namespace=arguments.namespace)).take)
     return 0
 

@@ -100,7 +100,7 @@ def main() -> int:
     parser.add_argument("namespace")
     parser.add_argument("--wait", action="store_true", help="answer with the command of a controller")
     arguments = parser.parse_args()
-    with ros():
+    with ros(is_interrupted=True):
         node = rclpy.create_node("floor", namespace=arguments.namespace)
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         publishers = [node.create_publisher(Image, f"{side}/image_raw", qos) for side in ("left", "right")]
