@@ -5,7 +5,7 @@ import asyncio
 
 import pytest
 
-from drone_bridge.bridges.answers import MAX_WAITING, Answer, Errands
+from drone_bridge.bridges.answers import MAX_UNANSWERED, MAX_WAITING, Answer, Errands
 
 
 class Given(list):
@@ -49,6 +49,17 @@ def test_there_is_an_end_to_waiting():
         opened.submit("dig")
     with pytest.raises(ValueError, match=f"{MAX_WAITING} requests are waiting already"):
         opened.submit("dig")
+
+
+def test_there_is_an_end_to_errands_without_an_answer():
+    opened, _ = errands()
+    for _ in range(MAX_UNANSWERED):
+        errand = opened.submit("dig")
+        opened.take()
+    with pytest.raises(ValueError, match=f"{MAX_UNANSWERED} requests have no answer yet"):
+        opened.submit("dig")
+    opened.answer(errand, "dug")
+    opened.submit("dig")
 
 
 def test_an_answer_that_comes_at_once_needs_no_second_turn():

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulator_bridge when things go wrong: silence, garbage, a simulator that goes and comes back, several clients."""
 
+import contextlib
 import signal
 import socket
 import sys
+import time
 
 import pytest
 from geometry_msgs.msg import Twist
@@ -63,6 +65,16 @@ def test_who_gets_no_answer_is_told_so_and_the_simulator_is_connected_to_again(r
     peer.wait_until_settled()
     wait_for_count(ros, "lost connections", 1, before)
     assert call(ros, "reassure", srv.SimulatorRequest).success
+
+
+def test_a_simulator_that_is_slow_is_not_asked_again_before_it_has_answered(ros):
+    asked = []
+    with contextlib.closing(make_peer()) as slow, bridge(slow, poll_period=0.05, request_timeout=60.0):
+        slow.wait_until_settled()
+        slow.answers[sim.ListEntities] = asked.append
+        wait_until(lambda: asked, "a question")
+        time.sleep(0.3)  # six periods
+        assert len(asked) == 1
 
 
 def test_those_who_wait_behind_a_lost_answer_are_told_so_too(ros, peer):

@@ -14,7 +14,8 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.task import Future
 
-MAX_WAITING: Final = 16  # errands; more are refused
+MAX_WAITING: Final = 16  # errands that the link's thread has not looked at; more are refused
+MAX_UNANSWERED: Final = 100  # errands altogether
 
 TaskT = TypeVar("TaskT")
 
@@ -96,6 +97,8 @@ class Errands(Generic[TaskT]):
                 raise ValueError(f"There is no connection to the {self._peer} now.")
             if len(self._waiting) >= MAX_WAITING:
                 raise ValueError(f"{MAX_WAITING} requests are waiting already.")
+            if len(self._waiting) + len(self._taken) >= MAX_UNANSWERED:
+                raise ValueError(f"{MAX_UNANSWERED} requests have no answer yet.")
             errand = Errand(task, _is_awaited=is_awaited)
             self._waiting.append(errand)
             return errand

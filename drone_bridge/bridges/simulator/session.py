@@ -80,6 +80,10 @@ class SimulatorSession:
         for entity in sorted(listed - known):
             self._note_entity(True, entity)
 
+    def _take_poll(self, outcome: Outcome) -> None:
+        self._poll_due_s = time.monotonic() + self._poll_period_s
+        self._take_list(outcome)
+
     def start(self, token: bytes | None) -> None:
         """Ask the first questions; `token` marks the world of the connection before, if there was one."""
         self.wishes.start_over()
@@ -247,8 +251,8 @@ class SimulatorSession:
         if now_s >= self._rates_due_s:
             self._report_rates(now_s)
         if now_s >= self._poll_due_s:
-            self._poll_due_s = now_s + self._poll_period_s
-            self.requests.ask(sim.ListEntities(), self._take_list)
+            self._poll_due_s = math.inf
+            self.requests.ask(sim.ListEntities(), self._take_poll)
 
     def _report_rates(self, now_s: float) -> None:
         period_s = now_s - self._rates_due_s + RATES_PERIOD_S
