@@ -24,7 +24,7 @@ lint: setup
 	@$(ACTIVATE) && ruff check . && ruff format --check . && mypy
 
 test: lint
-	@$(ACTIVATE) && pytest
+	@$(ACTIVATE) && pytest -n 2 --dist loadfile
 
 bench: setup
 	@$(ACTIVATE) && for name in testbed simulator telemetry; do python benchmark/$$name.py || exit; done

@@ -11,7 +11,10 @@ import hypothesis
 import pytest
 
 # Before anything imports rclpy: topics of our own, on this machine only. Domains above 101 may meet ephemeral ports.
-os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, 101))
+# Workers that test at the same time (pytest-xdist) draw from different ones.
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randrange(1 + WORKER, 102, WORKERS))
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(Path(__file__).parent.parent / "config" / "fastdds.xml")
 
