@@ -6,7 +6,7 @@ import math
 import signal
 
 import pytest
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import Point, Quaternion, Twist
 from nav_msgs.msg import Odometry
 from processes import Process, executable
 from std_msgs.msg import String
@@ -66,6 +66,44 @@ def test_the_rover_controller_tells_where_the_rover_is(ros):
         assert (same.header.frame_id, same.child_frame_id) == ("r1/odom", "r1/base_link")
         assert same.twist.twist.linear.x == pytest.approx(0.5, abs=0.02)
         assert same.pose.pose.position.x == pytest.approx(rover.position.x, abs=0.05)
+        assert process.stop() == 0
+
+
+def test_odometry_that_no_rover_can_have_changes_nothing_and_no_distance_ends_the_rover_controller(ros):
+    commands = ros.subscribe(Twist, "cmd_vel")
+    told = ros.subscribe(Odometry, "rover_controller/odom")
+    documents = ros.subscribe(String, "/rover/telemetry")
+    settings = {"pattern": "linear", "amplitude": 50.0, "publish_telemetry": True, "odometry_timeout": 10.0}
+    with Process.node("rover_controller", **settings) as process:
+        publisher = ros.publisher(Odometry, "odom")
+        odometry = WheelOdometry()
+        now = ros.node.get_clock().now().to_msg()
+        for field, value, sentence in (
+            ("orientation", Quaternion(w=0.0), r"the orientation in odom is \(.*\), and has to have length 1"),
+            ("orientation", Quaternion(w=1e200), r"the orientation in odom is \(.*1e\+200\), and has to have length 1"),
+            ("position", Point(x=math.inf), r"the position in odom is \(inf, .*\), and has to be within 1e\+09 m"),
+            ("position", Point(x=-1e308), r"the position in odom is \(-1e\+308, .*\), and has to be within 1e\+09 m"),
+        ):
+            message = odometry.message(now, "")
+            setattr(message.pose.pose, field, value)
+            publisher.publish(message)
+            process.wait_for_line(f"Odometry can't be used: {sentence}")
+        assert process.count_lines("Following the odometry") == 0
+        publisher.publish(odometry.message(now, ""))
+        process.wait_for_line("Following the odometry")
+        odometry.pose = odometry.pose._replace(x=2e6)
+        publisher.publish(odometry.message(now, ""))
+        process.wait_for_line(
+            r"No document can tell where the rover is: position\.x is .*, and has to be a number from"
+        )
+        assert told.wait(lambda message: message.pose.pose.position.x > 1e6).pose.pose.position.x == pytest.approx(2e6)
+        commands.clear()
+        assert commands.wait().linear.x < 0, "it drives back to its line, in reverse"
+        odometry.pose = odometry.pose._replace(x=0.0)
+        publisher.publish(odometry.message(now, ""))
+        told.wait(lambda message: message.pose.pose.position.x < 1e6)
+        documents.clear()
+        documents.wait()
         assert process.stop() == 0
 
 

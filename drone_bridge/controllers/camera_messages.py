@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images, camera infos and orientations read from messages and checked: anybody may publish anything."""
+"""Images and camera infos read from messages and checked: anybody may publish anything."""
 
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
 from cv_bridge import CvBridge
-from sensor_msgs.msg import CameraInfo, Imu
+from sensor_msgs.msg import CameraInfo
 from sensor_msgs.msg import Image as ImageMessage
 
 from drone_bridge.controllers.pinhole import Image, Pinhole
-from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
-
-# A quaternion whose length is further from 1 is no rotation.
-_UNIT_TOLERANCE: Final = 0.1
 
 _IMAGES = CvBridge()
 
@@ -60,17 +55,3 @@ def read_pixels(image: ImageMessage, topic: str, pinhole: Pinhole, info_topic: s
         encoding = f"{image.encoding!r}, {'big' if image.is_bigendian else 'little'}-endian"
         raise ValueError(f"{topic} is encoded as {encoding}, of which cv_bridge can't make rgb8.") from error
     return pixels
-
-
-def read_angles(imu: Imu, topic: str) -> tuple[float, float, float] | None:
-    """Return roll, pitch and yaw of REP 103 in rad, None where the message says that there is no orientation.
-
-    Raises ValueError with a sentence for what is no rotation.
-    """
-    if imu.orientation_covariance[0] < 0:
-        return None
-    q = imu.orientation
-    length = math.hypot(q.x, q.y, q.z, q.w)
-    if not abs(length - 1) <= _UNIT_TOLERANCE:
-        raise ValueError(f"the orientation in {topic} is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1.")
-    return euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))

@@ -5,7 +5,6 @@ On request it tells where the rover is by that, as a rover of the telemetry prot
 """
 
 import contextlib
-import math
 import time
 from typing import Final
 
@@ -16,11 +15,12 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.controllers.velocity_commands import VelocityCommands
+from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
-from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
 from drone_bridge.translate.planar import Pose
 from drone_bridge.translate.rover_telemetry import rover_document
 from drone_bridge.translate.time import NANOSECONDS
@@ -60,6 +60,7 @@ class RoverController(Node):
         self._limits, self._name = Limits(0.0, 0.0, 0.0), ""
         self._pattern: Pattern | None = None
         self._was_following = False
+        self._log_limiter = LogLimiter()
         self._commands = VelocityCommands(self)
         self.create_subscription(Odometry, "odom", self._measure, 1)
         self._telemetry: RoverTelling | None = None
@@ -79,11 +80,12 @@ class RoverController(Node):
         self._commands.leave()
 
     def _measure(self, message: Odometry) -> None:
-        at, q = message.pose.pose.position, message.pose.pose.orientation
-        if not all(map(math.isfinite, (at.x, at.y, q.x, q.y, q.z, q.w))):
+        try:
+            position, (_, _, yaw) = read_pose(message, "odom")
+        except ValueError as error:
+            self._complain(f"Odometry can't be used: {error}")
             return
-        _, _, yaw = euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))
-        self._estimate.measured(Pose(at.x, at.y, yaw), time.monotonic())
+        self._estimate.measured(Pose(float(position[0]), float(position[1]), yaw), time.monotonic())
 
     def _command(self) -> None:
         now_s = time.monotonic()
@@ -94,7 +96,10 @@ class RoverController(Node):
         forward, turn = self._velocity
         self._commands.publish((forward, 0.0, 0.0), (0.0, 0.0, turn))
         if self._telemetry:
-            self._telemetry.publish(self._estimate.pose, self._velocity, self._name)
+            try:
+                self._telemetry.publish(self._estimate.pose, self._velocity, self._name)
+            except ValueError as error:
+                self._complain(f"No document can tell where the rover is: {error}")
 
     def _chosen_pattern(self) -> Pattern:
         """Return the pattern that the parameters describe, a new one when they have changed."""
@@ -105,6 +110,10 @@ class RoverController(Node):
             self._pattern = PATTERNS[name](limits, get("seed"))
             self.get_logger().info(f"Pattern {name}: {limits.speed:g} m/s, {limits.amplitude:g} m.")
         return self._pattern
+
+    def _complain(self, sentence: str) -> None:
+        if line := self._log_limiter.admit(sentence):
+            self.get_logger().error(line)
 
     def _say_what_is_followed(self, is_following: bool) -> None:
         if is_following != self._was_following:
@@ -124,13 +133,17 @@ class RoverTelling:
         self._odometry_publisher = node.create_publisher(Odometry, "~/odom", 10)
 
     def publish(self, pose: Pose, velocity: Velocity, pattern: str) -> None:
-        """Tell of a pose, seen from where the rover started."""
+        """Tell of a pose, seen from where the rover started.
+
+        Raises ValueError when no document can, as for a rover two million metres away; the odometry can.
+        """
         now = self._node.get_clock().now()
         self._odometry.at(pose, *velocity)
-        document = rover_document(pose, velocity.forward, pattern, self._z, now.nanoseconds / NANOSECONDS)
         with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS may be shutting down already
-            self._document_publisher.publish(document)
             self._odometry_publisher.publish(self._odometry.message(now.to_msg(), self._frame_prefix))
+            self._document_publisher.publish(
+                rover_document(pose, velocity.forward, pattern, self._z, now.nanoseconds / NANOSECONDS)
+            )
 
 
 def main() -> int:

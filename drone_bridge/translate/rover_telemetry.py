@@ -5,6 +5,7 @@ import math
 
 from std_msgs.msg import String
 
+from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.telemetry import RoverConnection, RoverTelemetry, Vector
 from drone_bridge.translate.planar import Pose
 
@@ -20,8 +21,11 @@ def rover_document(pose: Pose, forward: float, pattern: str, z: float, timestamp
         timestamp: s.
 
     Raises:
-        LocalProtocolError: for what the protocol does not allow, such as a rover a million metres away.
+        ValueError: with a sentence, for what the protocol does not allow, such as a rover two million metres away.
     """
     velocity = Vector(forward * math.cos(pose.yaw), forward * math.sin(pose.yaw), 0.0)
     telemetry = RoverTelemetry(Vector(pose.x, pose.y, z), velocity, pattern, timestamp)
-    return String(data=RoverConnection().send(telemetry).decode())
+    try:
+        return String(data=RoverConnection().send(telemetry).decode())
+    except LocalProtocolError as error:
+        raise ValueError(str(error)) from error

@@ -13,9 +13,10 @@ from geometry_msgs.msg import TwistStamped
 from sensor_msgs.msg import CameraInfo, Imu, Range
 from sensor_msgs.msg import Image as ImageMessage
 
-from drone_bridge.controllers.camera_messages import read_angles, read_pinhole, read_pixels
+from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.land_on_pad.data import Measured, PadSighting
 from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector
+from drone_bridge.controllers.pose_messages import read_angles
 from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import LandingPad
 from drone_bridge.translate.time import NANOSECONDS

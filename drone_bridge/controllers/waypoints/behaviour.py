@@ -5,19 +5,18 @@ import math
 import time
 from typing import Final
 
-import numpy as np
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 
 from drone_bridge.controllers.behaviour_parameters import declarations, read
+from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_angles
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.controllers.waypoints.pilot import Decision, Waypoint, WaypointParameters, Waypoints, WaypointState
 from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import ControllerState
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
 
 NAME: Final = "waypoints"
 PARAMETERS: Final = (
@@ -65,16 +64,12 @@ class WaypointsBehaviour:
         self._commands.leave()
 
     def _on_odometry(self, message: Odometry) -> None:
-        at, q = message.pose.pose.position, message.pose.pose.orientation
-        position = np.array([at.x, at.y, at.z])
-        turned = np.array([q.x, q.y, q.z, q.w])
-        length = float(np.linalg.norm(turned))
-        if not (np.isfinite(position).all() and math.isfinite(length) and length > 0.5):
-            sentence = f"odom can't be used: its position is {position}, its orientation {turned}."
-            if line := self._log_limiter.admit(sentence):
+        try:
+            position, angles = read_pose(message, "odom")
+        except ValueError as error:
+            if line := self._log_limiter.admit(f"Odometry can't be used: {error}"):
                 self._node.get_logger().error(line)
             return
-        angles = euler_from_quaternion(Quaternion(*(turned / length).tolist()))
         self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()
 
     def _on_timer(self) -> None:

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orientations and positions read from messages and checked: anybody may publish anything."""
+
+import math
+from typing import Final
+
+import numpy as np
+from geometry_msgs.msg import Quaternion as QuaternionMessage
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import Imu
+
+from drone_bridge.controllers.rotations import Vector
+from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
+
+Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad
+
+# A quaternion whose length is further from 1 is no rotation.
+_UNIT_TOLERANCE: Final = 0.1
+# No vehicle is farther from where odometry counts from, m. Beyond it, what is computed may be no finite number.
+_FARTHEST: Final = 1e9
+
+
+def read_angles(imu: Imu, topic: str) -> Angles | None:
+    """Return roll, pitch and yaw of REP 103 in rad, None where the message says that there is no orientation.
+
+    Raises ValueError with a sentence for what is no rotation.
+    """
+    return None if imu.orientation_covariance[0] < 0 else _angles(imu.orientation, topic)
+
+
+def read_pose(odometry: Odometry, topic: str) -> tuple[Vector, Angles]:
+    """Return the position, m, and roll, pitch and yaw in rad. Raises ValueError with a sentence for what is no pose."""
+    at = odometry.pose.pose.position
+    position = np.array([at.x, at.y, at.z])
+    if not (np.abs(position) <= _FARTHEST).all():
+        raise ValueError(
+            f"the position in {topic} is ({at.x}, {at.y}, {at.z}), and has to be within {_FARTHEST:g} m of the origin."
+        )
+    return position, _angles(odometry.pose.pose.orientation, topic)
+
+
+def _angles(q: QuaternionMessage, topic: str) -> Angles:
+    length = math.hypot(q.x, q.y, q.z, q.w)
+    if not abs(length - 1) <= _UNIT_TOLERANCE:
+        raise ValueError(f"the orientation in {topic} is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1.")
+    return euler_from_quaternion(Quaternion(q.x / length, q.y / length, q.z / length, q.w / length))
