@@ -4,6 +4,7 @@
 import signal
 import socket
 import struct
+import sys
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -20,6 +21,20 @@ from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import MotionParameters
 
 NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
+#: A bridge with a fault: it fails at a frame with a pitch of 7.
+FAULTY_BRIDGE = """
+from drone_bridge.bridges import testbed
+
+publish = testbed.TestbedBridge._publish
+
+def publish_or_fail(bridge, frame, stamp):
+    if frame.pitch == 7:
+        raise ArithmeticError("a fault of its own")
+    publish(bridge, frame, stamp)
+
+testbed.TestbedBridge._publish = publish_or_fail
+raise SystemExit(testbed.main())
+"""
 
 
 @pytest.fixture
@@ -244,6 +259,18 @@ def test_sigterm_before_there_is_anything_to_leave(peer, free_port, moment):
             process.wait_for_line("Trying again")
         process.send()
         assert process.wait(5) == 0 if moment != "before the connection" else process.wait(5) in (0, -signal.SIGTERM)
+
+
+def test_a_fault_of_the_bridge_itself_leaves_hover_as_the_last_command(ros, peer):
+    parameters = ("-p", f"port:={peer.port}", "-p", "command_timeout:=30.0")
+    with Process(sys.executable, "-c", FAULTY_BRIDGE, "--ros-args", *parameters) as process:
+        peer.open()
+        fly(ros, peer)
+        peer.send_frame(pitch=7.0)
+        assert peer.reply() == NOT_HOVER
+        assert last_answer(peer) == HOVER
+        process.wait_for_line("ArithmeticError: a fault of its own")
+        assert peer.open().exchange() == HOVER
 
 
 def test_deactivate_leaves_hover_and_activate_connects_again(ros, peer):

@@ -17,12 +17,10 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode, common_parameters
-from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.program import run
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AngleUnit,
@@ -173,14 +171,15 @@ class TestbedBridge(BridgeNode):
                 else:
                     self.get_logger().info("The testbed ended the conversation.")
                     return
-        except (LinkCancelledError, LinkTimeoutError, RemoteProtocolError):
-            # We are the ones who end it, so the drone must not be left with whatever was commanded last.
+        except Exception:
+            # Whatever it is, the drone must not be left with what was commanded last.
             if constants:
                 stream.leave(connection.finish(self._neutral), LEAVE_TIMEOUT_S)
             raise
 
     def _announce(self, constants: Constants) -> None:
         """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
+        self._neutral, _ = translate.motion_parameters(translate.hover(constants), constants, self._unit)
         self._commands.mailbox.clear()
         now = self.now()
         properties = translate.drone_properties(constants, self._unit)
@@ -193,7 +192,6 @@ class TestbedBridge(BridgeNode):
         for transform in transforms:
             transform.header.stamp = now
         self.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
-        self._neutral, _ = translate.motion_parameters(translate.hover(constants), constants, self._unit)
         self._outputs = list(self._make_outputs(constants))
         self._asked_s = -math.inf  # when it was asked last who listens
 
