@@ -64,10 +64,7 @@ def stream(peer, cancellation):
 
 @pytest.fixture
 def listener(cancellation):
-    """A listener of ours; who was not served is in `listener.strangers`."""
-    strangers = []
-    listener = UdpListener("127.0.0.1", 0, cancellation, strangers.append)
-    listener.strangers = strangers
+    listener = UdpListener("127.0.0.1", 0, cancellation)
     yield listener
     listener.close()
 
@@ -208,50 +205,6 @@ def test_a_taken_port_cannot_be_had(peer, cancellation):
     port = peer.getsockname()[1]
     with pytest.raises(LinkError, match=f"Can.t listen on 127.0.0.1:{port}: Address already in use"):
         UdpListener("127.0.0.1", port, cancellation)
-
-
-def test_a_listener_serves_one_peer_at_a_time(listener, new_peer, threads):
-    first, second = new_peer(), new_peer()
-    opening = threads.submit(listener.open)
-    first.sendto(b"hello", ("127.0.0.1", listener.port))
-    stream = opening.result(LONG_S)
-    assert stream.peer == name(first)
-    assert stream.receive(LONG_S) == b"hello"
-    stream.send(b"welcome")
-    assert first.recv(100) == b"welcome"
-    second.sendto(b"me too", ("127.0.0.1", listener.port))
-    first.sendto(b"go on", ("127.0.0.1", listener.port))
-    assert stream.receive(LONG_S) == b"go on"
-    assert listener.strangers == [name(second)]
-
-
-def test_strangers_do_not_put_off_a_timeout(listener, new_peer, threads):
-    first, second = new_peer(), new_peer()
-    first.sendto(b"hello", ("127.0.0.1", listener.port))
-    stream = listener.open()
-    stream.receive(LONG_S)
-    waiting = threads.submit(stream.receive, 4 * SHORT_S)
-    while not waiting.done():
-        second.sendto(b"noise", ("127.0.0.1", listener.port))
-        time.sleep(SHORT_S / 5)
-    with pytest.raises(LinkTimeoutError):
-        waiting.result()
-
-
-def test_after_one_peer_comes_the_next(listener, new_peer):
-    for peer in (new_peer(), new_peer()):
-        peer.sendto(b"", ("127.0.0.1", listener.port))  # an empty datagram is one as well
-        stream = listener.open()
-        assert stream.peer == name(peer)
-        assert stream.receive(LONG_S) == b""
-        stream.close()
-
-
-def test_waiting_for_a_peer_can_be_cancelled(listener, cancellation, threads):
-    opening = threads.submit(listener.open)
-    cancellation.cancel()
-    with pytest.raises(LinkCancelledError):
-        opening.result(LONG_S)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "1:2:3"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP links, to one peer or to whoever sends, for a thread that can be cancelled while it waits.
+"""UDP links to one peer, and ports for whoever sends, for a thread that can be cancelled while it waits.
 
 A link to one peer has the shape of a TCP link, so that a bridge can keep it in the same way; what it carries are whole
 datagrams, and none of them is sure to arrive.
@@ -41,18 +41,10 @@ class _UdpSocket:
         self._poll.register(opened, select.POLLIN)
         self._poll.register(cancellation, select.POLLIN)
 
-    def wait(self, timeout_s: float | None) -> bool:
-        """Wait for a datagram; return whether there is one. Raises LinkCancelledError."""
-        if not self._cancellation.is_set:
-            ready = self._poll.poll(None if timeout_s is None else timeout_s * 1000)
-            if not self._cancellation.is_set:
-                return bool(ready)
-        raise LinkCancelledError("Receiving was cancelled.")
-
-    def receive(self, timeout_s: float | None, who: str, is_wanted: Callable[[Any], bool] = lambda _: True) -> Datagram:
-        """Wait for a datagram of a wanted source. Raises LinkError, or one of its kinds."""
+    def receive(self, timeout_s: float | None, who: str) -> Datagram:
+        """Wait for a datagram. Raises LinkError, or one of its kinds."""
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        while self.wait(None if deadline_s is None else max(0.0, deadline_s - time.monotonic())):
+        while self._wait(None if deadline_s is None else max(0.0, deadline_s - time.monotonic())):
             try:
                 size, source = self.socket.recvfrom_into(self._buffer)
             except BlockingIOError:
@@ -61,8 +53,7 @@ class _UdpSocket:
                 raise LinkRefusedError(f"Nobody listens at {who}.") from error
             except OSError as error:
                 raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
-            if is_wanted(source):
-                return Datagram(bytes(self._buffer[:size]), source)
+            return Datagram(bytes(self._buffer[:size]), source)
         raise LinkTimeoutError(f"{who} sent nothing for {timeout_s:g} s.")
 
     def pause(self, seconds: float) -> None:
@@ -70,26 +61,22 @@ class _UdpSocket:
         if self._cancellation.wait(seconds):
             raise LinkCancelledError("Waiting was cancelled.")
 
+    def _wait(self, timeout_s: float | None) -> bool:
+        """Wait for a datagram; return whether there is one. Raises LinkCancelledError."""
+        if not self._cancellation.is_set:
+            ready = self._poll.poll(None if timeout_s is None else timeout_s * 1000)
+            if not self._cancellation.is_set:
+                return bool(ready)
+        raise LinkCancelledError("Receiving was cancelled.")
+
 
 class UdpStream:
     """Datagrams to and from one peer. Its methods are for one thread, except for `close`."""
 
-    def __init__(
-        self,
-        opened: socket.socket,
-        cancellation: Cancellation,
-        address: Any = None,
-        on_stranger: Callable[[str], None] = lambda peer: None,
-    ) -> None:
-        """`address` is the peer's when the socket is not connected but serves everybody.
-
-        It is not closed with the stream then, and `on_stranger` gets the name of each other one whose datagram is
-        thrown away.
-        """
-        self._socket = _UdpSocket(opened, cancellation)
-        self._address = address
-        self._on_stranger = on_stranger
-        self.peer = name(opened.getpeername() if address is None else address)
+    def __init__(self, connected: socket.socket, cancellation: Cancellation) -> None:
+        """Take over a connected socket. Raises OSError when it is none."""
+        self._socket = _UdpSocket(connected, cancellation)
+        self.peer = name(connected.getpeername())
 
     def send(self, datagram: bytes) -> None:
         """Send, cancelled or not, without ever waiting.
@@ -111,7 +98,7 @@ class UdpStream:
         Raises LinkCancelledError, LinkTimeoutError, LinkRefusedError when nobody listened to what was sent, and
         LinkError when the socket can't be used any more.
         """
-        return self._socket.receive(timeout_s, self.peer, self._is_the_peer).data
+        return self._socket.receive(timeout_s, self.peer).data
 
     def pause(self, seconds: float) -> None:
         """Wait. Raises LinkCancelledError."""
@@ -119,21 +106,11 @@ class UdpStream:
 
     def close(self) -> None:
         """Close at once. Calling it again does nothing."""
-        if self._address is None:
-            self._socket.socket.close()
-
-    def _is_the_peer(self, source: Any) -> bool:
-        if self._address in (None, source):
-            return True
-        self._on_stranger(name(source))
-        return False
+        self._socket.socket.close()
 
     def _send(self, datagram: bytes) -> None:
         try:
-            if self._address is None:
-                self._socket.socket.send(datagram)
-            else:
-                self._socket.socket.sendto(datagram, self._address)
+            self._socket.socket.send(datagram)
         except ConnectionRefusedError:
             raise
         except OSError as error:
@@ -159,22 +136,10 @@ class UdpConnector(Connector[UdpStream]):
 
 
 class UdpListener:
-    """Takes datagrams on one port: from whoever sends, or from one peer at a time."""
+    """Takes datagrams on one port, from whoever sends."""
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        cancellation: Cancellation,
-        on_stranger: Callable[[str], None] = lambda peer: None,
-    ) -> None:
-        """Bind; port 0 takes a free one.
-
-        `on_stranger` gets the name of each one who sends while the peer of an open stream is served. Raises LinkError
-        when the address can't be had.
-        """
-        self._cancellation = cancellation
-        self._on_stranger = on_stranger
+    def __init__(self, host: str, port: int, cancellation: Cancellation) -> None:
+        """Bind; port 0 takes a free one. Raises LinkError when the address can't be had."""
         self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
         try:
             family, kind, protocol, _, address = socket.getaddrinfo(
@@ -211,17 +176,6 @@ class UdpListener:
             self._socket.socket.sendto(datagram, address)
         except OSError as error:
             raise LinkError(f"Nothing can be sent to {name(address)}: {error.strerror}.") from error
-
-    def open(self) -> UdpStream:
-        """Wait for a datagram and return the link to its sender, with that datagram still to be received.
-
-        Raises LinkCancelledError. The link before has to be out of use.
-        """
-        while True:
-            self._socket.wait(None)
-            with contextlib.suppress(OSError):
-                _, source = self._socket.socket.recvfrom(0, socket.MSG_PEEK)
-                return UdpStream(self._socket.socket, self._cancellation, source, self._on_stranger)
 
     def close(self) -> None:
         """Stop listening."""
