@@ -29,4 +29,6 @@ class LogLimiter:
                 return None
             self._allowance -= 1
             left_out, self._left_out = self._left_out, 0
-        return f"{line} ({left_out} lines before it were left out.)" if left_out else line
+        if not left_out:
+            return line
+        return f"{line} ({'1 line before it was' if left_out == 1 else f'{left_out} lines before it were'} left out.)"
