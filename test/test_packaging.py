@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""package.xml and setup.py name all that is needed, and install the same files."""
+
+import ast
+import re
+import sys
+from distutils.core import run_setup
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import setuptools  # noqa: F401 - distutils, from here on, is its own
+
+ROOT = Path(__file__).resolve().parent.parent
+WITHOUT_ROS = ("protocols", "links", "emulators")
+#: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing.
+PIP_NAMES = {"cv2": "opencv-python-headless"}
+ROSDEP_KEYS = {
+    "cv2": "python3-opencv",
+    "hypothesis": "python3-hypothesis",
+    "matplotlib": "python3-matplotlib",
+    "numpy": "python3-numpy",
+    "orjson": None,
+    "pytest": "python3-pytest",
+    "rosbags": None,
+    "setuptools": None,  # whatever builds the package has it
+    "yaml": "python3-yaml",
+}
+
+
+def imported(folder):
+    """Return the foreign top-level modules that the files of a folder import."""
+    names = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names.update(alias.name.split(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.split(".")[0])
+    own = {"drone_bridge"} | {path.stem for path in (ROOT / "test" / "support").glob("*.py")}
+    return names - own - set(sys.stdlib_module_names) - {"distutils"}
+
+
+def dependencies(*tags):
+    root = ElementTree.parse(ROOT / "package.xml").getroot()
+    return {child.text for tag in tags for child in root.iter(tag)}
+
+
+@pytest.fixture
+def distribution(monkeypatch):
+    """What pip would install."""
+    monkeypatch.chdir(ROOT)
+    return run_setup("setup.py", stop_after="init")
+
+
+@pytest.mark.parametrize(
+    ("folder", "tags"),
+    [("drone_bridge", ("depend", "exec_depend")), ("test", ("depend", "exec_depend", "test_depend"))],
+)
+def test_package_xml_names_what_is_imported(folder, tags):
+    keys = {ROSDEP_KEYS.get(name, name) for name in imported(ROOT / folder)} - {None}
+    assert keys <= dependencies(*tags)
+
+
+def test_package_xml_names_what_launch_files_start():
+    files = (ROOT / "launch").glob("*.launch.xml")
+    packages = {node.get("pkg") for file in files for node in ElementTree.parse(file).iter("node")} - {"drone_bridge"}
+    assert packages | {"launch_ros", "launch_xml", "ros2launch"} <= dependencies("exec_depend")
+
+
+def test_package_xml_names_what_cmake_finds():
+    found = set(re.findall(r"find_package\((\w+)", (ROOT / "CMakeLists.txt").read_text())) - {"Python3"}
+    assert found == dependencies("buildtool_depend", "depend") | {"ament_cmake_pytest"}
+
+
+def test_pip_gets_what_programs_without_ros_import(distribution):
+    extras = [requirement for requirements in distribution.extras_require.values() for requirement in requirements]
+    required = {re.split("[<>=]", requirement)[0] for requirement in (*distribution.install_requires, *extras)}
+    modules = set().union(*(imported(ROOT / "drone_bridge" / part) for part in WITHOUT_ROS))
+    assert required == {PIP_NAMES.get(name, name) for name in modules}
+
+
+def test_pip_and_cmake_install_the_same_files(distribution):
+    folders = re.search(r"install\(DIRECTORY ([\w ]+) DESTINATION share", (ROOT / "CMakeLists.txt").read_text())[
+        1
+    ].split()
+    files = {file for _, group in distribution.data_files for file in group}
+    assert files == {str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).iterdir()}
