@@ -41,7 +41,7 @@ class LinkStatistics:
         """
         now = time.monotonic()
         period_s = max(now - self._reported_at, 1e-3)
-        counts, durations_s = self.counts.copy(), self.durations_s
+        counts, ended_period = self.counts.copy(), self.durations_s
         self.durations_s = {}
         grown = [problem for problem in problems if counts[problem] > self._reported_counts[problem]]
         values = {"state": self.state, "peer": self.peer, "last error": self.last_error}
@@ -50,7 +50,8 @@ class LinkStatistics:
         values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
         for key in rates:
             values[f"{key} per second"] = f"{(counts[key] - self._reported_counts[key]) / period_s:.1f}"
-        for key, (total, number) in durations_s.items():
+        # The IO thread may be just about to add to what is now the last period's.
+        for key, (total, number) in ended_period.copy().items():
             values[f"{key} (ms)"] = f"{1000 * total / number:.2f}"
         self._reported_at, self._reported_counts = now, counts
         status = DiagnosticStatus(name=name, hardware_id=self.peer)
