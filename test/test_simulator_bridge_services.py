@@ -277,7 +277,7 @@ def test_a_camera_streams_whom_it_looks_for(ros, peer):
     assert (response.success, response.id) == (True, 1), response.message
     wait_until(lambda: sim.StreamCamera(1, 5, 1) in peer.streams.requests, "its stream")
     views = ros.subscribe(CameraView, "camera_view")
-    data = sim.CameraData(1, 0.0, 0.0, 0.0, 1.0)
+    data = sim.CameraData(2, 0.0, 0.0, 0.0, 1.0)  # 1 is the first camera's, which is streamed anew
     wait_until(lambda: peer.send(peer.streams, data) or len(views), "a view")
     view = views.wait()
     assert (view.camera, view.camera_id, view.header.frame_id) == ("down", 1, "s1/down")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from drone_bridge.bridges.answers import Answer
 from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.simulator.link import Channel, Outcome
+from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator.wishes import Wishes
 from drone_bridge.protocols import simulator as sim
@@ -158,7 +158,3 @@ class Introduction:
         # Also if it is none: a vehicle that has come to rest elsewhere must not be taken for one that never moved.
         data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
         self._requests.ask(sim.SetExtended(self._vehicle, BODY_TO_MODEL_KEY, data), ignore)
-
-
-def ignore(outcome: Outcome) -> None:
-    """Do nothing with an outcome."""

@@ -21,6 +21,10 @@ Outcome = Response | Answer
 OnOutcome = Callable[[Outcome], None]
 
 
+def ignore(outcome: Outcome) -> None:
+    """Do nothing with an outcome."""
+
+
 class Channel:
     """One connection: requests, who waits for their answers, and what comes in between. For the link's thread."""
 

@@ -92,7 +92,7 @@ def _offers(axes: Axes) -> Iterator[Offer]:
     )
     # Cameras and triggers.
     yield Offer(srv.AddCamera, "add_camera", lambda q: tasks.add_camera(translate.camera_plan(q)), _put("id"))
-    yield Offer(srv.SetCamera, "set_camera", lambda q: tasks.set_camera(translate.set_camera(q, axes)))
+    yield Offer(srv.SetCamera, "set_camera", lambda q: tasks.set_camera(q.id, translate.set_camera(q, axes)))
     yield Offer(
         srv.StreamCamera,
         "stream_camera",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.simulator.introduction import Introduction, ignore
-from drone_bridge.bridges.simulator.link import Channel, Outcome
+from drone_bridge.bridges.simulator.introduction import Introduction
+from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator.parameters import AUTO, POLL, SPY
 from drone_bridge.bridges.simulator.runs import Runs
@@ -157,7 +157,12 @@ class SimulatorSession:
 
     def forget(self, kind: int, number: int, *, is_ours: bool = False) -> None:
         """Take note that an item was removed; `is_ours`: because we asked for that."""
+        # A camera that is not ours may have been on an entity, but nothing tells of that.
+        lost_cameras = is_ours and kind == ItemType.CAMERA
+        lost_cameras |= kind == ItemType.ENTITY and self.wishes.has_camera_on(number)
         self.wishes.removed(kind, number, is_ours=is_ours)
+        if lost_cameras:
+            self.watching.cameras_moved()
         if kind == ItemType.ENTITY and not any(number in wish.entities for wish in self.wishes):
             self.outputs.forget_entity(number)
 

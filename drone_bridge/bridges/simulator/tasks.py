@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from drone_bridge.bridges.answers import Answer
-from drone_bridge.bridges.simulator.link import Channel, Outcome
+from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.wishes import Camera, CameraStream, EntityStream, ExtendedStream, Watch, Wish
 from drone_bridge.protocols import simulator as sim
@@ -41,6 +41,9 @@ _LIKE_GRAVITY: Final = (
     "This simulator numbers what it adds apart from what it can remove, as the CUAUV server does: to remove object 0 "
     "would remove gravity."
 )
+_NO_ENTITY: Final = 0xFFFFFFFF  # the last ID that there could be
+_NO_CAMERA: Final = 0  # code of CSTREAM
+_NOTHING_TO_SET: Final = "Nothing is to be set."
 _OWN_ITEMS: Final = (
     ItemType.TRIGGER,
     ItemType.ENTITY_STREAM,
@@ -80,7 +83,7 @@ def _ask_all(channel: Channel, questions: Iterable[sim.Request], on_result: OnRe
             on_result(failed[0] if failed else Result(True, "", value=[result.value for result in results]))
 
     if not asked:
-        on_result(Result(False, "Nothing is to be set."))
+        on_result(Result(False, _NOTHING_TO_SET))
     for question in asked:
         channel.ask(question, partial(take, question))
 
@@ -311,9 +314,32 @@ def add_camera(plan: CameraPlan) -> Task:
     return task
 
 
-def set_camera(questions: Iterable[sim.SetCamera]) -> Task:
-    """Set attributes of a camera."""
-    return lambda session, on_result: _ask_all(session.requests, questions, on_result)
+def set_camera(camera: int, questions: Iterable[sim.SetCamera]) -> Task:
+    """Set attributes of a camera that is there: the CUAUV server crashes at CSET of one that is not.
+
+    So the first question is for a stream that can't be, which shows what is missing.
+    """
+    asked = list(questions)
+    probe = sim.StreamCamera(camera, 0, _NO_ENTITY)
+
+    def task(session: SimulatorSession, on_result: OnResult) -> None:
+        def take(outcome: Outcome) -> None:
+            if isinstance(outcome, Answer) or (isinstance(outcome, sim.Error) and outcome.code == _NO_CAMERA):
+                on_result(result_of(probe, outcome))
+                return
+            try:
+                if isinstance(outcome, sim.Added):
+                    session.requests.ask(sim.Remove(outcome.type, outcome.id), ignore)
+                _ask_all(session.requests, asked, on_result)
+            except LocalProtocolError as error:
+                on_result(Result(False, str(error)))
+
+        if not asked:
+            on_result(Result(False, _NOTHING_TO_SET))
+            return
+        session.requests.ask(probe, take)
+
+    return task
 
 
 def stream_camera(camera: int, target: int, period: int) -> Task:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Has a simulator add what is wished for, as soon as it can. For the link's thread."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
+from drone_bridge.bridges.answers import Answer
 from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.simulator.link import Channel, OnOutcome, Outcome
+from drone_bridge.bridges.simulator.link import Channel, OnOutcome, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator.wishes import Camera, CameraStream, Wish, Wishes
 from drone_bridge.protocols import simulator as sim
@@ -29,12 +30,16 @@ class Watching:
         self._outputs = outputs
         self._requests, self._streams = channels
         self._camera_added = camera_added
+        self._camera_moves = 0  # how often cameras have come or gone
 
     def ask_all(self, entity: int | None = None) -> None:
         """Ask for what is wished for and not there; for what needs an entity only, if one is given."""
         for wish in self._wishes:
             if wish.id is None and not wish.is_asked and (entity is None or entity in wish.entities):
-                self.ask(wish)
+                if isinstance(wish, CameraStream) and self._are_cameras_coming:
+                    wish.camera_moves = None  # it follows them
+                else:
+                    self.ask(wish)
 
     def ask(self, wish: Wish, on_outcome: OnOutcome | None = None) -> None:
         """Ask for one wish; without anybody to tell, what goes wrong is logged.
@@ -44,6 +49,8 @@ class Watching:
         request = wish.request(self._outputs.axes)
         if request is None:
             return  # it follows when its camera is there
+        if isinstance(wish, CameraStream):
+            wish.camera_moves = self._camera_moves
 
         def settle(outcome: Outcome) -> None:
             wish.is_asked = False
@@ -53,6 +60,8 @@ class Watching:
                 self._complain(wish, explanation(request, outcome))
             if on_outcome:
                 on_outcome(outcome)
+            if isinstance(wish, Camera | CameraStream) and not isinstance(outcome, Answer):
+                self._ask_camera_streams()
 
         # Cameras are the world's; streams and triggers talk to whoever has added them.
         channel = self._requests if isinstance(wish, Camera) else self._streams
@@ -82,15 +91,50 @@ class Watching:
     def _added(self, wish: Wish, number: int) -> None:
         self._wishes.fulfil(wish, number)
         if isinstance(wish, Camera):
+            self._camera_moves += 1
+            for stream in self._streams_of_cameras():
+                if stream.camera is wish:
+                    stream.camera_moves = None
             self._outputs.announce_camera(wish.plan)
             self._camera_added()
-            self.ask_some(other for other in self._wishes if isinstance(other, CameraStream) and other.camera is wish)
 
-    def ask_some(self, wishes: Iterable[Wish]) -> None:
-        """Ask for those that are not there."""
-        for wish in wishes:
-            if wish.id is None and not wish.is_asked:
-                self.ask(wish)
+    def cameras_moved(self) -> None:
+        """Take note that a camera is gone, and have the streams of the others made anew.
+
+        The CUAUV server keeps its cameras side by side in memory. When one comes or goes the others move, but their
+        streams go on looking at where they were: at what was seen last, or at anything.
+        """
+        self._camera_moves += 1
+        self._ask_camera_streams()
+
+    @property
+    def _are_cameras_coming(self) -> bool:
+        return any(isinstance(wish, Camera) and wish.is_asked for wish in self._wishes)
+
+    def _streams_of_cameras(self) -> list[CameraStream]:
+        return [wish for wish in self._wishes if isinstance(wish, CameraStream)]
+
+    def _ask_camera_streams(self) -> None:
+        """Ask for those that were not asked for yet, and again for those that are there since before cameras moved."""
+        if self._are_cameras_coming:
+            return  # once for all of them
+        for stream in self._streams_of_cameras():
+            if stream.is_asked:
+                continue
+            if stream.id is None and stream.camera_moves is None:
+                self.ask(stream)
+            elif stream.id is not None and stream.camera_moves != self._camera_moves:
+                self._renew(stream)
+
+    def _renew(self, stream: CameraStream) -> None:
+        assert stream.id is not None
+        try:
+            self._streams.ask(sim.Remove(stream.kind, stream.id), ignore)
+        except LocalProtocolError as error:
+            self._complain(stream, str(error))
+            return
+        self._wishes.unfulfil(stream)
+        self.ask(stream)
 
     def _complain(self, wish: Wish, sentence: str) -> None:
         self._node.complain("refused items", f"The simulator does not give us {wish.name}. {sentence}")

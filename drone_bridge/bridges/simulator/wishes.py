@@ -110,6 +110,8 @@ class CameraStream(Wish):
     camera: Camera | int
     target: int
     period: int
+    #: How often cameras had come or gone when it was asked for; None: since its camera is there, it was not.
+    camera_moves: int | None = field(default=None, kw_only=True)
 
     @property
     def camera_id(self) -> int | None:
@@ -229,11 +231,17 @@ class Wishes:
         """Return the tf frames of cameras, without prefix."""
         return {wish.plan.frame for wish in self._all if isinstance(wish, Camera)}
 
+    def has_camera_on(self, entity: int) -> bool:
+        """Return whether one of our cameras is there on an entity."""
+        return any(isinstance(wish, Camera) and wish.id is not None and entity in wish.entities for wish in self._all)
+
     def start_over(self) -> None:
         """Take note of a new connection. Cameras keep their IDs until it shows that this is another world."""
         self._fulfilled.clear()
         for wish in self._all:
             wish.is_asked = False
+            if isinstance(wish, CameraStream):
+                wish.camera_moves = None
             if isinstance(wish, Camera) and wish.id is not None:
                 self._fulfilled[wish.kind, wish.id] = wish
             else:

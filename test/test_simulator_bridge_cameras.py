@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What simulator_bridge does about cameras, which the CUAUV server loses sight of, and crashes for."""
+
+import struct
+
+import pytest
+from ros_session import RosSession, wait_until
+from simulator_fixtures import BUOY, FRONT, bridge, make_peer
+
+from drone_bridge import srv
+from drone_bridge.msg import CameraView
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.simulator import CameraAttribute, ItemType
+
+TWO_CAMERAS = ["front entity=0 targets=1", "rear entity=0 rpy=0,0,3.14 targets=1"]
+
+
+@pytest.fixture
+def peer():
+    peer = make_peer()
+    yield peer
+    peer.close()
+
+
+@pytest.fixture
+def ros():
+    session = RosSession()
+    yield session
+    session.close()
+
+
+def call(ros, name, service, /, **fields):
+    return ros.call(service, name, service.Request(**fields))
+
+
+def of_cameras(streams):
+    """Return what was asked about streams of cameras."""
+    removed = [request for request in streams.requests if isinstance(request, sim.StreamCamera | sim.Remove)]
+    return [(request.type if isinstance(request, sim.Remove) else "stream", request.id) for request in removed]
+
+
+def test_cameras_are_all_there_before_any_of_them_is_streamed(peer, ros):
+    added = []
+
+    def add_first(request):
+        added.append(request)
+        return sim.Added(ItemType.CAMERA, 0) if len(added) == 1 else None
+
+    # The world's mark shows that the bridge knows of the first camera.
+    peer.answers |= {sim.AddCamera: add_first, sim.SetExtended: lambda request: None}
+    peer.extended[0, "drone_bridge.btom"] = struct.pack(">4d", 1.0, 0.0, 0.0, 0.0)
+    with bridge(peer, cameras=TWO_CAMERAS, item_events="none", request_timeout=20.0):
+        requests, streams = peer.wait_until_settled()
+        wait_until(lambda: len(added) == 2 and requests.asked_for(sim.SetExtended), "both cameras and the mark")
+        assert call(ros, "add_trigger", srv.AddTrigger, entity_a=0, entity_b=1).success
+        assert not streams.asked_for(sim.StreamCamera)
+        peer.send(requests, sim.Added(ItemType.CAMERA, 1), sim.Ok())
+        wait_until(lambda: of_cameras(streams) == [("stream", 0), ("stream", 1)], "the streams of the cameras")
+
+
+def test_a_camera_that_comes_has_the_streams_of_the_others_made_anew(peer, ros):
+    with bridge(peer):
+        _, streams = peer.wait_until_settled()
+        wait_until(lambda: of_cameras(streams) == [("stream", FRONT)], "the stream of the camera")
+        assert call(ros, "add_camera", srv.AddCamera, name="down", entity_id=0).id == 1
+        renewed = [("stream", FRONT), (ItemType.CAMERA_STREAM, 0), ("stream", FRONT)]
+        wait_until(lambda: of_cameras(streams) == renewed, "a new stream of the first one")
+        views = ros.subscribe(CameraView, "camera_view")
+        wait_until(lambda: peer.send(streams, sim.CameraData(1, 0.0, 0.0, 0.0, 2.0)) or len(views), "a view")
+        view = views.wait()
+        assert (view.camera, view.target_id, view.stream_id) == ("front", BUOY, 1)
+
+
+def test_a_camera_that_goes_has_the_streams_of_the_others_made_anew(peer, ros):
+    with bridge(peer, cameras=TWO_CAMERAS):
+        _, streams = peer.wait_until_settled()
+        wait_until(lambda: len(of_cameras(streams)) == 2, "the streams of the cameras")
+        assert call(ros, "remove", srv.RemoveItem, type=ItemType.CAMERA, id=0).success
+        wait_until(lambda: of_cameras(streams)[2:] == [(ItemType.CAMERA_STREAM, 1), ("stream", 1)], "a new stream")
+
+
+def test_a_camera_that_is_refused_changes_no_streams(peer, ros):
+    with bridge(peer):
+        _, streams = peer.wait_until_settled()
+        wait_until(lambda: of_cameras(streams), "the stream of the camera")
+        peer.answers[sim.AddCamera] = sim.Error(0, "No entity with given ID.")
+        assert call(ros, "add_camera", srv.AddCamera, name="down", entity_id=9).code == 0
+        assert call(ros, "stream_entity", srv.StreamEntity, id=BUOY).code == -1
+        assert of_cameras(streams) == [("stream", FRONT)]
+
+
+def test_a_camera_that_is_not_there_is_not_set(peer, ros):
+    peer.answers[sim.StreamCamera] = lambda request: (
+        sim.Error(0, "No camera with given ID.") if request.id == 7 else sim.Error(1, "No entity with given ID.")
+    )
+    with bridge(peer, cameras=[""]):
+        peer.wait_until_settled()
+        fields = {"set_focal_length": True, "focal_length": 2.0}
+        response = call(ros, "set_camera", srv.SetCamera, id=7, **fields)
+        assert (response.success, response.code) == (False, 0)
+        assert "there is no camera with the ID" in response.message
+        assert not peer.requests(sim.SetCamera)
+        assert call(ros, "set_camera", srv.SetCamera, id=5, **fields).success
+        assert peer.requests(sim.SetCamera) == [sim.SetCamera(5, CameraAttribute.FOCAL_LENGTH, 2.0)]
