@@ -87,8 +87,11 @@ def test_a_message_around_shared_memory_serializes_like_any_other():
     image, ordinary, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), rgb8_image(WIDTH, HEIGHT, "camera"), pattern(3)
     set_pixels(image, pixels)
     ordinary.data = pixels
-    assert serialize_message(image) == serialize_message(ordinary)
-    assert deserialize_message(serialize_message(image), Image).data == pixels
+    # Not byte by byte: what fills the gaps between fields is whatever was in memory.
+    assert len(serialize_message(image)) == len(serialize_message(ordinary))
+    received = deserialize_message(serialize_message(image), Image)
+    assert received == ordinary
+    assert received.data == pixels
 
 
 def test_images_published_from_memory_used_in_turn_arrive_with_exactly_their_bytes(ros):
