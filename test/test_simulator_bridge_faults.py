@@ -188,6 +188,7 @@ def test_what_a_service_was_told_to_have_failed_is_not_there_later(ros, peer):
     response = call(ros, "stream_entity", srv.StreamEntity, id=VEHICLE + 7)
     assert (response.success, response.message) == (False, "The simulator has not answered ESTREAM within 1 s.")
     del peer.answers[sim.StreamEntity]
+    wait_until(lambda: peer.streams not in peer.clients, "the end of the connection that got no answer")
     _, streams = peer.wait_until_settled()
     assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
 
