@@ -20,7 +20,7 @@ from drone_bridge.emulators.landing.vehicle import Setup, Vehicle
 from drone_bridge.msg import ControllerState, LandingPad
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns, quaternion_from_euler
 from drone_bridge.translate.jpeg import JpegDecoder
-from drone_bridge.translate.telemetry import DroneMessages, FrameNames, FullScale, command_from_twist
+from drone_bridge.translate.telemetry import DroneMessages, FullScale, LandingFrameNames, command_from_twist
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import set_quaternion
 
@@ -48,7 +48,7 @@ class Bridge:
 
     def __init__(self, ros, pattern="stationary", seed=1, **setup):
         self.vehicle = Vehicle(Setup(seed, Pattern(pattern), **setup))
-        self._messages = DroneMessages(FrameNames(), TelemetrySigns(), 60.0)
+        self._messages = DroneMessages(LandingFrameNames(), TelemetrySigns(), 60.0)
         self._decoder = JpegDecoder("camera_optical_frame")
         self.commands = ros.subscribe(Twist, "cmd_vel")
         self.states = ros.subscribe(ControllerState, STATES)
@@ -209,7 +209,7 @@ SPOILERS = {
 def test_what_can_not_be_used_is_refused_with_a_sentence(sentence):
     telemetry = Vehicle(Setup(images=False)).advance()
     stamp = time_from_seconds(1.0)
-    make = DroneMessages(FrameNames(), TelemetrySigns(), 60.0)
+    make = DroneMessages(LandingFrameNames(), TelemetrySigns(), 60.0)
     pad = LandingPad(detected=True, offset_x=1.0, offset_y=0.0, distance=3.0, confidence=0.9)
     messages = {
         "imu/data": make.imu(telemetry, stamp),

@@ -22,6 +22,7 @@ from drone_bridge.protocols.robot import (
 from drone_bridge.protocols.text import printable
 from drone_bridge.translate import frames
 from drone_bridge.translate import robot as translate
+from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.robot import SkidSteer, Speeds
 from drone_bridge.translate.topic_names import topic_token, unique_names
 from drone_bridge.translate.wheel_odometry import WheelOdometry
@@ -230,7 +231,7 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
         odometry.advance(math.pi / 7, forward=2.0, turn=1.0)
     assert odometry.pose[:2] == pytest.approx((0, 4))
     assert abs(odometry.pose.yaw) == pytest.approx(math.pi)
-    message = odometry.message(STAMP, "r1/")
+    message = odometry.message(STAMP, FrameNames("r1/"))
     assert (message.header.frame_id, message.child_frame_id) == ("r1/odom", "r1/base_link")
     assert (message.twist.twist.linear.x, message.twist.twist.angular.z) == (2.0, 1.0)
     assert abs(message.pose.pose.orientation.z) == pytest.approx(1)

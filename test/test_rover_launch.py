@@ -12,6 +12,7 @@ from processes import Process, executable
 from std_msgs.msg import String
 
 from drone_bridge.protocols.telemetry import ControllerConnection
+from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.time import seconds_between, time_from_seconds
 from drone_bridge.translate.wheel_odometry import WheelOdometry
 
@@ -26,11 +27,11 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
         publisher = ros.publisher(Odometry, "odom")
         odometry = WheelOdometry()
         now = ros.node.get_clock().now().to_msg()
-        publisher.publish(odometry.message(now, ""))
+        publisher.publish(odometry.message(now, FrameNames()))
         process.wait_for_line("Following the odometry")
         for _ in range(50):
             odometry.pose = odometry.pose._replace(y=10.0)
-            publisher.publish(odometry.message(now, ""))
+            publisher.publish(odometry.message(now, FrameNames()))
             if commands.wait().angular.z < -0.1:
                 break
         else:
@@ -84,15 +85,15 @@ def test_odometry_that_no_rover_can_have_changes_nothing_and_no_distance_ends_th
             ("position", Point(x=math.inf), r"the position in odom is \(inf, .*\), and has to be within 1e\+09 m"),
             ("position", Point(x=-1e308), r"the position in odom is \(-1e\+308, .*\), and has to be within 1e\+09 m"),
         ):
-            message = odometry.message(now, "")
+            message = odometry.message(now, FrameNames())
             setattr(message.pose.pose, field, value)
             publisher.publish(message)
             process.wait_for_line(f"Odometry can't be used: {sentence}")
         assert process.count_lines("Following the odometry") == 0
-        publisher.publish(odometry.message(now, ""))
+        publisher.publish(odometry.message(now, FrameNames()))
         process.wait_for_line("Following the odometry")
         odometry.pose = odometry.pose._replace(x=2e6)
-        publisher.publish(odometry.message(now, ""))
+        publisher.publish(odometry.message(now, FrameNames()))
         process.wait_for_line(
             r"No document can tell where the rover is: position\.x is .*, and has to be a number from"
         )
@@ -100,7 +101,7 @@ def test_odometry_that_no_rover_can_have_changes_nothing_and_no_distance_ends_th
         commands.clear()
         assert commands.wait().linear.x < 0, "it drives back to its line, in reverse"
         odometry.pose = odometry.pose._replace(x=0.0)
-        publisher.publish(odometry.message(now, ""))
+        publisher.publish(odometry.message(now, FrameNames()))
         told.wait(lambda message: message.pose.pose.position.x < 1e6)
         documents.clear()
         documents.wait()

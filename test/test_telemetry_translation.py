@@ -31,8 +31,8 @@ from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder
 from drone_bridge.translate.telemetry import (
     DroneMessages,
-    FrameNames,
     FullScale,
+    LandingFrameNames,
     command_from_twist,
     rover_odometry,
     static_transforms,
@@ -40,7 +40,7 @@ from drone_bridge.translate.telemetry import (
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
 PICTURE_RIGHT, PICTURE_DOWN, INTO_PICTURE = np.eye(3)  # optical
-NAMES = FrameNames("d1/")
+NAMES = LandingFrameNames("d1/")
 STAMP = Time(sec=7, nanosec=8)
 TELEMETRY = DroneTelemetry(
     imu=Imu(Orientation(0.1, 0.2, 0.3), Vector(0.4, 0.5, 0.6), Vector(0.7, 0.8, 9.81)),

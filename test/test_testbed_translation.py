@@ -19,13 +19,13 @@ from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.frames import BodyRates
-from drone_bridge.translate.testbed import Command, FrameNames
+from drone_bridge.translate.testbed import Command, StereoFrameNames
 from drone_bridge.translate.time import seconds_between, time_from_seconds
 from drone_bridge.translate.transforms import odometry_transform
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
 CONSTANTS = Constants(120, 90, 320, 240, 0.25, 1.5, 9.81, 0.2, 25, 720, 360, 180)
-NAMES = FrameNames()
+NAMES = StereoFrameNames()
 STAMP = Time(sec=3, nanosec=250_000_000)
 DEVIATION = 0.01
 FRAME = SensorFrame(b"", b"", time=1, pitch=10)
@@ -310,7 +310,7 @@ def test_the_emulated_camera_sees_a_target_where_tf_and_camera_info_say(side, he
 
 
 def test_every_frame_has_the_prefix():
-    names = FrameNames("drone1/")
+    names = StereoFrameNames("drone1/")
     assert names.map == "drone1/map"
     transforms = [*translate.camera_transforms(CONSTANTS, names), translate.map_transform(names)]
     frame_ids = {transform.header.frame_id for transform in transforms}

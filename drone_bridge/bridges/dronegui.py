@@ -27,6 +27,7 @@ from drone_bridge.program import run
 from drone_bridge.protocols.dronegui import AXES, DEFAULT_PORT, FIRST_SEQ, ControllerConnection, Controls
 from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate.dronegui import HOVER, FullScale
+from drone_bridge.translate.frame_names import FrameNames
 
 #: How often hover is said at the start and at the end, because UDP may lose some of them.
 HOVER_PACKETS: Final = 3
@@ -94,7 +95,7 @@ class DroneGuiBridge(BridgeNode):
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._flying_publisher = self.make_publisher(Bool, "flying", latched)
         self._state_publisher = self.make_publisher(DroneGuiState, "dronegui/state", 10)
-        self._frame_id = f"{self.parameters['frame_prefix']}base_link"
+        self._frame_id = FrameNames(self.parameters["frame_prefix"]).base_link
         self._first_packet_copies = self.parameters["first_packet_copies"]
         self._commands: CommandIntake[_Command] = CommandIntake(self)
         self._commands.take_velocities(self._read)

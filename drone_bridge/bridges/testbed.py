@@ -32,7 +32,7 @@ from drone_bridge.protocols.testbed import (
 )
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import ImageMemory, rgb8_image, set_pixels
-from drone_bridge.translate.testbed import SIDES, Command, FrameNames
+from drone_bridge.translate.testbed import SIDES, Command, StereoFrameNames
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import odometry_transform
 
@@ -122,7 +122,7 @@ class TestbedBridge(BridgeNode):
         self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
         self._standard_deviation = get("attitude_standard_deviation")
         self._silence_timeout_s = get("silence_timeout")
-        self._names = FrameNames(get("frame_prefix"))
+        self._names = StereoFrameNames(get("frame_prefix"))
         self._memory = ImageMemory(turns=len(SIDES))  # a frame is published before the next one is read
         self._last_stamp = Time()
 

@@ -21,6 +21,7 @@ from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.program import run
+from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.planar import Pose
 from drone_bridge.translate.rover_telemetry import rover_document
 from drone_bridge.translate.time import NANOSECONDS
@@ -127,7 +128,7 @@ class RoverTelling:
     def __init__(self, node: Node, z: float, frame_prefix: str) -> None:
         self._node = node
         self._z = z
-        self._frame_prefix = frame_prefix
+        self._names = FrameNames(frame_prefix)
         self._odometry = WheelOdometry()
         self._document_publisher = node.create_publisher(String, TELEMETRY_TOPIC, 10)
         self._odometry_publisher = node.create_publisher(Odometry, "~/odom", 10)
@@ -140,7 +141,7 @@ class RoverTelling:
         now = self._node.get_clock().now()
         self._odometry.at(pose, *velocity)
         with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS may be shutting down already
-            self._odometry_publisher.publish(self._odometry.message(now.to_msg(), self._frame_prefix))
+            self._odometry_publisher.publish(self._odometry.message(now.to_msg(), self._names))
             self._document_publisher.publish(
                 rover_document(pose, velocity.forward, pattern, self._z, now.nanoseconds / NANOSECONDS)
             )

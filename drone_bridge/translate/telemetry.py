@@ -2,7 +2,6 @@
 """Telemetry of a drone and of a rover as ROS messages, and commands the other way."""
 
 import math
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -17,6 +16,7 @@ from drone_bridge.msg import LandingPad
 from drone_bridge.protocols.telemetry import DroneCommand, DroneTelemetry, RoverTelemetry
 from drone_bridge.protocols.telemetry_messages import MAX_THRUST, MAX_TILT
 from drone_bridge.translate import frames
+from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.images import pinhole_camera_info, set_data
 from drone_bridge.translate.time import time_from_seconds
@@ -26,21 +26,10 @@ from drone_bridge.translate.transforms import set_quaternion, transform
 HOVER: Final = DroneCommand()
 
 
-@dataclass(frozen=True, slots=True)
-class FrameNames:
-    """The tf frames of a drone and a rover, with their prefix."""
+class LandingFrameNames(FrameNames):
+    """The tf frames of a drone and a rover, with their prefix: base_link is the drone's."""
 
-    prefix: str = ""
-
-    @property
-    def map(self) -> str:
-        """The world that the rover knows its place in."""
-        return f"{self.prefix}map"
-
-    @property
-    def base_link(self) -> str:
-        """The drone's body."""
-        return f"{self.prefix}base_link"
+    __slots__ = ()
 
     @property
     def altimeter(self) -> str:
@@ -92,7 +81,7 @@ def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryComm
 # Telemetry.
 
 
-def static_transforms(names: FrameNames) -> list[TransformStamped]:
+def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
     """Return base_link to the altimeter and to the camera, which both look down."""
     return [
         transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY),
@@ -106,7 +95,7 @@ class DroneMessages:
     Each kind of message is made once and filled anew each time, so that it holds until the next call.
     """
 
-    def __init__(self, names: FrameNames, signs: TelemetrySigns, default_fov: float) -> None:
+    def __init__(self, names: LandingFrameNames, signs: TelemetrySigns, default_fov: float) -> None:
         """`default_fov`, degrees, is the horizontal field of view where the wire carries none."""
         self._signs = signs
         self._default_fov = default_fov
@@ -208,7 +197,7 @@ class DroneMessages:
         return None if telemetry.timestamp is None else Clock(clock=time_from_seconds(telemetry.timestamp))
 
 
-def rover_odometry(telemetry: RoverTelemetry, stamp: Time, names: FrameNames) -> Odometry:
+def rover_odometry(telemetry: RoverTelemetry, stamp: Time, names: LandingFrameNames) -> Odometry:
     """Return where the rover is in map. Its frame is parallel to map, so that position and velocity share axes."""
     message = Odometry(child_frame_id=names.rover)
     message.header.stamp = stamp

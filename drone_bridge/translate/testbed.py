@@ -2,7 +2,6 @@
 """The testbed's messages as ROS messages, and commands the other way."""
 
 import math
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -13,6 +12,7 @@ from sensor_msgs.msg import CameraInfo, Imu
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.translate import frames
+from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.frames import BodyRates, Quaternion, radians_from_wire, wire_from_radians
 from drone_bridge.translate.images import pinhole_camera_info
 from drone_bridge.translate.transforms import set_quaternion, transform
@@ -22,26 +22,10 @@ UNKNOWN_ANGLE_VARIANCE: Final = math.pi**2 / 3  # rad^2
 SIDES: Final = ("left", "right")
 
 
-@dataclass(frozen=True, slots=True)
-class FrameNames:
-    """The tf frames of one drone, with their prefix."""
+class StereoFrameNames(FrameNames):
+    """The tf frames of one drone, with their prefix: base_link is midway between the cameras."""
 
-    prefix: str = ""
-
-    @property
-    def map(self) -> str:
-        """The world, ENU."""
-        return f"{self.prefix}map"
-
-    @property
-    def odom(self) -> str:
-        """The frame that odometry counts from."""
-        return f"{self.prefix}odom"
-
-    @property
-    def base_link(self) -> str:
-        """The body, midway between the cameras."""
-        return f"{self.prefix}base_link"
+    __slots__ = ()
 
     def camera(self, side: str) -> str:
         """The pinhole of one camera, in body axes."""
@@ -107,7 +91,7 @@ def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
     )
 
 
-def camera_info(constants: Constants, unit: AngleUnit, names: FrameNames, side: str) -> CameraInfo:
+def camera_info(constants: Constants, unit: AngleUnit, names: StereoFrameNames, side: str) -> CameraInfo:
     """Return the CameraInfo of one side; the stereo pair is referred to the left camera."""
     horizontal = radians_from_wire(constants.horizontal_angle_of_view, unit)
     vertical = radians_from_wire(constants.vertical_angle_of_view, unit)
@@ -121,7 +105,7 @@ def camera_info(constants: Constants, unit: AngleUnit, names: FrameNames, side: 
     )
 
 
-def camera_transforms(constants: Constants, names: FrameNames) -> list[TransformStamped]:
+def camera_transforms(constants: Constants, names: StereoFrameNames) -> list[TransformStamped]:
     """Return base_link to both cameras, which stand on its y axis, and on to their optical frames."""
     transforms = []
     for side, y in zip(SIDES, (constants.camera_separation / 2, -constants.camera_separation / 2), strict=True):

@@ -5,6 +5,7 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
 from drone_bridge.translate import frames
+from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.planar import Pose
 from drone_bridge.translate.transforms import set_quaternion
 
@@ -25,11 +26,11 @@ class WheelOdometry:
         self.pose = pose
         self._velocity = (forward, turn)
 
-    def message(self, stamp: Time, frame_prefix: str) -> Odometry:
+    def message(self, stamp: Time, names: FrameNames) -> Odometry:
         """Return pose and velocity. Nothing was measured: the covariances say that they are unknown."""
-        message = Odometry(child_frame_id=f"{frame_prefix}base_link")
+        message = Odometry(child_frame_id=names.base_link)
         message.header.stamp = stamp
-        message.header.frame_id = f"{frame_prefix}odom"
+        message.header.frame_id = names.odom
         message.pose.pose.position.x, message.pose.pose.position.y, yaw = self.pose
         set_quaternion(message.pose.pose.orientation, frames.quaternion_from_euler(0.0, 0.0, yaw))
         message.twist.twist.linear.x, message.twist.twist.angular.z = self._velocity

@@ -39,6 +39,7 @@ from drone_bridge.protocols.robot import (
 )
 from drone_bridge.protocols.text import printable
 from drone_bridge.translate import robot as translate
+from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.robot import STOPPED, SkidSteer, Speeds
 from drone_bridge.translate.transforms import odometry_transform
 from drone_bridge.translate.wheel_odometry import WheelOdometry
@@ -91,8 +92,8 @@ class RobotBridge(BridgeNode):
             raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         self._link_timeout_s = get("link_timeout")
-        self._prefix = get("frame_prefix")
-        self._frame_id = f"{self._prefix}base_link"
+        self._names = FrameNames(get("frame_prefix"))
+        self._frame_id = self._names.base_link
         self._route = self._read_route()
         self._robot_log = LogLimiter()
 
@@ -294,7 +295,7 @@ class RobotBridge(BridgeNode):
     def _publish_odometry(self, now_s: float) -> None:
         self._odometry_due_s = max(self._odometry_due_s + self._odometry_period_s, now_s)
         if self._odometry_publisher and self._tf_publisher:
-            message = self._odometry.message(self.now(), self._prefix)
+            message = self._odometry.message(self.now(), self._names)
             self.publish(self._odometry_publisher, message)
             self.publish(self._tf_publisher, TFMessage(transforms=[odometry_transform(message)]))
 

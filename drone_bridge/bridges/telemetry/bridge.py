@@ -33,7 +33,7 @@ from drone_bridge.protocols.telemetry import (
 )
 from drone_bridge.protocols.telemetry_documents import Document
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
-from drone_bridge.translate.telemetry import HOVER, DroneMessages, FrameNames, FullScale, command_from_twist
+from drone_bridge.translate.telemetry import HOVER, DroneMessages, FullScale, LandingFrameNames, command_from_twist
 from drone_bridge.translate.time import time_from_seconds
 
 DRONE_TOPIC: Final = "/drone/telemetry"
@@ -86,7 +86,7 @@ class TelemetryBridge(BridgeNode):
         drives_its_own_clock = get("publish_clock") and self.get_parameter("use_sim_time").value
         self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
         self._last_stamp = Time()
-        names = FrameNames(get("frame_prefix"))
+        names = LandingFrameNames(get("frame_prefix"))
         messages = DroneMessages(names, signs, get("default_fov"))
         self._outputs = TelemetryOutputs(self, names, messages, get("publish_clock"))
         self._commands: CommandIntake[_Command] = CommandIntake(

@@ -20,7 +20,7 @@ from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.msg import LandingPad
 from drone_bridge.protocols.telemetry import DroneTelemetry, RoverTelemetry
 from drone_bridge.translate.jpeg import JpegDecoder
-from drone_bridge.translate.telemetry import DroneMessages, FrameNames, rover_odometry, static_transforms
+from drone_bridge.translate.telemetry import DroneMessages, LandingFrameNames, rover_odometry, static_transforms
 from drone_bridge.translate.transforms import odometry_transform
 
 #: How often it is asked who listens to what: asking for all costs as much as publishing one.
@@ -40,7 +40,9 @@ class TelemetryOutputs:
     Telemetry of the drone is for one thread; that of the rover may come from another one.
     """
 
-    def __init__(self, node: BridgeNode, names: FrameNames, messages: DroneMessages, publish_clock: bool) -> None:
+    def __init__(
+        self, node: BridgeNode, names: LandingFrameNames, messages: DroneMessages, publish_clock: bool
+    ) -> None:
         """Create the publishers."""
         self._node = node
         self._names = names
