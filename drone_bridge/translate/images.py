@@ -2,10 +2,13 @@
 """Image messages around memory that a socket has been read into."""
 
 from array import array
+from typing import Final
 
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
-from drone_bridge.protocols.testbed import BYTES_PER_PIXEL, ImageBytes
+from drone_bridge.protocols.testbed import ImageBytes
+
+RGB8_BYTES_PER_PIXEL: Final = 3
 
 
 class ImageMemory:
@@ -32,7 +35,7 @@ class ImageMemory:
 
 def rgb8_image(width: int, height: int, frame_id: str) -> Image:
     """Return an rgb8 message without pixels; `set_pixels` gives it some."""
-    image = Image(height=height, width=width, encoding="rgb8", is_bigendian=0, step=width * BYTES_PER_PIXEL)
+    image = Image(height=height, width=width, encoding="rgb8", is_bigendian=0, step=width * RGB8_BYTES_PER_PIXEL)
     image.header.frame_id = frame_id
     return image
 

@@ -10,8 +10,7 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image
 
 from drone_bridge.protocols import jpeg
-from drone_bridge.protocols.testbed import BYTES_PER_PIXEL
-from drone_bridge.translate.images import ImageMemory, rgb8_image, set_data
+from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL, ImageMemory, rgb8_image, set_data
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -44,7 +43,7 @@ class JpegDecoder:
             pixels = cv2.imdecode(np.frombuffer(data, np.uint8), _FLAGS)
         except cv2.error as error:
             raise ValueError(f"can't be decoded: {error.err}") from error
-        if pixels is None or pixels.shape != (height, width, BYTES_PER_PIXEL):
+        if pixels is None or pixels.shape != (height, width, RGB8_BYTES_PER_PIXEL):
             raise ValueError("can't be decoded")
         memory = self._memory.lend(pixels.size)
         cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=np.frombuffer(memory, np.uint8).reshape(pixels.shape))
