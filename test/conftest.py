@@ -41,6 +41,16 @@ def free_port():
 
 
 @pytest.fixture
+def cancellation():
+    """What ends the waiting of links; nobody may wait any more when the test is over."""
+    from drone_bridge.links.cancellation import Cancellation
+
+    cancellation = Cancellation()
+    yield cancellation
+    cancellation.close()
+
+
+@pytest.fixture
 def ros():
     """A node that spins in a thread: see RosSession."""
     from ros_session import RosSession

@@ -53,13 +53,6 @@ def respond():
 
 
 @pytest.fixture
-def cancellation():
-    cancellation = Cancellation()
-    yield cancellation
-    cancellation.close()
-
-
-@pytest.fixture
 def plain():
     """A UDP socket that answers nothing by itself."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpConnector, UdpListener
 from drone_bridge.links.udp import name as link_name
@@ -17,13 +16,6 @@ pytestmark = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest
 LONG_S = 10.0
 SHORT_S = 0.05
 LARGEST_PAYLOAD = 65507  # what IPv4 leaves of a datagram
-
-
-@pytest.fixture
-def cancellation():
-    cancellation = Cancellation()
-    yield cancellation
-    cancellation.close()
 
 
 @pytest.fixture

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peers of TCP links, threads that wait, and what tests of both expect."""
+
+import socket
+import struct
+import threading
+import time
+
+import pytest
+
+from drone_bridge.links.backoff import Backoff
+from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
+from drone_bridge.links.tcp import TcpConnector
+
+# A socket that nobody closed is a defect even where the garbage collector finds it in time.
+NO_LEAKS = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
+
+LONG_S = 10.0  # what has to happen at once gets this long on a busy machine
+CANCELLATION_S = 0.5
+MEBIBYTE = 1024 * 1024
+
+
+def has_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+LOOPBACK = ["127.0.0.1", *["::1"] * has_ipv6()]
+
+
+class Task:
+    """Runs a function in a thread and keeps what came of it."""
+
+    def __init__(self, function, *arguments):
+        self._outcome = None
+        self._thread = threading.Thread(target=self._run, args=[function, *arguments], daemon=True)
+        self._thread.start()
+
+    def _run(self, function, *arguments):
+        try:
+            self._outcome = function(*arguments), None
+        except BaseException as error:
+            self._outcome = None, error
+
+    @property
+    def is_running(self):
+        return self._thread.is_alive()
+
+    def result(self, timeout_s=LONG_S):
+        self._thread.join(timeout_s)
+        assert not self.is_running, f"still running after {timeout_s} s"
+        result, error = self._outcome
+        if error:
+            raise error
+        return result
+
+
+def ignore_failures(sentence, delay_s):
+    pass
+
+
+def connector(peer_listener, cancellation, on_failure=ignore_failures, **options):
+    return TcpConnector("127.0.0.1", peer_listener.getsockname()[1], cancellation, on_failure, **options)
+
+
+def connect(port, host="127.0.0.1"):
+    return socket.create_connection((host, port), timeout=LONG_S)
+
+
+def reset(peer):
+    """Close so that the other side gets a reset."""
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    peer.close()
+
+
+def read_to_the_end(peer):
+    data = bytearray()
+    while piece := peer.recv(MEBIBYTE):
+        data += piece
+    return bytes(data)
+
+
+def receive(stream, size=65536, timeout_s=LONG_S):
+    buffer = bytearray(size)
+    return bytes(buffer[: stream.receive_into(memoryview(buffer), timeout_s=timeout_s)])
+
+
+def fill(stream):
+    """Send until the peer, which does not read, takes no more."""
+    with pytest.raises(LinkTimeoutError):
+        stream.send_all(bytes(16 * MEBIBYTE), 0.05)
+
+
+class FixedBackoff(Backoff):
+    """Always the same delay; counts how often it was asked for."""
+
+    def __init__(self, delay_s):
+        super().__init__()
+        self.asked = 0
+        self._fixed_s = delay_s
+
+    def next_delay_s(self):
+        self.asked += 1
+        return self._fixed_s
+
+
+def assert_ends_when_cancelled(task, cancellation):
+    assert task.is_running
+    start_s = time.monotonic()
+    cancellation.cancel()
+    with pytest.raises(LinkCancelledError):
+        task.result()
+    assert time.monotonic() - start_s < CANCELLATION_S

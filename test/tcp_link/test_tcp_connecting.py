@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connecting to peers that come late, are elsewhere, keep silent or are none."""
+
+import socket
+import threading
+
+import pytest
+from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, FixedBackoff, Task, connector
+
+from drone_bridge.links import tcp
+from drone_bridge.links.errors import LinkCancelledError
+from drone_bridge.links.tcp import TcpConnector
+
+pytestmark = NO_LEAKS
+
+
+def test_a_peer_that_is_absent_at_first_is_found_when_it_comes(free_port, cancellation):
+    failures = []
+    failed_twice = threading.Event()
+
+    def on_failure(sentence, delay_s):
+        failures.append((sentence, delay_s))
+        if len(failures) == 2:
+            failed_twice.set()
+
+    opening = Task(TcpConnector("127.0.0.1", free_port, cancellation, on_failure, FixedBackoff(0.02)).open)
+    assert failed_twice.wait(LONG_S)
+    with socket.create_server(("127.0.0.1", free_port)) as server:
+        opening.result().close()
+        server.accept()[0].close()
+    assert set(failures) == {(f"127.0.0.1:{free_port} can't be reached: Connection refused.", 0.02)}
+
+
+def test_a_peer_that_accepts_and_closes_is_not_stormed(peer_listener, cancellation):
+    backoff = FixedBackoff(0.01)
+    link = connector(peer_listener, cancellation, backoff=backoff)
+    for count in range(4):
+        link.open().close()
+        assert backoff.asked == count
+    link.close()
+
+
+@pytest.mark.parametrize("order", [("127.0.0.1", "127.0.0.2"), ("127.0.0.2", "127.0.0.1")])
+def test_every_address_of_a_name_is_tried(monkeypatch, peer_listener, cancellation, order):
+    resolve_to(monkeypatch, *((socket.AF_INET, host) for host in order))
+    link = TcpConnector("localhost", peer_listener.getsockname()[1], cancellation, pytest.fail)
+    stream = link.open()
+    assert stream.peer == "{}:{}".format(*peer_listener.getsockname())
+    stream.close()
+
+
+@pytest.mark.parametrize("host", LOOPBACK)
+def test_localhost_is_reached_when_one_family_listens_only(monkeypatch, cancellation, host):
+    families = {"127.0.0.1": socket.AF_INET, "::1": socket.AF_INET6}
+    resolve_to(monkeypatch, *((family, name) for name, family in families.items() if name in LOOPBACK))
+    with socket.create_server((host, 0), family=families[host]) as server:
+        link = TcpConnector("localhost", server.getsockname()[1], cancellation, pytest.fail)
+        link.open().close()
+
+
+def test_a_family_that_is_turned_off_is_passed_over(monkeypatch, peer_listener, cancellation):
+    no_such_family = 9999
+    resolve_to(monkeypatch, (no_such_family, "::1"), (socket.AF_INET, "127.0.0.1"))
+    link = TcpConnector("localhost", peer_listener.getsockname()[1], cancellation, pytest.fail)
+    link.open().close()
+
+
+def resolve_to(monkeypatch, *families_and_hosts):
+    def getaddrinfo(host, port, type):
+        return [(family, type, 0, "", (name, port)) for family, name in families_and_hosts]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("a..b", 1), ("127.0.0.1\0", 1), ("x" * 64 + ".org", 1), ("127.0.0.1", 70000)]
+)
+def test_what_is_no_address_is_said_and_does_not_hang(cancellation, host, port):
+    sentences = []
+
+    def on_failure(sentence, delay_s):
+        sentences.append(sentence)
+        cancellation.cancel()
+
+    with pytest.raises(LinkCancelledError):
+        Task(TcpConnector(host, port, cancellation, on_failure).open).result()
+    assert len(sentences) == 1
+    assert sentences[0].startswith(f"{host}:{port} can't be reached: ")
+
+
+def test_a_name_that_nobody_knows_is_said(monkeypatch, cancellation):
+    def getaddrinfo(*arguments, **options):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    sentences = []
+
+    def on_failure(sentence, delay_s):
+        sentences.append(sentence)
+        cancellation.cancel()
+
+    with pytest.raises(LinkCancelledError):
+        TcpConnector("testbed", 8000, cancellation, on_failure).open()
+    assert sentences == ["testbed:8000 can't be reached: Name or service not known."]
+
+
+def test_a_peer_that_does_not_answer_is_tried_again(monkeypatch, cancellation, unresponsive_port):
+    monkeypatch.setattr(tcp, "CONNECT_TIMEOUT_S", 0.05)
+    sentences = []
+
+    def on_failure(sentence, delay_s):
+        sentences.append(sentence)
+        if len(sentences) == 2:
+            cancellation.cancel()
+
+    with pytest.raises(LinkCancelledError):
+        TcpConnector("127.0.0.1", unresponsive_port, cancellation, on_failure, FixedBackoff(0)).open()
+    assert sentences == 2 * [f"127.0.0.1:{unresponsive_port} can't be reached: no answer for 0.05 s."]
+
+
+def test_a_port_that_meets_itself_is_no_peer(monkeypatch, free_port, cancellation):
+    class Mirror(socket.socket):
+        """Takes the port for its own that it then connects to, as may happen by chance with an ephemeral one."""
+
+        def connect(self, address):
+            self.bind(address)
+            super().connect(address)
+
+    monkeypatch.setattr(socket, "socket", Mirror)
+    sentences = []
+
+    def on_failure(sentence, delay_s):
+        sentences.append(sentence)
+        cancellation.cancel()
+
+    with pytest.raises(LinkCancelledError):
+        TcpConnector("127.0.0.1", free_port, cancellation, on_failure).open()
+    assert sentences == [f"127.0.0.1:{free_port} can't be reached: nobody listens there."]

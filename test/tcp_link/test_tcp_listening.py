@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Listening for one peer at a time."""
+
+import contextlib
+import errno
+import socket
+import time
+
+import pytest
+from tcp_peer import NO_LEAKS, connect, receive, reset
+
+from drone_bridge.links import tcp
+from drone_bridge.links.errors import LinkError
+from drone_bridge.links.tcp import TcpListener, TcpStream
+
+pytestmark = NO_LEAKS
+
+
+def test_a_second_peer_is_refused_and_the_first_is_not_disturbed(listener):
+    with connect(listener.port) as first:
+        stream = listener.open()
+        names = []
+        for _ in range(3):
+            with connect(listener.port) as other:
+                names.append("{}:{}".format(*other.getsockname()))
+                with contextlib.suppress(ConnectionResetError):
+                    assert other.recv(10) == b""
+            stream.send_all(b"still")
+            assert first.recv(10) == b"still"
+            first.sendall(b"here")
+            assert receive(stream) == b"here"
+        assert listener.refused == names
+        stream.close()
+
+
+def test_the_next_peer_is_accepted_when_the_first_has_left(listener):
+    for _ in range(5):
+        with connect(listener.port) as peer:
+            stream = listener.open()
+            peer.sendall(b"hello")
+            assert receive(stream) == b"hello"
+        assert receive(stream) == b""
+        stream.close()
+    assert not listener.refused
+
+
+def test_a_peer_that_waited_while_the_first_was_closed_is_served(listener):
+    with connect(listener.port) as first:
+        stream = listener.open()
+        assert first
+        stream.close()
+    with connect(listener.port) as waiting:
+        waiting.sendall(b"hello")
+        stream = listener.open()
+        assert receive(stream) == b"hello"
+        stream.close()
+
+
+def test_a_peer_that_has_gone_before_it_was_accepted_is_passed_over(listener):
+    for _ in range(3):
+        reset(connect(listener.port))
+    with connect(listener.port) as peer:
+        peer.sendall(b"hello")
+        received = b""
+        while not received:
+            stream = listener.open()
+            with contextlib.suppress(LinkError):  # some systems tell of the reset only now
+                received = receive(stream)
+            stream.close()
+        assert received == b"hello"
+
+
+def test_a_socket_whose_peer_has_gone_is_closed(cancellation):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        unconnected = socket.socket()
+        with pytest.raises(OSError, match="not connected"):
+            TcpStream(unconnected, cancellation)
+        assert unconnected.fileno() == -1
+        assert server
+
+
+def test_running_out_of_descriptors_is_waited_out(monkeypatch, listener):
+    monkeypatch.setattr(tcp, "ACCEPT_RETRY_S", 0.02)
+    times_s = []
+
+    class Exhausted:
+        def __getattr__(self, name):
+            return getattr(server, name)
+
+        def accept(self):
+            times_s.append(time.monotonic())
+            if len(times_s) < 4:
+                raise OSError(errno.EMFILE, "Too many open files")
+            return server.accept()
+
+    server = listener._socket
+    listener._socket = Exhausted()
+    with connect(listener.port):
+        listener.open().close()
+    assert len(times_s) == 4
+    assert times_s[-1] - times_s[0] > 0.05
+
+
+def test_a_port_that_is_taken_is_said(cancellation, peer_listener):
+    port = peer_listener.getsockname()[1]
+    with pytest.raises(LinkError) as refusal:
+        TcpListener("127.0.0.1", port, cancellation, pytest.fail)
+    assert str(refusal.value) == f"Can't listen on 127.0.0.1:{port}: Address already in use."
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "1:2:3"])
+def test_an_address_that_is_not_ours_is_said(cancellation, host):
+    with pytest.raises(LinkError, match=r"Can't listen on \[?" + host + r"\]?:0: .*\.$"):
+        TcpListener(host, 0, cancellation, pytest.fail)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_is_none_is_said(cancellation, port):
+    with pytest.raises(LinkError, match=f"Can't listen on port {port}: it has to be from 0 to 65535"):
+        TcpListener("127.0.0.1", port, cancellation, pytest.fail)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed protocol, both roles: any bytes in any split, and any conversation."""
+
+import math
+import struct
+from dataclasses import astuple, replace
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from testbed_bytes import (
+    CONSTANTS,
+    FLOATS,
+    FRAME,
+    LAYOUTS,
+    REPLY_BYTES,
+    SMALL_LIMITS,
+    UNITS,
+    ImageSupply,
+    converse,
+    drain,
+    feed_by_buffer,
+    feed_by_buffers,
+    feed_by_copy,
+    frame_bytes,
+    pack_constants,
+    plain,
+    send_all,
+    single_bytes,
+    split,
+)
+
+from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.protocols.testbed import (
+    AngleUnit,
+    AutopilotConnection,
+    ConnectionClosed,
+    Constants,
+    MotionParameters,
+    SensorFrame,
+    TestbedConnection,
+)
+
+
+def float32s(low=None, high=None):
+    return st.floats(low, high, width=32, allow_nan=False, allow_infinity=False)
+
+
+any_float = st.one_of(st.floats(width=32), st.sampled_from([0.0, 1.0, 90.0, -1.0, 720.0]))
+any_int = st.one_of(
+    st.integers(-(2**31), 2**31 - 1), st.sampled_from([0, 1, 2, 3, 4096, 4097, -1, 2**31 - 1, -(2**31), 2**16])
+)
+positive = float32s(0, 1000)
+
+
+@st.composite
+def announcements(draw, unit):
+    """Constants that are fine, or nearly: one field may be anything."""
+    angle = float32s(0.125, 3.125 if unit is AngleUnit.RADIANS else 179.875)
+    values = [draw(angle), draw(angle), draw(st.integers(1, 4)), draw(st.integers(1, 3))]
+    values += [draw(positive) for _ in range(8)]
+    if draw(st.booleans()):
+        index = draw(st.integers(0, 11))
+        values[index] = draw(any_int if index in (2, 3) else any_float)
+    return values
+
+
+@st.composite
+def streams(draw, layout, unit):
+    """What a testbed could send, with a good chance that something is wrong with it."""
+    values = draw(announcements(unit))
+    data = pack_constants(values)
+    width, height = values[2:4]
+    if 1 <= width <= 4 and 1 <= height <= 4:
+        time = 0.0
+        for _ in range(draw(st.integers(0, 4))):
+            time += draw(st.sampled_from([0.0, 0.125, 0.125, 0.125, -0.125]))
+            floats = {name: draw(float32s(-3, 3)) for name in ("x", "y", "z", "heading", "yaw", "pitch", "roll")}
+            if draw(st.integers(0, 5)) == 0:
+                floats[draw(st.sampled_from(sorted(floats)))] = draw(any_float)
+            data += frame_bytes(layout, draw(st.binary(min_size=6 * width * height, max_size=6 * width * height)))[
+                : 6 * width * height
+            ] + struct.pack(f">{len(FLOATS[layout])}f", *({**floats, "time": time}[name] for name in FLOATS[layout]))
+    cut = draw(st.integers(0, 8))
+    return (data[: len(data) // 2] if cut == 0 else data) + draw(st.sampled_from([b"", b"", b"", b"\0", b"abcde"]))
+
+
+@st.composite
+def stream_cases(draw):
+    layout, unit = draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(UNITS))
+    data = draw(st.one_of(streams(layout, unit), st.binary(max_size=200)))
+    return layout, unit, data, draw(st.lists(st.integers(min_value=0), max_size=8))
+
+
+@settings(max_examples=150)
+@given(stream_cases())
+def test_any_bytes_in_any_split_give_the_autopilot_the_same_events_or_an_error(case):
+    layout, unit, data, cuts = case
+    outcomes = []
+    for pieces, feed in (
+        ([data], feed_by_copy),
+        (single_bytes(data), feed_by_copy),
+        (split(data, cuts), feed_by_copy),
+        (split(data, cuts), feed_by_buffer),
+        (single_bytes(data), feed_by_buffer),
+        ([data], feed_by_buffers),
+        (split(data, cuts), feed_by_buffers),
+    ):
+        supply = ImageSupply(SMALL_LIMITS)
+        connection = AutopilotConnection(layout, unit, SMALL_LIMITS, supply)
+        outcomes.append(converse(connection, pieces, feed))
+        frames = sum(isinstance(event, SensorFrame) for event in outcomes[-1])
+        assert len(supply.sizes) <= 2 * frames + 2  # the next frame's at most
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+    end = outcomes[0][-1]
+    assert isinstance(end, str | ConnectionClosed)
+
+
+@settings(max_examples=150)
+@given(
+    st.one_of(st.binary(max_size=80), st.lists(any_float, max_size=12).map(lambda f: struct.pack(f">{len(f)}f", *f))),
+    st.lists(st.integers(min_value=0), max_size=6),
+    st.sampled_from(["constants", "frame", "nothing"]),
+)
+def test_any_bytes_in_any_split_give_the_testbed_the_same_events_or_an_error(data, cuts, sent):
+    outcomes = []
+    for pieces in ([data], single_bytes(data), split(data, cuts)):
+        testbed = TestbedConnection()
+        send_all(testbed, *{"nothing": [], "constants": [CONSTANTS], "frame": [CONSTANTS, FRAME]}[sent])
+        outcomes.append(converse(testbed, pieces))
+        assert len(testbed._buffer) <= 2 * REPLY_BYTES + 1
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+    assert isinstance(outcomes[0][-1], str | ConnectionClosed)
+
+
+@settings(max_examples=60)
+@given(st.lists(any_float, max_size=24), st.lists(st.integers(min_value=0), max_size=10))
+def test_a_testbed_in_lockstep_survives_any_answers(floats, cuts):
+    testbed = TestbedConnection()
+    send_all(testbed, CONSTANTS, FRAME)
+    answers = []
+    for piece in split(struct.pack(f">{len(floats)}f", *floats), cuts):
+        testbed.receive_data(piece)
+        for event in drain(testbed):
+            answers.append(event)
+            if isinstance(event, MotionParameters):
+                testbed.send(FRAME)
+    replies = [answer for answer in answers if isinstance(answer, MotionParameters)]
+    assert [value for reply in replies for value in astuple(reply)] == floats[: 4 * len(replies)]
+    errors = answers[len(replies) :]  # so no reply came behind an error
+    assert all(isinstance(error, str) and error == errors[0] for error in errors)
+
+
+def test_a_frame_sent_after_too_many_answers_gets_none_of_them():
+    testbed = TestbedConnection()
+    send_all(testbed, CONSTANTS, FRAME)
+    testbed.receive_data(bytes(3 * REPLY_BYTES))
+    reply, error = drain(testbed)
+    assert reply == MotionParameters(0, 0, 0, 0)
+    testbed.send(FRAME)
+    assert drain(testbed) == [error]
+
+
+def image_pairs(width, height):
+    return st.tuples(*2 * [st.binary(min_size=3 * width * height, max_size=3 * width * height)])
+
+
+@st.composite
+def conversations(draw):
+    layout, unit = draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(UNITS))
+    half_turn = 180.0 if unit is AngleUnit.DEGREES else 3.125
+    angle_of_view = float32s(0.125, half_turn - 0.0625)
+    width, height = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    constants = Constants(
+        draw(angle_of_view),
+        draw(angle_of_view),
+        width,
+        height,
+        *(draw(float32s(0)) for _ in range(2)),
+        draw(float32s()),  # gravity, which some send negative
+        *(draw(float32s(0)) for _ in range(5)),
+    )
+    times = sorted(draw(st.lists(float32s(), max_size=3)))
+    names = {"x", "y", "z", "heading", "yaw", "roll"} & set(FLOATS[layout])
+    frames = []
+    for time in times:
+        left, right = draw(image_pairs(width, height))
+        values = {name: draw(float32s()) for name in sorted(names)}
+        position = (values["x"], values["y"], values["z"]) if "x" in values else None
+        yaw = values.get("heading", values.get("yaw"))
+        pitch = draw(float32s(-half_turn, half_turn))
+        frames.append(SensorFrame(left, right, time, pitch, values.get("roll"), yaw, position))
+    replies = [MotionParameters(*(draw(float32s()) for _ in range(4))) for _ in times]
+    return layout, unit, constants, frames, replies
+
+
+@settings(max_examples=80)
+@given(conversations())
+def test_any_valid_conversation_arrives_as_it_was_sent(conversation):
+    layout, unit, constants, frames, replies = conversation
+    testbed = TestbedConnection(layout, unit)
+    autopilot = AutopilotConnection(layout, unit)
+    autopilot.receive_data(testbed.send(constants))
+    assert autopilot.next_event() == constants
+    for frame, reply in zip(frames, replies, strict=True):
+        assert not autopilot.must_answer
+        autopilot.receive_data(testbed.send(frame))
+        assert plain(autopilot.next_event()) == frame
+        assert autopilot.must_answer
+        testbed.receive_data(autopilot.send(reply))
+        assert testbed.next_event() == reply
+    for connection in (testbed, autopilot):
+        connection.receive_eof()
+        assert drain(connection) == [ConnectionClosed()]
+
+
+def near(edge):
+    return st.one_of(st.floats(edge * 0.9999999, edge * 1.0002), st.floats(0, 1e-40), st.floats())
+
+
+@settings(max_examples=100)
+@given(st.sampled_from(UNITS).flatmap(lambda unit: st.tuples(st.just(unit), *2 * [near(unit.half_turn)])), st.floats())
+@example((AngleUnit.DEGREES, math.nextafter(180, 0), math.nextafter(180 * 1.0001, 0)), 0)
+@example((AngleUnit.RADIANS, math.nextafter(math.pi, 0), math.nextafter(math.pi * 1.0001, 0)), 0)
+@example((AngleUnit.DEGREES, 1e-60, 0), 0)
+def test_what_a_testbed_agrees_to_send_no_autopilot_refuses(unit_and_angles, time):
+    """Rounding to float32 must not turn what was allowed into what is not."""
+    unit, angle_of_view, pitch = unit_and_angles
+    testbed, autopilot = TestbedConnection(angle_unit=unit), AutopilotConnection(angle_unit=unit)
+    usual = replace(CONSTANTS, horizontal_angle_of_view=2, vertical_angle_of_view=2)
+    try:
+        autopilot.receive_data(testbed.send(replace(usual, vertical_angle_of_view=angle_of_view)))
+    except LocalProtocolError:
+        autopilot.receive_data(testbed.send(usual))
+    assert isinstance(autopilot.next_event(), Constants)
+    try:
+        autopilot.receive_data(testbed.send(replace(FRAME, pitch=pitch, time=time)))
+    except LocalProtocolError:
+        return
+    assert isinstance(autopilot.next_event(), SensorFrame)

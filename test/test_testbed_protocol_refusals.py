@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What both roles of the testbed protocol refuse: sizes that a peer may not choose, and what can't be meant."""
+
+import math
+import struct
+from array import array
+from dataclasses import fields, replace
+
+import pytest
+from testbed_bytes import (
+    CONSTANTS,
+    FLOATS,
+    FRAME,
+    LAYOUTS,
+    NON_FINITE,
+    SMALL_LIMITS,
+    ImageSupply,
+    constants_bytes,
+    converse,
+    drain,
+    feed_by_buffer,
+    feed_by_buffers,
+    feed_by_copy,
+    float32,
+    frame_bytes,
+    send_all,
+)
+
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.protocols.testbed import (
+    AngleUnit,
+    AttitudeLayout,
+    AutopilotConnection,
+    Constants,
+    Limits,
+    TestbedConnection,
+)
+
+# Nothing is allocated because a peer says so.
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "complaint"),
+    [
+        (2**31 - 1, 2**31 - 1, "width is 2147483647, and has to be from 1 to 4096 pixels"),
+        (1, 2**31 - 1, "height is 2147483647, and has to be from 1 to 4096 pixels"),
+        (4097, 1, "width is 4097"),
+        (1, 4097, "height is 4097"),
+        (0, 1, "width is 0"),
+        (1, 0, "height is 0"),
+        (-1, 1, "width is -1"),
+        (-(2**31), -(2**31), "width is -2147483648"),
+        (-64, -48, "width is -64"),
+        (4096, 4096, "a frame of 4096 x 4096 has 100663308 bytes, and 67108864 are allowed"),
+        (4096, 2731, "a frame of 4096 x 2731 has 67117068 bytes"),
+    ],
+)
+def test_sizes_beyond_the_limits_are_refused_before_memory_is_taken(width, height, complaint):
+    supply = ImageSupply(Limits(frame_bytes=0))
+    autopilot = AutopilotConnection(new_image=supply)
+    autopilot.receive_data(constants_bytes(width=width, height=height) + bytes(1000))
+    with pytest.raises(RemoteProtocolError, match=complaint):
+        autopilot.next_event()
+    assert not supply.sizes
+
+
+def test_the_largest_frame_that_is_allowed_is_allowed():
+    sizes = []
+    autopilot = AutopilotConnection(new_image=lambda size: sizes.append(size) or array("B", [0]))
+    feed_by_buffer(autopilot, constants_bytes(width=4096, height=2730))
+    assert autopilot.next_event().image_bytes == 3 * 4096 * 2730
+    autopilot.get_buffer()
+    assert sizes == 2 * [3 * 4096 * 2730]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_limit_of_a_frame_counts_the_floats_of_its_layout(layout):
+    exact = 12 + 4 * len(FLOATS[layout])
+    for limit, is_allowed in ((exact, True), (exact - 1, False)):
+        autopilot = AutopilotConnection(layout, limits=Limits(frame_bytes=limit))
+        autopilot.receive_data(constants_bytes())
+        events = drain(autopilot)
+        assert (events == [CONSTANTS]) is is_allowed
+        assert is_allowed or f"has {exact} bytes, and {limit} are allowed" in events[0]
+
+
+def test_the_limits_hold_for_what_we_send():
+    with pytest.raises(LocalProtocolError, match="width is 41, and has to be from 1 to 40 pixels"):
+        TestbedConnection(limits=SMALL_LIMITS).send(replace(CONSTANTS, width=41))
+
+
+def test_a_testbed_keeps_no_more_than_it_may_get():
+    testbed = TestbedConnection()
+    testbed.receive_data(bytes(10_000_000))
+    assert len(testbed._buffer) < 64
+
+
+# What can't be meant.
+
+
+def refusal(layout, unit, data):
+    events = converse(AutopilotConnection(layout, unit), [data])
+    assert isinstance(events[-1], str), events
+    return events[-1]
+
+
+@pytest.mark.parametrize("value", NON_FINITE)
+@pytest.mark.parametrize("name", [field.name for field in fields(Constants) if field.name not in ("width", "height")])
+def test_a_non_finite_constant_is_refused_by_name(name, value):
+    text = refusal(AttitudeLayout.PITCH_YAW, AngleUnit.DEGREES, constants_bytes(**{name: value}))
+    assert text == f"In the testbed's constants, {name} is {value}, and has to be a finite number."
+
+
+@pytest.mark.parametrize("value", NON_FINITE)
+@pytest.mark.parametrize(("layout", "name"), [(layout, name) for layout in LAYOUTS for name in FLOATS[layout]])
+def test_a_non_finite_float_of_a_frame_is_refused_by_name(layout, name, value):
+    good = frame_bytes(layout)
+    text = refusal(layout, AngleUnit.DEGREES, constants_bytes() + good + frame_bytes(layout, **{name: value}))
+    assert text == f"In the testbed's frame 1, {name} is {value}, and has to be a finite number."
+
+
+@pytest.mark.parametrize("value", NON_FINITE)
+@pytest.mark.parametrize("index", range(4))
+def test_a_non_finite_answer_is_refused_by_name(index, value):
+    testbed = TestbedConnection()
+    send_all(testbed, CONSTANTS, FRAME)
+    floats = [1.0, 2.0, 3.0, 4.0]
+    floats[index] = value
+    testbed.receive_data(struct.pack(">ffff", *floats))
+    name = ("pitch_rate", "roll_rate", "yaw_rate", "thrust")[index]
+    with pytest.raises(RemoteProtocolError, match=f"In the autopilot's answer, {name} is {value}"):
+        testbed.next_event()
+
+
+@pytest.mark.parametrize(
+    ("unit", "change", "complaint"),
+    [
+        (AngleUnit.DEGREES, {"horizontal_angle_of_view": 180}, "between 0 and 180 degrees"),
+        (AngleUnit.DEGREES, {"vertical_angle_of_view": 0}, "vertical_angle_of_view is 0"),
+        (AngleUnit.DEGREES, {"vertical_angle_of_view": -90}, "vertical_angle_of_view is -90"),
+        (AngleUnit.RADIANS, {"horizontal_angle_of_view": 3.1415927}, "between 0 and 3.14159 radians"),
+        (AngleUnit.RADIANS, {}, "horizontal_angle_of_view is 120"),
+        (AngleUnit.DEGREES, {"weight": -1}, "weight is -1, and can't be negative"),
+        (AngleUnit.DEGREES, {"camera_separation": -0.25}, "camera_separation is -0.25"),
+        (AngleUnit.DEGREES, {"max_yaw_rate": -720}, "max_yaw_rate is -720"),
+    ],
+)
+def test_constants_that_no_testbed_can_mean_are_refused(unit, change, complaint):
+    assert complaint in refusal(AttitudeLayout.PITCH_YAW, unit, constants_bytes(**change))
+
+
+def test_negative_gravity_is_accepted():
+    assert converse(AutopilotConnection(), [constants_bytes(gravity=-9.8125)])[0].gravity == -9.8125
+
+
+@pytest.mark.parametrize(
+    ("unit", "allowed", "refused"), [(AngleUnit.DEGREES, 180.0, 180.1), (AngleUnit.RADIANS, float32(math.pi), 3.15)]
+)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_pitch_is_at_most_half_a_turn(layout, unit, allowed, refused, sign):
+    angles = {"horizontal_angle_of_view": 2, "vertical_angle_of_view": 2}
+    start = constants_bytes(**angles) + frame_bytes(layout, pitch=sign * allowed)
+    assert converse(AutopilotConnection(layout, unit), [start])[1].pitch == sign * allowed
+    text = refusal(layout, unit, start + frame_bytes(layout, pitch=sign * refused))
+    assert f"In the testbed's frame 1, pitch is {sign * refused:g}, and has to be within {unit.half_turn:g}" in text
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_time_may_stand_still_but_not_run_back(layout):
+    start = constants_bytes() + b"".join(frame_bytes(layout, time=time) for time in (0.5, 0.5, 1000.25))
+    assert len(converse(AutopilotConnection(layout), [start])) == 5
+    text = refusal(layout, AngleUnit.DEGREES, start + frame_bytes(layout, time=1000.125))
+    assert text == "In the testbed's frame 3, time runs back from 1000.25 s to 1000.125 s."
+
+
+@pytest.mark.parametrize("feed", [feed_by_copy, feed_by_buffer, feed_by_buffers])
+def test_a_failed_autopilot_connection_stays_failed(feed):
+    autopilot = AutopilotConnection()
+    feed(autopilot, constants_bytes() + frame_bytes() + frame_bytes(time=0))
+    constants, frame, error = drain(autopilot)
+    assert (constants, frame.time) == (CONSTANTS, 0.5)
+    feed(autopilot, frame_bytes(time=9))
+    autopilot.receive_eof()
+    assert [drain(autopilot) for _ in range(3)] == 3 * [[error]]
+    for get in (autopilot.get_buffer, autopilot.get_buffers):
+        with pytest.raises(RemoteProtocolError, match="runs back"):
+            get()
+
+
+def test_a_failed_testbed_connection_stays_failed():
+    testbed = TestbedConnection()
+    send_all(testbed, CONSTANTS, FRAME)
+    testbed.receive_data(struct.pack(">8f", math.nan, 2, 3, 4, 5, 6, 7, 8))  # a good answer behind a bad one
+    (error,) = drain(testbed)
+    testbed.receive_data(struct.pack(">4f", 1, 2, 3, 4))
+    testbed.receive_eof()
+    assert [drain(testbed) for _ in range(3)] == 3 * [[error]]
