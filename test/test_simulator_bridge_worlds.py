@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_bridge leaves in a world to know it again: the world's mark, and how the vehicle is built."""
+"""What simulator_bridge leaves behind: a world's mark, how the vehicle is built, and a simulator that lives on."""
 
 import math
 
 import pytest
 from nav_msgs.msg import Odometry
-from ros_session import RosSession, wait_until
+from ros_session import Inbox, RosSession, wait_until
 from simulator_fixtures import BUOY, VEHICLE, bridge, make_peer
 from simulator_peer import STILL
 
@@ -71,3 +71,22 @@ def test_a_mark_that_is_none_is_replaced(peer, mark):
     with bridge(peer):
         peer.wait_until_settled()
         wait_until(lambda: len(peer.extended[MARK]) == 16, "the mark")
+
+
+def test_a_simulator_can_go_on_writing_to_a_bridge_that_ends(peer):
+    written = Inbox()
+
+    def write(client):
+        try:
+            for _ in range(3):  # the first one gets a connection reset that has been closed
+                client.socket.sendall(sim.frame(sim.Completed()))
+        except OSError as error:
+            written.put(error)
+        else:
+            written.put(None)
+
+    with bridge(peer, item_events="none", cameras=[""]):
+        requests, streams = peer.wait_until_settled()
+        assert requests is not streams
+        peer.parting = write
+    assert [written.wait(), written.wait()] == [None, None]

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from drone_bridge.bridges.answers import Answer
-from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel, SimulatorEndpoint
+from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
 from drone_bridge.bridges.simulator.wishes import MAX_WISHES, Camera, CameraStream, EntityStream, Wishes
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
@@ -239,3 +239,48 @@ def test_a_new_connection_knows_nothing_but_cameras():
     assert wishes.find(sim.ItemType.ENTITY_STREAM, 8) is None
     wishes.forget_cameras()
     assert camera.id is None
+
+
+# The end.
+
+
+def connected(listener, cancellation):
+    ours = socket.create_connection(listener.getsockname())
+    theirs, _ = listener.accept()
+    theirs.settimeout(TIMEOUT_S)
+    return TcpStream(ours, cancellation), theirs
+
+
+@pytest.mark.parametrize("is_single", [False, True])
+def test_a_simulator_that_is_left_can_write_until_it_has_noticed(cancellation, is_single):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pairs = [connected(listener, cancellation) for _ in range(1 if is_single else 2)]
+    ours, theirs = zip(*pairs, strict=True)
+    link = SimulatorLink(ours[0], None if is_single else ours[1], None)
+    step = sim.frame(sim.EntityData(0, (5,), (True,)))
+    for connection in theirs:
+        connection.sendall(step)  # which nobody reads any more
+    words = [sim.frame(sim.Reassure()), sim.frame(sim.Pause())]
+    leaving = threading.Thread(target=link.leave, args=(words, TIMEOUT_S))
+    leaving.start()
+    heard = []
+    for connection in theirs:
+        with connection:
+            heard.append(b"".join(iter(lambda connection=connection: connection.recv(100), b"")))
+            for _ in range(3):
+                connection.sendall(step)
+    leaving.join(TIMEOUT_S)
+    assert not leaving.is_alive()
+    assert heard == [b"".join(words), b""][: len(theirs)]
+
+
+def test_a_simulator_that_does_not_notice_is_left_all_the_same(cancellation):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pairs = [connected(listener, cancellation) for _ in range(2)]
+    link = SimulatorLink(pairs[0][0], pairs[1][0], None)
+    before_s = time.monotonic()
+    link.leave([], 0.05)
+    assert time.monotonic() - before_s < TIMEOUT_S
+    for _, theirs in pairs:
+        with theirs:
+            assert theirs.recv(1) == b""

@@ -74,6 +74,7 @@ class SimulatorPeer:
         self.closes_on = {sim.Spy}
         self.split = as_the_real_one
         self.fragments = 0  # requests that came in pieces
+        self.parting = lambda client: None  # what is done with a connection that a client has ended
         self._counts = dict.fromkeys(ItemType, 0)
         vars(self).update(behaviour)
         self._counts[ItemType.ENTITY] = max(self.entities) + 1
@@ -108,6 +109,7 @@ class SimulatorPeer:
                     self._answer(client, request)
                     self.received.put((client, request))
                 self.fragments += client.connection.inside_message
+            self.parting(client)
 
     def _answer(self, client, request):
         answer = self.answers.get(type(request), self._usual_answer)

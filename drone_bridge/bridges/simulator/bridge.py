@@ -33,7 +33,7 @@ from drone_bridge.protocols.simulator import Attribute
 from drone_bridge.translate.simulator import Axes, BodyToModel, Velocity, velocity_from_twist
 from drone_bridge.translate.simulator_plans import read_cameras, read_entities, read_triggers
 
-#: How long a simulator that is being left gets to read the last velocities and close.
+#: How long a simulator that is being left gets to read the last velocities and close its connections.
 LEAVE_TIMEOUT_S: Final = 0.3
 
 
@@ -137,8 +137,7 @@ class SimulatorBridge(BridgeNode):
             reason = str(error)
             raise
         finally:
-            if last_words := self._steering.farewell():
-                link.requests.leave(last_words, LEAVE_TIMEOUT_S)
+            link.leave(self._steering.farewell(), LEAVE_TIMEOUT_S)
             self._world = session.introduction.token
             session.end(reason)
             errands.close(reason)

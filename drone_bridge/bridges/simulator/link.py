@@ -130,6 +130,17 @@ class SimulatorLink:
             streams.append(self.probe)
         return streams
 
+    def leave(self, last_words: list[bytes], timeout_s: float) -> None:
+        """Send the last requests, and close when the simulator has closed, or after `timeout_s`.
+
+        The CUAUV server ends, of SIGPIPE, when it writes twice to a connection that has been closed, as it may with
+        each step. One that is only closed for writing takes what is written until the server has noticed.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        for stream in self.all:
+            words = last_words if stream is self.requests else []
+            stream.leave(words, max(0.0, deadline_s - time.monotonic()))
+
     def close(self) -> None:
         """Close them all at once."""
         for stream in self.all:
