@@ -58,15 +58,16 @@ def run(make_node: Callable[[], Stoppable]) -> int:
     try:
         with starting:
             stopper.start()
-            node = make_node()
-            if not stopping.is_set() and not node.start():
+            try:
+                node = make_node()
+                if not stopping.is_set() and not node.start():
+                    return 1
+            except (ParameterException, ValueError) as error:  # of whoever started it; later ones are our own
+                print(error, file=sys.stderr)
                 return 1
         return _spin(node)
     except ExternalShutdownException:
         return 0
-    except (ParameterException, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 1
     except Exception:
         # Whatever was under way when ROS was shut down may complain about it.
         if not stopping.is_set():

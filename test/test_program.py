@@ -38,8 +38,7 @@ NODE = """
 
 
 def run_node(number, leaving="pass"):
-    program = textwrap.dedent(NODE).format(signal=number.name, leaving=leaving)
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False)
+    return run_program(NODE.format(signal=number.name, leaving=leaving))
 
 
 ANSWERING_NODE = """
@@ -72,10 +71,48 @@ ANSWERING_NODE = """
 """
 
 
+FAULTY_NODE = """
+    import sys
+    from rclpy.node import Node
+    from drone_bridge.program import run
+
+    class FaultyNode(Node):
+        def start(self):
+            if "{moment}" == "at the start":
+                self.fail()
+            self.create_timer(0.01, self.fail)
+            return True
+
+        def fail(self):
+            raise ValueError("no such thing")
+
+        def leave(self):
+            print("left", flush=True)
+
+    sys.exit(run(lambda: FaultyNode("faulty")))
+"""
+
+
+def run_program(program):
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+
+
 def test_services_do_not_lose_answers_to_clients_that_are_still_being_discovered():
-    program = textwrap.dedent(ANSWERING_NODE)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False)
+    done = run_program(ANSWERING_NODE)
     assert (done.stdout.split(), done.stderr, done.returncode) == (3 * ["answer"], "", 0)
+
+
+def test_what_keeps_a_node_from_starting_is_a_sentence():
+    done = run_program(FAULTY_NODE.format(moment="at the start"))
+    assert (done.stdout.strip(), done.stderr, done.returncode) == ("left", "no such thing\n", 1)
+
+
+def test_a_fault_of_a_node_at_work_shows_where_it_is():
+    done = run_program(FAULTY_NODE.format(moment="at work"))
+    assert (done.stdout.strip(), done.returncode) == ("left", 1)
+    assert "in fail" in done.stderr
+    assert "ValueError: no such thing" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
