@@ -55,9 +55,10 @@ def test_all_bridges_together_bring_their_topics(tmp_path):
     with Process(executable("drone-bridge"), "demo", "all", "--duration", 6, "--folder", tmp_path) as demo:
         assert demo.wait(90) == 0
     table = [line.split() for line in demo.lines if line.startswith("/")]
-    for topic in (topic for topics in all_bridges.TOPICS.values() for topic in topics):
+    for node, topic in ((node, topic) for node, topics in all_bridges.TOPICS.items() for topic in topics):
         row = next(row for row in table if row[0] == topic.name)
         assert row[1] == topic.type_name
+        assert row[-1].isdigit() == node.endswith("_bridge"), "bridges say how many messages they have dropped"
         if topic.rate_hz:
             # More often than expected would mean that the launch file says something else.
             assert float(row[4]) == pytest.approx(topic.rate_hz, rel=0.3, abs=0.3), topic.name

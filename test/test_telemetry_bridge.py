@@ -295,7 +295,7 @@ def test_no_jpeg_is_decoded_until_somebody_wants_it(ros, alone):
     infos = ros.subscribe(CameraInfo, "/alone/camera/camera_info")
 
     def count(name):
-        report = reports.wait(lambda report: report.status[0].name == "alone: link")
+        report = reports.wait(lambda report: report.status[0].name == "alone/alone: link")
         return int(values_of(report)[name])
 
     def send():

@@ -358,7 +358,8 @@ class BridgeNode(LifecycleNode):
     def _report(self) -> None:
         report = DiagnosticArray()
         report.header.stamp = self.get_clock().now().to_msg()
-        report.status = [self.statistics.report(f"{self.get_name()}: link", self.rates, self.problems)]
+        name = self.get_fully_qualified_name().lstrip("/")  # several vehicles report on the one topic
+        report.status = [self.statistics.report(f"{name}: link", self.rates, self.problems)]
         self._diagnostics.publish(report)
 
     def _destroy_made(self) -> None:

@@ -29,9 +29,10 @@ TWIST: Final = "geometry_msgs/msg/Twist"
 
 #: What there is in the simulator's world beside the vehicle.
 ENTITIES: Final = ("buoy_red", "buoy_green", "buoy_yellow", "gate_left", "gate_right")
-#: What comes at the rates that all.launch.xml sets, by the bridge or controller; the controllers' follow from them.
+#: What comes at the rates that all.launch.xml sets, by the bridge or controller with its namespace; the
+#: controllers' follow from them.
 TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
-    "testbed_bridge": (
+    "testbed/testbed_bridge": (
         ExpectedTopic("/testbed/left/image_raw", IMAGE, 30.0),
         ExpectedTopic("/testbed/right/image_raw", IMAGE, 30.0),
         ExpectedTopic("/testbed/left/camera_info", CAMERA_INFO, 30.0),
@@ -44,12 +45,12 @@ TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
         ExpectedTopic("/testbed/cmd_rates", "drone_bridge/msg/CommandRates", 30.0),
         ExpectedTopic("/testbed/drone_controller/state", CONTROLLER, 30.0),
     ),
-    "dronegui_bridge": (
+    "dronegui/dronegui_bridge": (
         ExpectedTopic("/dronegui/dronegui/state", "drone_bridge/msg/DroneGuiState", 20.0),
         ExpectedTopic("/dronegui/flying", "std_msgs/msg/Bool"),
     ),
     "dronegui/drone_controller": (ExpectedTopic("/dronegui/drone_controller/state", CONTROLLER, 20.0),),
-    "simulator_bridge": (
+    "simulator/simulator_bridge": (
         ExpectedTopic("/simulator/odom", ODOMETRY, 25.0),
         ExpectedTopic("/simulator/imu/data", IMU, 25.0),
         *(
@@ -64,7 +65,7 @@ TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
         ExpectedTopic("/simulator/cmd_vel", TWIST, 20.0),
         ExpectedTopic("/simulator/drone_controller/state", CONTROLLER, 20.0),
     ),
-    "robot_bridge": (
+    "robot/robot_bridge": (
         ExpectedTopic("/robot/odom", ODOMETRY, 20.0),
         ExpectedTopic("/robot/battery_state", "sensor_msgs/msg/BatteryState", 1.0),
         ExpectedTopic("/robot/temperature/left_motor", "sensor_msgs/msg/Temperature", 1.0),
@@ -77,7 +78,7 @@ TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
         ExpectedTopic("/robot/subsystems", "drone_bridge/msg/SubsystemArray"),
     ),
     "robot/rover_controller": (ExpectedTopic("/robot/cmd_vel", TWIST, 20.0),),
-    "telemetry_bridge": (
+    "landing/telemetry_bridge": (
         ExpectedTopic("/landing/imu/data", IMU, 25.0),
         ExpectedTopic("/landing/altitude", "sensor_msgs/msg/Range", 25.0),
         ExpectedTopic("/landing/velocity", "geometry_msgs/msg/TwistStamped", 25.0),

@@ -60,7 +60,7 @@ class Watcher(Node):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.name.startswith("testbed_bridge"):
+            if "testbed_bridge" in status.name:
                 self.diagnostics = {pair.key: pair.value for pair in status.values}
 
     def status_line(self) -> str:
