@@ -131,6 +131,18 @@ def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
 
 
 @by_name(LAUNCH_FILES)
+def test_a_value_that_becomes_part_of_a_variable_s_name_is_one_of_the_choices(path):
+    root = ElementTree.parse(path).getroot()
+    choices = {
+        arg.get("name"): {choice.get("value") for choice in arg.findall("choice")} for arg in root.findall("arg")
+    }
+    variables = {element.get("name") for element in root.findall("let")}
+    for prefix, argument in re.findall(r"\$\(var (\w+)\$\(var (\w+)\)\)", path.read_text()):
+        assert choices[argument], f"{argument} takes anything"
+        assert {prefix + value for value in choices[argument]} <= variables
+
+
+@by_name(LAUNCH_FILES)
 def test_a_launch_file_sets_parameters_that_there_are(path, declared):
     for node in ElementTree.parse(path).iter("node"):
         if node.get("pkg") != "drone_bridge":

@@ -170,6 +170,17 @@ def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
         assert run.count_lines(f"rviz2 .*__ns:=/{arguments.get('namespace', '')}( |$)") == 1
 
 
+@pytest.mark.parametrize(
+    ("argument", "allowed"),
+    [("role:=server", "connect, listen"), ("attitude_layout:=yaw_pitch", "pitch_yaw, pitch_roll, pose")],
+)
+def test_a_value_that_is_none_of_the_choices_is_refused_before_anything_starts(argument, allowed):
+    with Process(executable("drone-bridge"), "launch", "testbed.launch.xml", "emulate:=true", argument) as run:
+        assert run.wait() == 2
+    assert run.count_lines(f"{argument} is none of {allowed}$") == 1
+    assert run.count_lines("started") == 0
+
+
 def test_a_composition_whose_port_is_taken_says_so_and_can_be_stopped(free_port):
     with launch("testbed.launch.xml", emulate=True, port=free_port, **SMALL) as first:
         first.wait_for_line("Connected to")
