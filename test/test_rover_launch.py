@@ -43,6 +43,11 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
             commands.wait(lambda twist, moves=moves: (twist != Twist()) == moves)
         (refused,) = ros.set_parameters("rover_controller", pattern="spiral")
         assert "has to be one of stationary, linear, circular, random, square" in refused.reason
+        (refused,) = ros.set_parameters("rover_controller", rate=10.0)
+        # It has no lifecycle, so nothing but starting it anew helps.
+        assert refused.reason == (
+            "rate can be changed only when the node starts, and it drives: start it anew with the other value."
+        )
         commands.clear()
         assert process.stop() == 0
     commands.wait(lambda twist: twist == Twist())

@@ -73,7 +73,7 @@ class RoverController(Node):
         # A steady clock: a simulation that stands still is no reason to leave a rover uncommanded.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1 / self._declared["rate"], self._command, clock=clock)
-        self._declared.freeze("driving")
+        self._declared.freeze_because("when the node starts, and it drives: start it anew with the other value")
         return True
 
     def leave(self) -> None:
