@@ -245,6 +245,19 @@ def test_a_robot_that_comes_later_is_found_later(respond, cancellation, free_por
         assert "but 'saber'" in failures[0][0]
 
 
+def test_that_no_robot_answers_at_all_is_said(cancellation, free_port):
+    failures = []
+
+    def fail(sentence, _delay_s):
+        failures.append(sentence)
+        cancellation.cancel()
+
+    route = DiscoveryRoute(port=free_port)
+    with pytest.raises(LinkCancelledError):
+        DiscoveryConnector("saber", 1, cancellation, fail, route=route, timeout_s=BRIEF_S).open()
+    assert f"no robot of this name answered at 238.160.102.2:{free_port}, nor any other." in failures[0]
+
+
 def test_looking_for_a_name_can_be_cancelled(cancellation, free_port):
     threading.Timer(0.05, cancellation.cancel).start()
     with pytest.raises(LinkCancelledError):

@@ -149,8 +149,9 @@ class DiscoveryConnector(TcpConnector):
             raise OSError(str(error).rstrip(".")) from error
         addresses = [robot.address for robot in found if robot.name == self._host]
         if not addresses:
-            others = ", ".join(repr(robot.name) for robot in found[:8]) or "nobody"
-            raise OSError(f"no robot of this name answered at {self._route.address}:{self._route.port}, but {others}")
+            names = ", ".join(repr(robot.name) for robot in found[:8])
+            others = f"but {names}" if names else "nor any other"
+            raise OSError(f"no robot of this name answered at {self._route.address}:{self._route.port}, {others}")
         return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
 
 
