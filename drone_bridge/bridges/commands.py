@@ -66,6 +66,8 @@ class CommandIntake(Generic[CommandT]):
         if stamp is not None:
             age_s = seconds_between(self._now(), stamp)
             allowed_s = self._node.parameters["command_timeout"]
+            if age_s > allowed_s and stamp == Time():
+                return "its header has no stamp, and has to say when the command was given."
             if age_s > allowed_s:
                 return f"it is {age_s:.3f} s old, and {allowed_s:g} s (command_timeout) are allowed."
         return None
