@@ -3,6 +3,7 @@
 
 import array
 import math
+import sys
 
 import pytest
 from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, Pilot, messages, properties, stamp_of
@@ -15,6 +16,26 @@ from drone_bridge.controllers.seek_target.flight_control import DroneModel
 from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import StereoFrame
 
+#: drone_controller with a NumPy like that of humble, whose LinAlgError is no ValueError, and a matrix that can't be
+#: inverted in every frame but those that are all black.
+OLD_NUMPY = """
+import numpy
+
+numpy.linalg.LinAlgError = type("LinAlgError", (Exception,), {})
+
+from drone_bridge.controllers.drone_controller import main
+from drone_bridge.controllers.seek_target.pilot import SeekTarget
+
+update = SeekTarget.update
+
+def update_or_fail(seek, stamp, left, right, measured):
+    if left.any():
+        raise numpy.linalg.LinAlgError("Singular matrix")
+    return update(seek, stamp, left, right, measured)
+
+SeekTarget.update = update_or_fail
+raise SystemExit(main())
+"""
 FRESH_S = 2.0  # between frames: the behaviour takes a gap as long as this for another flight and starts anew
 
 
@@ -226,6 +247,16 @@ def test_drones_that_nobody_can_fly_are_named_and_get_no_command(ros):
         while len(pilot.commands):
             command = pilot.commands.wait()
             assert all(map(math.isfinite, (command.roll_rate, command.pitch_rate, command.yaw_rate, command.thrust)))
+
+
+def test_a_matrix_that_can_not_be_inverted_is_survived_with_an_older_numpy(ros):
+    black = array.array("B", bytes(3 * WIDTH * HEIGHT))
+    with Process(sys.executable, "-c", OLD_NUMPY) as process:
+        pilot = Pilot(ros)
+        line = "no command can be computed for DroneModel.*: Singular matrix"
+        pilot.publish_until(lambda: process.count_lines(line), line, [TARGET])
+        state = pilot.state_after(left_image_raw={"data": black}, right_image_raw={"data": black})
+        assert state.state == "searching"
 
 
 def test_an_attitude_that_is_not_there_is_not_made_up():

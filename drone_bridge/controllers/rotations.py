@@ -2,12 +2,16 @@
 """Vectors and rotations of controllers. A rotation turns body axes into levelled ones, REP 103."""
 
 import math
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]  # 2 or 3
 Matrix = npt.NDArray[np.float64]  # 3 x 3
+
+#: What computing raises with numbers that make no sense. In the NumPy of humble, LinAlgError is no ValueError yet.
+NOT_COMPUTABLE: Final = (ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
 def rotation_from_vector(vector: Vector) -> Matrix:

@@ -29,6 +29,7 @@ from drone_bridge.controllers.land_on_pad.frame import (
 from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector, MarkerParameters
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
+from drone_bridge.controllers.rotations import NOT_COMPUTABLE
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.log_limiter import LogLimiter
@@ -109,7 +110,7 @@ class LandOnPadBehaviour:
     def _on_image(self, messages: dict[str, Any]) -> None:
         try:
             sighting = read_sighting(messages, self._detector)
-        except ValueError as error:
+        except NOT_COMPUTABLE as error:
             self._complain(f"An image can't be used: {error}")
             return
         self._sighting = sighting or self._sighting
@@ -137,7 +138,7 @@ class LandOnPadBehaviour:
             if decision.command.is_finite:
                 return decision
             problem = "numbers are not finite"
-        except (ValueError, ArithmeticError) as error:
+        except NOT_COMPUTABLE as error:
             problem = str(error)
         self._land = LandOnPad(self._land_parameters)  # whatever went wrong would stay in its estimates
         raise ValueError(f"no command can be computed: {problem}.")

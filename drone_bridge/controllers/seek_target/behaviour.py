@@ -13,6 +13,7 @@ from std_msgs.msg import Header
 
 from drone_bridge.controllers.behaviour_parameters import declarations, read
 from drone_bridge.controllers.pinhole import Pinhole
+from drone_bridge.controllers.rotations import NOT_COMPUTABLE
 from drone_bridge.controllers.seek_target.flight_control import Command, DroneModel
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
@@ -97,7 +98,7 @@ class SeekTargetBehaviour:
             if decision.command.is_finite:
                 return decision
             problem = "numbers are not finite"
-        except (ValueError, ArithmeticError) as error:
+        except NOT_COMPUTABLE as error:
             problem = str(error)
         self._seek = None  # whatever went wrong would stay in its estimates
         raise ValueError(f"no command can be computed for {drone}: {problem}.")
