@@ -196,6 +196,8 @@ class TcpListener:
         self._on_refused = on_refused
         self._refuser: threading.Thread | None = None
         self.backoff = Backoff()
+        if not host:  # which sockets take for all interfaces
+            raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
         if not 0 <= port <= 65535:
             raise LinkError(f"Can't listen on port {port}: it has to be from 0 to 65535.")
         try:

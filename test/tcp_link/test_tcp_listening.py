@@ -118,3 +118,8 @@ def test_an_address_that_is_not_ours_is_said(cancellation, host):
 def test_a_port_that_is_none_is_said(cancellation, port):
     with pytest.raises(LinkError, match=f"Can't listen on port {port}: it has to be from 0 to 65535"):
         TcpListener("127.0.0.1", port, cancellation, pytest.fail)
+
+
+def test_no_host_is_not_taken_for_all_interfaces(cancellation):
+    with pytest.raises(LinkError, match=r"Can't listen on no host: to listen on all interfaces, name 0\.0\.0\.0\."):
+        TcpListener("", 0, cancellation, pytest.fail)
