@@ -46,8 +46,13 @@ class Eyes:
 
     @property
     def pinhole(self):
-        return Pinhole.from_angles_of_view(
-            self.width, self.height, math.radians(self.horizontal), math.radians(self.vertical)
+        return Pinhole(
+            self.width,
+            self.height,
+            fx=self.width / 2 / math.tan(math.radians(self.horizontal) / 2),
+            fy=self.height / 2 / math.tan(math.radians(self.vertical) / 2),
+            cx=(self.width - 1) / 2,
+            cy=(self.height - 1) / 2,
         )
 
     @property

@@ -24,18 +24,6 @@ class Pinhole:
     cx: float
     cy: float
 
-    @classmethod
-    def from_angles_of_view(cls, width: int, height: int, horizontal: float, vertical: float) -> Pinhole:
-        """Return the camera with these angles from edge to edge, rad, and the principal point in the middle."""
-        return cls(
-            width,
-            height,
-            fx=width / 2 / math.tan(horizontal / 2),
-            fy=height / 2 / math.tan(vertical / 2),
-            cx=(width - 1) / 2,
-            cy=(height - 1) / 2,
-        )
-
     @property
     def half_width_angle(self) -> float:
         """The smaller one of the angles from the optical axis to the left and right edge, rad."""

@@ -78,11 +78,6 @@ def enu_from_testbed(x: float, y: float, z: float) -> tuple[float, float, float]
     return x, -z, y
 
 
-def testbed_from_enu(x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return a point or vector of the ENU world in the testbed's axes."""
-    return x, z, -y
-
-
 def enu_yaw_from_heading(heading: float) -> float:
     """Return the yaw, counter-clockwise from east, of a heading clockwise from north; both in radians."""
     return math.remainder(math.pi / 2 - heading, 2 * math.pi)
