@@ -82,12 +82,19 @@ def test_nothing_to_start(launch):
     assert launch().wait() == 0
 
 
-def test_failure_is_reported_and_the_others_go_on(launch):
-    runner = launch(shell("exit 3", name="a"), shell("kill -SEGV $$", name="b"), shell("sleep 0.5; echo on", name="c"))
+@pytest.mark.parametrize(
+    ("script", "how"),
+    [
+        ("exit 3", "failed with exit status 3"),
+        ("kill -SEGV $$", "was ended by SIGSEGV"),
+        ("kill -36 $$", "was ended by signal 36"),
+    ],
+)
+def test_failure_is_reported_and_the_others_go_on(launch, script, how):
+    runner = launch(shell(script, name="a"), shell("sleep 0.5; echo on", name="b"))
     assert runner.wait() == 1
-    runner.wait_for_line(r"\[launch\] a-1 failed with exit status 3 ")
-    runner.wait_for_line(r"\[launch\] b-2 was ended by SIGSEGV ")
-    runner.wait_for_line(r"\[c-3\] on")
+    runner.wait_for_line(rf"\[launch\] a-1 {how} ")
+    runner.wait_for_line(r"\[b-2\] on")
 
 
 @pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)])

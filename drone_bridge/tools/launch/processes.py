@@ -159,7 +159,7 @@ class _Supervisor:
 
     def _report(self, job: _Job, status: int) -> None:
         if status < 0:
-            how = f"was ended by {signal.Signals(-status).name}"
+            how = f"was ended by {_name(-status)}"
         else:
             how = f"failed with exit status {status}" if status else "ended"
         self._say(f"{job.process.label} {how} (pid {job.leader.pid})")
@@ -237,6 +237,11 @@ class _Supervisor:
                 await asyncio.wait_for(self._changed.wait(), None if end is None else end - self._loop.time())
             except asyncio.TimeoutError:
                 return
+
+
+def _name(number: int) -> str:
+    """Return what a signal is called; those for real time have no names."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _end_with_runner() -> None:
