@@ -13,7 +13,8 @@ from rcl_interfaces.srv import DescribeParameters, ListParameters
 
 from drone_bridge.controllers.drone_controller import BEHAVIOURS
 from drone_bridge.controllers.seek_target.flight_control import DroneModel
-from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
+from drone_bridge.controllers.seek_target.parameters import SeekParameters
+from drone_bridge.controllers.seek_target.pilot import SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import StereoFrame
 
 #: drone_controller with a NumPy like that of humble, whose LinAlgError is no ValueError, and a matrix that can't be

@@ -18,7 +18,8 @@ from drone_bridge.controllers.seek_target.flight_control import (
     Limits,
     hover,
 )
-from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekState, SeekTarget
+from drone_bridge.controllers.seek_target.parameters import SeekParameters
+from drone_bridge.controllers.seek_target.pilot import SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M, Flight

@@ -15,7 +15,8 @@ from drone_bridge.controllers.behaviour_parameters import declarations, read
 from drone_bridge.controllers.pinhole import Pinhole
 from drone_bridge.controllers.rotations import NOT_COMPUTABLE
 from drone_bridge.controllers.seek_target.flight_control import Command, DroneModel
-from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekState, SeekTarget
+from drone_bridge.controllers.seek_target.parameters import SeekParameters
+from drone_bridge.controllers.seek_target.pilot import Decision, SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.log_limiter import LogLimiter

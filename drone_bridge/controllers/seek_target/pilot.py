@@ -22,7 +22,6 @@ from enum import Enum
 
 import numpy as np
 
-from drone_bridge.controllers.described import described
 from drone_bridge.controllers.pinhole import Image, Pinhole
 from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_vector
 from drone_bridge.controllers.seek_target.attitude_estimator import AttitudeEstimator, MeasuredAttitude
@@ -34,6 +33,7 @@ from drone_bridge.controllers.seek_target.flight_control import (
     Limits,
     hover,
 )
+from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 
@@ -45,52 +45,6 @@ HOLDING_SPEED = 0.4  # m/s
 BRAKING_SPEED = 0.5  # m/s
 BLIND_TIME = 0.3  # s without an edge of the target in view, after which the drone backs off
 BACKING_SPEED = 0.5  # m/s
-
-
-@dataclass(frozen=True, slots=True)
-class SeekParameters:
-    """What can be chosen about the behaviour; the ROS node offers each field as a parameter.
-
-    Raises ValueError for a holding point inside the target, or from where it does not count as reached, and for what
-    is no colour.
-    """
-
-    target_colour: tuple[int, ...] = described((255, 0, 0), "Red, green, blue of the target, each 0 to 255.")
-    colour_tolerance: int = described(10, "How much each channel may be off.", 0, 255)
-    background_level: int = described(
-        200, "Pixels with all channels from here on are background; 0: all but the target.", 0, 255
-    )
-    target_radius: float = described(0.5, "Radius of the target, m.", 0.01, 100.0)
-    target_radius_deviation: float = described(
-        0.005, "Relative deviation of the radius; about 1 when it is not known, then stereo decides.", 0.0, 10.0
-    )
-    hold_distance: float = described(0.65, "Where to stop, m from the target's centre.", 0.1, 100.0)
-    reach_distance: float = described(0.75, "Within this, m from its centre, the target counts as reached.", 0.1, 100.0)
-    max_speed: float = described(4.0, "Horizontal speed limit, m/s.", 0.1, 50.0)
-    max_climb_speed: float = described(2.5, "Speed limit up and down, m/s.", 0.1, 50.0)
-    max_deceleration: float = described(3.0, "On which braking distances are based, m/s^2.", 0.1, 50.0)
-    max_acceleration: float = described(5.0, "Sideways, m/s^2.", 0.1, 50.0)
-    max_tilt: float = described(math.radians(30), "Off the vertical, rad.", 0.05, 1.2)
-    max_turn_rate: float = described(4.0, "In pitch and roll, rad/s.", 0.1, 20.0)
-    search_yaw_rate: float = described(2.0, "While looking around, rad/s.", 0.1, 10.0)
-    search_height: float = described(3.0, "By how much each further turn is flown higher or lower, m.", 0.1, 100.0)
-    coast_time: float = described(2.0, "To fly on by dead reckoning when the target is out of sight, s.", 0.0, 60.0)
-    position_gain: float = described(1.4, "Close to the holding point, 1/s.", 0.01, 20.0)
-    velocity_gain: float = described(2.5, "1/s.", 0.01, 20.0)
-    attitude_gain: float = described(8.0, "1/s.", 0.1, 50.0)
-    yaw_gain: float = described(3.0, "1/s.", 0.1, 50.0)
-    edge_margin: float = described(
-        math.radians(12), "Of the target's outline to the edge of the view, where it can be had, rad.", 0.0, 1.0
-    )
-
-    def __post_init__(self) -> None:
-        if not self.target_radius < self.hold_distance < self.reach_distance:
-            raise ValueError(
-                f"hold_distance has to be between target_radius, {self.target_radius}, and reach_distance, "
-                f"{self.reach_distance}, not {self.hold_distance}"
-            )
-        if len(self.target_colour) != 3 or not all(0 <= channel <= 255 for channel in self.target_colour):
-            raise ValueError(f"target_colour has to be three numbers from 0 to 255, not {list(self.target_colour)}")
 
 
 class SeekState(str, Enum):
