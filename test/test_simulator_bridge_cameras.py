@@ -4,8 +4,11 @@
 import struct
 
 import pytest
+from geometry_msgs.msg import Point, Pose
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import RosSession, wait_until
-from simulator_fixtures import BUOY, FRONT, bridge, make_peer
+from simulator_fixtures import BUOY, FRONT, bridge, make_peer, two_entities
+from tf2_msgs.msg import TFMessage
 
 from drone_bridge import srv
 from drone_bridge.msg import CameraView
@@ -102,3 +105,24 @@ def test_a_camera_that_is_not_there_is_not_set(peer, ros):
         assert not peer.requests(sim.SetCamera)
         assert call(ros, "set_camera", srv.SetCamera, id=5, **fields).success
         assert peer.requests(sim.SetCamera) == [sim.SetCamera(5, CameraAttribute.FOCAL_LENGTH, 2.0)]
+
+
+def test_a_camera_that_was_set_has_its_new_frame_and_stays_so_in_a_new_world(peer, ros):
+    latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    transforms = ros.subscribe(TFMessage, "/tf_static", latched)
+
+    def is_there(message):
+        found = [item.transform for item in message.transforms if item.child_frame_id == "s1/front"]
+        return found and (found[0].translation.x, found[0].translation.y) == (1.0, 2.0)
+
+    with bridge(peer):
+        _, streams = peer.wait_until_settled()
+        wait_until(lambda: of_cameras(streams), "the stream of the camera")
+        pose = Pose(position=Point(x=1.0, y=2.0, z=3.0))
+        fields = {"set_position": True, "pose": pose, "set_enabled": True, "enabled": False}
+        assert call(ros, "set_camera", srv.SetCamera, id=FRONT, **fields).success
+        transforms.wait(is_there)
+        requests, _ = peer.restart(entities=two_entities())
+        wait_until(lambda: requests.asked_for(sim.AddCamera), "the camera")
+        again = requests.asked_for(sim.AddCamera)[0]
+        assert (again.position, again.focal_length, again.enabled) == ((1.0, -2.0, -3.0), 1.0, False)

@@ -7,6 +7,7 @@ that make no sense.
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from drone_bridge.msg import CameraView, ExtendedAttribute
@@ -186,6 +187,18 @@ def set_camera(request: SetCamera.Request, axes: Axes) -> Iterator[sim.SetCamera
         yield sim.SetCamera(request.id, CameraAttribute.FOCAL_LENGTH, request.focal_length)
     if request.set_enabled:
         yield sim.SetCamera(request.id, CameraAttribute.ENABLED, bool(request.enabled))
+
+
+def changed_camera(plan: CameraPlan, request: SetCamera.Request) -> CameraPlan:
+    """Return what a camera is after the attributes that are chosen have been set."""
+    pose = request.pose
+    return replace(
+        plan,
+        rotation=quaternion(pose.orientation) if request.set_orientation else plan.rotation,
+        position=vector(pose.position) if request.set_position else plan.position,
+        focal_length=request.focal_length if request.set_focal_length else plan.focal_length,
+        enabled=bool(request.enabled) if request.set_enabled else plan.enabled,
+    )
 
 
 def fill_view(message: CameraView, view: sim.CameraData | sim.CameraGot) -> None:

@@ -92,7 +92,7 @@ def _offers(axes: Axes) -> Iterator[Offer]:
     )
     # Cameras and triggers.
     yield Offer(srv.AddCamera, "add_camera", lambda q: tasks.add_camera(translate.camera_plan(q)), _put("id"))
-    yield Offer(srv.SetCamera, "set_camera", lambda q: tasks.set_camera(q.id, translate.set_camera(q, axes)))
+    yield Offer(srv.SetCamera, "set_camera", lambda q: tasks.set_camera(q, axes))
     yield Offer(
         srv.StreamCamera,
         "stream_camera",
@@ -164,8 +164,8 @@ def _offers(axes: Axes) -> Iterator[Offer]:
 
 
 _UNIMPLEMENTED: Final = (
-    "The CUAUV server does not implement this request, and closes the connection on it. For a server that does, set "
-    "the parameter unimplemented_requests to send."
+    "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer. For a "
+    "server that does implement it, set the parameter unimplemented_requests to send."
 )
 _EMPTY: Final = (
     "The CUAUV server closes the connection on an empty key, value or class name. For a server that takes it, set the "

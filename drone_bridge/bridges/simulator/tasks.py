@@ -16,12 +16,12 @@ from drone_bridge.bridges.simulator.wishes import Camera, CameraStream, EntitySt
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.simulator import Attribute, ItemType
-from drone_bridge.srv import Run, SetState, Spawn
+from drone_bridge.srv import Run, SetCamera, SetState, Spawn
+from drone_bridge.translate import simulator_requests as translate
 from drone_bridge.translate.frames import Quaternion
-from drone_bridge.translate.simulator import STREAMED
+from drone_bridge.translate.simulator import STREAMED, Axes
 from drone_bridge.translate.simulator_errors import explanation
 from drone_bridge.translate.simulator_plans import CameraPlan, TriggerPlan
-from drone_bridge.translate.simulator_requests import add_entity, set_entity
 
 
 class Result(NamedTuple):
@@ -39,7 +39,7 @@ Task = Callable[[SimulatorSession, OnResult], None]
 _GRAVITY: Final = 0  # among objects
 _LIKE_GRAVITY: Final = (
     "This simulator numbers what it adds apart from what it can remove, as the CUAUV server does: to remove object 0 "
-    "would remove gravity."
+    "would remove gravity. Every object that was added is removed under its ID plus 1."
 )
 _NO_ENTITY: Final = 0xFFFFFFFF  # the last ID that there could be
 _NO_CAMERA: Final = 0  # code of CSTREAM
@@ -180,7 +180,7 @@ def spawn(request: Spawn.Request) -> Task:
 
     def task(session: SimulatorSession, on_result: OnResult) -> None:
         outputs = session.outputs
-        question, body_to_model = add_entity(request, outputs.axes)
+        question, body_to_model = translate.add_entity(request, outputs.axes)
 
         def take(outcome: Outcome) -> None:
             result = result_of(question, outcome)
@@ -270,7 +270,7 @@ def set_state(request: SetState.Request) -> Task:
         axes = session.outputs.axes
 
         def change(orientation: Quaternion | None) -> None:
-            _ask_all(session.requests, set_entity(request, orientation, axes), on_result)
+            _ask_all(session.requests, translate.set_entity(request, orientation, axes), on_result)
 
         if not request.set_velocity or request.set_orientation:
             change(None)
@@ -314,15 +314,22 @@ def add_camera(plan: CameraPlan) -> Task:
     return task
 
 
-def set_camera(camera: int, questions: Iterable[sim.SetCamera]) -> Task:
+def set_camera(request: SetCamera.Request, axes: Axes) -> Task:
     """Set attributes of a camera that is there: the CUAUV server crashes at CSET of one that is not.
 
     So the first question is for a stream that can't be, which shows what is missing.
     """
-    asked = list(questions)
-    probe = sim.StreamCamera(camera, 0, _NO_ENTITY)
+    questions = list(translate.set_camera(request, axes))
+    probe = sim.StreamCamera(request.id, 0, _NO_ENTITY)
 
     def task(session: SimulatorSession, on_result: OnResult) -> None:
+        def finish(result: Result) -> None:
+            ours = session.wishes.find(ItemType.CAMERA, request.id)
+            if result.success and isinstance(ours, Camera):
+                ours.plan = translate.changed_camera(ours.plan, request)
+                session.outputs.announce_camera(ours.plan)
+            on_result(result)
+
         def take(outcome: Outcome) -> None:
             if isinstance(outcome, Answer) or (isinstance(outcome, sim.Error) and outcome.code == _NO_CAMERA):
                 on_result(result_of(probe, outcome))
@@ -330,11 +337,11 @@ def set_camera(camera: int, questions: Iterable[sim.SetCamera]) -> Task:
             try:
                 if isinstance(outcome, sim.Added):
                     session.requests.ask(sim.Remove(outcome.type, outcome.id), ignore)
-                _ask_all(session.requests, asked, on_result)
+                _ask_all(session.requests, questions, finish)
             except LocalProtocolError as error:
                 on_result(Result(False, str(error)))
 
-        if not asked:
+        if not questions:
             on_result(Result(False, _NOTHING_TO_SET))
             return
         session.requests.ask(probe, take)
