@@ -19,6 +19,7 @@ from simulator_peer import STREAMED, UPRIGHT, byte_by_byte, whole
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge import srv
 from drone_bridge.msg import CameraView, ItemEvent, TriggerEvent
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, ItemType
@@ -262,6 +263,16 @@ def announced(peer, events):
     wait_until(lambda: len(peer.requests_.asked_for(sim.ListEntities)) > lists + 1, "a list")
     del peer.entities[number]
     return len(events)
+
+
+def test_an_entity_that_is_removed_here_goes_under_its_name(ros, peer):
+    events = ros.subscribe(ItemEvent, "item_events")
+    number = ros.call(srv.Spawn, "spawn", srv.Spawn.Request(name="float")).id
+    wait_until(lambda: announced(peer, events), "an event")
+    assert ros.call(srv.RemoveItem, "remove", srv.RemoveItem.Request(type=ItemType.ENTITY, id=number)).success
+    del peer.entities[number]
+    event = events.wait(lambda event: not event.added and event.id == number)
+    assert event.name == "float"
 
 
 @pytest.mark.parametrize("id_bytes", [1, 4])

@@ -278,9 +278,9 @@ class SimulatorOutputs:
         message.header.stamp = self.keeper.stamp()
         self._node.publish(self._trigger_events, message)
 
-    def publish_item(self, is_added: bool, kind: int, number: int) -> None:
-        """Publish that something was added or removed."""
-        name = self.names.get(number, "") if kind == sim.ItemType.ENTITY else ""
+    def publish_item(self, is_added: bool, kind: int, number: int, former_name: str = "") -> None:
+        """Publish that something was added or removed; `former_name` of an entity that has none any more."""
+        name = self.names.get(number, former_name) if kind == sim.ItemType.ENTITY else ""
         message = ItemEvent(added=is_added, type=kind, id=number, name=name)
         message.header.stamp = self.keeper.stamp()
         self._node.publish(self._item_events, message)

@@ -56,6 +56,7 @@ class SimulatorSession:
         self.introduction = Introduction(node, self.requests, wishes, outputs, self._begin)
         self.watching = Watching(node, wishes, outputs, channels, self.introduction.mark_world)
         self._entities: set[int] | None = None
+        self._former_names: dict[int, str] = {}  # of entities that we have removed, until that is noticed
         self.runs = Runs(self._timeout_s)
         self._handlers: dict[type, Callable[[Any], None]] = {
             sim.EntityData: self._handle_entity_data,
@@ -149,7 +150,8 @@ class SimulatorSession:
             probe.stream.close()
 
     def _note_entity(self, is_added: bool, entity: int) -> None:
-        self.outputs.publish_item(is_added, ItemType.ENTITY, entity)
+        former_name = "" if is_added else self._former_names.pop(entity, "")
+        self.outputs.publish_item(is_added, ItemType.ENTITY, entity, former_name)
         if is_added:
             self.watching.ask_all(entity)
         else:
@@ -157,6 +159,8 @@ class SimulatorSession:
 
     def forget(self, kind: int, number: int, *, is_ours: bool = False) -> None:
         """Take note that an item was removed; `is_ours`: because we asked for that."""
+        if is_ours and kind == ItemType.ENTITY and self._entities is not None and number in self._entities:
+            self._former_names[number] = self.outputs.names.get(number, "")
         # A camera that is not ours may have been on an entity, but nothing tells of that.
         lost_cameras = is_ours and kind == ItemType.CAMERA
         lost_cameras |= kind == ItemType.ENTITY and self.wishes.has_camera_on(number)
