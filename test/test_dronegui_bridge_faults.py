@@ -2,6 +2,7 @@
 """dronegui_bridge when something goes wrong, and how it leaves the drone behind."""
 
 import signal
+import sys
 import threading
 
 import pytest
@@ -16,6 +17,23 @@ from ros_session import wait_until
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+#: A bridge with a fault: it fails at full speed forward, and takes its time to start anew.
+FAULTY_BRIDGE = """
+from drone_bridge.bridges import dronegui
+from drone_bridge.links import backoff, udp
+
+backoff.FIRST_DELAY_S = udp.LONGEST_DELAY_S = 60.0
+commanded = dronegui.DroneGuiBridge._commanded
+
+def commanded_or_fail(bridge):
+    controls = commanded(bridge)
+    if controls.pitch == -1:
+        raise ArithmeticError("a fault of its own")
+    return controls
+
+dronegui.DroneGuiBridge._commanded = commanded_or_fail
+raise SystemExit(dronegui.main())
+"""
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -82,6 +100,22 @@ def test_a_signal_releases_a_button_that_is_pressed(ros, peer):
         peer.wait(lambda packet: packet.presses("reset"))
         assert process.stop() == 0
     assert peer.packets[-4].presses("reset")
+    assert_left_hovering(peer.packets)
+
+
+def test_a_fault_of_the_bridge_itself_leaves_hover_on_the_wire(ros, peer):
+    parameters = ("-p", f"port:={peer.port}", "-p", "command_timeout:=30.0")
+    with Process(sys.executable, "-c", FAULTY_BRIDGE, "--ros-args", *parameters) as process:
+        publisher, message = ros.publisher(Twist, "cmd_vel"), Twist()
+
+        def command_until(forward, happened):
+            message.linear.x = forward
+            wait_until(lambda: publisher.publish(message) or happened(), "what follows the command", period_s=0.03)
+
+        command_until(0.5, lambda: peer.packets and peer.packets[-1].is_following(pitch=-0.5))
+        command_until(1.0, lambda: process.count_lines("ArithmeticError: a fault of its own"))
+    last = max(index for index, packet in enumerate(peer.packets) if packet.is_following(pitch=-0.5))
+    assert_left_hovering(peer.packets[: last + 4])
     assert_left_hovering(peer.packets)
 
 

@@ -18,7 +18,7 @@ from drone_bridge.bridges.buttons import ButtonPanel
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode, common_parameters
 from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError
+from drone_bridge.links.errors import LinkError, LinkRefusedError
 from drone_bridge.links.pace import Pace
 from drone_bridge.links.udp import UdpConnector, UdpStream
 from drone_bridge.msg import DroneGuiState
@@ -111,7 +111,7 @@ class DroneGuiBridge(BridgeNode):
     # The conversation, on the link's thread.
 
     def converse(self, stream: UdpStream) -> None:
-        """Send the controls until cancelled, and leave the drone hovering."""
+        """Send the controls until cancelled, and leave the drone hovering, whatever has happened."""
         self._followed: _Command | None = None
         self._commands.mailbox.clear()
         self._buttons.open()
@@ -123,8 +123,9 @@ class DroneGuiBridge(BridgeNode):
                     self.opened()
                 self._send(stream, HOVER if number < HOVER_PACKETS else self._commanded())
                 pace.wait(1 / self.parameters["rate"])
-        except LinkCancelledError:
+        except Exception:
             self._leave_hovering(stream)
+            raise
         finally:
             self._buttons.close()
             self._press_ended.trigger()
