@@ -49,7 +49,8 @@ class Press:
         """Note a packet that has just been sent; `was_refused` tells that nobody listened to the one before."""
         self.was_refused |= was_refused and self._packets_down > 0
         if not was_down:
-            self._packets_up += 1
+            # One that was on its way already when the press began says nothing about it.
+            self._packets_up += self._packets_down > 0
             return
         if not self._packets_down:
             self._first_sent_s = now_s
