@@ -121,7 +121,7 @@ def test_an_image_that_cannot_be_decoded_costs_only_itself(ros, running, reports
     send_until(lambda: running.send(image=PICTURE), lambda: len(raw) and len(compressed), "images")
     compressed.clear()
     send_until(lambda: running.send(image=broken), lambda: len(compressed), "the broken one as it is")
-    running.process.wait_for_line("An image can't be decoded; the rest of its document was published")
+    running.process.wait_for_line("An image is cut short before its end; the rest of its document was published")
     reports.wait(lambda report: int(values_of(report)["undecodable images"]) > 0)
 
 

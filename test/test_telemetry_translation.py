@@ -302,6 +302,16 @@ def test_what_cannot_be_decoded_is_a_value_error(data):
         JpegDecoder("optical").image(data, STAMP)
 
 
+def test_an_image_that_is_cut_short_is_not_filled_up():
+    thumbnail = encoded(8, 8)
+    segment = b"Exif\0\0" + thumbnail  # which comes with an end of its own
+    picture = encoded(32, 24)
+    picture = picture[:2] + b"\xff\xe1" + (len(segment) + 2).to_bytes(2, "big") + segment + picture[2:]
+    assert JpegDecoder("optical").image(picture + b"\0\0", STAMP).width == 32
+    with pytest.raises(ValueError, match="is cut short before its end"):
+        JpegDecoder("optical").image(picture[:-20], STAMP)
+
+
 def test_a_jpeg_of_very_many_scans_is_not_decoded():
     picture = encoded(32, 24)
     scan = picture.index(b"\xff\xda")

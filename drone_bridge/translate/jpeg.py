@@ -17,6 +17,7 @@ Pixels = npt.NDArray[np.uint8]
 # Without what cameras note about how they were held: height and width are to be those of the header.
 _FLAGS: Final = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
 _SCAN: Final = b"\xff\xda"
+_END: Final = b"\xff\xd9"
 #: A progressive JPEG has ten scans. Each costs as much time as all pixels and next to no bytes.
 MAX_SCANS: Final = 16
 
@@ -38,6 +39,8 @@ class JpegDecoder:
         width, height = jpeg.read_size(data)
         if (scans := data.count(_SCAN)) > MAX_SCANS:
             raise ValueError(f"has {scans} scans, and {MAX_SCANS} are allowed")
+        if data.rfind(_END) < data.rfind(_SCAN):  # older OpenCV paints what is missing grey
+            raise ValueError("is cut short before its end")
         pixels: Any = None
         try:
             pixels = cv2.imdecode(np.frombuffer(data, np.uint8), _FLAGS)
