@@ -3,7 +3,7 @@
 
 A client may call as soon as it has discovered the service; the service may discover the client's reader for answers
 up to seconds later on a busy machine. rmw_fastrtps waits for 0.1 s, then drops the answer, and the client waits
-forever. rclpy of kilted tells it by a RuntimeWarning, that of humble raises RCLError.
+forever. rclpy tells it by a RuntimeWarning, that of humble before 3.3.10 raises RCLError.
 """
 
 import warnings

@@ -39,7 +39,7 @@ def service():
     return service
 
 
-@pytest.mark.parametrize("failure", [warn, fail], ids=["as kilted", "as humble"])
+@pytest.mark.parametrize("failure", [warn, fail], ids=["as now", "as humble before 3.3.10"])
 def test_an_answer_that_finds_no_reader_is_sent_again_once(ros, service, failure):
     service.failures = [failure] * 3
     keep_unsent(ros.node, service)
