@@ -5,6 +5,7 @@ import importlib
 import os
 import random
 import socket
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -17,6 +18,9 @@ WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randrange(1 + WORKER, 102, WORKERS))
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(Path(__file__).parent.parent / "config" / "fastdds.xml")
+
+# What tests share. pytest's own way is unknown to that of humble.
+sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("deterministic")
