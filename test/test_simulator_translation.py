@@ -31,7 +31,8 @@ STILL = (0.0, 0.0, 0.0)
 
 
 def state(x=STILL, v=STILL, a=STILL, q=NORTH, w=STILL, axes=ROS, body_to_model=NO_ROTATION):
-    return translate.entity_state((x, v, a, q, w), axes, body_to_model)
+    values = tuple(tuple(map(float, value)) for value in (x, v, a, q, w))
+    return translate.entity_state(values, axes, body_to_model)
 
 
 def near(*values):

@@ -24,7 +24,7 @@ from drone_bridge.translate.time import seconds_between, time_from_seconds
 from drone_bridge.translate.transforms import odometry_transform
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
-CONSTANTS = Constants(120, 90, 320, 240, 0.25, 1.5, 9.81, 0.2, 25, 720, 360, 180)
+CONSTANTS = Constants(120.0, 90.0, 320, 240, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 360.0, 180.0)
 NAMES = StereoFrameNames()
 STAMP = Time(sec=3, nanosec=250_000_000)
 DEVIATION = 0.01

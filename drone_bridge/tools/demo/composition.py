@@ -24,6 +24,8 @@ def keep_to_ourselves() -> None:
     """Give this process and its children topics of their own, on this machine only. To be called before ROS starts."""
     os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, HIGHEST_DOMAIN))
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; later ones complain about that
+        os.environ["ROS_LOCALHOST_ONLY"] = "1"
 
 
 def free_port() -> int:

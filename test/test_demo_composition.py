@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What demonstrations have in common."""
+
+import os
+
+import pytest
+
+from drone_bridge.tools.demo.composition import keep_to_ourselves
+
+NAMES = ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY", "ROS_DISTRO")
+
+
+@pytest.mark.parametrize(("distribution", "expected"), [("humble", "1"), ("jazzy", None), ("kilted", None)])
+def test_a_demonstration_stays_on_this_machine(monkeypatch, distribution, expected):
+    for name in NAMES:
+        monkeypatch.setenv(name, "")  # so that all of them are put back
+    monkeypatch.delenv("ROS_LOCALHOST_ONLY")
+    monkeypatch.setenv("ROS_DISTRO", distribution)
+    keep_to_ourselves()
+    assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+    assert os.environ.get("ROS_LOCALHOST_ONLY") == expected
