@@ -143,6 +143,17 @@ def test_a_value_that_becomes_part_of_a_variable_s_name_is_one_of_the_choices(pa
 
 
 @by_name(LAUNCH_FILES)
+def test_a_launch_file_looks_for_rviz2_before_it_starts_anything(path):
+    """Otherwise ros2 launch fails on the way, and leaves running what it has started."""
+    elements = list(ElementTree.parse(path).getroot().iter())
+    (looking,) = (element for element in elements if "find-pkg-prefix rviz2" in element.get("value", ""))
+    started = [element for element in elements if element.tag in ("node", "executable", "include")]
+    assert looking.get("if") == "$(var rviz)"
+    assert any(element.get("pkg") == "rviz2" for element in started)
+    assert elements.index(looking) < elements.index(started[0])
+
+
+@by_name(LAUNCH_FILES)
 def test_a_launch_file_sets_parameters_that_there_are(path, declared):
     for node in ElementTree.parse(path).iter("node"):
         if node.get("pkg") != "drone_bridge":
