@@ -82,6 +82,23 @@ def test_a_camera_that_goes_has_the_streams_of_the_others_made_anew(peer, ros):
         wait_until(lambda: of_cameras(streams)[2:] == [(ItemType.CAMERA_STREAM, 1), ("stream", 1)], "a new stream")
 
 
+@pytest.mark.parametrize("who", ["here", "by others"])
+def test_an_entity_that_goes_has_camera_streams_made_anew_once(peer, ros, who):
+    peer.entities[9] = peer.entities[BUOY]
+    with bridge(peer):
+        requests, streams = peer.wait_until_settled()
+        wait_until(lambda: len(requests.asked_for(sim.ListEntities)) > 1, "a list with the entity")
+        wait_until(lambda: of_cameras(streams) == [("stream", FRONT)], "the stream of the camera")
+        if who == "here":
+            assert call(ros, "remove", srv.RemoveItem, type=ItemType.ENTITY, id=9).success
+        del peer.entities[9]
+        renewed = [("stream", FRONT), (ItemType.CAMERA_STREAM, 0), ("stream", FRONT)]
+        wait_until(lambda: of_cameras(streams) == renewed, "a new stream of the camera")
+        lists = len(requests.asked_for(sim.ListEntities))
+        wait_until(lambda: len(requests.asked_for(sim.ListEntities)) > lists + 1, "lists without the entity")
+        assert of_cameras(streams) == renewed
+
+
 def test_a_camera_that_is_refused_changes_no_streams(peer, ros):
     with bridge(peer):
         _, streams = peer.wait_until_settled()

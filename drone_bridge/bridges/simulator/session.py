@@ -150,22 +150,23 @@ class SimulatorSession:
             probe.stream.close()
 
     def _note_entity(self, is_added: bool, entity: int) -> None:
-        former_name = "" if is_added else self._former_names.pop(entity, "")
+        former_name = "" if is_added else self._former_names.get(entity, "")
         self.outputs.publish_item(is_added, ItemType.ENTITY, entity, former_name)
         if is_added:
             self.watching.ask_all(entity)
         else:
             self.forget(ItemType.ENTITY, entity)
+            self._former_names.pop(entity, None)
 
     def forget(self, kind: int, number: int, *, is_ours: bool = False) -> None:
         """Take note that an item was removed; `is_ours`: because we asked for that."""
+        # With an entity the CUAUV server removes its cameras; if it has none, the streams of camera 0.
+        disturbs_cameras = kind == ItemType.ENTITY and number not in self._former_names
+        disturbs_cameras |= is_ours and kind == ItemType.CAMERA
         if is_ours and kind == ItemType.ENTITY and self._entities is not None and number in self._entities:
             self._former_names[number] = self.outputs.names.get(number, "")
-        # A camera that is not ours may have been on an entity, but nothing tells of that.
-        lost_cameras = is_ours and kind == ItemType.CAMERA
-        lost_cameras |= kind == ItemType.ENTITY and self.wishes.has_camera_on(number)
         self.wishes.removed(kind, number, is_ours=is_ours)
-        if lost_cameras:
+        if disturbs_cameras:
             self.watching.cameras_moved()
         if kind == ItemType.ENTITY and not any(number in wish.entities for wish in self.wishes):
             self.outputs.forget_entity(number)

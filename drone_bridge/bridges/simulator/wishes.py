@@ -231,10 +231,6 @@ class Wishes:
         """Return the tf frames of cameras, without prefix."""
         return {wish.plan.frame for wish in self._all if isinstance(wish, Camera)}
 
-    def has_camera_on(self, entity: int) -> bool:
-        """Return whether one of our cameras is there on an entity."""
-        return any(isinstance(wish, Camera) and wish.id is not None and entity in wish.entities for wish in self._all)
-
     def start_over(self) -> None:
         """Take note of a new connection. Cameras keep their IDs until it shows that this is another world."""
         self._fulfilled.clear()
