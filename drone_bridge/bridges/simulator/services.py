@@ -9,7 +9,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from drone_bridge import srv
 from drone_bridge.bridges.answers import Answer, Answers, Errands
 from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.simulator import tasks
+from drone_bridge.bridges.simulator import camera_tasks, tasks
 from drone_bridge.bridges.simulator.tasks import Result, Task
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.text import printable
@@ -91,18 +91,18 @@ def _offers(axes: Axes) -> Iterator[Offer]:
         is_implemented=False,
     )
     # Cameras and triggers.
-    yield Offer(srv.AddCamera, "add_camera", lambda q: tasks.add_camera(translate.camera_plan(q)), _put("id"))
-    yield Offer(srv.SetCamera, "set_camera", lambda q: tasks.set_camera(q, axes))
+    yield Offer(srv.AddCamera, "add_camera", lambda q: camera_tasks.add_camera(translate.camera_plan(q)), _put("id"))
+    yield Offer(srv.SetCamera, "set_camera", lambda q: camera_tasks.set_camera(q, axes))
     yield Offer(
         srv.StreamCamera,
         "stream_camera",
-        lambda q: tasks.stream_camera(q.camera_id, q.target_id, q.period),
+        lambda q: camera_tasks.stream_camera(q.camera_id, q.target_id, q.period),
         _put("stream_id"),
     )
     yield Offer(
         srv.ViewCamera,
         "view_camera",
-        lambda q: tasks.view_camera(q.camera_id, q.target_id),
+        lambda q: camera_tasks.view_camera(q.camera_id, q.target_id),
         _put("view"),
         is_implemented=False,
     )

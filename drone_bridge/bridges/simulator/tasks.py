@@ -5,23 +5,22 @@ Tasks raise LocalProtocolError and ValueError for what can't even be asked.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from drone_bridge.bridges.answers import Answer
-from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
+from drone_bridge.bridges.simulator.link import Channel, Outcome
 from drone_bridge.bridges.simulator.session import SimulatorSession
-from drone_bridge.bridges.simulator.wishes import Camera, CameraStream, EntityStream, ExtendedStream, Watch, Wish
+from drone_bridge.bridges.simulator.wishes import EntityStream, ExtendedStream, Watch, Wish
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.simulator import Attribute, ItemType
-from drone_bridge.srv import Run, SetCamera, SetState, Spawn
+from drone_bridge.srv import Run, SetState, Spawn
 from drone_bridge.translate import simulator_requests as translate
 from drone_bridge.translate.frames import Quaternion
-from drone_bridge.translate.simulator import STREAMED, Axes
+from drone_bridge.translate.simulator import STREAMED
 from drone_bridge.translate.simulator_errors import explanation
-from drone_bridge.translate.simulator_plans import CameraPlan, TriggerPlan
+from drone_bridge.translate.simulator_plans import TriggerPlan
 
 
 class Result(NamedTuple):
@@ -41,9 +40,6 @@ _LIKE_GRAVITY: Final = (
     "This simulator numbers what it adds apart from what it can remove, as the CUAUV server does: to remove object 0 "
     "would remove gravity. Every object that was added is removed under its ID plus 1."
 )
-_NO_ENTITY: Final = 0xFFFFFFFF  # the last ID that there could be
-_NO_CAMERA: Final = 0  # code of CSTREAM
-_NOTHING_TO_SET: Final = "Nothing is to be set."
 _OWN_ITEMS: Final = (
     ItemType.TRIGGER,
     ItemType.ENTITY_STREAM,
@@ -71,7 +67,7 @@ def ask(request: sim.Request) -> Task:
     return task
 
 
-def _ask_all(channel: Channel, questions: Iterable[sim.Request], on_result: OnResult) -> None:
+def ask_all(channel: Channel, questions: Iterable[sim.Request], on_result: OnResult) -> None:
     """Ask several questions; the value is all responses, or the result is the first one that has failed."""
     asked: Sequence[sim.Request] = list(questions)
     results: list[Result] = []
@@ -83,7 +79,7 @@ def _ask_all(channel: Channel, questions: Iterable[sim.Request], on_result: OnRe
             on_result(failed[0] if failed else Result(True, "", value=[result.value for result in results]))
 
     if not asked:
-        on_result(Result(False, _NOTHING_TO_SET))
+        on_result(Result(False, "Nothing is to be set."))
     for question in asked:
         channel.ask(question, partial(take, question))
 
@@ -146,7 +142,7 @@ def remove(kind: int, number: int) -> Task:
     return task
 
 
-def _wish(session: SimulatorSession, wish: Wish, on_result: OnResult) -> None:
+def wish_for(session: SimulatorSession, wish: Wish, on_result: OnResult) -> None:
     """Ask for a new wish; the value is its ID."""
     question = wish.request(session.outputs.axes)
     assert question
@@ -208,7 +204,7 @@ def stream_entity(session: SimulatorSession, entity: int, period: int, on_result
     if _stream_of(session, entity):
         raise ValueError(f"The states of entity {entity} are published already.")
     session.outputs.open_entity(entity)
-    _wish(session, EntityStream(entity, period or session.stream_period), on_result)
+    wish_for(session, EntityStream(entity, period or session.stream_period), on_result)
 
 
 def _stream_of(session: SimulatorSession, entity: int) -> EntityStream | None:
@@ -241,7 +237,7 @@ def stream_named_entity(entity: int, name: str, period: int) -> Task:
 
 def stream_attributes(entity: int, period: int, keys: Sequence[str]) -> Task:
     """Publish extended attributes of an entity; the value is the ID of the stream."""
-    return lambda session, on_result: _wish(session, ExtendedStream(entity, period or 1, tuple(keys)), on_result)
+    return lambda session, on_result: wish_for(session, ExtendedStream(entity, period or 1, tuple(keys)), on_result)
 
 
 def get_state(entity: int) -> Task:
@@ -258,7 +254,7 @@ def get_state(entity: int) -> Task:
             on_result(result)
 
         questions = [sim.GetEntity(entity, attribute) for attribute in (*STREAMED, Attribute.CORPOREAL)]
-        _ask_all(session.requests, questions, take)
+        ask_all(session.requests, questions, take)
 
     return task
 
@@ -270,7 +266,7 @@ def set_state(request: SetState.Request) -> Task:
         axes = session.outputs.axes
 
         def change(orientation: Quaternion | None) -> None:
-            _ask_all(session.requests, translate.set_entity(request, orientation, axes), on_result)
+            ask_all(session.requests, translate.set_entity(request, orientation, axes), on_result)
 
         if not request.set_velocity or request.set_orientation:
             change(None)
@@ -291,99 +287,12 @@ def set_state(request: SetState.Request) -> Task:
     return task
 
 
-# Cameras and triggers.
-
-
-def add_camera(plan: CameraPlan) -> Task:
-    """Add a camera and stream to whom it looks; the value is its ID."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        taken = session.outputs.entity_frames() | session.wishes.camera_frames()
-        number = 0
-        while not plan.name and f"camera_{number}" in taken:
-            number += 1
-        named = plan if plan.name else replace(plan, name=f"camera_{number}")
-        if named.frame in taken:
-            raise ValueError(f"There is a frame {named.frame!r} already, so no camera can be called {plan.name!r}.")
-        camera = Camera(named)
-        session.wishes.check_room(1 + len(plan.targets))
-        _wish(session, camera, on_result)
-        for target in plan.targets:
-            session.wishes.add(CameraStream(camera, target, plan.period))
-
-    return task
-
-
-def set_camera(request: SetCamera.Request, axes: Axes) -> Task:
-    """Set attributes of a camera that is there: the CUAUV server crashes at CSET of one that is not.
-
-    So the first question is for a stream that can't be, which shows what is missing.
-    """
-    questions = list(translate.set_camera(request, axes))
-    probe = sim.StreamCamera(request.id, 0, _NO_ENTITY)
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        def finish(result: Result) -> None:
-            ours = session.wishes.find(ItemType.CAMERA, request.id)
-            if result.success and isinstance(ours, Camera):
-                ours.plan = translate.changed_camera(ours.plan, request)
-                session.outputs.announce_camera(ours.plan)
-            on_result(result)
-
-        def take(outcome: Outcome) -> None:
-            if isinstance(outcome, Answer) or (isinstance(outcome, sim.Error) and outcome.code == _NO_CAMERA):
-                on_result(result_of(probe, outcome))
-                return
-            try:
-                if isinstance(outcome, sim.Added):
-                    session.requests.ask(sim.Remove(outcome.type, outcome.id), ignore)
-                _ask_all(session.requests, questions, finish)
-            except LocalProtocolError as error:
-                on_result(Result(False, str(error)))
-
-        if not questions:
-            on_result(Result(False, _NOTHING_TO_SET))
-            return
-        session.requests.ask(probe, take)
-
-    return task
-
-
-def stream_camera(camera: int, target: int, period: int) -> Task:
-    """Publish where an entity appears; the value is the ID of the stream."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        ours = session.wishes.find(ItemType.CAMERA, camera)
-        stream = CameraStream(ours if isinstance(ours, Camera) else camera, target, period or 1)
-        _wish(session, stream, on_result)
-
-    return task
-
-
-def view_camera(camera: int, target: int) -> Task:
-    """Ask where an entity appears; the value is a CameraView."""
-    question = sim.ViewCamera(camera, target)
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        def take(outcome: Outcome) -> None:
-            result = result_of(question, outcome)
-            if isinstance(outcome, sim.CameraGot):
-                ours = session.wishes.find(ItemType.CAMERA, camera)
-                name = ours.plan.name if isinstance(ours, Camera) else ""
-                result = result._replace(value=session.outputs.view(outcome, (camera, name), target, 0))
-            on_result(result)
-
-        session.requests.ask(question, take)
-
-    return task
+# Triggers and objects.
 
 
 def add_trigger(plan: TriggerPlan) -> Task:
     """Add a trigger; the value is its ID."""
-    return lambda session, on_result: _wish(session, Watch(plan), on_result)
-
-
-# Objects.
+    return lambda session, on_result: wish_for(session, Watch(plan), on_result)
 
 
 def add_object(question: sim.AddObject) -> Task:
