@@ -316,12 +316,14 @@ def test_reset_does_not_wait_for_another_button(ros, peer):
         assert (refused.result().success, refused.result().message) == (False, "take_off is still being pressed.")
 
 
-def test_empty_messages_press_buttons_too(ros, peer, process):
+def test_empty_messages_press_buttons_too(ros, peer):
     ros.set_parameters("dronegui_bridge", press_time=0.05)
     flying = ros.subscribe(Bool, "flying", LATCHED)
     takeoff, land = ros.publisher(Empty, "takeoff"), ros.publisher(Empty, "land")
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     land.publish(Empty())
-    process.wait_for_line("A message on land was refused: The drone is taken to be on the ground")
+    refusal = "A message on land was refused: The drone is taken to be on the ground"
+    reports.wait(lambda report: is_ours(report) and refusal in values_of(report)["last error"])
     takeoff.publish(Empty())
     flying.wait(lambda message: message.data)
     land.publish(Empty())
