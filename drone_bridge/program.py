@@ -109,7 +109,12 @@ def _spin(node: Stoppable) -> int:
 
 
 def _name_profile_for_humble() -> None:
-    """Humble's Fast DDS reads its profile from a variable of another name; later ones complain about both."""
+    """Humble's Fast DDS reads its profile from a variable of another name; later ones complain about both.
+
+    Not where topics are to stay on this machine: humble would have the profile's transports, which reach further, as
+    well. Without it large images come slowly, or get lost.
+    """
     profile = os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE")
-    if profile and os.environ.get("ROS_DISTRO") == "humble":
+    is_humble, is_kept_here = os.environ.get("ROS_DISTRO") == "humble", os.environ.get("ROS_LOCALHOST_ONLY") == "1"
+    if profile and is_humble and not is_kept_here:
         os.environ.setdefault("FASTRTPS_DEFAULT_PROFILES_FILE", profile)

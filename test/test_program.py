@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a node is run: what a signal does while it starts, and whatever its leaving does."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from processes import executable
+
+from drone_bridge import program
 
 ROOT = Path(__file__).parent.parent
 NODE = """
@@ -158,3 +161,19 @@ def test_ctrl_c_during_the_imports_of_an_executable_shows_no_traceback(tmp_path)
         _, errors = process.communicate(timeout=10)
     assert process.returncode == -signal.SIGINT
     assert errors == ""
+
+
+@pytest.mark.parametrize(
+    ("distribution", "localhost_only", "expected"),
+    [("humble", "0", "profile.xml"), ("humble", "1", None), ("jazzy", "0", None), ("kilted", "0", None)],
+)
+def test_the_profile_has_another_name_under_humble_and_is_not_for_localhost_only(
+    monkeypatch, distribution, localhost_only, expected
+):
+    monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", "profile.xml")
+    monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", "")  # so that it is put back
+    monkeypatch.delenv("FASTRTPS_DEFAULT_PROFILES_FILE")
+    monkeypatch.setenv("ROS_DISTRO", distribution)
+    monkeypatch.setenv("ROS_LOCALHOST_ONLY", localhost_only)
+    program._name_profile_for_humble()
+    assert os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE") == expected
