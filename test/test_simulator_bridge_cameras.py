@@ -143,3 +143,22 @@ def test_a_camera_that_was_set_has_its_new_frame_and_stays_so_in_a_new_world(pee
         wait_until(lambda: requests.asked_for(sim.AddCamera), "the camera")
         again = requests.asked_for(sim.AddCamera)[0]
         assert (again.position, again.focal_length, again.enabled) == ((1.0, -2.0, -3.0), 1.0, False)
+
+
+def test_the_frame_of_a_camera_that_was_removed_is_told_no_more(peer, ros):
+    latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    transforms = ros.subscribe(TFMessage, "/tf_static", latched)
+
+    def frames_with(frame):
+        def is_there(message):
+            return frame in {transform.child_frame_id for transform in message.transforms}
+
+        return {transform.child_frame_id for transform in transforms.wait(is_there).transforms}
+
+    with bridge(peer):
+        peer.wait_until_settled()
+        down = call(ros, "add_camera", srv.AddCamera, name="down", entity_id=0).id
+        assert frames_with("s1/down") == {"s1/odom", "s1/front", "s1/down"}
+        assert call(ros, "remove", srv.RemoveItem, type=ItemType.CAMERA, id=down).success
+        assert call(ros, "add_camera", srv.AddCamera, name="rear", entity_id=0).success
+        assert frames_with("s1/rear") == {"s1/odom", "s1/front", "s1/rear"}

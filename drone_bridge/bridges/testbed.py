@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """testbed_bridge: the autopilot's side of the testbed protocol, as a ROS 2 node. See docs/testbed.md."""
 
-import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
-from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, Imu
@@ -17,6 +15,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode, common_parameters
+from drone_bridge.bridges.outputs import Output, Outputs
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.parameters import ParameterDeclaration
@@ -38,7 +37,7 @@ from drone_bridge.translate.transforms import odometry_transform
 
 #: How long a testbed that is being left gets to finish its frame and close.
 LEAVE_TIMEOUT_S: Final = 0.3
-#: How often it is asked who listens to what: asking costs almost as much as all the rest of a frame but its pixels.
+#: How often it is asked who listens to what.
 AUDIENCE_PERIOD_S: Final = 0.02
 _MEBIBYTE: Final = 1024 * 1024
 _LIMITS: Final = Limits()
@@ -91,13 +90,6 @@ PARAMETERS: Final = (
         range=(1, 4096),
     ),
 )
-
-
-class Output(NamedTuple):
-    """A topic, and what makes its message of a frame and a stamp."""
-
-    publisher: "Publisher[Any]"
-    make: Callable[[SensorFrame, Time], Any]
 
 
 class TestbedBridge(BridgeNode):
@@ -192,8 +184,7 @@ class TestbedBridge(BridgeNode):
         for transform in transforms:
             transform.header.stamp = now
         self.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
-        self._outputs = list(self._make_outputs(constants))
-        self._asked_s = -math.inf  # when it was asked last who listens
+        self._outputs: Outputs[SensorFrame] = Outputs(self, self._make_outputs(constants), AUDIENCE_PERIOD_S)
 
     def _serve(
         self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, frame: SensorFrame
@@ -204,7 +195,7 @@ class TestbedBridge(BridgeNode):
             self._answer(stream, connection, constants, self._commands.newest())
         stamp = time_from_seconds(frame.time) if self._stamps_are_wire_time else self.now()
         self._last_stamp = stamp
-        self._publish(frame, stamp)
+        self._outputs.publish(frame, stamp)
         if self._is_lockstep:
             self._answer(stream, connection, constants, self._command_for(stamp) or self._commands.newest())
         self.opened()
@@ -229,15 +220,6 @@ class TestbedBridge(BridgeNode):
             answer, was_within_maxima = translate.motion_parameters(command, constants, self._unit)
             self.statistics.counts["clamped answers"] += not was_within_maxima
         stream.send_all(connection.send(answer), self._silence_timeout_s)
-
-    def _publish(self, frame: SensorFrame, stamp: Time) -> None:
-        """Publish what somebody listens to."""
-        now_s = time.monotonic()
-        if now_s - self._asked_s > AUDIENCE_PERIOD_S:
-            self._asked_s = now_s
-            self._wanted = [output for output in self._outputs if self.is_wanted(output.publisher)]
-        for output in self._wanted:
-            self.publish(output.publisher, output.make(frame, stamp))
 
     def _make_outputs(self, constants: Constants) -> Iterator[Output]:
         """Pair every topic with what makes its message of a frame; what no frame changes is made here."""

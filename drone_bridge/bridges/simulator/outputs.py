@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What simulator_bridge publishes. For the link's thread, apart from the making of topics."""
 
-import time
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
@@ -15,10 +14,12 @@ from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.outputs import Output, Outputs
 from drone_bridge.bridges.simulator.time import TimeKeeper
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate import simulator as translate
+from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.frames import Quaternion
 from drone_bridge.translate.simulator import Axes, BodyToModel, EntityState
 from drone_bridge.translate.simulator_plans import CameraPlan
@@ -26,7 +27,7 @@ from drone_bridge.translate.simulator_requests import attribute_message, fill_vi
 from drone_bridge.translate.topic_names import topic_token
 from drone_bridge.translate.transforms import transform
 
-#: How often it is asked who listens to what, which takes longer than a state that nobody listens to.
+#: How often it is asked who listens to what.
 AUDIENCE_PERIOD_S: Final = 0.2
 MAX_ENTITIES: Final = 256  # that have topics
 QUEUE_DEPTH: Final = 10
@@ -35,35 +36,19 @@ VEHICLE_NAME: Final = "vehicle"  # in messages; its topics are odom and imu/data
 TF_DEPTH: Final = 100
 
 
-class Audience:
-    """Remembers for a moment whether anybody listens."""
-
-    def __init__(self, node: BridgeNode, publisher: "Publisher[Any]") -> None:
-        self._node = node
-        self._publisher = publisher
-        self._asked_s = 0.0
-        self._is_there = False
-
-    def is_there(self, now_s: float) -> bool:
-        """Return whether there was somebody within AUDIENCE_PERIOD_S."""
-        if now_s - self._asked_s > AUDIENCE_PERIOD_S:
-            self._asked_s = now_s
-            self._is_there = self._node.is_wanted(self._publisher)
-        return self._is_there
-
-    def publish(self, message: Any) -> None:
-        """Publish a message."""
-        self._node.publish(self._publisher, message)
+_OWN_FRAMES: Final = {FrameNames().map, FrameNames().odom, FrameNames().base_link}
 
 
 class EntityTopics:
     """The topics of one entity: odom and imu/data of the vehicle, a pose and a twist of any other one."""
 
-    def __init__(self, node: BridgeNode, name: str | None, prefix: str, gravity: tuple[float, float, float]) -> None:
+    def __init__(
+        self, node: BridgeNode, name: str | None, frames: FrameNames, gravity: tuple[float, float, float]
+    ) -> None:
         """`name` of the entity, None of the vehicle; `gravity` is what keeps something from falling."""
         self._against_gravity = gravity
-        self.frame = f"{prefix}{topic_token(name, 'entity')}" if name is not None else f"{prefix}base_link"
-        world = f"{prefix}odom"
+        self.frame = frames.base_link if name is None else f"{frames.prefix}{topic_token(name, 'entity')}"
+        world = frames.odom
         self._made: list[Publisher[Any]] = []
         self._node = node
         if name is None:
@@ -71,36 +56,35 @@ class EntityTopics:
             self._odometry.header.frame_id = world
             self._imu = Imu()
             self._imu.header.frame_id = self.frame
-            self._outputs: list[tuple[Audience, Any]] = [
-                (Audience(node, node.make_publisher(Odometry, "odom", QUEUE_DEPTH)), self._fill_odometry),
-                (Audience(node, node.make_publisher(Imu, "imu/data", QUEUE_DEPTH)), self._fill_imu),
+            outputs = [
+                Output(node.make_publisher(Odometry, "odom", QUEUE_DEPTH), self._fill_odometry),
+                Output(node.make_publisher(Imu, "imu/data", QUEUE_DEPTH), self._fill_imu),
             ]
         else:
             self._pose, self._twist = PoseStamped(), TwistStamped()
             self._pose.header.frame_id = world
             self._twist.header.frame_id = self.frame
             topic = f"entities/{topic_token(name, 'entity')}"
-            self._outputs = [
-                (self._make(PoseStamped, f"{topic}/pose"), self._fill_pose),
-                (self._make(TwistStamped, f"{topic}/twist"), self._fill_twist),
+            outputs = [
+                Output(self._make(PoseStamped, f"{topic}/pose"), self._fill_pose),
+                Output(self._make(TwistStamped, f"{topic}/twist"), self._fill_twist),
             ]
+        self._outputs: Outputs[EntityState] = Outputs(node, outputs, AUDIENCE_PERIOD_S)
         self.transform = TransformStamped(child_frame_id=self.frame)
         self.transform.header.frame_id = world
         self.has_transform_waiting = False
 
-    def _make(self, message_type: type, topic: str) -> Audience:
+    def _make(self, message_type: type, topic: str) -> "Publisher[Any]":
         # Without parameters that override their QoS: those would pile up with every name ever given. And without
         # warnings of subscribers whose QoS does not fit, who are warned themselves: rclpy's executor would look at
         # each publisher whenever it wakes, and take half as long again for each service call.
         silent = PublisherEventCallbacks(use_default_callbacks=False)
         self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH, event_callbacks=silent))
-        return Audience(self._node, self._made[-1])
+        return self._made[-1]
 
-    def publish(self, state: EntityState, stamp: Time, now_s: float) -> None:
+    def publish(self, state: EntityState, stamp: Time) -> None:
         """Publish a state to whoever listens."""
-        for audience, fill in self._outputs:
-            if audience.is_there(now_s):
-                audience.publish(fill(state, stamp))
+        self._outputs.publish(state, stamp)
 
     def _fill_odometry(self, state: EntityState, stamp: Time) -> Odometry:
         translate.fill_odometry(self._odometry, state, stamp)
@@ -134,7 +118,7 @@ class SimulatorOutputs:
         self.axes = axes
         self.keeper = keeper
         self._vehicle = vehicle
-        self._prefix = get("frame_prefix")
+        self._frames = FrameNames(get("frame_prefix"))
         self._against_gravity = axes.against_gravity(get("gravity"))
         self._topics: dict[int, EntityTopics] = {}  # by entity
         #: How the principal axes of entities lie to their models, where that is known.
@@ -146,7 +130,10 @@ class SimulatorOutputs:
         self.names: dict[int, str] = {vehicle: VEHICLE_NAME}
 
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._tf = Audience(node, node.make_publisher(TFMessage, "/tf", TF_DEPTH))
+        tf = Output(
+            node.make_publisher(TFMessage, "/tf", TF_DEPTH), lambda transforms, _: TFMessage(transforms=transforms)
+        )
+        self._tf: Outputs[list[TransformStamped]] = Outputs(node, [tf], AUDIENCE_PERIOD_S)
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched)
         self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
         self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)
@@ -155,7 +142,7 @@ class SimulatorOutputs:
         self._completed = node.make_publisher(Empty, "completed", QUEUE_DEPTH)
         self._transforms: list[EntityTopics] = []
         self._static_transforms: dict[str, TransformStamped] = {}
-        self._topics[vehicle] = EntityTopics(node, None, self._prefix, self._against_gravity)
+        self._topics[vehicle] = EntityTopics(node, None, self._frames, self._against_gravity)
 
     # Entities.
 
@@ -164,7 +151,7 @@ class SimulatorOutputs:
         if entity in self.names:
             return self.names[entity]
         token = topic_token(name, "entity")
-        taken = self.entity_frames() | {frame.removeprefix(self._prefix) for frame in self._static_transforms}
+        taken = self.entity_frames() | {frame.removeprefix(self._frames.prefix) for frame in self._static_transforms}
         number = 2
         while token in taken:
             token, number = f"{topic_token(name, 'entity')}_{number}", number + 1
@@ -173,7 +160,7 @@ class SimulatorOutputs:
 
     def entity_frames(self) -> set[str]:
         """Return the tf frames that entities have, without prefix, and those that only the bridge's own can have."""
-        return {topic_token(name, "entity") for name in self.names.values()} | {"base_link", "odom", "map"}
+        return {topic_token(name, "entity") for name in self.names.values()} | _OWN_FRAMES
 
     def open_entity(self, entity: int) -> None:
         """Make the topics of an entity that has a name. Raises ValueError when there are too many."""
@@ -181,7 +168,7 @@ class SimulatorOutputs:
             return
         if len(self._topics) >= MAX_ENTITIES:
             raise ValueError(f"{MAX_ENTITIES} entities have topics, and no more can.")
-        self._topics[entity] = EntityTopics(self._node, self.names[entity], self._prefix, self._against_gravity)
+        self._topics[entity] = EntityTopics(self._node, self.names[entity], self._frames, self._against_gravity)
 
     def forget_entity(self, entity: int) -> None:
         """Destroy the topics of an entity that will not come back."""
@@ -220,9 +207,9 @@ class SimulatorOutputs:
         state = self.state(entity, values)
         if entity == self._vehicle:
             self.attitude = state.orientation
-        stamp, now_s = self.keeper.stamp(), time.monotonic()
-        topics.publish(state, stamp, now_s)
-        if self._tf.is_there(now_s):
+        stamp = self.keeper.stamp()
+        topics.publish(state, stamp)
+        if self._tf.wanted():
             if topics.has_transform_waiting:  # a new step has begun
                 self.flush()
             translate.fill_transform(topics.transform, state, stamp)
@@ -232,7 +219,7 @@ class SimulatorOutputs:
     def flush(self) -> None:
         """Publish the transforms that wait, of all entities together."""
         if self._transforms:
-            self._tf.publish(TFMessage(transforms=[topics.transform for topics in self._transforms]))
+            self._tf.publish([topics.transform for topics in self._transforms], self.keeper.stamp())
             for topics in self._transforms:
                 topics.has_transform_waiting = False
             self._transforms.clear()
@@ -241,12 +228,18 @@ class SimulatorOutputs:
 
     def announce(self) -> None:
         """Publish what does not move: map is where odom is, as no position here drifts."""
-        self._publish_static(transform(f"{self._prefix}map", f"{self._prefix}odom"))
+        self._publish_static(transform(self._frames.map, self._frames.odom))
 
     def announce_camera(self, plan: CameraPlan) -> None:
         """Publish where a camera is on its entity."""
         if frame := self.frame(plan.entity):
             self._publish_static(transform(frame, self.camera_frame(plan.name), plan.position, plan.rotation))
+
+    def keep_cameras(self, frames: set[str]) -> None:
+        """Forget where cameras of other frames, without prefix, were."""
+        kept = {self._frames.odom, *(f"{self._frames.prefix}{frame}" for frame in frames)}
+        for frame in self._static_transforms.keys() - kept:
+            del self._static_transforms[frame]
 
     def _publish_static(self, message: TransformStamped) -> None:
         message.header.stamp = self.keeper.stamp()
@@ -255,7 +248,7 @@ class SimulatorOutputs:
 
     def camera_frame(self, name: str) -> str:
         """Return the tf frame of a camera."""
-        return f"{self._prefix}{topic_token(name, 'camera')}"
+        return f"{self._frames.prefix}{topic_token(name, 'camera')}"
 
     def view(
         self, view: sim.CameraData | sim.CameraGot, camera: tuple[int, str], target: int, stream: int

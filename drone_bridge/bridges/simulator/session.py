@@ -166,6 +166,7 @@ class SimulatorSession:
         if is_ours and kind == ItemType.ENTITY and self._entities is not None and number in self._entities:
             self._former_names[number] = self.outputs.names.get(number, "")
         self.wishes.removed(kind, number, is_ours=is_ours)
+        self.outputs.keep_cameras(self.wishes.camera_frames())
         if disturbs_cameras:
             self.watching.cameras_moved()
         if kind == ItemType.ENTITY and not any(number in wish.entities for wish in self.wishes):

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics on which telemetry appears, and what makes their messages."""
 
-import math
-import time
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
@@ -17,21 +13,15 @@ from std_msgs.msg import Bool, Float64
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.outputs import Output, Outputs
 from drone_bridge.msg import LandingPad
 from drone_bridge.protocols.telemetry import DroneTelemetry, RoverTelemetry
 from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.telemetry import DroneMessages, LandingFrameNames, rover_odometry, static_transforms
 from drone_bridge.translate.transforms import odometry_transform
 
-#: How often it is asked who listens to what: asking for all costs as much as publishing one.
+#: How often it is asked who listens to what.
 AUDIENCE_PERIOD_S: Final = 0.1
-
-
-class Output(NamedTuple):
-    """A topic, and what makes its message, or none, of telemetry and a stamp."""
-
-    publisher: "Publisher[Any]"
-    make: Callable[[DroneTelemetry, Time], Any]
 
 
 class TelemetryOutputs:
@@ -51,7 +41,7 @@ class TelemetryOutputs:
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         make = node.make_publisher
-        self._outputs = [
+        outputs = [
             Output(make(Imu, "imu/data", 10), messages.imu),
             Output(make(Range, "altitude", 10), messages.altitude),
             Output(make(Float64, "vertical_velocity", 10), messages.vertical_velocity),
@@ -61,37 +51,31 @@ class TelemetryOutputs:
             Output(make(CompressedImage, "camera/image_raw/compressed", newest), messages.compressed_image),
         ]
         if publish_clock:
-            self._outputs.insert(0, Output(make(Clock, "/clock", newest), messages.clock))
+            outputs.insert(0, Output(make(Clock, "/clock", newest), messages.clock))
         self._tf = make(TFMessage, "/tf", 100)
-        self._outputs.append(Output(self._tf, messages.pad_transform))
-        self._raw = make(Image, "camera/image_raw", newest)
+        outputs.append(Output(self._tf, messages.pad_transform))
+        raw = Output(make(Image, "camera/image_raw", newest), self._decoded)
+        self._outputs: Outputs[DroneTelemetry] = Outputs(node, outputs, AUDIENCE_PERIOD_S)
+        self._decoded_outputs: Outputs[DroneTelemetry] = Outputs(node, [raw], AUDIENCE_PERIOD_S)
         self._landed_publisher = make(Bool, "landed", latched)
         self._rover = make(Odometry, "rover/odom", 10)
         self._static_tf = make(TFMessage, "/tf_static", latched)
         self._has_static_transforms = False
         self._landed: bool | None = None  # as it was published
-        self._asked_s = -math.inf  # when it was asked last who listens
-        self._wanted: list[Output] = []
-        self._wants_raw = False
 
     def restart(self) -> None:
         """Publish again what is published once, with the next telemetry."""
         self._has_static_transforms = False
         self._landed = None
-        self._asked_s = -math.inf
+        self._outputs.ask_anew()
+        self._decoded_outputs.ask_anew()
 
     def publish_drone(self, telemetry: DroneTelemetry, stamp: Time) -> None:
         """Publish what the drone senses."""
         node = self._node
-        if time.monotonic() - self._asked_s > AUDIENCE_PERIOD_S:
-            self._ask()
         if not self._has_static_transforms:
             self._publish_static_transforms(stamp)
-        # Each message wakes a thread of DDS, which costs least when that one is still awake from the message before.
-        made = [(output.publisher, output.make(telemetry, stamp)) for output in self._wanted]
-        for publisher, message in made:
-            if message is not None:
-                node.publish(publisher, message)
+        self._outputs.publish(telemetry, stamp)
         if telemetry.landed is not None and telemetry.landed != self._landed:
             self._landed = telemetry.landed
             node.publish(self._landed_publisher, Bool(data=telemetry.landed))
@@ -99,8 +83,7 @@ class TelemetryOutputs:
         if camera.jpeg is not None:
             node.statistics.counts["images"] += 1
             node.statistics.counts["images of another size"] += camera.jpeg_size != (camera.width, camera.height)
-            if self._wants_raw:
-                self._publish_decoded(camera.jpeg, stamp)
+            self._decoded_outputs.publish(telemetry, stamp)  # last, as decoding takes its time
 
     def publish_rover(self, telemetry: RoverTelemetry, stamp: Time) -> None:
         """Publish where the rover is."""
@@ -115,17 +98,13 @@ class TelemetryOutputs:
         self._node.publish(self._static_tf, TFMessage(transforms=transforms))
         self._has_static_transforms = True
 
-    def _ask(self) -> None:
-        self._asked_s = time.monotonic()
-        is_wanted = self._node.is_wanted
-        self._wanted = [output for output in self._outputs if is_wanted(output.publisher)]
-        self._wants_raw = is_wanted(self._raw)
-
-    def _publish_decoded(self, image: bytes, stamp: Time) -> None:
+    def _decoded(self, telemetry: DroneTelemetry, stamp: Time) -> Image | None:
+        if telemetry.camera.jpeg is None:
+            return None
         try:
-            message = self._decoder.image(image, stamp)
+            message = self._decoder.image(telemetry.camera.jpeg, stamp)
         except ValueError as error:
             self._node.complain("undecodable images", f"An image {error}; the rest of its document was published.")
-        else:
-            self._node.statistics.counts["images decoded"] += 1
-            self._node.publish(self._raw, message)
+            return None
+        self._node.statistics.counts["images decoded"] += 1
+        return message

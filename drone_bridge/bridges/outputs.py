@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topics whose messages are made only while somebody subscribes to them."""
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from builtin_interfaces.msg import Time
+
+if TYPE_CHECKING:
+    from rclpy.publisher import Publisher
+
+    from drone_bridge.bridges.node import BridgeNode
+
+SourceT = TypeVar("SourceT")
+
+
+class Output(NamedTuple):
+    """A topic, and what makes its message, or None, of what has come and a stamp."""
+
+    publisher: "Publisher[Any]"
+    make: Callable[[Any, Time], Any]
+
+
+class Outputs(Generic[SourceT]):
+    """Several topics that one thing, a camera frame or the state of an entity, is published on.
+
+    DDS is asked who listens once in a while: asking can take longer than all the rest but the publishing.
+    """
+
+    def __init__(self, node: "BridgeNode", outputs: Iterable[Output], period_s: float) -> None:
+        """`period_s` is how long a new subscriber may be overlooked."""
+        self._node = node
+        self._outputs = tuple(outputs)
+        self._period_s = period_s
+        self._wanted: list[Output] = []
+        self.ask_anew()
+
+    def ask_anew(self) -> None:
+        """Ask who listens before anything else is published."""
+        self._asked_s = -math.inf
+
+    def wanted(self) -> list[Output]:
+        """Return the topics that somebody listens to."""
+        now_s = time.monotonic()
+        if now_s - self._asked_s > self._period_s:
+            self._asked_s = now_s
+            self._wanted = [output for output in self._outputs if self._node.is_wanted(output.publisher)]
+        return self._wanted
+
+    def publish(self, source: SourceT, stamp: Time) -> None:
+        """Make and publish the messages that somebody listens to."""
+        # All are made first: each one published wakes a thread of DDS, which costs least when it is still awake.
+        made = [(output.publisher, output.make(source, stamp)) for output in self.wanted()]
+        for publisher, message in made:
+            if message is not None:
+                self._node.publish(publisher, message)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topics whose messages are made only while somebody subscribes."""
+
+import pytest
+from builtin_interfaces.msg import Time
+
+from drone_bridge.bridges.outputs import Output, Outputs
+
+
+class Node:
+    """Where some topics have subscribers."""
+
+    def __init__(self, *wanted):
+        self.subscribed = set(wanted)
+        self.asked = []
+        self.published = []
+
+    def is_wanted(self, publisher):
+        self.asked.append(publisher)
+        return publisher in self.subscribed
+
+    def publish(self, publisher, message):
+        self.published.append((publisher, message))
+
+
+@pytest.fixture
+def node():
+    return Node("pose")
+
+
+def outputs_of(node, period_s):
+    topics = ("pose", "image")
+    return Outputs(
+        node, [Output(topic, lambda source, stamp, topic=topic: source[topic]) for topic in topics], period_s
+    )
+
+
+def test_only_what_somebody_listens_to_is_made(node):
+    outputs_of(node, 60.0).publish({"pose": 1}, Time())  # it would be a KeyError to make an image
+    assert node.published == [("pose", 1)]
+
+
+def test_what_has_no_message_is_not_published(node):
+    outputs_of(node, 60.0).publish({"pose": None}, Time())
+    assert node.published == []
+
+
+def test_who_listens_is_asked_once_in_a_period(node):
+    outputs = outputs_of(node, 60.0)
+    for number in range(3):
+        outputs.publish({"pose": number}, Time())
+    assert len(node.published) == 3
+    assert node.asked == ["pose", "image"]
+
+
+def test_a_new_subscriber_is_found_after_the_period(node):
+    outputs = outputs_of(node, 0.0)
+    outputs.publish({"pose": 1}, Time())
+    node.subscribed = {"image"}
+    outputs.publish({"image": 2}, Time())
+    assert node.published == [("pose", 1), ("image", 2)]
+
+
+def test_a_new_subscriber_is_found_at_once_when_that_matters(node):
+    outputs = outputs_of(node, 60.0)
+    outputs.publish({"pose": 1}, Time())
+    node.subscribed = {"image"}
+    outputs.ask_anew()
+    outputs.publish({"image": 2}, Time())
+    assert node.published == [("pose", 1), ("image", 2)]
