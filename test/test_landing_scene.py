@@ -6,17 +6,18 @@ import math
 import cv2
 import numpy as np
 import pytest
+from markers import detect
 
 from drone_bridge.emulators.landing.camera import DownwardCamera
 from drone_bridge.emulators.landing.flight import rotation_from_euler
 from drone_bridge.emulators.landing.pad import (
     INK,
     LARGE_MARKER,
-    MARKER_DICTIONARY,
     PAD_HEIGHT,
     PAD_SIDE,
     PLATE,
     SMALL_MARKER,
+    draw_marker,
     draw_pad,
 )
 from drone_bridge.emulators.landing.scene import (
@@ -53,12 +54,6 @@ def pixel(position, rotation, point):
 def colour_at(image, where):
     column, row = np.rint(where).astype(int)
     return tuple(image[row, column].tolist())
-
-
-def detect(image):
-    dictionary = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, MARKER_DICTIONARY))
-    corners, identities, _ = cv2.aruco.ArucoDetector(dictionary).detectMarkers(image)
-    return {} if identities is None else dict(zip(identities.ravel().tolist(), (c[0] for c in corners), strict=True))
 
 
 # The camera
@@ -221,12 +216,20 @@ def test_from_anywhere_an_image_comes(scene, place, height, attitude):
 
 
 def test_the_small_marker_lies_in_the_white_middle_of_the_large_one():
-    dictionary = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, MARKER_DICTIONARY))
-    cells = cv2.aruco.generateImageMarker(dictionary, LARGE_MARKER.identity, 6)
+    cells = draw_marker(LARGE_MARKER.identity, 6)
     assert (cells[2:4, 2:4] == 255).all()
     cell = LARGE_MARKER.side / 6
     assert SMALL_MARKER.side / 6 * 2 <= 2 * cell - SMALL_MARKER.side, "a quiet zone of a cell on both sides"
     assert cell <= (PAD_SIDE - LARGE_MARKER.side) / 2
+
+
+def test_the_pad_looks_the_same_with_an_older_opencv(monkeypatch):
+    markers = [marker.identity for marker in (LARGE_MARKER, SMALL_MARKER)]
+    drawn = [draw_marker(identity, 60) for identity in markers]
+    newer = getattr(cv2.aruco, "generateImageMarker", None)
+    monkeypatch.setattr(cv2.aruco, "drawMarker", newer or cv2.aruco.drawMarker, raising=False)
+    monkeypatch.delattr(cv2.aruco, "generateImageMarker", raising=False)
+    assert np.array_equal([draw_marker(identity, 60) for identity in markers], drawn)
 
 
 def test_the_pad_is_painted_with_its_front_up():

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 from landing_pilot import Pilot
+from markers import detect
 
 from drone_bridge.emulators.landing.pad import PAD_HEIGHT
 from drone_bridge.emulators.landing.rover import ROVER_Z, Pattern
@@ -79,12 +80,10 @@ def test_the_image_shows_the_pad_where_the_telemetry_says():
     vehicle.drone.yaw = 0.8
     telemetry = vehicle.advance()
     image = cv2.imdecode(np.frombuffer(telemetry.camera.jpeg, np.uint8), cv2.IMREAD_GRAYSCALE)
-    dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
-    corners, identities, _ = cv2.aruco.ArucoDetector(dictionary).detectMarkers(image)
-    column, row = corners[0][0].mean(axis=0)
+    (corners,) = detect(image).values()
+    column, row = corners.mean(axis=0)
     pad = telemetry.landing_pad
     focal = 160 / math.tan(math.radians(30))
-    assert len(identities) == 1
     assert column == pytest.approx(159.5 - focal * pad.relative_y / pad.distance, abs=10)
     assert row == pytest.approx(119.5 - focal * pad.relative_x / pad.distance, abs=10)
 

@@ -13,7 +13,7 @@ for the pad in images has to be told the dictionary, the identities and the side
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import cv2
 import numpy as np
@@ -42,13 +42,20 @@ PLATE: Final = 235  # of 255: the white of the plate and of the markers
 INK: Final = 20
 
 
+def draw_marker(identity: int, pixels: int) -> Image:
+    """Return a marker without margin, pixels x pixels, 0 and 255."""
+    aruco: Any = cv2.aruco
+    draw = aruco.generateImageMarker if hasattr(aruco, "generateImageMarker") else aruco.drawMarker  # before 4.7
+    marker: Image = draw(aruco.getPredefinedDictionary(getattr(aruco, MARKER_DICTIONARY)), identity, pixels)
+    return marker
+
+
 def draw_pad(pixels: int) -> Image:
     """Return the plate seen from above, pixels x pixels, grey; its front (+x) is the top row, its left the left."""
-    dictionary = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, MARKER_DICTIONARY))
     plate = np.full((pixels, pixels), PLATE, np.uint8)
     for marker in MARKERS:
         side = round(marker.side / PAD_SIDE * pixels)
-        printed = cv2.aruco.generateImageMarker(dictionary, marker.identity, side)
+        printed = draw_marker(marker.identity, side)
         first = (pixels - side) // 2
         plate[first : first + side, first : first + side] = np.where(printed > 127, PLATE, INK)
     return plate
