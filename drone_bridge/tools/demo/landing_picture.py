@@ -20,6 +20,7 @@ from drone_bridge.emulators.landing.camera import OPTICAL_FROM_BODY
 from drone_bridge.emulators.landing.flight import rotation_from_euler
 from drone_bridge.emulators.landing.pad import PAD_HEIGHT, PAD_SIDE, draw_pad
 from drone_bridge.emulators.landing.touchdown import MAX_POSITION_ERROR
+from drone_bridge.tools.demo.labels import label
 from drone_bridge.tools.demo.landing_recording import LandingRecording, View, along
 
 Array = npt.NDArray[np.float64]
@@ -98,7 +99,7 @@ def _draw_above(panel: Any, recording: LandingRecording) -> None:
     panel.plot(*path[-1], "D", color="white", mec=STATE_COLOURS["landed"], mew=1.8, ms=8, zorder=5)
     panel.add_patch(Rectangle(driven[-1] - PAD_SIDE / 2, PAD_SIDE, PAD_SIDE, fill=False, ec=ROVER_COLOUR, lw=1.2))
     for place, text in ((path[0], "drone"), (driven[0], "rover")):
-        panel.annotate(text, place, xytext=(0, -17), textcoords="offset points", ha="center", fontweight="bold")
+        label(panel, text, place, (0, -17), ha="center", fontweight="bold")
     shown = np.vstack((path, driven))
     low, high = shown.min(axis=0), shown.max(axis=0)
     centre, half = (low + high) / 2, (high - low).max() / 2 + MARGIN_M
@@ -118,13 +119,11 @@ def _draw_altitude(panel: Any, recording: LandingRecording) -> None:
     path = np.column_stack((recording.times[shown], recording.altitudes[shown]))
     _add_coloured_path(panel, path, recording.times[shown], recording)
     panel.axhline(PAD_HEIGHT, color=ROVER_COLOUR, ls=":", lw=1.2)
-    panel.annotate("pad", (0, PAD_HEIGHT), xytext=(4, 3), textcoords="offset points", color=ROVER_COLOUR)
+    label(panel, "pad", (0, PAD_HEIGHT), (4, 3), color=ROVER_COLOUR)
     top = float(np.nanmax(path[:, 1])) * 1.16
     seen = recording.sighting_times[recording.sighting_times <= end_s]
     panel.vlines(seen, top * 0.97, top, color=INK, lw=0.8)
-    panel.annotate(
-        "the pad was seen", (seen[0], top * 0.965), xytext=(0, -3), textcoords="offset points", va="top", fontsize=8.5
-    )
+    label(panel, "the pad was seen", (seen[0], top * 0.965), (0, -3), va="top", fontsize=8.5)
     for state in dict.fromkeys(span.state for span in recording.spans if span.begins_s < end_s):
         panel.plot([], [], color=STATE_COLOURS[state], lw=4, label=state)
     panel.legend(loc="upper right", bbox_to_anchor=(1.0, 0.93), fontsize=8.5, framealpha=0.9, edgecolor="none")

@@ -18,6 +18,7 @@ from matplotlib.patches import Circle
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M
 from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.flight import Recording, target_in_enu
+from drone_bridge.tools.demo.labels import label
 from drone_bridge.translate.frames import enu_from_testbed
 
 Vector = npt.NDArray[np.float64]  # 3, ENU
@@ -83,7 +84,7 @@ def _draw_path(
     panel.plot(*path.T, color=PATH_COLOUR, lw=2)
     panel.plot(*path[0], "o", color=PATH_COLOUR, ms=7)
     panel.plot(*reached, "D", color="white", mec=PATH_COLOUR, ms=6)
-    panel.annotate("start", path[0], xytext=(8, -12), textcoords="offset points")
+    label(panel, "start", path[0], (8, -12))
     shown = np.vstack((path, target))
     low, high = shown.min(axis=0), shown.max(axis=0)
     centre, half = (low + high) / 2, (high - low).max() / 2 + MARGIN_M
@@ -106,12 +107,7 @@ def _draw_distance(panel: Any, recording: Recording, reached_at_s: float) -> Non
     panel.plot(recording.times, recording.distances, color=PATH_COLOUR, lw=2)
     panel.axhline(REACHED_WITHIN_M, color=TARGET_COLOUR, ls=":", lw=1.2)
     panel.axvline(reached_at_s, color=INK, ls="--", lw=0.8)
-    panel.annotate(
-        f"reached after {reached_at_s:.1f} s",
-        (reached_at_s, REACHED_WITHIN_M),
-        xytext=(8, 22),
-        textcoords="offset points",
-    )
+    label(panel, f"reached after {reached_at_s:.1f} s", (reached_at_s, REACHED_WITHIN_M), (8, 22))
     panel.set(xlabel="simulated time (s)", ylabel="to the target's centre (m)", ylim=(0, None), xlim=(0, None))
     panel.set_title("distance", loc="left", fontweight="bold")
     panel.grid(color=GRID_COLOUR, lw=0.8)
