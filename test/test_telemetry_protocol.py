@@ -557,7 +557,7 @@ drones = st.builds(
     st.none() | st.booleans(),
     timestamps,
 )
-rovers = st.builds(RoverTelemetry, vectors, vectors, st.text(st.characters(codec="utf-8"), max_size=64), timestamps)
+rovers = st.builds(RoverTelemetry, vectors, vectors, st.text(max_size=64), timestamps)
 tilts = st.floats(-0.5, 0.5)
 commands = st.builds(DroneCommand, st.floats(-1, 1), tilts, tilts, tilts)
 
