@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from matplotlib.figure import SubFigure
 
 from drone_bridge.emulators.landing.touchdown import Touchdown
 from drone_bridge.tools.demo.landing_picture import draw
@@ -41,7 +40,7 @@ def test_nineteen_of_twenty_are_enough_for_each_pattern(capsys, spoiled, status,
     assert "20 of 20" in lines["random"]
 
 
-def test_the_picture_is_drawn(tmp_path, monkeypatch):
+def test_the_picture_is_drawn(tmp_path):
     """Of a drone that comes straight down onto a rover that stands still."""
     times = np.arange(0.0, 10.0, 0.04)
     still = np.zeros((len(times), 2))
@@ -65,8 +64,6 @@ def test_the_picture_is_drawn(tmp_path, monkeypatch):
     ]
     assert recording.altitude_at(4.0) == pytest.approx(2.7)
     assert math.hypot(*along(times, still, 5.0)) == 0
-    # Which a part of a figure did not have before matplotlib 3.6.
-    monkeypatch.delattr(SubFigure, "get_dpi", raising=False)
     file = tmp_path / "landing.png"
     draw(recording, "very well", file)
     assert file.read_bytes().startswith(b"\x89PNG")
