@@ -41,15 +41,16 @@ class JpegDecoder:
             raise ValueError(f"has {scans} scans, and {MAX_SCANS} are allowed")
         if data.rfind(_END) < data.rfind(_SCAN):  # older OpenCV paints what is missing grey
             raise ValueError("is cut short before its end")
-        pixels: Any = None
+        pixels: Any = None  # whatever the stubs say
         try:
             pixels = cv2.imdecode(np.frombuffer(data, np.uint8), _FLAGS)
+            if pixels is None or pixels.shape != (height, width, RGB8_BYTES_PER_PIXEL):
+                raise ValueError("can't be decoded")
+            memory = self._memory.lend(pixels.size)
+            # Older OpenCV does not take memory of ours for an image that is one pixel wide.
+            cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=np.frombuffer(memory, np.uint8).reshape(pixels.shape))
         except cv2.error as error:
             raise ValueError(f"can't be decoded: {error.err}") from error
-        if pixels is None or pixels.shape != (height, width, RGB8_BYTES_PER_PIXEL):
-            raise ValueError("can't be decoded")
-        memory = self._memory.lend(pixels.size)
-        cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=np.frombuffer(memory, np.uint8).reshape(pixels.shape))
         if (self._image.width, self._image.height) != (width, height):
             self._image = rgb8_image(width, height, self._frame_id)
         self._image.header.stamp = stamp
