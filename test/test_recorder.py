@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -83,8 +84,9 @@ class Recording:
         arguments = [f"bag:={bag}", *parameters]
         command = [sys.executable, "-c", "import sys; from drone_bridge.tools.recorder import main; sys.exit(main())"]
         command += ["--ros-args", *(word for argument in arguments for word in ("-p", argument))]
+        self._errors = tempfile.TemporaryFile("a+")  # noqa: SIM115 # closed at the end; can be read while it grows
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
+            command, stdout=subprocess.PIPE, stderr=self._errors, text=True, env={**os.environ, **(env or {})}
         )
 
     def __enter__(self):
@@ -94,6 +96,13 @@ class Recording:
         if self.process.poll() is None:
             self.process.terminate()
         self.process.communicate(timeout=PATIENCE_S)
+        self._errors.close()
+
+    @property
+    def errors(self):
+        """The error output so far."""
+        self._errors.seek(0)
+        return self._errors.read()
 
     def stop(self, *signals):
         """Send signals; return the exit status, standard output and error output."""
@@ -105,7 +114,8 @@ class Recording:
         return output
 
     def finish(self):
-        output, errors = self.process.communicate(timeout=PATIENCE_S)
+        output, _ = self.process.communicate(timeout=PATIENCE_S)
+        errors = self.errors
         assert "Traceback" not in errors
         return self.process.returncode, output, errors
 
@@ -222,6 +232,7 @@ def test_what_can_not_be_recorded_is_named_once_and_the_rest_goes_on(node, domai
             contrary.create_publisher(Bool, "known", RELIABLE)
             later = contrary.create_publisher(String, "later", RELIABLE)
             wait_for_subscription(contrary, later)
+            wait_until(node, lambda: "Not recording '/known'" in recording.errors)
         known.publish(String(data="still here"))
         known.wait_for_all_acked()
         status, output, errors = recording.stop()

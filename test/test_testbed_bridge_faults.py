@@ -23,16 +23,16 @@ from drone_bridge.protocols.testbed import MotionParameters
 NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
 #: A bridge with a fault: it fails at a frame with a pitch of 7.
 FAULTY_BRIDGE = """
-from drone_bridge.bridges import testbed
+from drone_bridge.bridges import outputs, testbed
 
-publish = testbed.TestbedBridge._publish
+publish = outputs.Outputs.publish
 
-def publish_or_fail(bridge, frame, stamp):
+def publish_or_fail(self, frame, stamp):
     if frame.pitch == 7:
         raise ArithmeticError("a fault of its own")
-    publish(bridge, frame, stamp)
+    publish(self, frame, stamp)
 
-testbed.TestbedBridge._publish = publish_or_fail
+outputs.Outputs.publish = publish_or_fail
 raise SystemExit(testbed.main())
 """
 

@@ -7,6 +7,7 @@ import threading
 import time
 
 TIMEOUT_S = 15.0
+MARK = b"mark"
 HOVER = {"take_off": False, "reset": False, "hover": True, "roll": 0.0, "pitch": 0.0, "yaw": 0.0, "gas": 0.0}
 
 
@@ -49,6 +50,7 @@ class DroneGuiPeer:
         self._changed = threading.Condition()
         self._packets = []
         self._failure = None
+        self._marks = [0, 0]  # how many were sent, and how many of them have come
         self._thread = threading.Thread(target=self._listen)
         self._thread.start()
 
@@ -56,15 +58,23 @@ class DroneGuiPeer:
         while datagram := self._socket.recv(65535):
             with self._changed:
                 try:
-                    self._packets.append(Packet(datagram))
+                    if datagram == MARK:
+                        self._marks[1] += 1
+                    else:
+                        self._packets.append(Packet(datagram))
                 except Exception as error:
                     self._failure = f"{datagram!r}: {error!r}"
                 self._changed.notify_all()
 
     @property
     def packets(self):
-        """All packets so far."""
+        """All packets that were sent so far."""
         with self._changed:
+            if self._thread.is_alive():  # what was sent before the mark has come when the mark has
+                self._socket.sendto(MARK, ("127.0.0.1", self.port))
+                self._marks[0] += 1
+                number = self._marks[0]
+                assert self._changed.wait_for(lambda: self._marks[1] >= number, TIMEOUT_S), "the mark was lost"
             assert self._failure is None, self._failure
             return list(self._packets)
 
