@@ -33,7 +33,7 @@ setup(
     license=text("license"),
     packages=find_packages(include=["drone_bridge", "drone_bridge.*"]),
     python_requires=">=3.10",
-    install_requires=["numpy", "orjson>=3.9.15"],  # before that, orjson took documents nested without end
+    install_requires=["numpy", "orjson>=3.9.15", "pybase64"],  # older orjson takes documents nested without end
     extras_require={"landing": ["opencv-python-headless"]},  # for the emulator, which draws what a camera sees
     data_files=[shared(folder) for folder in ("config", "launch", "rviz", "urdf")],
 )

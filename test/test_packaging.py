@@ -21,6 +21,7 @@ ROSDEP_KEYS = {
     "matplotlib": "python3-matplotlib",
     "numpy": "python3-numpy",
     "orjson": None,
+    "pybase64": None,
     "pytest": "python3-pytest",
     "rosbags": None,
     "setuptools": "python3-setuptools",
