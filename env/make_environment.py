@@ -25,7 +25,7 @@ PACKAGES = Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(
 REQUIREMENTS = ROOT / "env" / "requirements.txt"
 # Files whose content goes into the build; of every other installed file only the name counts, as it is linked.
 BUILD_INPUTS = ("CMakeLists.txt", "package.xml", "setup.cfg", "cmake/*", "msg/*", "srv/*", "env/tf2_msgs/**/*")
-LINKED_INPUTS = ("drone_bridge/**/*", "config/*", "launch/*", "rviz/*")
+LINKED_INPUTS = ("drone_bridge/**/*", "config/*", "launch/*", "rviz/*", "urdf/*")
 STEP_TIMEOUT_S = 1800
 
 
@@ -84,6 +84,13 @@ def is_current(stamp: Path, fingerprint: str) -> bool:
     return stamp.exists() and stamp.read_text() == fingerprint
 
 
+def base_python() -> str:
+    """Return the Python outside of virtual environments: after '. env/activate' ours is in the one to be removed."""
+    if sys.prefix == sys.base_prefix:
+        return sys.executable
+    return str(Path(sys.base_exec_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}"))
+
+
 def install_wheels() -> None:
     """Create the virtual environment and install the pinned packages."""
     stamp = VENV / "wheels.stamp"
@@ -92,7 +99,7 @@ def install_wheels() -> None:
         return
     say(f"installing {REQUIREMENTS.relative_to(ROOT)} into {VENV.relative_to(ROOT)} (about a minute)")
     shutil.rmtree(VENV, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
+    subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--no-input"]
     run([*pip, "-r", str(REQUIREMENTS)], "Is a package index reachable? Then run 'make setup' again.")
     mend_cmake_files()
