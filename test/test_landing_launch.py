@@ -28,10 +28,6 @@ def rows_of(trajectory):
         return list(csv.DictReader(file))
 
 
-def is_recorded(ros, topic):
-    return any(info.node_name == "recorder" for info in ros.node.get_subscriptions_info_by_topic(topic))
-
-
 def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(ros, tmp_path, free_port):
     """In a namespace, with frames of its own."""
     trajectory, bag = tmp_path / "flight.csv", tmp_path / "flight"
@@ -49,7 +45,7 @@ def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(ros, tmp_path, fr
         seed=4,
         trajectory=trajectory,
     ) as composition:
-        wait_until(lambda: all(is_recorded(ros, f"/d1/{topic}") for topic in RECORDED), "the recorder")
+        wait_until(lambda: all(ros.is_recorded(f"/d1/{topic}") for topic in RECORDED), "the recorder")
         composition.wait_for_line(GOOD, LANDING_S)
         composition.wait_for_line("landed: touchdown was reported")
         assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output

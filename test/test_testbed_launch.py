@@ -56,10 +56,6 @@ ANSWERS = {"/d1/cmd_rates", "/d1/drone_controller/state"}
 RECORDED = ONCE | EACH_FRAME | ANSWERS
 
 
-def is_recorded(ros, topic):
-    return any(info.node_name == "recorder" for info in ros.node.get_subscriptions_info_by_topic(topic))
-
-
 def test_the_target_is_reached_and_all_of_it_is_recorded(ros, tmp_path, free_port):
     """In lockstep and simulated time, as fast as it goes, in a namespace, with frames of its own."""
     trajectory, bag = tmp_path / "flight.csv", tmp_path / "flight"
@@ -82,7 +78,7 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(ros, tmp_path, free_por
         reached = composition.wait_for_line(r"target reached at t=(\d+\.\d+) s", FLIGHT_S)
         composition.wait_for_line("holding: target in sight", FLIGHT_S)
         # The drone is held there until the recorder has found every topic, and some frames more.
-        wait_until(lambda: all(is_recorded(ros, topic) for topic in RECORDED), "the recorder")
+        wait_until(lambda: all(ros.is_recorded(topic) for topic in RECORDED), "the recorder")
         states = ros.subscribe(ControllerState, "/d1/drone_controller/state")
         for _ in range(60):
             states.wait()
