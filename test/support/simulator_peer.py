@@ -60,6 +60,7 @@ class SimulatorPeer:
     def __init__(self, port=0, **behaviour):
         self.clients = []
         self.received = Inbox()  # pairs of client and request
+        self._world = threading.Lock()  # while a request changes it, or a new one begins
         self.begin_anew(**behaviour)
         self._listener = socket.create_server(("127.0.0.1", port))
         self.port = self._listener.getsockname()[1]
@@ -112,10 +113,13 @@ class SimulatorPeer:
             self.parting(client)
 
     def _answer(self, client, request):
-        answer = self.answers.get(type(request), self._usual_answer)
-        client.is_silent |= answer is SILENCE
-        if client.is_silent:
-            return
+        with self._world:
+            answer = self.answers.get(type(request), self._usual_answer)
+            client.is_silent |= answer is SILENCE
+            if client.is_silent:
+                return
+            if answer == self._usual_answer:
+                answer = self._usual_answer(request)
         if callable(answer):
             answer = answer(request)
         if answer is not None:
@@ -197,7 +201,10 @@ class SimulatorPeer:
     def restart(self, **behaviour):
         """Close all connections and begin a new world; return the connections of the bridge that comes back."""
         # First the new world, as the bridge may be back at once.
-        self.begin_anew(**behaviour)
+        with self._world:
+            for client in list(self.clients):
+                client.is_silent = True  # what it still asks is for the world that has gone
+            self.begin_anew(**behaviour)
         self.hang_up()
         self.received.clear()
         return self.wait_until_settled()
