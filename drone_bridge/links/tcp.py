@@ -24,6 +24,7 @@ KEEPALIVE_PROBES: Final = 3
 ACCEPT_RETRY_S: Final = 0.5
 _OUT_OF_RESOURCES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _DRAIN_BYTES: Final = 65536
+_PEER_END: Final = getattr(select, "POLLRDHUP", 0)  # only Linux tells of an end behind bytes that were not read yet
 
 
 class TcpStream:
@@ -43,6 +44,7 @@ class TcpStream:
         self._polls: dict[int, select.poll] = {}  # by event
         self._cancellation = cancellation
         self._on_close = on_close
+        self._closing = threading.Lock()
         self._unsent = memoryview(b"")  # the rest of what was being sent when it was cancelled
         self._acknowledges_at_once = False
 
@@ -136,8 +138,18 @@ class TcpStream:
 
     def close(self) -> None:
         """Close at once. Calling it again does nothing."""
-        self._socket.close()
-        self._on_close()
+        self._on_close()  # before the peer can know: it may come back as soon as it does
+        with self._closing:
+            self._socket.close()
+
+    def has_ended(self) -> bool:
+        """Return whether it is closed, here or by the peer, read to the end or not. May come from any thread."""
+        with self._closing:
+            if self._socket.fileno() < 0:
+                return True
+            poll = select.poll()
+            poll.register(self._socket, _PEER_END)  # a lost connection is told of in any case
+            return bool(poll.poll(0))
 
     def _send_some(self, data: memoryview) -> int:
         try:
@@ -185,7 +197,10 @@ class TcpConnector(Connector[TcpStream]):
 
 
 class TcpListener:
-    """Listens for one peer at a time. While it is there, others are refused, and it is not disturbed."""
+    """Listens for one peer at a time. While it is there, others are refused, and it is not disturbed.
+
+    Who comes when it has ended the connection, but before that was noticed here, waits to be the next.
+    """
 
     def __init__(self, host: str, port: int, cancellation: Cancellation, on_refused: Callable[[str], None]) -> None:
         """Bind and listen; port 0 takes a free one. `on_refused` gets the name of each refused peer.
@@ -217,8 +232,8 @@ class TcpListener:
 
         The connection before has to be closed.
         """
-        while not self._cancellation.is_set:
-            accepted = self._accept(self._cancellation)
+        while self._somebody_waits():
+            accepted = self._accept()
             if not accepted:
                 continue
             closed = Cancellation()
@@ -227,7 +242,9 @@ class TcpListener:
             except OSError:  # the peer has gone again
                 closed.close()
                 continue
-            self._refuser = threading.Thread(target=self._refuse_others, args=[closed], name="refuse", daemon=True)
+            self._refuser = threading.Thread(
+                target=self._refuse_others, args=[stream, closed], name="refuse", daemon=True
+            )
             self._refuser.start()
             return stream
         raise LinkCancelledError("Listening was cancelled.")
@@ -238,25 +255,26 @@ class TcpListener:
             self._refuser.join()
         self._socket.close()
 
-    def _refuse_others(self, closed: Cancellation) -> None:
+    def _refuse_others(self, stream: TcpStream, closed: Cancellation) -> None:
         """Turn away everybody who comes while one peer is there."""
-        while not (closed.is_set or self._cancellation.is_set):
-            other = self._accept(closed, self._cancellation)
-            if other:
+        while self._somebody_waits(closed) and not stream.has_ended():
+            if other := self._accept(closed):
                 with other, contextlib.suppress(OSError):  # it may have gone again
                     self._on_refused(_name(other))
         closed.close()
 
+    def _somebody_waits(self, *until: Cancellation) -> bool:
+        """Wait for somebody to accept; False as soon as this is cancelled or one of `until` is."""
+        wait_readable([self._socket, self._cancellation, *until], None)
+        return not any(cancellation.is_set for cancellation in (self._cancellation, *until))
+
     def _accept(self, *until: Cancellation) -> socket.socket | None:
-        """Wait for a peer; None when it has gone again, or as soon as one of `until` is set."""
-        wait_readable([self._socket, *until], None)
-        if any(cancellation.is_set for cancellation in until):
-            return None
+        """Accept who waits; None when nobody does any more, or when it can't be done for now."""
         try:
             return self._socket.accept()[0]
         except OSError as error:
             if error.errno in _OUT_OF_RESOURCES:  # the peer stays in the queue: asking at once would not help
-                wait_readable([*until], ACCEPT_RETRY_S)
+                wait_readable([self._cancellation, *until], ACCEPT_RETRY_S)
             return None
 
 

@@ -4,12 +4,14 @@
 import contextlib
 import errno
 import socket
+import threading
 import time
 
 import pytest
 from tcp_peer import NO_LEAKS, connect, receive, reset
 
 from drone_bridge.links import tcp
+from drone_bridge.links.cancellation import wait_readable
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpListener, TcpStream
 
@@ -41,6 +43,35 @@ def test_the_next_peer_is_accepted_when_the_first_has_left(listener):
             assert receive(stream) == b"hello"
         assert receive(stream) == b""
         stream.close()
+    assert not listener.refused
+
+
+@pytest.mark.parametrize("unread", [b"", b"last words"])
+@pytest.mark.parametrize("leave", [socket.socket.close, reset])
+def test_a_peer_that_comes_back_before_its_leaving_was_noticed_is_served(listener, leave, unread):
+    first = connect(listener.port)
+    stream = listener.open()
+    first.sendall(unread)
+    leave(first)
+    with connect(listener.port) as again:
+        again.sendall(b"hello")
+        assert not wait_readable([again], 0.3)[0]  # a refusal would end it
+        stream.close()
+        stream = listener.open()
+        assert receive(stream) == b"hello"
+        stream.close()
+    assert not listener.refused
+
+
+def test_a_peer_that_comes_back_as_soon_as_it_was_left_is_served(listener):
+    peer = connect(listener.port)
+    for _ in range(20):
+        stream = listener.open()
+        threading.Thread(target=stream.close).start()
+        assert peer.recv(1) == b""
+        peer.close()
+        peer = connect(listener.port)
+    peer.close()
     assert not listener.refused
 
 
