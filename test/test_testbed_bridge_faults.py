@@ -151,8 +151,7 @@ def test_a_second_testbed_is_refused_and_the_first_is_not_disturbed(ros):
             process.wait_for_line(rf"127\.0\.0\.1:{second.getsockname()[1]} was refused")
         assert first.exchange() == HOVER
         first.close()
-        process.wait_for_line("The testbed ended the conversation")
-        # The place is free again, perhaps after a moment.
+        # The place is free again, whether or not the bridge has noticed yet.
         third = TestbedPeer(connect_to=port)
         assert third.open().exchange() == HOVER
         third.close()
