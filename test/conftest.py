@@ -15,7 +15,8 @@ import pytest
 # Workers that test at the same time (pytest-xdist) draw from different ones.
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randrange(1 + WORKER, 102, WORKERS))
+DOMAINS = range(1 + WORKER, 102, WORKERS)
+os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().choice(DOMAINS))
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; later ones complain about that
     os.environ["ROS_LOCALHOST_ONLY"] = "1"
@@ -56,6 +57,14 @@ def cancellation():
     cancellation = Cancellation()
     yield cancellation
     cancellation.close()
+
+
+@pytest.fixture
+def domain(monkeypatch):
+    """A domain for one test alone: with nothing that the tests before may have left, and no other worker's."""
+    number = random.SystemRandom().choice([domain for domain in DOMAINS if str(domain) != os.environ["ROS_DOMAIN_ID"]])
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
+    return number
 
 
 @pytest.fixture

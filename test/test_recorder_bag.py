@@ -3,10 +3,12 @@
 
 import resource
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
 import yaml
+from ros_session import wait_until
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import Reader
@@ -302,7 +304,12 @@ def test_closing_does_not_wait_for_a_disk_that_is_too_slow(tmp_path):
     for number in range(10):
         writer.put(topic, number, number, string_cdr("x"))
     assert bag.entered.wait(10)
-    release = threading.Timer(0.2, bag.go_on.set)
+
+    def release_when_it_is_too_late():
+        wait_until(lambda: writer._deadline is not None and time.monotonic() > writer._deadline, "the deadline")
+        bag.go_on.set()
+
+    release = threading.Thread(target=release_when_it_is_too_late)
     release.start()
     writer.close(0.1)
     release.join()

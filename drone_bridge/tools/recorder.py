@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from drone_bridge.tools.recording.node import Recorder
 
 # Together with the node's own shutdown well below 2 s.
-DRAIN_LIMIT_S = 0.3  # for what has arrived but is not taken when the signal comes
+DRAIN_LIMIT_S = 0.3  # of processor time, for what has arrived but is not taken when the signal comes
 WRITE_LIMIT_S = 1.2  # for what waits for the disk then
 IDLE_SPINS = 5  # without a message: all is taken
 
@@ -105,9 +105,9 @@ def spin(node: "Recorder", stop: StopRequest) -> None:
     while not stop.is_set:
         executor.spin_once()  # returns at every look for topics at the latest
     node.stop()
-    limit = time.monotonic() + DRAIN_LIMIT_S
+    limit = time.thread_time() + DRAIN_LIMIT_S
     idle = 0
-    while idle < IDLE_SPINS and time.monotonic() < limit:
+    while idle < IDLE_SPINS and time.thread_time() < limit:
         before = sum(topic.received for topic in node.topics)
         executor.spin_once(timeout_sec=0)
         idle = idle + 1 if sum(topic.received for topic in node.topics) == before else 0
