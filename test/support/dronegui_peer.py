@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0
 MARK = b"mark"
 HOVER = {"take_off": False, "reset": False, "hover": True, "roll": 0.0, "pitch": 0.0, "yaw": 0.0, "gas": 0.0}
 

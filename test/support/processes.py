@@ -11,7 +11,7 @@ import threading
 
 from ament_index_python.packages import get_package_prefix
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
 
 
 def executable(name):
@@ -102,7 +102,7 @@ class Process:
             self.send(number)
         return self.wait()
 
-    def end(self, patience_s=5):
+    def end(self, patience_s=20):
         """Ask it to end, and insist."""
         if self._child.poll() is None:
             self._child.terminate()

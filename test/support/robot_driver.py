@@ -17,7 +17,7 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
 )
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0
 
 
 class RobotDriver:

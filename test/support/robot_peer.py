@@ -25,7 +25,6 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
 )
 
-TIMEOUT_S = 15.0
 DRIVE, LAMP = 0, 1
 SUBSYSTEMS = SubsystemInfo(
     (Subsystem(1, "drive", "", MotorSensors(0, 1, 2, 3), MotorSensors(0, 1, 2, 3)), Subsystem(2, "lamp"))
@@ -67,9 +66,9 @@ class RobotPeer:
     def start_over(self):
         """Forget everything, and serve a new connection of the same driver, to which it grants what it asks for."""
         self._behave()
+        self.received.clear()  # before the end of this connection: the next one may begin at any moment after it
         self.hang_up()
         self.wait_for(ConnectionClosed)
-        self.received.clear()
         for subsystem in self.grants:
             self.wait_for(BindSubsystem, lambda packet, subsystem=subsystem: packet.id == subsystem)
 

@@ -175,7 +175,7 @@ def test_a_peer_that_does_not_close_is_left_in_time(connected, last_words):
     stream, peer = connected
     start_s = time.monotonic()
     Task(stream.leave, last_words, 0.1).result()
-    assert 0.09 < time.monotonic() - start_s < 1
+    assert 0.09 < time.monotonic() - start_s < LONG_S / 2
     assert read_to_the_end(peer) == last_words
 
 
@@ -184,7 +184,7 @@ def test_a_peer_that_does_not_read_is_left_in_time(connected):
     fill(stream)
     start_s = time.monotonic()
     Task(stream.leave, b"last words", 0.1).result()
-    assert time.monotonic() - start_s < 1
+    assert time.monotonic() - start_s < LONG_S / 2
 
 
 def test_a_peer_that_never_stops_sending_is_left_in_time(connected):
@@ -199,7 +199,7 @@ def test_a_peer_that_never_stops_sending_is_left_in_time(connected):
     receive(stream)
     start_s = time.monotonic()
     Task(stream.leave, b"last words", 0.1).result()
-    assert time.monotonic() - start_s < 1
+    assert time.monotonic() - start_s < LONG_S / 2
     sending.result()
 
 
