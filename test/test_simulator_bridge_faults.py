@@ -12,7 +12,18 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import RosSession, wait_until
-from simulator_fixtures import BUOY, FRONT, NEAR, VEHICLE, bridge, make_peer, status, two_entities, wait_for_count
+from simulator_fixtures import (
+    ANSWER_TIMEOUT_S,
+    BUOY,
+    FRONT,
+    NEAR,
+    VEHICLE,
+    bridge,
+    make_peer,
+    status,
+    two_entities,
+    wait_for_count,
+)
 from simulator_peer import SILENCE, byte_by_byte
 from std_msgs.msg import Empty
 
@@ -20,6 +31,7 @@ from drone_bridge import srv
 from drone_bridge.msg import ExtendedAttribute, TriggerEvent
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import ItemType
+from drone_bridge.translate.time import seconds_between
 
 EMULATOR = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
 
@@ -59,7 +71,7 @@ def test_who_gets_no_answer_is_told_so_and_the_simulator_is_connected_to_again(r
     before = status(ros)
     response = call(ros, "reassure", srv.SimulatorRequest)
     assert (response.success, response.code) == (False, -1)
-    assert response.message == "The simulator has not answered REASSURE within 1 s."
+    assert response.message == f"The simulator has not answered REASSURE within {ANSWER_TIMEOUT_S:g} s."
     del peer.answers[sim.Reassure]
     wait_until(lambda: not {peer.requests_, peer.streams} & set(peer.clients), "the end of the connections")
     peer.wait_until_settled()
@@ -145,7 +157,8 @@ def test_data_may_come_before_their_stream_is_known_and_events_without_a_name(ro
     for client in peer.clients:
         peer.step(client, stream=55)
     wait_until(lambda: peer.send(peer.streams, sim.Triggered(77)) or len(events), "an event")
-    assert (events.wait().trigger_id, len(peer.clients)) == (77, 2)
+    assert events.wait().trigger_id == 77
+    assert {peer.requests_, peer.streams} <= set(peer.clients)
 
 
 def test_a_stream_with_other_attributes_than_asked_for_is_not_published(ros, peer):
@@ -186,7 +199,8 @@ def test_what_real_simulators_close_the_connection_on_is_not_sent(ros, peer, nam
 def test_what_a_service_was_told_to_have_failed_is_not_there_later(ros, peer):
     peer.answers[sim.StreamEntity] = SILENCE
     response = call(ros, "stream_entity", srv.StreamEntity, id=VEHICLE + 7)
-    assert (response.success, response.message) == (False, "The simulator has not answered ESTREAM within 1 s.")
+    assert not response.success
+    assert response.message == f"The simulator has not answered ESTREAM within {ANSWER_TIMEOUT_S:g} s."
     del peer.answers[sim.StreamEntity]
     wait_until(lambda: peer.streams not in peer.clients, "the end of the connection that got no answer")
     _, streams = peer.wait_until_settled()
@@ -222,8 +236,8 @@ def test_streams_cameras_and_triggers_are_restored_in_a_new_world(ros, peer):
 
 
 def test_in_the_same_world_cameras_are_not_added_again(ros, peer):
-    assert len(peer.requests_.asked_for(sim.AddCamera)) == 1
     wait_until(lambda: (VEHICLE, "drone_bridge.world") in peer.extended, "the world's mark")
+    assert len(peer.requests_.asked_for(sim.AddCamera)) == 1
     peer.hang_up()
     requests, streams = peer.wait_until_settled()
     assert requests.asked_for(sim.AddCamera) == []
@@ -261,14 +275,14 @@ def test_a_simulator_without_a_vehicle_is_of_use_too(ros, peer):
 def test_diagnostics_tell_rates_and_the_round_trip(ros, peer):
     def is_told(values):
         peer.step(peer.streams)
-        return "request round trip (ms)" in values and "entity 0" in values.get("messages per second", "")
+        has_streams = "front" in values.get("messages per second", "")
+        return has_streams and float(values.get("request round trip (ms)", "inf")) < 1000.0
 
     values = status(ros, is_told)
     assert values["configuration"] == "100 steps per second, speed 1"
     assert values["item events"] == "by asking every 0.1 s"
     assert values["messages per second"].startswith("entity 0 ")
     assert "entity 1 in camera front 0.0" in values["messages per second"]
-    assert float(values["request round trip (ms)"]) < 1000.0
     assert {"steps per second", "stream messages per second", "requests per second", "outstanding requests"} <= set(
         values
     )
@@ -325,8 +339,8 @@ def test_two_bridges_share_the_world_of_an_emulator(ros, quirks):
             done = ros.subscribe(Empty, "/b/completed")
 
             def both_came():  # a few steps at a time, until whoever has just subscribed is known
-                assert call(ros, "/a/run", srv.Run, steps=5, wait=True).success
-                return len(odom) and len(done)
+                response = call(ros, "/a/run", srv.Run, steps=5, wait=True)
+                return response.success and len(odom) and len(done)
 
             wait_until(both_came, "odometry and Completed")
             spawned = call(ros, "/a/spawn", srv.Spawn, name="ball")
@@ -342,7 +356,7 @@ def test_two_bridges_share_the_world_of_an_emulator(ros, quirks):
 
 
 def moving(odom):
-    return len(odom) > 0 and odom.wait().twist.twist.linear.x > 0.5
+    return any(odom.wait().twist.twist.linear.x > 0.5 for _ in range(len(odom)))
 
 
 def test_a_vehicle_whose_principal_axes_are_turned_swims_where_its_model_looks(ros):
@@ -354,7 +368,7 @@ def test_a_vehicle_whose_principal_axes_are_turned_swims_where_its_model_looks(r
             publisher = ros.publisher(Twist, "/d/cmd_vel")
             command = Twist()
             command.linear.x = command.angular.z = 0.5
-            call(ros, "/d/run", srv.Run)
+            wait_until(lambda: call(ros, "/d/run", srv.Run).success, "a run")
             wait_until(lambda: publisher.publish(command) or turning(odom), "the vehicle to turn to the left")
 
 
@@ -375,14 +389,18 @@ def test_an_emulator_that_is_killed_and_comes_back_is_streamed_again(ros):
         odom = ros.subscribe(Odometry, "/c/odom")
         for times in (1, 2):
             with Process(*EMULATOR[:-1], port, "--running") as emulator:
-                odom.clear()
-                odom.wait()
+                wait_for_new(ros, odom)
                 emulator.send(signal.SIGKILL)
                 emulator.wait()
             wait_until(lambda times=times: process.count_lines("connection to .* was lost|closed") >= times, "the loss")
         with Process(*EMULATOR[:-1], port, "--running"):
-            odom.clear()
-            odom.wait()
+            wait_for_new(ros, odom)
+
+
+def wait_for_new(ros, odom):
+    """Wait for a message that was published after this, and not just come late."""
+    now = ros.node.get_clock().now().to_msg()
+    odom.wait(lambda message: seconds_between(message.header.stamp, now) > 0)
 
 
 def test_streams_and_requests_get_along_under_load(ros, peer):
@@ -395,7 +413,7 @@ def test_streams_and_requests_get_along_under_load(ros, peer):
         wait_until(lambda future=future: peer.step(peer.streams) or future.done(), "the state", period_s=0.001)
         assert future.result().success, future.result().message
     odom.wait()
-    assert len(peer.clients) == 2
+    assert {peer.requests_, peer.streams} <= set(peer.clients)
 
 
 def test_an_item_that_goes_takes_what_needs_it_along(ros, peer):

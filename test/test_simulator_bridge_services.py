@@ -4,7 +4,7 @@
 import pytest
 from geometry_msgs.msg import Point, Pose, PoseStamped, Twist, Vector3
 from ros_session import RosSession, wait_until
-from simulator_fixtures import FRONT, VEHICLE, bridge, make_peer, two_entities
+from simulator_fixtures import ANSWER_TIMEOUT_S, FRONT, VEHICLE, bridge, make_peer, two_entities
 from simulator_peer import UPRIGHT
 
 from drone_bridge import srv
@@ -273,13 +273,15 @@ def test_the_state_can_be_set_in_parts(ros, peer):
 
 
 def test_a_camera_streams_whom_it_looks_for(ros, peer):
+    views = ros.subscribe(CameraView, "camera_view")
+    first = sim.CameraData(0, 0.0, 0.0, 0.0, 1.0)
+    wait_until(lambda: peer.send(peer.streams, first) or len(views), "a view by the first camera")
     response = call(ros, "add_camera", srv.AddCamera, name="down", entity_id=0, targets=[1], period=5, pose=NORTH)
     assert (response.success, response.id) == (True, 1), response.message
     wait_until(lambda: sim.StreamCamera(1, 5, 1) in peer.streams.requests, "its stream")
-    views = ros.subscribe(CameraView, "camera_view")
     data = sim.CameraData(2, 0.0, 0.0, 0.0, 1.0)  # 1 is the first camera's, which is streamed anew
-    wait_until(lambda: peer.send(peer.streams, data) or len(views), "a view")
-    view = views.wait()
+    peer.send(peer.streams, data)
+    view = views.wait(lambda view: view.camera != "front")
     assert (view.camera, view.camera_id, view.header.frame_id) == ("down", 1, "s1/down")
     again = call(ros, "add_camera", srv.AddCamera, name="down")
     assert (again.success, again.message) == (
@@ -331,7 +333,8 @@ def test_steps_can_be_waited_for_whatever_overtakes_what(ros, peer, order):
 
 def test_waiting_for_steps_ends_when_there_are_none(ros, peer):
     response = call(ros, "run", srv.Run, steps=1000, wait=True)
-    assert (response.success, response.message) == (False, "The simulation has made no step for 1 s.")
+    assert not response.success
+    assert response.message == f"The simulation has made no step for {ANSWER_TIMEOUT_S:g} s."
 
 
 def test_waiting_for_steps_ends_when_somebody_pauses_here(ros, peer):

@@ -2,9 +2,11 @@
 """What simulator_bridge leaves behind: a world's mark, how the vehicle is built, and a simulator that lives on."""
 
 import math
+import sys
 
 import pytest
 from nav_msgs.msg import Odometry
+from processes import Process
 from ros_session import Inbox, RosSession, wait_until
 from simulator_fixtures import BUOY, VEHICLE, bridge, make_peer
 from simulator_peer import STILL
@@ -15,6 +17,14 @@ from drone_bridge.protocols.simulator import Attribute
 MARK = (VEHICLE, "drone_bridge.world")
 BODY_TO_MODEL = (VEHICLE, "drone_bridge.btom")
 EAST = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
+#: A bridge that gives a simulator on a busy machine more time to notice that it is left.
+PATIENT_BRIDGE = """
+from drone_bridge.bridges import node
+from drone_bridge.bridges.simulator import bridge
+
+node.STOP_TIMEOUT_S = bridge.LEAVE_TIMEOUT_S = 4.0
+raise SystemExit(bridge.main())
+"""
 
 
 @pytest.fixture
@@ -52,7 +62,8 @@ def test_a_vehicle_that_has_come_to_rest_elsewhere_is_not_taken_for_one_that_nev
 def test_a_world_that_another_bridge_has_marked_keeps_its_mark(peer):
     mark = peer.extended[MARK] = bytes(range(16))
     with bridge(peer):
-        requests, _ = peer.wait_until_settled()
+        requests, streams = peer.wait_until_settled()
+        wait_until(lambda: streams.asked_for(sim.StreamCamera), "the stream of the camera")
         assert len(requests.asked_for(sim.AddCamera)) == 1
         peer.hang_up()
         requests, streams = peer.wait_until_settled()
@@ -85,7 +96,7 @@ def test_a_simulator_can_go_on_writing_to_a_bridge_that_ends(peer):
         else:
             written.put(None)
 
-    with bridge(peer, item_events="none", cameras=[""]):
+    with Process(sys.executable, "-c", PATIENT_BRIDGE, "--ros-args", "-p", f"port:={peer.port}"):
         requests, streams = peer.wait_until_settled()
         assert requests is not streams
         peer.parting = write

@@ -8,6 +8,7 @@ from simulator_peer import STILL, SimulatorPeer
 VEHICLE, BUOY = 0, 1  # entities, and their streams
 FRONT = 0  # the camera, and its stream
 NEAR = 0  # the trigger
+ANSWER_TIMEOUT_S = 5.0  # longer than a busy machine may keep the peer from answering
 PARAMETERS = {
     "entities": ["1:Buoy"],
     "cameras": ["front entity=0 xyz=0.3,0,0 targets=1 period=2"],
@@ -15,7 +16,7 @@ PARAMETERS = {
     "command_timeout": 0.3,
     "rate": 50.0,
     "release_after": 0.5,
-    "request_timeout": 1.0,
+    "request_timeout": ANSWER_TIMEOUT_S,
     "poll_period": 0.1,
     "clock_rate": 1000.0,
     "stamp_source": "wire",

@@ -169,16 +169,21 @@ class SimulatorPeer:
         return self.received.wait(lambda pair: isinstance(pair[1], kind) and wanted(pair[1]))[1]
 
     def wait_until_settled(self):
-        """Wait for a bridge that has asked for all it wants, and return its connections, for requests and streams."""
+        """Wait for a bridge that has asked for all it wants, and return its connections, for requests and streams.
+
+        What it has asked last on the one for requests may still be on its way through this peer's threads.
+        """
+
+        found = []
 
         def find():
             clients = list(self.clients)  # the one that tries SPY may be leaving
-            found = [client for client in clients if client.asked_for(sim.GetConfig)]
-            found += [client for client in clients if client.asked_for(sim.StreamEntity)]
-            return found if len(found) == 2 and found[1].asked_for(sim.Reassure) else None
+            found[:] = [client for client in clients if client.asked_for(sim.GetConfig)]
+            found.extend(client for client in clients if client.asked_for(sim.StreamEntity))
+            return len(found) == 2 and found[1].asked_for(sim.Reassure)
 
         wait_until(find, "a bridge that has asked for all it wants")
-        return find()
+        return found
 
     def step(self, streams, values=None, stream=0):
         """Tell the state of an entity after a step."""
