@@ -47,7 +47,7 @@ def run(make_node: Callable[[], Stoppable]) -> int:
     def stop_on_signal() -> None:
         signalled.recv(1)
         stopping.set()
-        with starting:  # from a node that is about to start ROS can't be taken away without complaints
+        with starting:  # ROS can't be taken away from a node or an executor that is being made without complaints
             try:
                 if node:
                     node.leave()
@@ -65,7 +65,9 @@ def run(make_node: Callable[[], Stoppable]) -> int:
             except (ParameterException, ValueError) as error:  # of whoever started it; later ones are our own
                 print(error, file=sys.stderr)
                 return 1
-        return _spin(node)
+            executor = _executor_of(node)
+        executor.spin()
+        return 0
     except ExternalShutdownException:
         return 0
     except Exception:
@@ -98,14 +100,13 @@ def _signal_socket() -> socket.socket:
     return receiving
 
 
-def _spin(node: Stoppable) -> int:
+def _executor_of(node: Stoppable) -> SingleThreadedExecutor:
     assert isinstance(node, Node)
     for service in node.services:
         keep_unsent(node, service)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    executor.spin()
-    return 0
+    return executor
 
 
 def _name_profile_for_humble() -> None:
