@@ -17,9 +17,17 @@ from drone_bridge import program
 ROOT = Path(__file__).parent.parent
 NODE = """
     import os, signal, sys, time
+    from rclpy.executors import SingleThreadedExecutor
     from rclpy.node import Node
     from std_msgs.msg import String
-    from drone_bridge.program import run
+    from drone_bridge import program
+
+    # Whoever waits for the signal gets every opportunity to get ahead.
+    def make_executor():
+        time.sleep(0.2)
+        return SingleThreadedExecutor()
+
+    program.SingleThreadedExecutor = make_executor
 
     class SignalledNode(Node):
         def __init__(self):
@@ -27,7 +35,7 @@ NODE = """
 
         def start(self):
             os.kill(os.getpid(), signal.{signal})
-            time.sleep(0.2)  # whoever waits for the signal has every opportunity to get ahead
+            time.sleep(0.2)
             self.create_publisher(String, "something", 1)
             print("started", flush=True)
             return True
@@ -36,7 +44,7 @@ NODE = """
             print("left", flush=True)
             {leaving}
 
-    sys.exit(run(SignalledNode))
+    sys.exit(program.run(SignalledNode))
 """
 
 
