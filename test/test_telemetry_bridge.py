@@ -3,6 +3,7 @@
 
 import json
 import math
+import time
 
 import cv2
 import numpy as np
@@ -174,15 +175,32 @@ def test_the_landing_pad_in_tf(running):
 
 
 def test_a_pad_out_of_sight_is_not_in_tf(running, ros):
-    transforms = ros.subscribe(TFMessage, "/tf", 100)
-    send_until(lambda: running.peer.send(drone(timestamp=running.clock.next())), lambda: len(transforms), "tf")
-    seen = running.receive(LandingPad, "landing_pad", lambda **values: drone(landing_pad=None, **values))
-    while seen.detected:
-        seen = running.receive(LandingPad, "landing_pad", lambda **values: drone(landing_pad=None, **values))
-    transforms.clear()
+    transforms = ros.subscribe(TFMessage, "/tf", 1000)
+    told_s = []
+
+    def is_told_after(time_s):
+        for _ in range(len(transforms)):
+            stamp = transforms.wait().transforms[0].header.stamp
+            told_s.append(stamp.sec + stamp.nanosec * 1e-9)
+        return told_s and told_s[-1] > time_s
+
+    def tell_until(time_s):
+        send_until(
+            lambda: running.peer.send(drone(timestamp=running.clock.next())), lambda: is_told_after(time_s), "tf"
+        )
+
+    tell_until(0.0)
+    first = running.clock.time + 0.02  # between two documents
+    running.receive(
+        LandingPad,
+        "landing_pad",
+        lambda **values: drone(landing_pad=None, **values),
+        lambda message: not message.detected,
+    )
+    last = running.clock.time + 0.02
     # What follows is told after all that is told of documents without a pad.
-    running.receive(LandingPad, "landing_pad", lambda **values: drone(landing_pad=None, **values))
-    assert len(transforms) == 0
+    tell_until(last)
+    assert not [time_s for time_s in told_s if first < time_s < last]
 
 
 def test_what_does_not_move(running, ros):
@@ -248,15 +266,17 @@ def test_the_camera_info_comes_with_every_image(running):
     assert message.header.frame_id == "d1/camera_optical_frame"
     assert message.k[0] == message.k[4] == pytest.approx(16 / math.tan(math.radians(30)))
     images = running.ros.subscribe(CompressedImage, "camera/image_raw/compressed")
-    stamps = {(message.header.stamp.sec, message.header.stamp.nanosec)}
     infos = running.ros.subscribe(CameraInfo, "camera/camera_info")
+    stamps = {"images": set(), "infos": set()}
+
+    def came():
+        for name, inbox in (("images", images), ("infos", infos)):
+            stamps[name].update(stamp_of(inbox.wait()) for _ in range(len(inbox)))
+        return len(stamps["images"] & stamps["infos"]) > 3
+
     send_until(
-        lambda: running.peer.send(drone(PICTURE, timestamp=running.clock.next())),
-        lambda: len(images) > 3 and len(infos) > 3,
-        "images with their cameras",
+        lambda: running.peer.send(drone(PICTURE, timestamp=running.clock.next())), came, "images with their cameras"
     )
-    stamps = [{stamp_of(inbox.wait()) for _ in range(4)} for inbox in (images, infos)]
-    assert stamps[0] & stamps[1]
 
 
 def stamp_of(message):
@@ -364,15 +384,19 @@ def test_a_stamped_command_has_the_time_of_the_telemetry(running, ros, peer):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_no_number_is_refused(running, ros, peer, value):
-    ros.publisher(Twist, "cmd_vel").publish(twist(forward=value))
-    running.process.wait_for_line(rf"cmd_vel was refused: linear\.x is {value}, and has to be a finite number")
+    publisher = ros.publisher(Twist, "cmd_vel")
+    refusal = rf"cmd_vel was refused: linear\.x is {value}, and has to be a finite number"
+    send_until(
+        lambda: publisher.publish(twist(forward=value)), lambda: running.process.count_lines(refusal), "a refusal"
+    )
     assert peer.commands[-1] == HOVER
 
 
 def test_commands_come_at_a_steady_rate(ros, peer):
-    ros.set_parameters("telemetry_bridge", rate=100.0)
-    before = len(peer.commands)
-    wait_until(lambda: len(peer.commands) > before + 50, "50 commands", timeout_s=2.0)
+    ros.set_parameters("telemetry_bridge", rate=200.0)
+    began_s, before = time.monotonic(), len(peer.commands)
+    wait_until(lambda: len(peer.commands) > before + 160, "160 commands")
+    assert time.monotonic() - began_s < 5.0  # 0.8 s, and 6.4 s at the rate that is the default
 
 
 def test_signs_can_be_turned_round(ros, alone):
