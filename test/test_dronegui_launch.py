@@ -6,6 +6,7 @@ import signal
 import socket
 
 from processes import Process, executable
+from ros_session import undisturbed
 
 from drone_bridge.msg import ControllerState
 
@@ -21,6 +22,12 @@ PLAN = """
 
 
 def test_a_square_is_flown(ros, tmp_path):
+    """By the clock, and so no square when a busy machine keeps the time of some leg much too long."""
+    undisturbed(lambda: fly(ros, tmp_path), is_square, attempts=3)
+
+
+def fly(ros, tmp_path):
+    """Return the rows of the trajectory."""
     plan, trajectory = tmp_path / "plan.yaml", tmp_path / "flight.csv"
     plan.write_text(PLAN)
     states = ros.subscribe(ControllerState, "/d1/drone_controller/state")
@@ -34,20 +41,25 @@ def test_a_square_is_flown(ros, tmp_path):
     }
     options = [f"{name}:={str(value).lower() if value is True else value}" for name, value in arguments.items()]
     with Process(executable("drone-bridge"), "launch", "dronegui.launch.xml", *options) as launch:
-        last = states.wait(lambda state: state.state in ("done", "failed"), timeout_s=60)
+        last = states.wait(lambda state: state.state in ("done", "failed"), timeout_s=120)
         assert last.state == "done", last.reason
         launch.wait_for_line("landing -> landed")
         assert launch.stop(signal.SIGINT) in (0, 130)
     with trajectory.open() as file:
-        rows = [{key: float(value) for key, value in row.items() if key != "phase"} for row in csv.DictReader(file)]
+        return [{key: float(value) for key, value in row.items() if key != "phase"} for row in csv.DictReader(file)]
+
+
+def is_square(rows):
     flown = [row for row in rows if row["z"] > 0.5]
-    # By the clock, and so as exactly as a busy machine keeps time.
-    assert max(row["x"] for row in flown) > 0.3
-    assert min(row["y"] for row in flown) < -0.3
-    assert abs(rows[-1]["x"]) < 0.4
-    assert abs(rows[-1]["y"]) < 0.4
-    heights = [row["z"] for row in rows if not row["control_hover"] and row["z"] > 0.5]
-    assert max(heights) - min(heights) < 0.1
+    heights = [row["z"] for row in flown if not row["control_hover"]]
+    return (
+        len(heights) > 0
+        and max(row["x"] for row in flown) > 0.3
+        and min(row["y"] for row in flown) < -0.3
+        and abs(rows[-1]["x"]) < 0.4
+        and abs(rows[-1]["y"]) < 0.4
+        and max(heights) - min(heights) < 0.1
+    )
 
 
 def free_udp_port():

@@ -9,7 +9,6 @@ import pytest
 from geometry_msgs.msg import Twist, TwistStamped
 from processes import Process, executable
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu, Range
 from std_msgs.msg import Bool
 
@@ -34,7 +33,9 @@ TYPES = {
     "camera/camera_info": CameraInfo,
 }
 STILL = Twist()
-ANSWER_S = 0.15  # for the controller to answer, before the next frame comes anyway
+# For the controller to answer, before the next frame comes anyway: when it has answered the frame before, and when not.
+PATIENCE_S = 3.0
+IMPATIENCE_S = 0.15
 STATES = "drone_controller/state"
 
 
@@ -55,6 +56,8 @@ class Bridge:
         self._publishers = {topic: ros.node.create_publisher(kind, topic, 10) for topic, kind in TYPES.items()}
         self._landed = ros.node.create_publisher(Bool, "landed", LATCHED)
         self._told_landed = None
+        self._is_answered = False
+        self.obeyed = 0
         self.state = None
 
     def frame(self, without=(), change=None):
@@ -80,14 +83,28 @@ class Bridge:
         if telemetry.landed != self._told_landed:
             self._told_landed = telemetry.landed
             self._landed.publish(Bool(data=telemetry.landed))
-        self._follow()
+        self._follow(stamp)
 
-    def _follow(self):
-        with contextlib.suppress(AssertionError):  # none may come, as when something is missing
-            twist = self.commands.wait(timeout_s=ANSWER_S)
+    def _follow(self, stamp):
+        """Wait for the answer to the frame of this stamp, and obey the newest command."""
+
+        def is_answer(state):
+            self.state = state
+            return state.header.stamp == stamp
+
+        try:
+            self.states.wait(is_answer, PATIENCE_S if self._is_answered else IMPATIENCE_S)
+            self._is_answered = True
+        except AssertionError:  # none may come, as when something is missing
+            self._is_answered = False
+        twist = None
+        with contextlib.suppress(AssertionError):
+            twist = self.commands.wait(timeout_s=IMPATIENCE_S if self._is_answered else 0.0)
+            while len(self.commands):
+                twist = self.commands.wait()
+        if twist:
+            self.obeyed += 1
             self.vehicle.obey(command_from_twist(twist, FullScale(), TelemetryCommandSigns())[0])
-        while len(self.states):
-            self.state = self.states.wait()
 
     def until(self, wanted, what, frames=1500, **options):
         """Publish frames until a state is wanted, and return it."""
@@ -138,7 +155,7 @@ def test_without_measurements_it_waits_and_says_for_what(ros):
         assert state.reason == "for imu/data, velocity, altitude, landing_pad"
         assert math.isnan(state.distance)
         bridge.until(lambda state: state.reason == "for altitude", "altitude missed", without=("altitude",))
-        assert not len(bridge.commands)
+        assert not bridge.obeyed
         bridge.until(is_in("descending"), "a descent")
         assert bridge.state.distance == pytest.approx(math.hypot(*bridge.vehicle.world.towards_pad), abs=0.3)
         process.wait_for_line("waiting: for imu/data")
@@ -160,15 +177,15 @@ def test_measurements_that_cease_leave_a_hover(ros):
 
 
 def test_leaving_says_hover_last(ros):
-    with controller() as process:
+    with controller(telemetry_timeout=60.0) as process:  # so that nothing but leaving is a reason to hover
         bridge = Bridge(ros, "linear")
         bridge.until(is_in("descending", "approaching"), "a descent")
-        wait_until(lambda: not len(bridge.commands) or bridge.commands.wait(), "quiet")
+        bridge.frame()
+        bridge.commands.clear()
         assert process.stop() == 0
-    last = None
+    bridge.commands.wait(lambda twist: twist == STILL)
     while len(bridge.commands):
-        last = bridge.commands.wait()
-    assert last == STILL
+        assert bridge.commands.wait() == STILL
 
 
 def spoil(topic, spoiler):

@@ -14,7 +14,7 @@ from std_msgs.msg import String
 
 from drone_bridge.msg import ControllerState
 
-LANDING_S = 60  # at most, on a busy machine
+LANDING_S = 120  # at most, on a busy machine
 GOOD = r"\[landing-\d\] touchdown on the rover at t=[\d.]+ s: .*, good"
 #: What a landing consists of, in its namespace.
 RECORDED = {
@@ -49,7 +49,7 @@ def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(ros, tmp_path, fr
         composition.wait_for_line(GOOD, LANDING_S)
         composition.wait_for_line("landed: touchdown was reported")
         assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output
-        assert composition.count_lines("Traceback|has not stopped") == 0
+        assert composition.count_lines("Traceback|gets SIGKILL") == 0
     assert rows_of(trajectory)[-1]["phase"] == "on rover"
 
     content = {}

@@ -116,7 +116,7 @@ def undisturbed(measure, is_right, attempts=10):
         measured = measure()
         if is_right(measured):
             return measured
-    raise AssertionError(f"measured {attempts} times, and never what is right; last: {measured}")
+    raise AssertionError(f"measured {attempts} times, and never what is right; last: {str(measured)[:1000]}")
 
 
 def wait_until(condition, what, timeout_s=TIMEOUT_S, period_s=0.01):
