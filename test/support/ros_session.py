@@ -110,7 +110,7 @@ class RosSession:
         return future.result()
 
 
-def undisturbed(measure, is_right, attempts=10):
+def undisturbed(measure, is_right, attempts=20):
     """Measure until it comes out right: of a time that the machine spent elsewhere, nothing can be learned."""
     for _ in range(attempts):
         measured = measure()
