@@ -74,6 +74,9 @@ def simulator(shared):
         for number in client.get(ListEntities()).ids:
             if number != VEHICLE:
                 client.get(Remove(ItemType.ENTITY, number))
+        port = client.socket.getsockname()[1]
+    # Who came before this one is in the output before it, and what has been said is read up to here.
+    shared.wait_for_line(rf"^127\.0\.0\.1:{port} is gone: ")
     wait_until(lambda: shared.count_lines("^connected to ") == shared.count_lines(" is gone: "), "nobody connected")
     shared.lines.clear()
     return shared
@@ -202,7 +205,7 @@ def test_steps_keep_the_pace(emulate, connect):
     started = time.monotonic()
     client.get(Run(200))
     client.wait_for(Completed)
-    assert 0.49 < time.monotonic() - started < 2.5
+    assert 0.49 < time.monotonic() - started < 5
     assert client.get(GetEntity(number, X)).value[0] == pytest.approx(200 * 2 / 400)
 
 
@@ -285,7 +288,8 @@ def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator
     alice.get(Run(0))
     bob.send_bytes_until_closed(frame(GetExtended(number, "big")) * 10)
     simulator.wait_for_line("is gone: it has left more than")
-    alice.events.clear()
+    alice.settle()
+    alice.events.clear()  # what was said before
     alice.wait_for(EntityData)
 
 
@@ -312,7 +316,7 @@ def test_a_client_that_is_not_wanted_any_more_and_reads_nothing_leaves_nothing_b
     bob = connect(simulator, receive_buffer=4096)
     bob.send_bytes(4 * frame(GetExtended(VEHICLE, "big")) + b"garbage")
     simulator.wait_for_line("is gone: The client sent a message of type 103")
-    wait_until(lambda: sockets() == before, "the connection to be dropped")
+    wait_until(lambda: sockets() <= before, "the connection to be dropped")
     alice.get(SetExtended(VEHICLE, "big", b""))
 
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import socket
+import statistics
 import threading
 import time
 
@@ -65,8 +66,8 @@ def test_answers_go_to_who_asked_and_the_rest_is_handed_out(pair):
 
 def test_an_overdue_answer_is_noticed_but_not_while_others_come(pair):
     channel, theirs = pair
-    outcomes = outcomes_of(channel, sim.Reassure(), sim.Run())
     asked_s = time.monotonic()
+    outcomes = outcomes_of(channel, sim.Reassure(), sim.Run())
     channel.check(asked_s)
     theirs.sendall(sim.frame(sim.Ok()))
     time.sleep(0.1)
@@ -112,13 +113,15 @@ def test_a_simulator_that_sends_in_two_pieces_is_not_kept_waiting(pair):
 
     thread = threading.Thread(target=answer)
     thread.start()
-    began_s = time.monotonic()
+    taken_s = []
     for _ in range(20):
+        began_s = time.monotonic()
         outcomes = outcomes_of(channel, sim.ListEntities())
         while not outcomes:
             read(channel)
+        taken_s.append(time.monotonic() - began_s)
     thread.join()
-    assert time.monotonic() - began_s < 20 * 0.02  # 20 * 0.04 s otherwise
+    assert statistics.median(taken_s) < 0.02  # 0.04 s otherwise
 
 
 # All connections, or none.

@@ -400,9 +400,9 @@ def test_thousands_of_items_that_go_at_once_keep_nobody_waiting(desk):
         for request in (*keeps, AddTrigger(SweepCollisionTrigger(VEHICLE, number))):
             for _ in range(MAX_ITEMS):
                 desk.add(request, other)
-        started = time.perf_counter()
+        started = time.thread_time()
         go()
-        assert time.perf_counter() - started < 0.5  # a look at each of the others for each that goes takes seconds
+        assert time.thread_time() - started < 0.5  # a look at each of the others for each that goes takes seconds
         for request in keeps:
             assert not desk.world.items.of(request.ADDS)
 

@@ -259,10 +259,8 @@ def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
         velocities = ros.publisher(Twist, "cmd_vel")
         exchange_until_subscribed(peer, images)
         ros.set_parameters("testbed_bridge", command_timeout=10.0)
-        images.clear()
         for index in range(5):
-            peer.send_frame()
-            stamp = images.wait().header.stamp
+            stamp = peer.send_frame_to(images)
             # A command for another frame is no answer to this one.
             publisher.publish(command_rates(time_from_seconds(stamp.sec + 1), thrust=1.0))
             publisher.publish(command_rates(stamp, thrust=2.0 + index))

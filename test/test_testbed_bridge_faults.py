@@ -238,9 +238,7 @@ def test_sigterm_while_a_command_is_waited_for_leaves_hover(ros, peer):
         peer.open()
         wait_until(lambda: peer.exchange() and len(images), "an image")
         ros.set_parameters("testbed_bridge", command_timeout=30.0)
-        images.clear()
-        peer.send_frame()
-        images.wait()
+        peer.send_frame_to(images)
         process.send()
         assert last_answer(peer) == HOVER
         assert process.wait() == 0
@@ -257,7 +255,7 @@ def test_sigterm_before_there_is_anything_to_leave(peer, free_port, moment):
         elif moment == "between attempts":
             process.wait_for_line("Trying again")
         process.send()
-        assert process.wait(5) == 0 if moment != "before the connection" else process.wait(5) in (0, -signal.SIGTERM)
+        assert process.wait() == 0 if moment != "before the connection" else process.wait() in (0, -signal.SIGTERM)
 
 
 def test_a_fault_of_the_bridge_itself_leaves_hover_as_the_last_command(ros, peer):
@@ -298,10 +296,8 @@ def test_lockstep_waits_for_commands_after_activating_again(ros, peer):
         publisher = ros.publisher(CommandRates, "cmd_rates")
         wait_until(lambda: peer.exchange() and len(images), "an image")
         assert ros.set_parameters("testbed_bridge", command_timeout=10.0)[0].successful
-        images.clear()
-        peer.send_frame()
         command = CommandRates(thrust=NOT_HOVER.thrust)
-        command.header.stamp = images.wait().header.stamp
+        command.header.stamp = peer.send_frame_to(images)
         publisher.publish(command)
         assert peer.reply() == NOT_HOVER
 

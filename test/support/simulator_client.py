@@ -15,7 +15,7 @@ from drone_bridge.protocols.simulator import (
     Reassure,
 )
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0
 
 
 class RefusedError(AssertionError):

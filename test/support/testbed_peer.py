@@ -3,6 +3,7 @@
 
 import socket
 import struct
+import time
 
 from processes import Process
 
@@ -13,8 +14,9 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     TestbedConnection,
 )
+from drone_bridge.translate.time import NANOSECONDS
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0
 STEP_S = 1 / 64
 REPLY = struct.Struct(">4f")
 CONSTANTS = Constants(
@@ -41,6 +43,10 @@ def pixels(seed, constants=CONSTANTS):
 def bridge(peer, **parameters):
     """Start a bridge that connects to the peer."""
     return Process.node("testbed_bridge", port=peer.port, **parameters)
+
+
+def nanoseconds(stamp):
+    return stamp.sec * NANOSECONDS + stamp.nanosec
 
 
 def values_of(report):
@@ -91,6 +97,12 @@ class TestbedPeer:
 
     def send_frame(self, **fields):
         self.socket.sendall(self.frame_bytes(**fields))
+
+    def send_frame_to(self, images, **fields):
+        """Send a frame, and return the stamp of its image, in ROS time; those before it are forgotten."""
+        before_ns = time.time_ns()
+        self.send_frame(**fields)
+        return images.wait(lambda image: nanoseconds(image.header.stamp) >= before_ns).header.stamp
 
     def reply(self):
         """Wait for the answer to the frame."""
