@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import math
+import threading
 import time
 
 import pytest
@@ -12,7 +13,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import RosSession, wait_until
+from ros_session import TIMEOUT_S, RosSession, wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu
 from simulator_fixtures import (
@@ -312,6 +313,23 @@ def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes(ros, peer):
     peer.entities[BUOY] = peer.entities[VEHICLE]
     wait_until(lambda: len(streams.asked_for(sim.StreamEntity)) > asked, "another request for the stream")
     assert streams.asked_for(sim.StreamEntity)[-1].id == BUOY
+
+
+def test_an_entity_that_comes_before_the_first_list_is_streamed_all_the_same(ros, peer):
+    has_come = threading.Event()
+
+    def list_late(_):
+        assert has_come.wait(TIMEOUT_S)
+        return sim.EntitiesListed(tuple(peer.entities))
+
+    _, streams = peer.restart(entities={VEHICLE: peer.entities[VEHICLE]}, answers={sim.ListEntities: list_late})
+    asked = len(streams.asked_for(sim.StreamEntity))
+    events = ros.subscribe(TriggerEvent, "trigger_events")
+    wait_until(lambda: peer.send(streams, sim.Triggered(77)) or len(events), "an event, later than the refusal")
+    peer.entities[BUOY] = peer.entities[VEHICLE]
+    has_come.set()
+    wait_until(lambda: len(streams.asked_for(sim.StreamEntity)) > asked, "another request for the stream")
+    assert [request.id for request in streams.asked_for(sim.StreamEntity)[asked:]] == [BUOY]
 
 
 def test_that_steps_are_done_is_told_once(ros, peer):

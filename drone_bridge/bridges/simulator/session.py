@@ -75,7 +75,10 @@ class SimulatorSession:
         listed = set(outcome.ids[:MAX_ENTITIES])
         known, self._entities = self._entities, listed
         if known is None:
-            return  # those that were there before us have not been added
+            # Those that were there before us have not been added, but they may have come since we asked for streams.
+            for entity in sorted(listed & {entity for wish in self.wishes for entity in wish.entities}):
+                self.watching.ask_all(entity)
+            return
         for entity in sorted(known - listed):
             self._note_entity(False, entity)
         for entity in sorted(listed - known):
