@@ -220,6 +220,7 @@ def drone():
 def test_lost_and_reordered_packets_do_not_confuse_the_toggle(ros, drone):
     states = ros.subscribe(DroneGuiState, "dronegui/state")
     with bridge(drone, press_time=1.0):
+        states.wait()  # services are there before anything is sent
         assert press(ros, "takeoff").success
         drone.wait_for_line("landed -> taking off")
         # Two packets in five get lost or come too late: of twenty that say that it is released, one gets through.

@@ -106,7 +106,14 @@ FAULTY_NODE = """
 
 def run_program(program):
     command = [sys.executable, "-c", textwrap.dedent(program)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done.stderr = without_dds(done.stderr)
+    return done
+
+
+def without_dds(output):
+    """Return the lines that are not Fast DDS's own, as where so many programs run that shared memory is used up."""
+    return "".join(line for line in output.splitlines(keepends=True) if "RTPS_" not in line)
 
 
 def test_services_do_not_lose_answers_to_clients_that_are_still_being_discovered():
@@ -144,7 +151,7 @@ def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_chi
         process.send(signal.SIGINT)
         time.sleep(0.005)
     assert process.wait() == 0
-    assert process.output.count("\n") == 0
+    assert len(without_dds(process.output).splitlines()) == 1
 
 
 def test_a_node_that_fails_to_leave_ends_all_the_same():

@@ -33,7 +33,7 @@ BEST_EFFORT = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=100)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PATIENCE_S = 60
-CLOSING_S = 6  # 2 s, and as long again, and again, on a busy machine
+CLOSING_S = 20  # of which 2 s are its own, on a busy machine
 
 
 @contextmanager
