@@ -22,7 +22,7 @@ ALLOWED = {
     "bridges": {"translate", "links", "protocols", "program", "parameters", "log_limiter", "msg", "srv"},
     "controllers": {"translate", "program", "parameters", "log_limiter", "msg", "srv"},
     "emulators": {"links", "protocols"},
-    "tools": {"translate", "program", "parameters", "msg", "srv"},
+    "tools": {"translate", "program", "parameters", "responses", "msg", "srv"},
     "tools/demo": {"emulators", "translate", "program", "msg", "srv"},  # shows a flight, and so knows its world
     "program": {"responses"},
     "responses": set(),

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of services whose client has not been discovered wholly yet."""
 
+import sys
 import threading
 import warnings
 from types import SimpleNamespace
 
 import pytest
+from processes import Process
+from rcl_interfaces.srv import ListParameters
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from std_srvs.srv import Trigger
 
@@ -83,3 +86,30 @@ def test_a_service_of_rclpy_can_be_made_patient(ros):
 
     keep_unsent(ros.node, ros.node.create_service(Trigger, "patient", answer))
     assert ros.call(Trigger, "patient", Trigger.Request()).success
+
+
+#: A node whose first answer finds no reader.
+OVERHEARD_NODE = """
+import importlib, sys, warnings
+from rclpy.service import Service
+
+send, lost = Service.send_response, []
+
+def send_or_lose(self, response, header):
+    if lost:
+        send(self, response, header)
+    else:
+        lost.append(response)
+        warnings.warn("failed to send response (timeout): client will not receive response", RuntimeWarning)
+
+Service.send_response = send_or_lose
+sys.exit(importlib.import_module(f"drone_bridge.tools.{sys.argv.pop(1)}").main())
+"""
+
+
+@pytest.mark.parametrize("node", ["vehicle_model", "recorder"])
+def test_nodes_are_patient(ros, tmp_path, node):
+    parameters = ("-p", f"bag:={tmp_path / 'bag'}", "-p", "topics:=['/none']") if node == "recorder" else ()
+    with Process(sys.executable, "-c", OVERHEARD_NODE, node, "--ros-args", *parameters):
+        answer = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request(), timeout_s=20.0)
+    assert "use_sim_time" in answer.result.names
