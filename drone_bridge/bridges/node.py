@@ -34,6 +34,8 @@ from drone_bridge.translate.time import NANOSECONDS
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
 STOP_TIMEOUT_S: Final = 2.0
+#: While the whole process is held up, only one of so many shares of that time goes by.
+_STOP_SHARES: Final = 20
 
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
@@ -294,7 +296,9 @@ class BridgeNode(LifecycleNode):
                 return
             self._cancellation.cancel()
             self.stop_waiting()
-            self._thread.join(STOP_TIMEOUT_S)
+            for _ in range(_STOP_SHARES):
+                if self._thread.is_alive():
+                    self._thread.join(STOP_TIMEOUT_S / _STOP_SHARES)
             if self._thread.is_alive():
                 self.get_logger().error(
                     f"The link's thread did not end within {STOP_TIMEOUT_S:g} s; it is left behind."
