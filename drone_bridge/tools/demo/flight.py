@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -37,7 +36,7 @@ class Watcher(Node):
         super().__init__("demo")
         self._target = target_in_enu(world)
         self.simulated_s = 0.0
-        self.distance_m = math.nan
+        self.distance_m: float | None = None
         self.reached_at_s: float | None = None
         self.state = "starting"
         self.diagnostics: dict[str, str] = {}
@@ -65,10 +64,11 @@ class Watcher(Node):
 
     def status_line(self) -> str:
         """Return simulated time, distance, frame rate and latency in one line."""
+        distance = "-" if self.distance_m is None else f"{self.distance_m:.2f}"
         rate = self.diagnostics.get("frames per second", "-")
         latency = self.diagnostics.get("frame received to published and answered (ms)", "-")
         return (
-            f"t = {self.simulated_s:5.1f} s   {self.state:11}   target {self.distance_m:5.2f} m away   "
+            f"t = {self.simulated_s:5.1f} s   {self.state:11}   target {distance:>5} m away   "
             f"{rate:>5} frames/s   {latency:>5} ms from frame to topics"
         )
 

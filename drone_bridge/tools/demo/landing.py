@@ -31,7 +31,7 @@ class Watcher(Node):
     def __init__(self) -> None:
         super().__init__("demo")
         self._state = ControllerState(state="starting", reason="")
-        self._altitude_m = float("nan")
+        self._altitude_m: float | None = None
         self.create_subscription(ControllerState, "drone_controller/state", self._on_state, 1)
         self.create_subscription(Range, "altitude", self._on_altitude, 1)
 
@@ -43,7 +43,8 @@ class Watcher(Node):
 
     def status_line(self) -> str:
         """Return height, state and reason in one line."""
-        return f"{self._altitude_m:5.2f} m high   {self._state.state:11}   {self._state.reason}"
+        altitude = "-" if self._altitude_m is None else f"{self._altitude_m:.2f}"
+        return f"{altitude:>5} m high   {self._state.state:11}   {self._state.reason}"
 
 
 def show(folder: Path) -> int:
