@@ -15,7 +15,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from drone_bridge.responses import keep_unsent
+from drone_bridge.responses import keep_all_unsent
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -102,8 +102,7 @@ def _signal_socket() -> socket.socket:
 
 def _executor_of(node: Stoppable) -> SingleThreadedExecutor:
     assert isinstance(node, Node)
-    for service in node.services:
-        keep_unsent(node, service)
+    keep_all_unsent(node)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     return executor

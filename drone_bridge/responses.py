@@ -21,6 +21,12 @@ MAX_RETRIES: Final = 25  # then the client is taken to have gone
 Send = Callable[[Any, Any], None]
 
 
+def keep_all_unsent(node: Node) -> None:
+    """Make all services that the node has so far send such answers again."""
+    for service in node.services:
+        keep_unsent(node, service)
+
+
 def keep_unsent(node: Node, service: "Service[Any, Any]") -> None:
     """Make a service send an answer again, later, that could not be sent for want of a reader."""
     send: Send = service.send_response

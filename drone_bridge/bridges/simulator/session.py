@@ -76,7 +76,7 @@ class SimulatorSession:
         known, self._entities = self._entities, listed
         if known is None:
             # Those that were there before us have not been added, but they may have come since we asked for streams.
-            for entity in sorted(listed & {entity for wish in self.wishes for entity in wish.entities}):
+            for entity in sorted(listed):
                 self.watching.ask_all(entity)
             return
         for entity in sorted(known - listed):

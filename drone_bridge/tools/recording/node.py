@@ -19,7 +19,7 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
-from drone_bridge.responses import keep_unsent
+from drone_bridge.responses import keep_all_unsent
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.definitions import UnknownTypeError, find_definition, split_type_name
 from drone_bridge.tools.recording.qos import for_bag, request_for
@@ -49,8 +49,7 @@ class Recorder(Node):
 
     def __init__(self) -> None:
         super().__init__("recorder")
-        for service in self.services:
-            keep_unsent(self, service)
+        keep_all_unsent(self)
         self.recorded: dict[str, RecordedTopic] = {}
         self._refused: set[tuple[str, str]] = set()
         self._simulated = bool(self.get_parameter("use_sim_time").value)
