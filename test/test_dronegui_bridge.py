@@ -262,8 +262,7 @@ def test_what_is_no_command_is_refused_and_counted(ros, peer, process):
     fresh = TwistStamped(twist=twist(forward=1.0))
 
     def is_followed():
-        fresh.header.stamp = ros.node.get_clock().now().to_msg()
-        stamped.publish(fresh)
+        ros.publish_fresh(stamped, fresh)
         return any(packet.is_following(pitch=-1) for packet in peer.packets)
 
     wait_until(is_followed, "a fresh command followed", period_s=0.03)

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from landing_pilot import Pilot
-from processes import Process
+from processes import TIMEOUT_S, Process
 from ros_session import undisturbed
 
 from drone_bridge.protocols.errors import RemoteProtocolError
@@ -25,7 +25,6 @@ from drone_bridge.protocols.telemetry import (
 )
 
 MODULE = "drone_bridge.emulators.landing"
-TIMEOUT_S = 60.0
 
 
 class Bridge:

@@ -154,8 +154,7 @@ def test_commands_become_speeds_of_both_sides_and_too_fast_ones_keep_their_curve
     message = TwistStamped(twist=twist(-2.0))
 
     def command():
-        message.header.stamp = ros.node.get_clock().now().to_msg()
-        stamped.publish(message)
+        ros.publish_fresh(stamped, message)
         return SkidSteerUpdate(DRIVE, -2048, -2048) in peer.packets
 
     wait_until(command, "full speed backwards")
@@ -220,18 +219,16 @@ def test_dead_reckoning_follows_what_was_commanded(ros, peer):
     odometry, transforms = ros.subscribe(Odometry, "odom", 1000), ros.subscribe(TFMessage, "/tf", 1000)
     publisher = ros.publisher(Twist, "cmd_vel")
     start = odometry.wait()
-    moving = []
 
     def drive():
         publisher.publish(twist(0.5, 1.0))
-        while len(odometry) and not moving:
+        while len(odometry):
             message = odometry.wait()
             if distance(start, message) > 0.05 and message.twist.twist.linear.x:
-                moving.append(message)
-        return moving
+                return message
+        return None
 
-    wait_until(drive, "odometry of a robot that drives")
-    (moved,) = moving
+    moved = wait_until(drive, "odometry of a robot that drives")
     assert (moved.header.frame_id, moved.child_frame_id) == ("r1/odom", "r1/base_link")
     assert turned(start, moved) > 0
     velocity = moved.twist.twist

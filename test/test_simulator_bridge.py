@@ -13,7 +13,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import TIMEOUT_S, RosSession, wait_until
+from ros_session import TIMEOUT_S, RosSession, nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu
 from simulator_fixtures import (
@@ -224,10 +224,6 @@ def test_the_clock_does_not_run_back_when_the_simulator_starts_again(ros, peer):
     assert told[-1] == base + 40_000_000
 
 
-def nanoseconds(stamp):
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
-
-
 def time_of_a_step(peer, streams, odom):
     """Make a step that is the last one so far, and return its time."""
     wait_until(lambda: peer.step(streams) or len(odom), "odometry")
@@ -370,8 +366,7 @@ def test_commands_become_velocities_where_the_vehicle_looks(ros, peer):
     message = TwistStamped(twist=twist(20.0))
 
     def steer():
-        message.header.stamp = ros.node.get_clock().now().to_msg()
-        stamped.publish(message)
+        ros.publish_fresh(stamped, message)
         return any(v == near(0, 10, 0) for v, _ in velocities(peer))
 
     wait_until(steer, "the fastest that is allowed")

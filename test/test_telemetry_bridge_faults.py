@@ -16,7 +16,17 @@ from processes import Process
 from rcl_interfaces.srv import GetParameters
 from ros_session import wait_until
 from sensor_msgs.msg import CompressedImage, Image, Imu
-from telemetry_peer import HOVER, Clock, TelemetryPeer, drone, jpeg, send_until, start_with_peer, without
+from telemetry_peer import (
+    HOVER,
+    Clock,
+    TelemetryPeer,
+    drone,
+    jpeg,
+    send_until,
+    send_until_reported,
+    start_with_peer,
+    without,
+)
 from testbed_peer import values_of
 
 PICTURE = jpeg()
@@ -209,12 +219,7 @@ def test_silence_is_reported_and_commands_go_on(forgetful, reports):
     assert silent.status[0].level == DiagnosticStatus.WARN
     running.peer.wait_for_next(lambda command: command == HOVER)
     assert running.process.count_lines("No telemetry") == 1
-
-    def is_well_again():
-        running.send()  # all the while: between two reports there is time to be silent again
-        return len(reports) and reports.wait().status[0].level == DiagnosticStatus.OK
-
-    wait_until(is_well_again, "a report that telemetry comes")
+    send_until_reported(running.send, reports, lambda report: report.status[0].level == DiagnosticStatus.OK)
 
 
 def test_a_second_drone_is_refused_while_the_first_one_talks(ros, running, reports):

@@ -11,11 +11,11 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import RosSession, wait_until
+from ros_session import RosSession
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import CompressedImage, Image, Imu
 from std_msgs.msg import Bool, String
-from telemetry_peer import HOVER, ROVER, Clock, changed, drone, jpeg, send_until
+from telemetry_peer import HOVER, ROVER, Clock, changed, drone, jpeg, send_until, send_until_reported
 from testbed_peer import values_of
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -138,12 +138,7 @@ def test_diagnostics_tell_of_silence(running):
     silent = reports.wait(lambda report: report.status[0].message.startswith("no telemetry"))
     assert silent.status[0].level == DiagnosticStatus.WARN
     assert values_of(silent)["peer"] == "/drone/command"
-
-    def is_talking():
-        running.send()  # all the while: between two reports there is time to be silent again
-        return len(reports) and reports.wait().status[0].message.startswith("talking")
-
-    wait_until(is_talking, "a report that telemetry comes")
+    send_until_reported(running.send, reports, lambda report: report.status[0].message.startswith("talking"))
 
 
 def fly(running):

@@ -6,7 +6,8 @@ import socket
 import threading
 import time
 
-TIMEOUT_S = 60.0
+from processes import TIMEOUT_S
+
 MARK = b"mark"
 HOVER = {"take_off": False, "reset": False, "hover": True, "roll": 0.0, "pitch": 0.0, "yaw": 0.0, "gas": 0.0}
 

@@ -5,6 +5,8 @@ import contextlib
 import socket
 import time
 
+from processes import TIMEOUT_S
+
 from drone_bridge.protocols.robot import (
     NEED_DATA,
     BindSubsystem,
@@ -16,8 +18,6 @@ from drone_bridge.protocols.robot import (
     RegisterDriver,
     SubsystemInfo,
 )
-
-TIMEOUT_S = 60.0
 
 
 class RobotDriver:

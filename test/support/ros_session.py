@@ -6,11 +6,12 @@ import threading
 from collections import deque
 
 import rclpy
+from processes import TIMEOUT_S
 from rcl_interfaces.srv import SetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 
-TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
+from drone_bridge.translate.time import NANOSECONDS
 
 
 class Inbox:
@@ -90,6 +91,11 @@ class RosSession:
         wait_until(lambda: publisher.get_subscription_count() >= subscribers, f"a subscriber of {topic}")
         return publisher
 
+    def publish_fresh(self, publisher, message):
+        """Publish a message with a header, given now."""
+        message.header.stamp = self.node.get_clock().now().to_msg()
+        publisher.publish(message)
+
     def is_recorded(self, topic):
         """Return whether a recorder subscribes to the topic."""
         return any(info.node_name == "recorder" for info in self.node.get_subscriptions_info_by_topic(topic))
@@ -110,6 +116,10 @@ class RosSession:
         return future.result()
 
 
+def nanoseconds(stamp):
+    return stamp.sec * NANOSECONDS + stamp.nanosec
+
+
 def undisturbed(measure, is_right, attempts=20):
     """Measure until it comes out right: of a time that the machine spent elsewhere, nothing can be learned."""
     for _ in range(attempts):
@@ -120,10 +130,10 @@ def undisturbed(measure, is_right, attempts=20):
 
 
 def wait_until(condition, what, timeout_s=TIMEOUT_S, period_s=0.01):
-    """Wait for what has no event to wait for."""
+    """Wait for what has no event to wait for, and return what the condition returns when it is met."""
     pause = threading.Event()
     for _ in range(int(timeout_s / period_s)):
-        if condition():
-            return
+        if met := condition():
+            return met
         pause.wait(period_s)
     raise AssertionError(f"waited {timeout_s} s for {what}")

@@ -5,6 +5,8 @@ import contextlib
 import socket
 import time
 
+from processes import TIMEOUT_S
+
 from drone_bridge.protocols.simulator import (
     NEED_DATA,
     Added,
@@ -14,8 +16,6 @@ from drone_bridge.protocols.simulator import (
     Error,
     Reassure,
 )
-
-TIMEOUT_S = 60.0
 
 
 class RefusedError(AssertionError):

@@ -174,16 +174,13 @@ class SimulatorPeer:
         What it has asked last on the one for requests may still be on its way through this peer's threads.
         """
 
-        found = []
-
         def find():
             clients = list(self.clients)  # the one that tries SPY may be leaving
-            found[:] = [client for client in clients if client.asked_for(sim.GetConfig)]
-            found.extend(client for client in clients if client.asked_for(sim.StreamEntity))
-            return len(found) == 2 and found[1].asked_for(sim.Reassure)
+            found = [client for client in clients if client.asked_for(sim.GetConfig)]
+            found += [client for client in clients if client.asked_for(sim.StreamEntity)]
+            return found if len(found) == 2 and found[1].asked_for(sim.Reassure) else None
 
-        wait_until(find, "a bridge that has asked for all it wants")
-        return found
+        return wait_until(find, "a bridge that has asked for all it wants")
 
     def step(self, streams, values=None, stream=0):
         """Tell the state of an entity after a step."""

@@ -5,7 +5,8 @@ import socket
 import struct
 import time
 
-from processes import Process
+from processes import TIMEOUT_S, Process
+from ros_session import nanoseconds
 
 from drone_bridge.protocols.testbed import (
     AttitudeLayout,
@@ -14,9 +15,7 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     TestbedConnection,
 )
-from drone_bridge.translate.time import NANOSECONDS
 
-TIMEOUT_S = 60.0
 STEP_S = 1 / 64
 REPLY = struct.Struct(">4f")
 CONSTANTS = Constants(
@@ -43,10 +42,6 @@ def pixels(seed, constants=CONSTANTS):
 def bridge(peer, **parameters):
     """Start a bridge that connects to the peer."""
     return Process.node("testbed_bridge", port=peer.port, **parameters)
-
-
-def nanoseconds(stamp):
-    return stamp.sec * NANOSECONDS + stamp.nanosec
 
 
 def values_of(report):
