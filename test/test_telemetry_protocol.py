@@ -14,9 +14,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from drone_bridge.protocols import jpeg
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.telemetry import (
+    MAX_FOV,
+    MAX_MAGNITUDE,
+    MAX_TIMESTAMP_S,
+    MIN_FOV,
     NEED_DATA,
     Altimeter,
     Camera,
@@ -32,8 +35,8 @@ from drone_bridge.protocols.telemetry import (
     RoverConnection,
     RoverTelemetry,
     Vector,
+    jpeg,
 )
-from drone_bridge.protocols.telemetry_messages import MAX_FOV, MAX_MAGNITUDE, MAX_TIMESTAMP_S, MIN_FOV
 
 
 def jpeg_of(width, height, *options):

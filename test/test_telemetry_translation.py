@@ -15,6 +15,10 @@ from rclpy.serialization import serialize_message
 from rotations import matrix, turned
 
 from drone_bridge.protocols.telemetry import (
+    MAX_FOV,
+    MAX_MAGNITUDE,
+    MAX_TIMESTAMP_S,
+    MIN_FOV,
     Altimeter,
     Camera,
     DroneCommand,
@@ -25,7 +29,6 @@ from drone_bridge.protocols.telemetry import (
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.protocols.telemetry_messages import MAX_FOV, MAX_MAGNITUDE, MAX_TIMESTAMP_S, MIN_FOV
 from drone_bridge.translate import frames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image
 
-from drone_bridge.protocols import jpeg
+from drone_bridge.protocols.telemetry import jpeg
 from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL, ImageMemory, rgb8_image, set_data
 
 Pixels = npt.NDArray[np.uint8]

@@ -13,8 +13,7 @@ from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import LandingPad
-from drone_bridge.protocols.telemetry import DroneCommand, DroneTelemetry, RoverTelemetry
-from drone_bridge.protocols.telemetry_messages import MAX_THRUST, MAX_TILT
+from drone_bridge.protocols.telemetry import MAX_THRUST, MAX_TILT, DroneCommand, DroneTelemetry, RoverTelemetry
 from drone_bridge.translate import frames
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns

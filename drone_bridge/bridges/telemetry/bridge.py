@@ -24,6 +24,7 @@ from drone_bridge.program import run
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.telemetry import (
     ControllerConnection,
+    Document,
     DroneCommand,
     DroneTelemetry,
     LateTelemetry,
@@ -31,7 +32,6 @@ from drone_bridge.protocols.telemetry import (
     RoverTelemetry,
     Sender,
 )
-from drone_bridge.protocols.telemetry_documents import Document
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.telemetry import HOVER, DroneMessages, FullScale, LandingFrameNames, command_from_twist
 from drone_bridge.translate.time import time_from_seconds

@@ -5,8 +5,7 @@ from typing import Final
 
 from drone_bridge.bridges.node import common_parameters
 from drone_bridge.parameters import ParameterDeclaration
-from drone_bridge.protocols.telemetry import DEFAULT_PORT, Limits
-from drone_bridge.protocols.telemetry_messages import MAX_FOV, MIN_FOV
+from drone_bridge.protocols.telemetry import DEFAULT_PORT, MAX_FOV, MIN_FOV, Limits
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.telemetry import FullScale
 

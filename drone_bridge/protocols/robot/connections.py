@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot control protocol, version 2: TCP, packets with a length and a type in front, big-endian.
-
-A driver registers, queries what there is, binds what it wants to drive and updates it; keep-alives tell both sides
-that the other one is there. The robot answers, and tells every driver what all of them should know. Nothing is sent
-on connect, and nothing is in lockstep: packets may come at any time.
-
-Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header.
-"""
+"""The two ends of a conversation in the robot protocol."""
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -14,21 +7,14 @@ from typing import Final
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
-from drone_bridge.protocols.robot_lists import (
+from drone_bridge.protocols.robot.lists import (
     KNOWN_SENSOR_TYPES,
-    MotorSensors,
-    Sensor,
     SensorInfo,
-    SensorLayout,
-    SensorReading,
-    SensorType,
     SensorUpdate,
-    Subsystem,
     SubsystemInfo,
     SubsystemType,
 )
-from drone_bridge.protocols.robot_packets import (
-    FULL_SPEED,
+from drone_bridge.protocols.robot.packets import (
     BindFailure,
     BindSubsystem,
     BindSuccess,
@@ -47,45 +33,7 @@ from drone_bridge.protocols.robot_packets import (
     decode_opaque_update,
     decode_skid_steer_update,
 )
-from drone_bridge.protocols.robot_wire import MAX_STRING_BYTES, MisfitError
-
-__all__ = [
-    "FULL_SPEED",
-    "MAX_PAYLOAD_BYTES",
-    "MAX_STRING_BYTES",
-    "NEED_DATA",
-    "PROTOCOL_VERSION",
-    "TCP_PORT",
-    "BindFailure",
-    "BindSubsystem",
-    "BindSuccess",
-    "ConnectionClosed",
-    "DriverConnection",
-    "FirmwareInfo",
-    "FromDriver",
-    "FromRobot",
-    "KeepAlive",
-    "LightUpdate",
-    "LogMessage",
-    "MotorSensors",
-    "OpaqueUpdate",
-    "QuerySubsystems",
-    "RegisterDriver",
-    "RobotConnection",
-    "Sensor",
-    "SensorInfo",
-    "SensorLayout",
-    "SensorReading",
-    "SensorType",
-    "SensorUpdate",
-    "SkidSteerUpdate",
-    "Subsystem",
-    "SubsystemBound",
-    "SubsystemInfo",
-    "SubsystemType",
-    "UnbindSubsystem",
-    "UnknownPacket",
-]
+from drone_bridge.protocols.robot.wire import MisfitError
 
 PROTOCOL_VERSION: Final = 2
 TCP_PORT: Final = 25600

@@ -10,9 +10,9 @@ from typing import Any, Final
 import orjson
 import pybase64
 
-from drone_bridge.protocols import jpeg
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.telemetry_messages import (
+from drone_bridge.protocols.telemetry import jpeg
+from drone_bridge.protocols.telemetry.messages import (
     MAX_FOV,
     MAX_MAGNITUDE,
     MAX_PATTERN_LETTERS,

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The telemetry protocol of a drone without GPS and a rover: JSON documents, one per datagram or topic message.
-
-A drone and a rover tell what they sense, several times a second; commands go to the drone. No document answers
-another one. Signs and units are those of the wire; see docs/telemetry.md.
-"""
+"""The three who take part in a conversation in the telemetry protocol."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -11,7 +7,7 @@ from typing import Final, Generic, Literal, TypeVar
 
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.events import NEED_DATA, NeedData
-from drone_bridge.protocols.telemetry_documents import (
+from drone_bridge.protocols.telemetry.documents import (
     DEFAULT_LIMITS,
     Document,
     parse,
@@ -20,37 +16,12 @@ from drone_bridge.protocols.telemetry_documents import (
     read_rover,
     write,
 )
-from drone_bridge.protocols.telemetry_messages import (
-    Altimeter,
-    Camera,
+from drone_bridge.protocols.telemetry.messages import (
     DroneCommand,
     DroneTelemetry,
-    Imu,
-    LandingPad,
     Limits,
-    Orientation,
     RoverTelemetry,
-    Vector,
 )
-
-__all__ = [
-    "NEED_DATA",
-    "Altimeter",
-    "Camera",
-    "ControllerConnection",
-    "DroneCommand",
-    "DroneConnection",
-    "DroneTelemetry",
-    "Imu",
-    "LandingPad",
-    "LateTelemetry",
-    "Limits",
-    "Orientation",
-    "RoverConnection",
-    "RoverTelemetry",
-    "Sender",
-    "Vector",
-]
 
 DEFAULT_PORT: Final = 5555
 #: A timestamp that is further back than this is not late: its sender has started anew.

@@ -1,13 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drone autopilot and virtual testbed protocol: TCP, big-endian, no lengths, no magic numbers.
-
-The testbed opens with `Constants`. Then the two take turns: the testbed sends a `SensorFrame`, the autopilot
-answers with `MotionParameters`, and simulated time stands still meanwhile. Closing the connection instead of
-sending a frame is the regular end.
-
-One wrong byte shifts all that follow, and implausible values are the only sign of it. Hence the checks, of what comes
-and of what goes out: finite numbers, usable angles of view, pitch within half a turn, time not running backwards.
-"""
+"""The two ends of a conversation in the testbed protocol."""
 
 import math
 import operator
@@ -20,12 +12,10 @@ from typing import Final
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
-from drone_bridge.protocols.testbed_messages import (
-    BYTES_PER_PIXEL,
+from drone_bridge.protocols.testbed.messages import (
     AngleUnit,
     AttitudeLayout,
     Constants,
-    ImageBytes,
     Limits,
     MotionParameters,
     SensorFrame,
@@ -33,21 +23,6 @@ from drone_bridge.protocols.testbed_messages import (
     implausible_floats,
     non_finite,
 )
-
-__all__ = [
-    "BYTES_PER_PIXEL",
-    "NEED_DATA",
-    "AngleUnit",
-    "AttitudeLayout",
-    "AutopilotConnection",
-    "ConnectionClosed",
-    "Constants",
-    "ImageBytes",
-    "Limits",
-    "MotionParameters",
-    "SensorFrame",
-    "TestbedConnection",
-]
 
 _CONSTANTS: Final = struct.Struct(">ffiiffffffff")
 _REPLY: Final = struct.Struct(">ffff")

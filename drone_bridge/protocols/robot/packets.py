@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot protocol's single packets; those that hold lists are in robot_lists.py.
+"""The robot protocol's single packets; those that hold lists are in lists.py.
 
 `encode` returns a packet's payload, the bytes after its length and type, and raises LocalProtocolError for what does
 not fit the wire. `decode` reads one, all of it, and raises MisfitError.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.robot_wire import MisfitError, Reader, pack, pack_text
+from drone_bridge.protocols.robot.wire import MisfitError, Reader, pack, pack_text
 
 FULL_SPEED: Final = 2048  # of a motor, on the wire; the same backwards is negative
 

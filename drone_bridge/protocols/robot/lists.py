@@ -15,7 +15,7 @@ from enum import Enum, IntEnum
 from typing import Final, TypeVar
 
 from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.robot_wire import MisfitError, Reader, pack, pack_text
+from drone_bridge.protocols.robot.wire import MisfitError, Reader, pack, pack_text
 
 _UINT8: Final = struct.Struct(">B")
 _INT16: Final = struct.Struct(">h")

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robot control protocol, version 2: TCP, packets with a length and a type in front, big-endian.
+
+A driver registers, queries what there is, binds what it wants to drive and updates it; keep-alives tell both sides
+that the other one is there. The robot answers, and tells every driver what all of them should know. Nothing is sent
+on connect, and nothing is in lockstep: packets may come at any time.
+
+Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header.
+"""
+
+from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
+from drone_bridge.protocols.robot.connections import (
+    MAX_PAYLOAD_BYTES,
+    PROTOCOL_VERSION,
+    TCP_PORT,
+    DriverConnection,
+    FromDriver,
+    FromRobot,
+    RobotConnection,
+)
+from drone_bridge.protocols.robot.lists import (
+    MotorSensors,
+    Sensor,
+    SensorInfo,
+    SensorLayout,
+    SensorReading,
+    SensorType,
+    SensorUpdate,
+    Subsystem,
+    SubsystemInfo,
+    SubsystemType,
+)
+from drone_bridge.protocols.robot.packets import (
+    FULL_SPEED,
+    BindFailure,
+    BindSubsystem,
+    BindSuccess,
+    FirmwareInfo,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    OpaqueUpdate,
+    QuerySubsystems,
+    RegisterDriver,
+    SkidSteerUpdate,
+    SubsystemBound,
+    UnbindSubsystem,
+    UnknownPacket,
+)
+from drone_bridge.protocols.robot.wire import MAX_STRING_BYTES
+
+__all__ = [
+    "FULL_SPEED",
+    "MAX_PAYLOAD_BYTES",
+    "MAX_STRING_BYTES",
+    "NEED_DATA",
+    "PROTOCOL_VERSION",
+    "TCP_PORT",
+    "BindFailure",
+    "BindSubsystem",
+    "BindSuccess",
+    "ConnectionClosed",
+    "DriverConnection",
+    "FirmwareInfo",
+    "FromDriver",
+    "FromRobot",
+    "KeepAlive",
+    "LightUpdate",
+    "LogMessage",
+    "MotorSensors",
+    "OpaqueUpdate",
+    "QuerySubsystems",
+    "RegisterDriver",
+    "RobotConnection",
+    "Sensor",
+    "SensorInfo",
+    "SensorLayout",
+    "SensorReading",
+    "SensorType",
+    "SensorUpdate",
+    "SkidSteerUpdate",
+    "Subsystem",
+    "SubsystemBound",
+    "SubsystemInfo",
+    "SubsystemType",
+    "UnbindSubsystem",
+    "UnknownPacket",
+]

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The drone autopilot and virtual testbed protocol: TCP, big-endian, no lengths, no magic numbers.
+
+The testbed opens with `Constants`. Then the two take turns: the testbed sends a `SensorFrame`, the autopilot
+answers with `MotionParameters`, and simulated time stands still meanwhile. Closing the connection instead of
+sending a frame is the regular end.
+
+One wrong byte shifts all that follow, and implausible values are the only sign of it. Hence the checks, of what comes
+and of what goes out: finite numbers, usable angles of view, pitch within half a turn, time not running backwards.
+"""
+
+from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
+from drone_bridge.protocols.testbed.connections import AutopilotConnection, TestbedConnection
+from drone_bridge.protocols.testbed.messages import (
+    BYTES_PER_PIXEL,
+    AngleUnit,
+    AttitudeLayout,
+    Constants,
+    ImageBytes,
+    Limits,
+    MotionParameters,
+    SensorFrame,
+)
+
+__all__ = [
+    "BYTES_PER_PIXEL",
+    "NEED_DATA",
+    "AngleUnit",
+    "AttitudeLayout",
+    "AutopilotConnection",
+    "ConnectionClosed",
+    "Constants",
+    "ImageBytes",
+    "Limits",
+    "MotionParameters",
+    "SensorFrame",
+    "TestbedConnection",
+]
