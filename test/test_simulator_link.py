@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from drone_bridge.bridges.answers import Answer
+from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
 from drone_bridge.bridges.simulator.wishes import MAX_WISHES, Camera, CameraStream, EntityStream, Wishes
 from drone_bridge.links.cancellation import Cancellation, wait_readable
@@ -76,7 +76,7 @@ def test_an_overdue_answer_is_noticed_but_not_while_others_come(pair):
     with pytest.raises(LinkTimeoutError, match=r"has not answered RUN within 0\.3 s"):
         channel.check(channel.due_s)
     channel.fail("gone")
-    assert outcomes == [sim.Ok(), Answer(False, "gone")]
+    assert outcomes == [sim.Ok(), ServiceResult(False, "gone")]
 
 
 def test_the_end_says_what_was_not_answered(pair):

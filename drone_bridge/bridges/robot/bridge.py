@@ -13,8 +13,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.answers import Answer, Errand
 from drone_bridge.bridges.commands import CommandIntake
+from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
 from drone_bridge.bridges.node import BridgeNode, Endpoint
 from drone_bridge.bridges.robot.parameters import PARAMETERS
 from drone_bridge.bridges.robot.sensors import SensorTopics
@@ -143,7 +143,7 @@ class RobotBridge(BridgeNode):
         self._moved_s = self._updated_s = now_s
         self._odometry_due_s = now_s + self._odometry_period_s
         self._lists_due_s = math.inf
-        self._operator_services.errands.open()
+        self._operator_services.link_requests.open()
         reason = "The connection to the robot ended."
         try:
             self._exchange(stream, connection, session)
@@ -154,7 +154,7 @@ class RobotBridge(BridgeNode):
             stream.leave(b"".join(map(connection.send, session.farewell())), LEAVE_TIMEOUT_S)
             self._driven = STOPPED
             session.end(reason)
-            self._operator_services.errands.close(reason)
+            self._operator_services.link_requests.close(reason)
             self._publish_lists(session)
 
     def _exchange(self, stream: TcpStream, connection: DriverConnection, session: RobotSession) -> None:
@@ -190,8 +190,8 @@ class RobotBridge(BridgeNode):
         now_s = time.monotonic()
         self._move(now_s, bool(session.bound_of(SubsystemType.SKID_STEER)))
         session.tick(now_s, time.time_ns() // 1_000_000)
-        for errand in self._operator_services.errands.take():
-            self._do(errand, session, now_s)
+        for link_request in self._operator_services.link_requests.take():
+            self._do(link_request, session, now_s)
         if self._light is not None:
             session.light(self._light)
         self._drive(session, now_s)
@@ -222,16 +222,16 @@ class RobotBridge(BridgeNode):
         # A little later, for the command to be stale indeed.
         return command.arrived_s + float(self.parameters["command_timeout"]) + 1e-3
 
-    def _do(self, errand: Errand[Task], session: RobotSession, now_s: float) -> None:
+    def _do(self, link_request: LinkRequest[Task], session: RobotSession, now_s: float) -> None:
         def answer(success: bool, message: str) -> None:
-            self._operator_services.errands.answer(errand, Answer(success, message))
+            self._operator_services.link_requests.finish(link_request, ServiceResult(success, message))
 
-        if errand.task.kind == BIND:
-            session.bind(errand.task.number, now_s, answer)
-        elif errand.task.kind == UNBIND:
-            session.unbind(errand.task.number, answer)
+        if link_request.task.kind == BIND:
+            session.bind(link_request.task.number, now_s, answer)
+        elif link_request.task.kind == UNBIND:
+            session.unbind(link_request.task.number, answer)
         elif lights := session.bound_of(SubsystemType.LIGHTS):
-            self._light = bool(errand.task.number)
+            self._light = bool(link_request.task.number)
             answer(True, f"{'On' if self._light else 'Off'}: {len(lights)} of the robot's lights.")
         else:
             answer(False, "No light of the robot is bound.")

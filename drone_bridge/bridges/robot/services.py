@@ -10,7 +10,7 @@ from rclpy.task import Future
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from drone_bridge.bridges.answers import Answer, Answers, Errands
+from drone_bridge.bridges.link_requests import FutureCompleter, LinkRequests, ServiceResult
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.discovery import DiscoveryRoute, find_robots
@@ -33,15 +33,15 @@ class RobotServices:
     """There from the start: without a robot they say so."""
 
     def __init__(self, node: BridgeNode, wake: Callable[[], None], read_route: Callable[[], DiscoveryRoute]) -> None:
-        """`wake` has the link's thread look at the errands; `read_route` tells where robots are asked for."""
+        """`wake` has the link's thread look at the link requests; `read_route` tells where robots are asked for."""
         self._node = node
         self._wake = wake
         self._read_route = read_route
         self._discovery: Future[Discover.Response] | None = None
         # One that waits keeps nobody else waiting.
         group = ReentrantCallbackGroup()
-        self._answers = Answers(node, group)
-        self.errands: Errands[Task] = Errands(self._answers, "robot")
+        self._completer = FutureCompleter(node, group)
+        self.link_requests: LinkRequests[Task] = LinkRequests(self._completer, "robot")
         node.create_service(Discover, "discover", self._serve_discover, callback_group=group)
         node.create_service(Bind, "bind", self._serve_bind, callback_group=group)
         node.create_service(Unbind, "unbind", self._serve_unbind, callback_group=group)
@@ -50,14 +50,14 @@ class RobotServices:
     def switch_light(self, message: Bool) -> None:
         """Do what the service does, with nobody to answer to."""
         try:
-            errand = self.errands.submit(Task(LIGHT, int(message.data)))
+            link_request = self.link_requests.submit(Task(LIGHT, int(message.data)))
         except ValueError as error:
             self._refuse_light(str(error))
             return
-        errand.answer.add_done_callback(self._look_at_light)
+        link_request.result.add_done_callback(self._look_at_light)
         self._wake()
 
-    def _look_at_light(self, done: "Future[Answer]") -> None:
+    def _look_at_light(self, done: "Future[ServiceResult]") -> None:
         answer = done.result()
         if answer and not answer.success:
             self._refuse_light(answer.message)
@@ -77,12 +77,12 @@ class RobotServices:
     async def _run(self, task: str, number: int, response: Any) -> Any:
         """Have the link's thread do something, and answer when it is done."""
         try:
-            errand = self.errands.submit(Task(task, number))
+            link_request = self.link_requests.submit(Task(task, number))
         except ValueError as error:
             response.success, response.message = False, str(error)
             return response
         self._wake()
-        response.success, response.message = await errand.answer  # type: ignore[misc]
+        response.success, response.message = await link_request.result  # type: ignore[misc]
         return response
 
     async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
@@ -105,4 +105,4 @@ class RobotServices:
         finally:
             cancellation.close()
             self._discovery = None
-            self._answers.give(answer, response)
+            self._completer.complete(answer, response)

@@ -6,8 +6,8 @@ from typing import Final
 
 from geometry_msgs.msg import Twist
 
-from drone_bridge.bridges.answers import Answer, Errand
 from drone_bridge.bridges.commands import CommandIntake
+from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
 from drone_bridge.bridges.node import BridgeNode, Endpoint
 from drone_bridge.bridges.simulator.link import (
     RECEIVE_BYTES,
@@ -127,8 +127,8 @@ class SimulatorBridge(BridgeNode):
             session.probe = Channel(link.probe, self._timeout_s, lambda _: None)
         self._commands.mailbox.clear()
         self._steering.start_over()
-        errands = self._simulator_services.errands
-        errands.open()
+        link_requests = self._simulator_services.link_requests
+        link_requests.open()
         reason = "The connection to the simulator ended."
         try:
             session.start(self._world)
@@ -140,7 +140,7 @@ class SimulatorBridge(BridgeNode):
             link.leave(self._steering.farewell(), LEAVE_TIMEOUT_S)
             self._world = session.introduction.token
             session.end(reason)
-            errands.close(reason)
+            link_requests.close(reason)
             self.statistics.facts["outstanding requests"] = "0"
 
     def _exchange(self, link: SimulatorLink, session: SimulatorSession) -> None:
@@ -170,8 +170,8 @@ class SimulatorBridge(BridgeNode):
         """Return in how many seconds there is more to do; None: only when something comes."""
         now_s = time.monotonic()
         session.tick(now_s)
-        for errand in self._simulator_services.errands.take():
-            self._do(errand, session)
+        for link_request in self._simulator_services.link_requests.take():
+            self._do(link_request, session)
 
         def ask(request: sim.Request, on_outcome: OnOutcome) -> None:
             session.requests.ask(request, on_outcome)
@@ -182,18 +182,18 @@ class SimulatorBridge(BridgeNode):
         due_s = min(session.due_s, self._steering.due_s, self._outputs.keeper.due_s)
         return None if due_s == float("inf") else max(0.0, due_s - time.monotonic())
 
-    def _do(self, errand: Errand[Task], session: SimulatorSession) -> None:
+    def _do(self, link_request: LinkRequest[Task], session: SimulatorSession) -> None:
         def answer(result: Result) -> None:
             if not result.success:
                 self.statistics.counts["refused requests"] += 1
-            self._simulator_services.errands.answer(errand, result)
+            self._simulator_services.link_requests.finish(link_request, result)
 
         try:
-            errand.task(session, answer)
+            link_request.task(session, answer)
         except (LocalProtocolError, ValueError) as error:
             answer(Result(False, str(error)))
         except BaseException as error:
-            self._simulator_services.errands.answer(errand, Answer(False, str(error)))
+            self._simulator_services.link_requests.finish(link_request, ServiceResult(False, str(error)))
             raise
 
     def _measured(self, seconds: float) -> None:

@@ -4,7 +4,7 @@
 from dataclasses import replace
 from typing import Final
 
-from drone_bridge.bridges.answers import Answer
+from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.bridges.simulator.link import Outcome, ignore
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.tasks import OnResult, Result, Task, ask_all, result_of, wish_for
@@ -58,7 +58,7 @@ def set_camera(request: SetCamera.Request, axes: Axes) -> Task:
             on_result(result)
 
         def take(outcome: Outcome) -> None:
-            if isinstance(outcome, Answer) or (isinstance(outcome, sim.Error) and outcome.code == _NO_CAMERA):
+            if isinstance(outcome, ServiceResult) or (isinstance(outcome, sim.Error) and outcome.code == _NO_CAMERA):
                 on_result(result_of(probe, outcome))
                 return
             try:

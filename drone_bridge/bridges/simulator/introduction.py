@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
-from drone_bridge.bridges.answers import Answer
+from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
@@ -87,7 +87,7 @@ class Introduction:
             self._node.complain("bad numbers", str(error))
 
     def _recognize(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, ServiceResult):
             return
         known, self._unrecognized_token = self._unrecognized_token, None
         held = outcome.data if isinstance(outcome, sim.ExtendedGot) else None
@@ -117,7 +117,7 @@ class Introduction:
 
     def _prepare(self, outcome: Outcome) -> None:
         """Learn what the answers say of the vehicle."""
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, ServiceResult):
             return
         self._take_vehicle(outcome)
         self._learn_body_to_model()

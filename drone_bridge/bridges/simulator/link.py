@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from drone_bridge.bridges.answers import Answer
+from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.links.backoff import FIRST_DELAY_S, Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
@@ -16,8 +16,8 @@ from drone_bridge.protocols.simulator import Answer as ProtocolAnswer
 
 RECEIVE_BYTES: Final = 65536
 
-#: What has come of a request: the simulator's answer, which may be an Error, or Answer(False, why there is none).
-Outcome = Response | Answer
+#: What has come of a request: the answer, which may be an Error, or ServiceResult(False, why there is none).
+Outcome = Response | ServiceResult
 OnOutcome = Callable[[Outcome], None]
 
 
@@ -88,7 +88,7 @@ class Channel:
     def fail(self, reason: str) -> None:
         """Tell everybody who waits that no answer will come."""
         while self._waiting:
-            self._waiting.popleft()[0](Answer(False, reason))
+            self._waiting.popleft()[0](ServiceResult(False, reason))
 
     @property
     def _oldest(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from rclpy.callback_groups import ReentrantCallbackGroup
 
 from drone_bridge import srv
-from drone_bridge.bridges.answers import Answer, Answers, Errands
+from drone_bridge.bridges.link_requests import FutureCompleter, LinkRequests, ServiceResult
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator import camera_tasks, tasks
 from drone_bridge.bridges.simulator.tasks import Result, Task
@@ -177,12 +177,12 @@ class SimulatorServices:
     """There from the start: without a simulator they say so."""
 
     def __init__(self, node: BridgeNode, axes: Axes, wake: Callable[[], None]) -> None:
-        """`axes` may change until the node is configured; `wake` has the link's thread look at the errands."""
+        """`axes` may change until the node is configured; `wake` has the link's thread look at the link requests."""
         self._node = node
         self._wake = wake
         # One that waits keeps nobody else waiting.
         group = ReentrantCallbackGroup()
-        self.errands: Errands[Task] = Errands(Answers(node, group), "simulator")
+        self.link_requests: LinkRequests[Task] = LinkRequests(FutureCompleter(node, group), "simulator")
         for offer in _offers(axes):
             node.create_service(offer.type, offer.name, self._server(offer), callback_group=group)
 
@@ -204,7 +204,7 @@ class SimulatorServices:
         if not may_send and translate.has_empty_text(request):
             return Result(False, _EMPTY)
         try:
-            result = await self.errands.run(offer.make(request), self._wake, PATIENCE_S)
+            result = await self.link_requests.run(offer.make(request), self._wake, PATIENCE_S)
         except ValueError as error:
             return Result(False, str(error))
-        return Result(*result) if isinstance(result, Answer) else result
+        return Result(*result) if isinstance(result, ServiceResult) else result

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from drone_bridge.bridges.answers import Answer
+from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.bridges.simulator.link import Channel, Outcome
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.wishes import EntityStream, ExtendedStream, Watch, Wish
@@ -51,7 +51,7 @@ _OWN_ITEMS: Final = (
 
 def result_of(request: sim.Request, outcome: Outcome) -> Result:
     """Return what has come of a request."""
-    if isinstance(outcome, Answer):
+    if isinstance(outcome, ServiceResult):
         return Result(False, outcome.message)
     if isinstance(outcome, sim.Error):
         return Result(False, explanation(request, outcome), outcome.code)

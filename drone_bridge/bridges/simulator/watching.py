@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from drone_bridge.bridges.answers import Answer
+from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.link import Channel, OnOutcome, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
@@ -60,7 +60,7 @@ class Watching:
                 self._complain(wish, explanation(request, outcome))
             if on_outcome:
                 on_outcome(outcome)
-            if isinstance(wish, Camera | CameraStream) and not isinstance(outcome, Answer):
+            if isinstance(wish, Camera | CameraStream) and not isinstance(outcome, ServiceResult):
                 self._ask_camera_streams()
 
         # Cameras are the world's; streams and triggers talk to whoever has added them.

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How services get results from a link's thread: always, whatever happens to the link."""
+
+import asyncio
+
+import pytest
+
+from drone_bridge.bridges.link_requests import MAX_UNANSWERED, MAX_WAITING, LinkRequests, ServiceResult
+
+
+class Given(list):
+    """Answers, without an executor."""
+
+    def complete(self, future, result):
+        self.append((future, result))
+
+
+def link_requests():
+    given = Given()
+    opened = LinkRequests(given, "robot")
+    opened.open()
+    return opened, given
+
+
+def test_a_request_is_done_once_and_gets_its_result():
+    opened, given = link_requests()
+    link_request = opened.submit("dig")
+    assert opened.take() == [link_request]
+    assert opened.take() == []
+    opened.finish(link_request, "dug")
+    opened.close("The end.")
+    assert given == [(link_request.result, "dug")]
+
+
+def test_all_requests_get_a_result_when_the_link_ends_those_that_were_begun_included():
+    opened, given = link_requests()
+    begun = opened.submit("dig")
+    opened.take()
+    waiting = opened.submit("dive")
+    opened.close("The end.")
+    assert given == [(link_request.result, ServiceResult(False, "The end.")) for link_request in (begun, waiting)]
+    with pytest.raises(ValueError, match="There is no connection to the robot now"):
+        opened.submit("dig")
+
+
+def test_there_is_an_end_to_waiting():
+    opened, _ = link_requests()
+    for _ in range(MAX_WAITING):
+        opened.submit("dig")
+    with pytest.raises(ValueError, match=f"{MAX_WAITING} requests are waiting already"):
+        opened.submit("dig")
+
+
+def test_there_is_an_end_to_requests_without_a_result():
+    opened, _ = link_requests()
+    for _ in range(MAX_UNANSWERED):
+        link_request = opened.submit("dig")
+        opened.take()
+    with pytest.raises(ValueError, match=f"{MAX_UNANSWERED} requests have no answer yet"):
+        opened.submit("dig")
+    opened.finish(link_request, "dug")
+    opened.submit("dig")
+
+
+def test_an_answer_that_comes_at_once_needs_no_second_turn():
+    opened, given = link_requests()
+
+    def do():
+        (link_request,) = opened.take()
+        opened.finish(link_request, link_request.task + " is done")
+
+    assert asyncio.run(opened.run("digging", do, patience_s=0.0)) == "digging is done"
+    assert given == []
