@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """testbed_bridge when something goes wrong, and how it leaves the drone behind."""
 
+import re
 import signal
 import socket
 import struct
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -15,7 +18,7 @@ from processes import Process
 from rcl_interfaces.srv import GetParameters
 from ros_session import wait_until
 from sensor_msgs.msg import Image
-from testbed_peer import HOVER, REPLY, TestbedPeer, bridge, values_of
+from testbed_peer import CONSTANTS, HOVER, REPLY, TestbedPeer, bridge, values_of
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import MotionParameters
@@ -52,6 +55,11 @@ def fly(ros, peer):
     wait_until(lambda: publisher.publish(message) or peer.exchange() == NOT_HOVER, "the command on the wire")
 
 
+def resident_mebibytes(pid):
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) / 1024
+
+
 # The peer.
 
 
@@ -62,6 +70,22 @@ def test_a_testbed_that_is_not_there_yet_is_waited_for(free_port):
             server.settimeout(15)
             server.accept()[0].close()
             process.wait_for_line("The testbed closed inside its constants, after 0 of 48 bytes")
+
+
+def test_memory_for_images_goes_with_the_testbed_that_they_are_for(peer):
+    large = replace(CONSTANTS, width=4096, height=2730)  # nearly all that a frame may have, 64 MiB
+    with bridge(peer) as process:
+        peer.open().exchange()
+        before = resident_mebibytes(process.pid)
+        peer.open(large)
+        peer.socket.sendall(peer.frame_bytes(constants=large)[:1])
+        peer.hang_up()
+        process.wait_for_line("closed inside frame 0, after 1 of")
+        assert resident_mebibytes(process.pid) - before < 8
+        peer.open(large).exchange(constants=large)
+        assert resident_mebibytes(process.pid) - before > 60
+        peer.open()  # the bridge is back: it has done with the one before
+        wait_until(lambda: resident_mebibytes(process.pid) - before < 8, "memory that is given back")
 
 
 def test_a_testbed_killed_inside_a_frame_is_reported_and_connected_to_again(ros, peer):

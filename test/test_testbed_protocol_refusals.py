@@ -2,8 +2,9 @@
 """What both roles of the testbed protocol refuse: sizes that a peer may not choose, and what can't be meant."""
 
 import math
+import random
 import struct
-from array import array
+import tracemalloc
 from dataclasses import fields, replace
 
 import pytest
@@ -65,12 +66,39 @@ def test_sizes_beyond_the_limits_are_refused_before_memory_is_taken(width, heigh
 
 
 def test_the_largest_frame_that_is_allowed_is_allowed():
-    sizes = []
-    autopilot = AutopilotConnection(new_image=lambda size: sizes.append(size) or array("B", [0]))
+    autopilot = AutopilotConnection()
     feed_by_buffer(autopilot, constants_bytes(width=4096, height=2730))
     assert autopilot.next_event().image_bytes == 3 * 4096 * 2730
-    autopilot.get_buffer()
-    assert sizes == 2 * [3 * 4096 * 2730]
+    assert autopilot.get_buffer()
+
+
+def test_memory_grows_with_what_has_come():
+    """49 bytes must not cost the 64 MiB that they announce."""
+    image_bytes = 3 * 4096 * 2730
+    autopilot = AutopilotConnection()
+    came = 0
+    tracemalloc.start()
+    try:
+        autopilot.receive_data(constants_bytes(width=4096, height=2730) + b"\0")
+        assert tracemalloc.get_traced_memory()[1] < 2 << 20
+        while came < 2 * image_bytes:
+            came += len(autopilot.get_buffer())
+            autopilot.buffer_updated(len(autopilot.get_buffer()))
+            assert tracemalloc.get_traced_memory()[0] <= 2 * came + (2 << 20)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_first_frame_is_as_those_after_it():
+    image_bytes = 3 * 640 * 480
+    images = random.Random(1).randbytes(2 * image_bytes)
+    data = constants_bytes(width=640, height=480) + b"".join(frame_bytes(images=images, time=t) for t in range(3))
+    for feed in (feed_by_copy, feed_by_buffer, feed_by_buffers):
+        _, *frames = converse(
+            AutopilotConnection(), [data[i : i + 100_000] for i in range(0, len(data), 100_000)], feed
+        )
+        assert [frame.time for frame in frames[:-1]] == [0, 1, 2]
+        assert {(frame.left, frame.right) for frame in frames[:-1]} == {(images[:image_bytes], images[image_bytes:])}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -117,6 +117,7 @@ class TestbedBridge(BridgeNode):
         self._names = StereoFrameNames(get("frame_prefix"))
         self._memory = ImageMemory(turns=len(SIDES))  # a frame is published before the next one is read
         self._last_stamp = Time()
+        self._outputs: Outputs[SensorFrame] | None = None  # from a testbed's constants to its end
 
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -168,6 +169,9 @@ class TestbedBridge(BridgeNode):
             if constants:
                 stream.leave(connection.finish(self._neutral), LEAVE_TIMEOUT_S)
             raise
+        finally:  # a peer that has gone takes its images along
+            self._memory.give_back()
+            self._outputs = None
 
     def _announce(self, constants: Constants) -> None:
         """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
@@ -184,7 +188,7 @@ class TestbedBridge(BridgeNode):
         for transform in transforms:
             transform.header.stamp = now
         self.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
-        self._outputs: Outputs[SensorFrame] = Outputs(self, self._make_outputs(constants), AUDIENCE_PERIOD_S)
+        self._outputs = Outputs(self, self._make_outputs(constants), AUDIENCE_PERIOD_S)
 
     def _serve(
         self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, frame: SensorFrame
@@ -195,6 +199,7 @@ class TestbedBridge(BridgeNode):
             self._answer(stream, connection, constants, self._commands.newest())
         stamp = time_from_seconds(frame.time) if self._stamps_are_wire_time else self.now()
         self._last_stamp = stamp
+        assert self._outputs
         self._outputs.publish(frame, stamp)
         if self._is_lockstep:
             self._answer(stream, connection, constants, self._command_for(stamp) or self._commands.newest())

@@ -32,6 +32,10 @@ class ImageMemory:
         self._next = (self._next + 1) % self._turns
         return lent
 
+    def give_back(self) -> None:
+        """Keep no array, so that the memory is free once nobody else has one of them."""
+        self._arrays = []
+
 
 def rgb8_image(width: int, height: int, frame_id: str) -> Image:
     """Return an rgb8 message without pixels; `set_pixels` gives it some."""

@@ -24,6 +24,8 @@ from drone_bridge.protocols.testbed.messages import (
     non_finite,
 )
 
+#: What is taken ahead for a frame before a whole one has come: 49 bytes can announce one of 64 MiB and begin it.
+_AHEAD_BYTES: Final = 1 << 20
 _CONSTANTS: Final = struct.Struct(">ffiiffffffff")
 _REPLY: Final = struct.Struct(">ffff")
 _reply_values: Final = operator.attrgetter(*MotionParameters.__slots__)  # astuple is slow, and this is done per frame
@@ -55,7 +57,8 @@ class AutopilotConnection:
     gives `Constants` once, `SensorFrame`s, `ConnectionClosed` at the end, and `NEED_DATA` whenever it has to wait.
 
     `new_image(size)` supplies the memory of each image: an `array('B')` of exactly `size` bytes. Whoever lends one
-    again has to be done with the frame that holds it when the buffers for another frame are asked for.
+    again has to be done with the frame that holds it when the buffers for another frame are asked for. A first frame
+    above 1 MiB is gathered in memory that grows with what has come, and copied into its images when it is whole.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class AutopilotConnection:
         self._float_names = layout.floats
         self._constants: Constants | None = None
         self._images: tuple[array[int], ...] = ()
+        self._pieces: list[bytearray] = []  # of a first frame that is large
         self._scalars = bytearray(_CONSTANTS.size)
         self._size = self._missing = _CONSTANTS.size  # bytes of this message, and those of them that have yet to come
         self._buffers = [memoryview(self._scalars)]  # where these belong
@@ -102,11 +106,13 @@ class AutopilotConnection:
         if self._failure:
             raise self._failure
         if not self._buffers:
-            assert self._constants is not None
-            size = self._constants.image_bytes
-            left, right = self._images = self._new_image(size), self._new_image(size)
-            self._buffers = [memoryview(left), memoryview(right), memoryview(self._scalars)]
-            self._missing = self._size
+            self._missing = self._missing or self._size
+            if self._frames == 0 and self._size > _AHEAD_BYTES:
+                came = self._size - self._missing
+                self._pieces.append(bytearray(min(max(came, _AHEAD_BYTES), self._missing)))
+                self._buffers = [memoryview(self._pieces[-1])]
+            else:
+                self._buffers = self._frame_buffers()
         return self._buffers
 
     def get_buffer(self) -> memoryview:
@@ -117,11 +123,18 @@ class AutopilotConnection:
         """Say that `count` bytes have been written to the start of what `get_buffers` or `get_buffer` returned."""
         self._missing -= count
         if self._missing:
-            while count >= len(self._buffers[0]):
+            while self._buffers and count >= len(self._buffers[0]):
                 count -= len(self._buffers.pop(0))
-            self._buffers[0] = self._buffers[0][count:]
+            if self._buffers:
+                self._buffers[0] = self._buffers[0][count:]
             return
         self._buffers = []
+        if self._pieces:
+            whole = memoryview(b"".join(self._pieces))
+            self._pieces = []
+            for buffer in self._frame_buffers():
+                buffer[:] = whole[: len(buffer)]
+                whole = whole[len(buffer) :]
         try:
             self._events.append(self._read_constants() if self._constants is None else self._read_frame())
         except RemoteProtocolError as error:
@@ -180,6 +193,13 @@ class AutopilotConnection:
             raise LocalProtocolError("A last answer is possible once, after the constants have come.")
         self._finished = True
         return data
+
+    def _frame_buffers(self) -> list[memoryview]:
+        """Return where a frame belongs, with new images."""
+        assert self._constants is not None
+        size = self._constants.image_bytes
+        left, right = self._images = self._new_image(size), self._new_image(size)
+        return [memoryview(left), memoryview(right), memoryview(self._scalars)]
 
     def _read_constants(self) -> Constants:
         constants = Constants(*_CONSTANTS.unpack(self._scalars))
