@@ -48,7 +48,7 @@ SOURCE_FOLDERS = (
     "srv",
     "urdf",
 )
-NO_LICENCE_LINE = re.compile(r"(^|/)(LICENSE|README\.md|CHANGELOG\.rst|\.gitignore|\.k)$|\.(md|bin|png|rviz)$")
+NO_LICENCE_LINE = re.compile(r"(^|/)(LICENSE|README\.md|CHANGELOG\.rst|\.gitignore|\.k)$|\.(md|bin|jsonl|png|rviz)$")
 GENERATED = re.compile(r"/(__pycache__|\.(?!k$)[^/]*)(/|$)")
 # Folders of one person's machine, as opposed to those that every system has.
 PRIVATE_FOLDER = re.compile(rb"(?<![\w.})~-])/(?:home|root|work|Users|tmp/w)/\w")

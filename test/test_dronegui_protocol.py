@@ -250,6 +250,33 @@ def test_the_real_receiver_wants_complete_states():
     assert receive(ReceiverConnection(complete_states_only=True), {"seq": 1, "state": complete}).seq == 1
 
 
+def test_the_real_receiver_takes_0_and_1_clamps_axes_and_counts_in_fractions():
+    receiver = ReceiverConnection(loose_values=True)
+    packet = receive(receiver, {"seq": 12.5, "state": {"take_off": 1, "hover": 0, "roll": 1.5, "gas": -(10**400)}})
+    assert packet == ControlPacket(12.5, Controls(take_off=True, hover=False, roll=1.0, gas=-1.0))
+    assert receive(receiver, {"seq": 12.25}) == LatePacket(12.25, 12.5)
+    assert receive(receiver, {"seq": 12.75, "state": {"take_off": False}}).controls.take_off is False
+    assert receive(receiver, {"seq": 1.0}).seq == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({"seq": 1, "state": {"hover": 2}}, "hover is 2"),
+        ({"seq": 1, "state": {"hover": None}}, "hover is None"),
+        ({"seq": 1, "state": {"roll": "1"}}, "roll is '1'"),
+        ({"seq": 1, "state": {"roll": True}}, "roll is True"),
+        ({"seq": "1"}, "seq is '1', and has to be a number"),
+        ({"seq": -0.5}, "seq is -0.5"),
+        ({"seq": True}, "seq is True"),
+        (b'{"seq": NaN}', "NaN"),
+        (b'{"seq": 1e999}', "seq is inf"),
+    ],
+)
+def test_the_real_receiver_does_not_take_everything(document, reason):
+    assert reason in refusal(document, loose_values=True)
+
+
 # Anything at all.
 
 
@@ -299,12 +326,12 @@ datagrams = st.one_of(
 )
 
 
-@given(st.lists(datagrams, max_size=4), st.booleans(), st.booleans())
-@example([b'"' + b"\\" * 8000], True, True)
-@example([b'{"seq":1,"\\ud800":"\\ud800"}'], True, False)
-@example([b"-" * 8192], False, False)
-def test_any_datagram_gives_a_state_or_a_reason(received, python_literals, complete_states_only):
-    receiver = ReceiverConnection(python_literals, complete_states_only)
+@given(st.lists(datagrams, max_size=4), st.booleans(), st.booleans(), st.booleans())
+@example([b'"' + b"\\" * 8000], True, True, False)
+@example([b'{"seq":1,"\\ud800":"\\ud800"}'], True, False, True)
+@example([b"-" * 8192], False, False, False)
+def test_any_datagram_gives_a_state_or_a_reason(received, python_literals, complete_states_only, loose_values):
+    receiver = ReceiverConnection(python_literals, complete_states_only, loose_values)
     for datagram in received:
         receiver.receive_data(datagram)
         with contextlib.suppress(RemoteProtocolError):

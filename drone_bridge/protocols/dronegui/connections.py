@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two ends of the conversation: a controller, and the GUI that receives its packets."""
+
+import json
+import math
+from collections import deque
+from dataclasses import fields, replace
+from typing import Any, Final, Generic, TypeVar
+
+from drone_bridge.protocols.dronegui import navdata
+from drone_bridge.protocols.dronegui.documents import is_number, parse, shown
+from drone_bridge.protocols.dronegui.messages import AXES, BUTTONS, ControlPacket, Controls, LatePacket, Navdata
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.protocols.events import NEED_DATA, NeedData
+
+#: UDP, where the GUI takes control packets.
+DEFAULT_PORT: Final = 5560
+#: UDP, where the GUI sends navdata to, on the hosts of its controllers, and where it sends it from.
+DEFAULT_NAVDATA_PORT: Final = 5561
+DEFAULT_NAVDATA_SOURCE_PORT: Final = 3456
+FIRST_SEQ: Final = 1  # takes effect whatever came before: a controller that starts anew
+MAX_SEQ: Final = 2**63 - 1
+
+EventT = TypeVar("EventT")
+
+
+class _Inbox(Generic[EventT]):
+    """What datagrams were, in their order."""
+
+    def __init__(self) -> None:
+        self._outcomes: deque[EventT | RemoteProtocolError] = deque()
+
+    def put(self, outcome: EventT | RemoteProtocolError) -> None:
+        self._outcomes.append(outcome)
+
+    def next_event(self) -> EventT | NeedData:
+        if not self._outcomes:
+            return NEED_DATA
+        outcome = self._outcomes.popleft()
+        if isinstance(outcome, RemoteProtocolError):
+            raise outcome
+        return outcome
+
+
+class ControllerConnection:
+    """The controller's side: complete states go out, numbered from 1; navdata comes in, on a port of its own.
+
+    A datagram that is refused changes nothing for those after it.
+    """
+
+    def __init__(self) -> None:
+        self._next_seq = FIRST_SEQ
+        self._inbox: _Inbox[Navdata] = _Inbox()
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the packet that `send` makes next."""
+        return self._next_seq
+
+    def send(self, controls: Controls) -> bytes:
+        """Return the next datagram. Raises LocalProtocolError for what the protocol does not allow."""
+        state = {field.name: getattr(controls, field.name) for field in fields(controls)}
+        for name, value in state.items():
+            if complaint := _complaint(name, value):
+                raise LocalProtocolError(complaint)
+        datagram = _encoded({"seq": self._next_seq, "state": state})
+        self._next_seq += 1
+        return datagram
+
+    def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
+        """Take one whole datagram of navdata, of which `next_event` then tells what it was."""
+        try:
+            self._inbox.put(_read_navdata(datagram))
+        except RemoteProtocolError as error:
+            self._inbox.put(error)
+
+    def next_event(self) -> Navdata | NeedData:
+        """Return what the next datagram was, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
+        return self._inbox.next_event()
+
+
+class ReceiverConnection:
+    """The GUI's side: control packets come in, `ControlPacket`s and `LatePacket`s come out; navdata is sent.
+
+    A datagram that is refused changes nothing, and those after it are read as if it had not come.
+    """
+
+    def __init__(
+        self, python_literals: bool = False, complete_states_only: bool = False, loose_values: bool = False
+    ) -> None:
+        """Follow the document, unless told to follow what programs really do.
+
+        Args:
+            python_literals: accept True, False and None, which the document shows and JSON does not know.
+            complete_states_only: refuse a packet that leaves out a control, as the real receiver does.
+            loose_values: take 0 and 1 for buttons, clamp axes, and take a seq that is no whole number, as the real
+                receiver does.
+        """
+        self._python_literals = python_literals
+        self._complete_states_only = complete_states_only
+        self._loose_values = loose_values
+        # What the document asks of a controller, to let go of hover, tells that it may be pressed at the start.
+        self._controls = Controls()
+        self._newest_seq: float | None = None
+        self._inbox: _Inbox[ControlPacket | LatePacket] = _Inbox()
+
+    def send(self, block: Navdata) -> bytes:
+        """Return the datagram of a block of navdata.
+
+        Raises LocalProtocolError for one that a controller would refuse, or take for another one.
+        """
+        try:
+            datagram = _encoded(navdata.write(block))
+            is_same = _read_navdata(datagram) == block
+        except (RemoteProtocolError, TypeError, ValueError, RecursionError) as error:
+            raise LocalProtocolError(f"{shown(block)} can't be sent: {error}") from error
+        if not is_same:
+            raise LocalProtocolError(f"{shown(block)} can't be sent: it would be read as something else.")
+        return datagram
+
+    def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
+        """Take one whole datagram, of which `next_event` then tells what it was."""
+        try:
+            self._inbox.put(self._read(datagram))
+        except RemoteProtocolError as error:
+            self._inbox.put(error)
+
+    def next_event(self) -> ControlPacket | LatePacket | NeedData:
+        """Return what the next datagram was, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
+        return self._inbox.next_event()
+
+    def _read(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
+        document = parse(datagram, self._python_literals)
+        seq = _seq(document, self._loose_values)
+        if self._newest_seq is not None and seq != FIRST_SEQ and seq <= self._newest_seq:
+            return LatePacket(seq, self._newest_seq)
+        controls = replace(self._controls, **self._state(document))
+        self._newest_seq, self._controls = seq, controls
+        return ControlPacket(seq, controls)
+
+    def _state(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return the controls that the packet carries, each of its type."""
+        state = document.get("state", {})
+        if not isinstance(state, dict):
+            raise RemoteProtocolError(f"state is {shown(state)}, and has to be an object.")
+        carried = {name: state[name] for name in (*BUTTONS, *AXES) if name in state}
+        if self._loose_values:
+            carried = {name: _tightened(name, value) for name, value in carried.items()}
+        for name, value in carried.items():
+            if complaint := _complaint(name, value):
+                raise RemoteProtocolError(complaint)
+        missing = [name for name in (*BUTTONS, *AXES) if name not in state]
+        if missing and self._complete_states_only:
+            raise RemoteProtocolError(f"state lacks {', '.join(missing)}, and has to be complete.")
+        return {name: value if name in BUTTONS else float(value) for name, value in carried.items()}
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _read_navdata(datagram: bytes | bytearray | memoryview) -> Navdata:
+    # The GUI is written in Python, which writes NaN and Infinity where the drone has them.
+    return navdata.read(parse(datagram, parse_constant=float))
+
+
+def _seq(document: dict[str, Any], may_be_fractional: bool) -> float:
+    if "seq" not in document:
+        raise RemoteProtocolError("The packet has no seq.")
+    seq = document["seq"]
+    is_of_type = is_number(seq) if may_be_fractional else type(seq) is int
+    if not is_of_type or not 0 <= seq <= MAX_SEQ:
+        kind = "number" if may_be_fractional else "whole number"
+        raise RemoteProtocolError(f"seq is {shown(seq)}, and has to be a {kind} from 0 to 2^63 - 1.")
+    return seq  # type: ignore[no-any-return] # which was just checked
+
+
+def _tightened(name: str, value: Any) -> Any:
+    """Return what the real receiver makes of a value, if it makes anything of it."""
+    if not is_number(value):
+        return value
+    if name in BUTTONS:
+        return bool(value) if value in (0, 1) else value
+    return max(-1.0, min(1.0, value))
+
+
+def _complaint(name: str, value: Any) -> str | None:
+    """Return a sentence about a value that the control can't have."""
+    if name in BUTTONS:
+        return None if isinstance(value, bool) else f"{name} is {shown(value)}, and has to be true or false."
+    if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)) or not -1 <= value <= 1:
+        return f"{name} is {shown(value)}, and has to be a number from -1 to 1."
+    return None

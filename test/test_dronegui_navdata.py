@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Navdata of the dronegui protocol: the datagrams of the real GUI, every refusal, and any datagram at all."""
+
+import contextlib
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drone_bridge.protocols.dronegui import (
+    MAX_DATAGRAM_BYTES,
+    MAX_FEATURES,
+    MAX_MAGNITUDE,
+    NEED_DATA,
+    ControllerConnection,
+    Demo,
+    Feature,
+    FlightState,
+    OtherNavdata,
+    ReceiverConnection,
+    VisionDetect,
+)
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+
+CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
+DATAGRAMS = CAPTURE.read_bytes().splitlines()
+
+
+def receive(document):
+    """Hand over one datagram and return what it was."""
+    controller = ControllerConnection()
+    controller.receive_data(document if isinstance(document, bytes) else json.dumps(document).encode())
+    event = controller.next_event()
+    assert controller.next_event() is NEED_DATA
+    return event
+
+
+def refusal(document):
+    with pytest.raises(RemoteProtocolError) as refused:
+        receive(document)
+    assert len(str(refused.value)) < 250
+    return str(refused.value)
+
+
+# What the real GUI sends.
+
+
+def test_a_captured_flight_is_read_whole():
+    controller = ControllerConnection()
+    for datagram in DATAGRAMS:
+        controller.receive_data(datagram)
+    events = list(iter(controller.next_event, NEED_DATA))
+    assert len(events) == len(DATAGRAMS) == 144
+    demos = [event for event in events if isinstance(event, Demo)]
+    assert [demo.num_frames for demo in demos] == list(range(60))
+    states = list(dict.fromkeys(demo.flight_state for demo in demos))
+    assert states == [FlightState.LANDED, FlightState.TAKING_OFF, FlightState.FLYING, FlightState.LANDING]
+    assert demos[-1].flight_state is FlightState.LANDED
+    assert demos[14] == Demo(
+        ctrl_state=3 << 16,
+        vbat_flying_percentage=87.0,
+        theta=pytest.approx(-1205.4, abs=0.1),
+        phi=pytest.approx(535.6, abs=0.1),
+        psi=36600.0,
+        altitude=400.0,
+        vx=pytest.approx(200.9, abs=0.1),
+        vy=-120.0,
+        vz=0.0,
+        num_frames=14,
+    )
+    detections = [event for event in events if isinstance(event, VisionDetect)]
+    assert detections[:2] == [VisionDetect((Feature(512, 430, 88, 61, 143),)), VisionDetect()]
+    assert {event.type for event in events if isinstance(event, OtherNavdata)} == {"iphoneangles", "checksum"}
+
+
+@pytest.mark.parametrize("number", range(0, 144, 7))
+def test_captured_blocks_are_sent_as_they_came(number):
+    assert json.loads(ReceiverConnection().send(receive(DATAGRAMS[number]))) == json.loads(DATAGRAMS[number])
+
+
+def test_the_flight_state_is_in_the_upper_half_of_ctrl_state():
+    assert receive({"type": "demo", "ctrl_state": 4 << 16 | 7}).flight_state is FlightState.HOVERING
+    assert receive({"type": "demo", "ctrl_state": 77 << 16}).flight_state is None
+    assert receive({"type": "demo"}).flight_state is None
+    airborne = {state.name for state in FlightState if state.is_airborne}
+    assert airborne == {"FLYING", "HOVERING", "TAKING_OFF", "GOING_TO_FIX", "LANDING", "LOOPING"}
+
+
+# What other versions of it send.
+
+
+def test_missing_fields_are_not_made_up():
+    assert receive({"type": "demo", "altitude": 700}) == Demo(altitude=700.0)
+
+
+def test_unknown_fields_are_ignored():
+    assert receive({"type": "demo", "theta": 1, "wind": {"x": [1]}}) == Demo(theta=1.0)
+    feature = {"xc": 1, "yc": 2, "width": 3, "height": 4, "orientation_angle": 90.0}
+    assert receive({"type": "visiondetect", "features": [feature]}) == VisionDetect((Feature(1, 2, 3, 4),))
+
+
+def test_unknown_blocks_are_handed_on():
+    event = receive({"type": "vision", "body_v": {"x": 1.0, "y": 2.0, "z": 3.0}})
+    assert event == OtherNavdata("vision", {"body_v": {"x": 1.0, "y": 2.0, "z": 3.0}})
+
+
+def test_blocks_without_a_type_are_recognised_by_what_only_they_hold():
+    """The oldest version of the GUI does not send it."""
+    for datagram in DATAGRAMS[:2]:
+        document = json.loads(datagram)
+        del document["type"]
+        assert receive(document) == receive(datagram)
+    assert receive({"checksum": 4}) == OtherNavdata("", {"checksum": 4})
+    assert receive({"theta": 4}) == OtherNavdata("", {"theta": 4})
+
+
+def test_floats_that_are_no_numbers_are_missing():
+    """Python's json writes them, and the drone's memory may hold them."""
+    demo = receive(b'{"type": "demo", "theta": NaN, "phi": Infinity, "psi": -Infinity, "vx": 1e999, "vy": 5}')
+    assert demo == Demo(vy=5.0)
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b"", "no JSON"),
+        (b"\xff", "no UTF-8"),
+        (b"[]", "has to be an object"),
+        (b'{"type": "demo", "type": "demo"}', "'type' twice"),
+        (b"[" * 5000, "nested more than"),
+        (bytes(MAX_DATAGRAM_BYTES + 1), "more than 8192 bytes"),
+        ({"type": 1}, "type is 1"),
+        ({"type": None}, "type is None"),
+        ({"type": "demo", "theta": "1"}, "theta is '1'"),
+        ({"type": "demo", "altitude": True}, "altitude is True"),
+        ({"type": "demo", "vx": 10**400}, "vx is 1000"),
+        ({"type": "demo", "ctrl_state": 1.5}, "ctrl_state is 1.5"),
+        ({"type": "demo", "ctrl_state": -1}, "ctrl_state is -1"),
+        ({"type": "demo", "ctrl_state": 2**32}, "ctrl_state is 4294967296"),
+        ({"type": "visiondetect", "features": {}}, "features is {}"),
+        ({"type": "visiondetect", "features": [1]}, "A feature is 1"),
+        ({"type": "visiondetect", "features": [{"xc": 1, "yc": 1}]}, "lacks width, height"),
+        ({"type": "visiondetect", "features": [{}] * (MAX_FEATURES + 1)}, "at most 16"),
+    ],
+)
+def test_what_is_no_navdata_is_refused_with_a_reason(document, reason):
+    assert reason in refusal(document)
+
+
+def test_a_refused_datagram_changes_nothing_for_the_others():
+    controller = ControllerConnection()
+    for datagram in (DATAGRAMS[0], b"?", DATAGRAMS[1]):
+        controller.receive_data(datagram)
+    assert isinstance(controller.next_event(), Demo)
+    with pytest.raises(RemoteProtocolError):
+        controller.next_event()
+    assert isinstance(controller.next_event(), VisionDetect)
+    assert controller.next_event() is NEED_DATA
+
+
+# Anything at all.
+
+numbers = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
+whole = st.integers(0, 2**32 - 1)
+demos = st.builds(
+    Demo,
+    ctrl_state=st.none() | whole,
+    num_frames=st.none() | whole,
+    **{
+        name: st.none() | numbers
+        for name in ("vbat_flying_percentage", "theta", "phi", "psi", "altitude", "vx", "vy", "vz")
+    },
+)
+features = st.builds(Feature, *[numbers] * 4, st.none() | numbers)
+detections = st.builds(VisionDetect, st.lists(features, max_size=MAX_FEATURES).map(tuple))
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+others = st.builds(OtherNavdata, st.text(), st.dictionaries(st.text() | st.just("type"), json_values))
+broken_demos = st.fixed_dictionaries(
+    {"type": st.sampled_from(["demo", "visiondetect", "vision"])},
+    optional=dict.fromkeys(("ctrl_state", "theta", "altitude", "features", "num_frames"), json_values),
+)
+
+
+@given(demos | detections)
+def test_what_a_gui_sends_a_controller_reads_back(block):
+    assert receive(ReceiverConnection().send(block)) == block
+
+
+@given(others | st.builds(Demo, theta=st.floats(), ctrl_state=st.integers()))
+def test_everything_that_send_accepts_is_read_back_equal(block):
+    with contextlib.suppress(LocalProtocolError):
+        assert receive(ReceiverConnection().send(block)) == block
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Demo(theta=math.nan),
+        Demo(theta=10**400),
+        Demo(ctrl_state=-1),
+        VisionDetect((Feature(0, 0, 0, 0),) * (MAX_FEATURES + 1)),
+        VisionDetect((Feature("1", 0, 0, 0),)),
+        OtherNavdata("demo", {"theta": 1}),
+        OtherNavdata("", {"features": []}),
+        OtherNavdata("vision", {1: 2}),
+        OtherNavdata("vision", {"x": math.nan}),
+        OtherNavdata("vision", {"x": object()}),
+        OtherNavdata("vision", {"x": "y" * MAX_DATAGRAM_BYTES}),
+    ],
+)
+def test_what_would_not_be_read_back_is_not_sent(block):
+    with pytest.raises(LocalProtocolError, match="can't be sent"):
+        ReceiverConnection().send(block)
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=300),
+        json_values.map(lambda value: json.dumps(value).encode()),
+        broken_demos.map(lambda document: json.dumps(document).encode()),
+        st.tuples(st.sampled_from(DATAGRAMS), st.integers(0, 200), st.binary(max_size=3)).map(
+            lambda parts: parts[0][: parts[1]] + parts[2] + parts[0][parts[1] + 1 :]
+        ),
+    )
+)
+def test_any_datagram_gives_a_block_or_a_reason(datagram):
+    controller = ControllerConnection()
+    controller.receive_data(datagram)
+    with contextlib.suppress(RemoteProtocolError):
+        assert controller.next_event() is not NEED_DATA
+    assert controller.next_event() is NEED_DATA
