@@ -92,18 +92,22 @@ def base_python() -> str:
 
 
 def install_wheels() -> None:
-    """Create the virtual environment and install the pinned packages."""
-    stamp = VENV / "wheels.stamp"
-    fingerprint = digest([REQUIREMENTS.read_text(), sys.version, str(VENV)])
-    if is_current(stamp, fingerprint):
+    """Create the virtual environment if there is none of this Python, and install the pinned packages."""
+    installed, made = VENV / "wheels.stamp", VENV / "python.stamp"
+    of_python = digest([sys.version, str(VENV)])
+    of_wheels = digest([REQUIREMENTS.read_text(), of_python])
+    if is_current(installed, of_wheels):
         return
-    say(f"installing {REQUIREMENTS.relative_to(ROOT)} into {VENV.relative_to(ROOT)} (about a minute)")
-    shutil.rmtree(VENV, ignore_errors=True)
-    subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
+    if not is_current(made, of_python):
+        say(f"creating {VENV.relative_to(ROOT)}")
+        shutil.rmtree(VENV, ignore_errors=True)
+        subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
+        made.write_text(of_python)
+    say(f"installing {REQUIREMENTS.relative_to(ROOT)} into {VENV.relative_to(ROOT)} (about a minute the first time)")
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--no-input"]
     run([*pip, "-r", str(REQUIREMENTS)], "Is a package index reachable? Then run 'make setup' again.")
     mend_cmake_files()
-    stamp.write_text(fingerprint)
+    installed.write_text(of_wheels)
 
 
 def mend_cmake_files() -> None:
