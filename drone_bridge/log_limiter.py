@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a peer, or a controller, from filling a log."""
+"""Keeps a peer, a controller, or something that is wrong for hours from filling a log."""
 
 import threading
 import time
+from dataclasses import dataclass
 from typing import Final
 
 BURST: Final = 5  # lines that may come at once, as a single fault often shows in more than one way
 LINES_PER_S: Final = 1.0  # in the long run
 
+FIRST_INTERVAL_S: Final = 10.0
+LONGEST_INTERVAL_S: Final = 640.0
+#: A condition that has not been met for this long has ended.
+CONDITION_ENDS_AFTER_S: Final = 30.0
+
 
 class LogLimiter:
-    """Decides which lines are logged, and tells how many were not. For any thread."""
+    """Decides which lines are logged, and tells how many were suppressed. For any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._allowance = float(BURST)
         self._updated_s = time.monotonic()
-        self._left_out = 0
+        self._suppressed = 0
 
     def admit(self, line: str) -> str | None:
         """Return the line as it is to be logged, or None."""
@@ -25,10 +31,59 @@ class LogLimiter:
             self._allowance = min(BURST, self._allowance + (now_s - self._updated_s) * LINES_PER_S)
             self._updated_s = now_s
             if self._allowance < 1:
-                self._left_out += 1
+                self._suppressed += 1
                 return None
             self._allowance -= 1
-            left_out, self._left_out = self._left_out, 0
-        if not left_out:
-            return line
-        return f"{line} ({'1 line before it was' if left_out == 1 else f'{left_out} lines before it were'} left out.)"
+            suppressed, self._suppressed = self._suppressed, 0
+        return _with_suppressed(line, suppressed)
+
+
+@dataclass(slots=True)
+class _Condition:
+    """Something that goes on."""
+
+    due_s: float  # when it is logged next
+    interval_s: float
+    met_s: float  # when it was met last
+    suppressed: int = 0
+
+
+class Reminders:
+    """Logs a condition that goes on when it begins, and then at growing intervals. For any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._conditions: dict[str, _Condition] = {}
+
+    def admit(self, condition: str, line: str) -> str | None:
+        """Return the line about a condition as it is to be logged, or None.
+
+        Args:
+            condition: its name, one of a few: each is remembered.
+            line: what to say about it now.
+        """
+        with self._lock:
+            now_s = time.monotonic()
+            known = self._conditions.get(condition)
+            if known is None or now_s - known.met_s > CONDITION_ENDS_AFTER_S:
+                self._conditions[condition] = _Condition(now_s + FIRST_INTERVAL_S, FIRST_INTERVAL_S, now_s)
+                return line
+            known.met_s = now_s
+            if now_s < known.due_s:
+                known.suppressed += 1
+                return None
+            known.interval_s = min(2 * known.interval_s, LONGEST_INTERVAL_S)
+            known.due_s = now_s + known.interval_s
+            suppressed, known.suppressed = known.suppressed, 0
+        return _with_suppressed(line, suppressed)
+
+    def end(self, condition: str) -> None:
+        """Note that a condition has ended, so that the next one like it is logged at once."""
+        with self._lock:
+            self._conditions.pop(condition, None)
+
+
+def _with_suppressed(line: str, number: int) -> str:
+    if not number:
+        return line
+    return f"{line} ({number} line{'' if number == 1 else 's'} suppressed)"

@@ -103,3 +103,15 @@ class DeclaredParameters:
             if complaint := declaration.complaint(parameter.value, self._frozen):
                 return SetParametersResult(successful=False, reason=complaint)
         return SetParametersResult(successful=True)
+
+
+def has_value(node: Node, parameter: "Parameter[Any]") -> bool:
+    """Return whether a parameter of the node is set to this value already."""
+    if not node.has_parameter(parameter.name):
+        return False
+    present = node.get_parameter(parameter.name)
+    if present.type_ != parameter.type_:
+        return False
+    if isinstance(present.value, Iterable):  # arrays come as lists and as arrays
+        return list(present.value) == list(parameter.value)
+    return bool(present.value == parameter.value)

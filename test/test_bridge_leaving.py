@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How every bridge waits for the thread of its link when it leaves."""
 
-import threading
 from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.bridges.node import STOP_TIMEOUT_S, BridgeNode
+from drone_bridge.bridges.link_thread import STOP_TIMEOUT_S, LinkThread
 
 
 class Thread:
@@ -25,16 +24,11 @@ class Thread:
 
 @pytest.mark.parametrize("is_stuck", [False, True])
 def test_a_link_gets_its_time_to_end_although_the_process_was_held_up(is_stuck):
-    done, errors, thread = [], [], Thread(is_stuck)
-    node = SimpleNamespace(
-        _leaving=threading.Lock(),
-        _thread=thread,
-        _cancellation=SimpleNamespace(cancel=lambda: done.append("cancelled"), close=lambda: done.append("forgotten")),
-        _endpoint=SimpleNamespace(close=lambda: done.append("closed")),
-        stop_waiting=lambda: None,
-        get_logger=lambda: SimpleNamespace(error=errors.append),
-    )
-    BridgeNode.leave(node)
-    assert done == (["cancelled"] if is_stuck else ["cancelled", "closed", "forgotten"])
-    assert len(errors) == is_stuck
+    done, thread = [], Thread(is_stuck)
+    cancellation = SimpleNamespace(cancel=lambda: done.append("cancelled"), close=lambda: done.append("forgotten"))
+    endpoint = SimpleNamespace(close=lambda: done.append("closed"))
+    link = LinkThread("a link", endpoint, cancellation, converse=None, reports=None)
+    link._thread = thread
+    assert link.stop(lambda: done.append("woken")) is not is_stuck
+    assert done == ["cancelled", "woken", *([] if is_stuck else ["closed", "forgotten"])]
     assert sum(thread.waited_s) <= STOP_TIMEOUT_S + 1e-9

@@ -207,10 +207,8 @@ def test_a_flood_of_bad_frames_is_a_few_lines(ros):
         pilot.state_after()
         for _ in range(50):
             pilot.publish(left_image_raw={"encoding": "holographic"})
-        # Room for a line comes back with time, and the line tells of those that were left out.
-        pilot.publish_until(
-            lambda: process.count_lines("lines before it were left out"), "a line for many", imu_data={"w": 0.0}
-        )
+        # Room for a line comes back with time, and the line tells of those that were suppressed.
+        pilot.publish_until(lambda: process.count_lines("lines suppressed"), "a line for many", imu_data={"w": 0.0})
         assert process.count_lines("A frame can't be used") < 10
         assert pilot.state_after().state == "searching"
 

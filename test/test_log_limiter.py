@@ -5,7 +5,14 @@ import time
 
 import pytest
 
-from drone_bridge.log_limiter import BURST, LINES_PER_S, LogLimiter
+from drone_bridge.log_limiter import (
+    BURST,
+    CONDITION_ENDS_AFTER_S,
+    LINES_PER_S,
+    LONGEST_INTERVAL_S,
+    LogLimiter,
+    Reminders,
+)
 
 
 @pytest.fixture
@@ -22,10 +29,10 @@ def test_a_burst_comes_through_and_then_one_line_at_a_time(clock):
     assert [limiter.admit(line) for line in lines] == lines
     assert limiter.admit("too many") is None
     clock[0] += 1 / LINES_PER_S
-    assert limiter.admit("the next one") == "the next one (1 line before it was left out.)"
+    assert limiter.admit("the next one") == "the next one (1 line suppressed)"
     assert [limiter.admit("a flood") for _ in range(1000)] == [None] * 1000
     clock[0] += 1 / LINES_PER_S
-    assert limiter.admit("after it") == "after it (1000 lines before it were left out.)"
+    assert limiter.admit("after it") == "after it (1000 lines suppressed)"
 
 
 def test_a_long_silence_saves_up_no_more_than_a_burst(clock):
@@ -33,3 +40,44 @@ def test_a_long_silence_saves_up_no_more_than_a_burst(clock):
     clock[0] += 1000 / LINES_PER_S
     admitted = [limiter.admit("line") for _ in range(2 * BURST)]
     assert admitted == ["line"] * BURST + [None] * BURST
+
+
+def lines_of(reminders, clock, seconds, period_s=1.0, condition="nobody listens"):
+    """Meet a condition again and again, and return the seconds at which a line came of it."""
+    begin_s, said_s = clock[0], []
+    while clock[0] - begin_s < seconds:
+        if reminders.admit(condition, "Nobody listens."):
+            said_s.append(clock[0] - begin_s)
+        clock[0] += period_s
+    return said_s
+
+
+def test_a_condition_is_logged_when_it_begins_and_then_at_growing_intervals(clock):
+    assert lines_of(Reminders(), clock, 700) == [0, 10, 30, 70, 150, 310, 630]
+
+
+def test_the_intervals_grow_to_a_longest_one(clock):
+    said_s = lines_of(Reminders(), clock, 4000)
+    assert said_s[-1] - said_s[-2] == LONGEST_INTERVAL_S
+
+
+def test_a_reminder_tells_how_often_the_condition_was_met_meanwhile(clock):
+    reminders = Reminders()
+    assert [reminders.admit("a", "It is so.") for _ in range(3)] == ["It is so.", None, None]
+    clock[0] += 10
+    assert reminders.admit("a", "It is so.") == "It is so. (2 lines suppressed)"
+
+
+def test_a_condition_that_has_ended_is_logged_at_once_when_it_begins_again(clock):
+    reminders = Reminders()
+    lines_of(reminders, clock, 12)
+    reminders.end("nobody listens")
+    assert lines_of(reminders, clock, 2) == [0]
+    clock[0] += CONDITION_ENDS_AFTER_S + 1
+    assert lines_of(reminders, clock, 2) == [0]
+
+
+def test_conditions_do_not_keep_each_other_from_the_log(clock):
+    reminders = Reminders()
+    assert reminders.admit("a", "One.") == "One."
+    assert reminders.admit("b", "Another.") == "Another."

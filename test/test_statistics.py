@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a link has done, as it is told on /diagnostics once a second."""
 
+import time
+
+import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from drone_bridge.bridges.liveness import Liveness
 from drone_bridge.bridges.statistics import LinkStatistics
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still; clock[0] is the time in s."""
+    now_s = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    return now_s
 
 
 def values_of(status):
@@ -15,17 +27,17 @@ def test_durations_are_means_of_one_period_and_counts_grow_for_ever():
     for seconds in (0.001, 0.003):
         statistics.took("round trip", seconds)
         statistics.counts["frames"] += 1
-    first = statistics.report("a link", ("frames",), ("lost connections",))
+    first = statistics.report("a link", "robot 7", ("frames",), ("lost connections",))
     assert (first.name, first.hardware_id, first.level, first.message) == (
         "a link",
-        "somebody",
+        "robot 7",
         DiagnosticStatus.OK,
         "connected",
     )
     assert values_of(first)["round trip (ms)"] == "2.00"
     assert values_of(first)["lost connections"] == "0"
     statistics.counts["lost connections"] += 1
-    second = statistics.report("a link", ("frames",), ("lost connections",))
+    second = statistics.report("a link", "robot 7", ("frames",), ("lost connections",))
     assert (second.level, second.message) == (DiagnosticStatus.WARN, "connected; lost connections growing")
     assert values_of(second)["frames"] == "2"
     assert values_of(second)["frames per second"] == "0.0"
@@ -43,4 +55,58 @@ def test_a_duration_may_come_while_those_of_its_period_are_reported():
             return str(self)
 
     statistics.took(Name("round trip"), 0.002)
-    assert values_of(statistics.report("a link", (), ()))["round trip (ms)"] == "2.00"
+    assert values_of(statistics.report("a link", "", (), ()))["round trip (ms)"] == "2.00"
+
+
+def test_a_condition_is_reported_for_as_long_as_it_lasts():
+    statistics = LinkStatistics(state="connected")
+    statistics.begin_condition("drive", "Drive is held by h2.", DiagnosticStatus.ERROR)
+    statistics.begin_condition("clock", "Two nodes publish /clock.")
+    for _ in range(2):
+        status = statistics.report("a link", "", (), ())
+        assert status.level == DiagnosticStatus.ERROR
+        assert status.message == "connected; Drive is held by h2.; Two nodes publish /clock."
+        assert values_of(status)["clock"] == "Two nodes publish /clock."
+    statistics.end_condition("drive")
+    assert statistics.report("a link", "", (), ()).level == DiagnosticStatus.WARN
+    statistics.end_condition("clock")
+    assert statistics.report("a link", "", (), ()).level == DiagnosticStatus.OK
+
+
+def test_a_silent_peer_is_a_warning_although_it_is_connected(clock):
+    statistics = LinkStatistics(silence_limit_s=5.0, state="connected")
+    statistics.liveness.opened()
+    clock[0] += 5.0
+    assert statistics.report("a link", "", (), ()).level == DiagnosticStatus.OK
+    clock[0] += 20.0
+    status = statistics.report("a link", "", (), ())
+    assert (status.level, status.message) == (DiagnosticStatus.WARN, "connected, silent for 25 s")
+    assert values_of(status)["silent for (s)"] == "25.0"
+    statistics.liveness.heard()
+    assert statistics.report("a link", "", (), ()).message == "connected"
+
+
+def test_links_without_a_word_do_not_start_the_count_of_silence_anew(clock):
+    liveness = Liveness()
+    for seconds in (2.0, 3.0):
+        liveness.opened()
+        clock[0] += seconds
+        liveness.closed()
+        clock[0] += 100.0  # without a link nobody is listened to
+        assert liveness.silence_s == 0.0
+    liveness.opened()
+    clock[0] += 1.0
+    assert liveness.silence_s == pytest.approx(6.0)
+    liveness.heard()
+    clock[0] += 0.5
+    assert liveness.silence_s == pytest.approx(0.5)
+
+
+def test_a_peer_that_may_stay_mute_counts_as_silent_once_it_has_spoken(clock):
+    liveness = Liveness(may_stay_mute=True)
+    liveness.opened()
+    clock[0] += 60.0
+    assert liveness.silence_s == 0.0
+    liveness.heard()
+    clock[0] += 2.0
+    assert liveness.silence_s == pytest.approx(2.0)

@@ -54,6 +54,7 @@ class CommandIntake(Generic[CommandT]):
                 self._node.complain("refused commands", f"A command on {topic} was refused: {complaint}")
                 return
             self._node.statistics.counts["commands"] += 1
+            self._node.undelivered(topic)
             self.mailbox.put(read(message), (stamp.sec, stamp.nanosec) if stamp else None)
             self._on_command()
 

@@ -16,7 +16,8 @@ from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.bridges.buttons import ButtonPanel
 from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.node import BridgeNode, common_parameters
+from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError, LinkRefusedError
 from drone_bridge.links.pace import Pace
@@ -33,6 +34,8 @@ from drone_bridge.translate.frame_names import FrameNames
 HOVER_PACKETS: Final = 3
 #: Between the last packets, so that they do not share one another's fate.
 FAREWELL_GAP_S: Final = 0.02
+#: The count of packets that nobody listened to, as far as the network tells.
+UNHEARD: Final = "undelivered packets"
 
 PARAMETERS: Final = (
     *common_parameters(DEFAULT_PORT, "The GUI's port.", roles=("connect",)),
@@ -70,12 +73,14 @@ class DroneGuiBridge(BridgeNode):
     """
 
     open_state = "sending"
+    peer_may_stay_mute = True
     rates = ("packets", "commands")
-    problems = (*BridgeNode.problems, "undelivered packets", "refused commands", "dropped messages")
+    problems = (*BridgeNode.problems, UNHEARD, "refused commands", "dropped messages")
 
     def __init__(self) -> None:
         super().__init__("dronegui_bridge", PARAMETERS)
         self._flying = False
+        self._was_refused = False  # the packet before
         self._flying_publisher: Publisher[Any] | None = None
         self._is_hover_held = False
         self._buttons = ButtonPanel()
@@ -157,7 +162,10 @@ class DroneGuiBridge(BridgeNode):
         except LinkRefusedError as error:
             was_refused = True
             if not self._cancelled.is_set:  # nothing is sent on after a farewell, and a GUI may leave before us
-                self.complain("undelivered packets", f"{error} Packets are sent on, for when somebody does.")
+                self.reports.complain_while(UNHEARD, f"{error} Packets are sent on, for when somebody does.")
+        if not was_refused and self._was_refused and not self._cancelled.is_set:
+            self.reports.end(UNHEARD)
+        self._was_refused = was_refused
         self.statistics.counts["packets"] += 1
         if self._buttons.sent(down, now_s, was_refused):
             self._press_ended.trigger()

@@ -8,92 +8,40 @@ import time
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
+from drone_bridge.bridges.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
+from drone_bridge.bridges.reports import SILENCES, Reports
 from drone_bridge.bridges.statistics import LinkStatistics
-from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
-from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
-from drone_bridge.log_limiter import LogLimiter
-from drone_bridge.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration
-from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.translate.time import NANOSECONDS
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
-STOP_TIMEOUT_S: Final = 2.0
-#: While the whole process is held up, only one of so many shares of that time goes by.
-_STOP_SHARES: Final = 20
+#: The count of commands that no vehicle can have followed.
+UNDELIVERED: Final = "undelivered commands"
 
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
 
-class Stream(Protocol):
-    """An open link to one peer."""
-
-    @property
-    def peer(self) -> str:
-        """Who it is, for people."""
-
-    def close(self) -> None:
-        """Close at once."""
-
-
-class Endpoint(Protocol):
-    """Where links to a peer come from, for instance TcpConnector and TcpListener."""
-
-    @property
-    def backoff(self) -> Backoff:
-        """How long to wait between attempts."""
-
-    @property
-    def port(self) -> int:
-        """The port in use."""
-
-    def open(self) -> Stream:
-        """Wait for a peer. Raises LinkCancelledError."""
-
-    def close(self) -> None:
-        """Give back what it holds."""
-
-
-def common_parameters(
-    port: int, port_meaning: str, roles: tuple[str, ...] = ("connect", "listen")
-) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters that every bridge has, the first of the roles being the default."""
-    return (
-        ParameterDeclaration("role", roles[0], "Who opens the connection.", choices=roles),
-        ParameterDeclaration("host", "127.0.0.1", "The peer's address, or when listening the address of our own side."),
-        ParameterDeclaration("port", port, port_meaning, range=(0 if "listen" in roles else 1, 65535)),
-        ParameterDeclaration(
-            "actual_port", 0, "The port in use: tells which one a port of 0 has become.", read_only=True
-        ),
-        ParameterDeclaration(
-            "command_timeout",
-            0.5,
-            "Seconds without a command after which the vehicle gets the neutral one.",
-            range=(0.01, 60.0),
-            live=True,
-        ),
-        ParameterDeclaration("frame_prefix", "", "Put before the name of every tf frame, for instance drone1/."),
-        ParameterDeclaration("autostart", True, "Configure and activate without being asked to."),
-    )
-
-
-def _said_when_it_fails(transition: Transition) -> Transition:
-    """Log why a transition failed. rclpy alone would say nothing."""
+def _log_failure(transition: Transition) -> Transition:
+    """Wrap a transition so that why it failed is logged, which rclpy does not do."""
 
     @functools.wraps(transition)
     def guarded(node: "BridgeNode", state: LifecycleState) -> TransitionCallbackReturn:
@@ -119,19 +67,27 @@ class BridgeNode(LifecycleNode):
 
     #: The counts of LinkStatistics that /diagnostics shows as rates, and those whose growth is a warning.
     rates: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ("rejected input", "lost connections", "internal errors", "refused peers")
+    problems: tuple[str, ...] = (
+        "rejected input",
+        "lost connections",
+        "internal errors",
+        "refused peers",
+        SILENCES,
+        UNDELIVERED,
+    )
+    #: The parameter that says after how many seconds of silence a connected peer is a warning.
+    silence_parameter = "silence_warning"
+    #: Whether a healthy peer may be one that never says anything.
+    peer_may_stay_mute = False
     #: What a link that works does, for logs and /diagnostics.
     open_state = "connected"
 
     def __init__(self, name: str, declarations: Iterable[ParameterDeclaration]) -> None:
         super().__init__(name)
         self.parameters = DeclaredParameters(self, declarations)
-        self.statistics = LinkStatistics(self.open_state)
-        self._endpoint: Endpoint | None = None
-        self._cancellation: Cancellation | None = None
-        self._thread: threading.Thread | None = None
+        self.reports = Reports(self.get_logger(), self.open_state)
+        self._link: LinkThread | None = None
         self._leaving = threading.Lock()
-        self._log_limiter = LogLimiter()
         self._made: list[tuple[Callable[[Any], Any], Any]] = []  # how to destroy what configure created
 
     # What a bridge has to provide.
@@ -213,8 +169,16 @@ class BridgeNode(LifecycleNode):
 
     def opened(self) -> None:
         """Say that the peer has proved to be of use, so that a lost connection is worth trying again at once."""
-        if self._endpoint:
-            self._endpoint.backoff.reset()
+        if link := self._link:
+            link.endpoint.backoff.reset()
+
+    def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
+        """Set parameters; those that have the value already are left alone, even where they can't be changed.
+
+        So that what `ros2 param dump` wrote can be loaded again.
+        """
+        changed = [parameter for parameter in parameter_list if not has_value(self, parameter)]
+        return super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
 
     # The lifecycle.
 
@@ -225,10 +189,10 @@ class BridgeNode(LifecycleNode):
         success = TransitionCallbackReturn.SUCCESS
         return self.trigger_configure() == success and self.trigger_activate() == success
 
-    @_said_when_it_fails
+    @_log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, start to report."""
-        self.statistics = LinkStatistics(self.open_state)
+        self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_stay_mute)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._made.append((self.destroy_publisher, self._diagnostics))
         # A steady clock: a simulation that stands still is no reason not to report.
@@ -239,10 +203,11 @@ class BridgeNode(LifecycleNode):
         except ValueError:
             self._destroy_made()
             raise
+        self._hardware_id = self.hardware_id()
         self.parameters.freeze("configured")
         return super().on_configure(state)
 
-    @_said_when_it_fails
+    @_log_failure
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open from now on."""
         cancellation = Cancellation()
@@ -250,38 +215,33 @@ class BridgeNode(LifecycleNode):
         self.parameters.publish("actual_port", endpoint.port)
         # Publishers have to be enabled before the thread uses them.
         result = super().on_activate(state)
-        thread = threading.Thread(
-            target=self._keep_link,
-            args=(endpoint, cancellation),
-            name=f"{self.get_name()} link",
-            daemon=True,  # it is waited for, but must not keep a process alive should it ever hang
-        )
+        link = LinkThread(f"{self.get_name()} link", endpoint, cancellation, self.converse, self.reports)
         with self._leaving:  # a thread that has not started can't be waited for
-            self._endpoint, self._cancellation, self._thread = endpoint, cancellation, thread
-            thread.start()
+            self._link = link
+            link.start()
         return result
 
-    @_said_when_it_fails
+    @_log_failure
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Leave the vehicle with a neutral command and close the link."""
         self.leave()
         return super().on_deactivate(state)
 
-    @_said_when_it_fails
+    @_log_failure
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Give back what configure created."""
         self._destroy_made()
         self.parameters.freeze(UNCONFIGURED)
         return TransitionCallbackReturn.SUCCESS
 
-    @_said_when_it_fails
+    @_log_failure
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Do what deactivate and cleanup do."""
         self.leave()
         self._destroy_made()
         return TransitionCallbackReturn.SUCCESS
 
-    @_said_when_it_fails
+    @_log_failure
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Go back to unconfigured after a transition that raised."""
         self.leave()
@@ -292,78 +252,68 @@ class BridgeNode(LifecycleNode):
     def leave(self) -> None:
         """Leave the vehicle with a neutral command and close the link. May come from any thread, and twice."""
         with self._leaving:
-            if not (self._thread and self._cancellation and self._endpoint):
-                return
-            self._cancellation.cancel()
-            self.stop_waiting()
-            for _ in range(_STOP_SHARES):
-                if self._thread.is_alive():
-                    self._thread.join(STOP_TIMEOUT_S / _STOP_SHARES)
-            if self._thread.is_alive():
+            if self._link and not self._link.stop(self.stop_waiting):
                 self.get_logger().error(
                     f"The link's thread did not end within {STOP_TIMEOUT_S:g} s; it is left behind."
                 )
-            else:
-                self._endpoint.close()
-                self._cancellation.close()
-            self._thread = self._cancellation = self._endpoint = None
+            self._link = None
 
-    # The link's thread.
+    # Reports.
 
-    def _keep_link(self, endpoint: Endpoint, cancellation: Cancellation) -> None:
-        while not cancellation.is_set:
-            self.statistics.state = "waiting for a peer"
-            try:
-                stream = endpoint.open()
-            except LinkCancelledError:
-                break
-            except Exception:
-                self.complain("internal errors", traceback.format_exc())
-                cancellation.wait(endpoint.backoff.next_delay_s())
-                continue
-            self.statistics.state, self.statistics.peer = self.open_state, stream.peer
-            self.statistics.counts["connections"] += 1
-            self.get_logger().info(f"{self.open_state.capitalize()} to {stream.peer}.")
-            try:
-                self.converse(stream)
-            except LinkCancelledError:
-                pass
-            except RemoteProtocolError as error:
-                self.complain("rejected input", f"{error} The connection is closed, as its bytes can't be trusted.")
-            except LinkError as error:
-                self.complain("lost connections", str(error))
-            except Exception:
-                self.complain("internal errors", traceback.format_exc())
-            finally:
-                stream.close()
-        self.statistics.state = "closed"
+    @property
+    def statistics(self) -> LinkStatistics:
+        """What the link has done since the node was configured."""
+        return self.reports.statistics
 
     def complain(self, count: str, sentence: str) -> None:
         """Count a problem, and log a sentence about it unless there are too many."""
-        self.statistics.counts[count] += 1
-        self.warn(sentence)
+        self.reports.complain(count, sentence)
+
+    def inform(self, sentence: str) -> None:
+        """Log something that is as it should be, unless there is too much of it."""
+        self.reports.inform(sentence)
 
     def warn(self, sentence: str) -> None:
         """Log a sentence about a peer or a command, unless there are too many."""
-        self.statistics.last_error = sentence
-        if line := self._log_limiter.admit(sentence):
-            self.get_logger().warning(line)
+        self.reports.warn(sentence)
+
+    def undelivered(self, topic: str) -> None:
+        """Count a command that no vehicle can follow now, and say why: at once, and then at growing intervals."""
+        if reason := self.undeliverable():
+            self.reports.complain_while(UNDELIVERED, f"Commands on {topic} reach no vehicle: {reason}")
+        else:
+            self.reports.end(UNDELIVERED)
+
+    def undeliverable(self) -> str | None:
+        """Return a sentence on why no command can reach the vehicle now; None when one can. For the executor."""
+        statistics = self.statistics
+        if self._link is None:
+            return "the bridge is not active."
+        if not statistics.liveness.is_open:
+            return "no peer is connected."
+        if statistics.is_silent:
+            return f"{statistics.peer} has been silent for {statistics.liveness.silence_s:.0f} s."
+        return None
+
+    def hardware_id(self) -> str:
+        """Return what diagnostics call the vehicle: what the user calls it, or the protocol and where it is."""
+        get = self.parameters.__getitem__
+        protocol = type(self).__name__.removesuffix("Bridge").lower()
+        return get("hardware_id") or f"{protocol} {address_name(get('host'), get('port'))}"
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
-        self.warn(f"{sentence} Trying again in {delay_s:.1f} s.")
+        self.reports.remind(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.")
 
     def _peer_refused(self, peer: str) -> None:
         self.complain(
             "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and one peer is served."
         )
 
-    # Reports.
-
     def _report(self) -> None:
-        report = DiagnosticArray()
-        report.header.stamp = self.get_clock().now().to_msg()
+        self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         name = self.get_fully_qualified_name().lstrip("/")  # several vehicles report on the one topic
-        report.status = [self.statistics.report(f"{name}: link", self.rates, self.problems)]
+        report = self.reports.make_report(f"{name}: link", self._hardware_id, self.rates, self.problems)
+        report.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(report)
 
     def _destroy_made(self) -> None:

@@ -4,8 +4,18 @@
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+from drone_bridge.bridges.liveness import Liveness
+
+
+class Condition(NamedTuple):
+    """Something that is wrong for as long as it lasts, unlike a count, which is a warning while it grows."""
+
+    sentence: str
+    level: bytes
 
 
 @dataclass(slots=True)
@@ -14,15 +24,19 @@ class LinkStatistics:
 
     `counts` holds what grows: frames, dropped images, rejected input, commands. `durations_s` holds, by name, the sum
     and the number of what took time since the last report. `facts` holds what the peer has told of itself.
+    `conditions` holds, by name, what is wrong at present.
     """
 
     open_state: str = "connected"  # the only state that is no warning
+    silence_limit_s: float = float("inf")  # a longer silence of a connected peer is a warning
     state: str = "closed"
     peer: str = ""
     last_error: str = ""
+    liveness: Liveness = field(default_factory=Liveness)
     counts: Counter[str] = field(default_factory=Counter)
     durations_s: dict[str, tuple[float, int]] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
+    conditions: dict[str, Condition] = field(default_factory=dict)
     _reported_at: float = field(default_factory=time.monotonic)
     _reported_counts: Counter[str] = field(default_factory=Counter)
 
@@ -31,11 +45,27 @@ class LinkStatistics:
         total, number = self.durations_s.get(name, (0.0, 0))
         self.durations_s[name] = (total + seconds, number + 1)
 
-    def report(self, name: str, rates: tuple[str, ...], problems: tuple[str, ...]) -> DiagnosticStatus:
+    @property
+    def is_silent(self) -> bool:
+        """Whether the peer is connected and has been silent for too long."""
+        return self.liveness.silence_s > self.silence_limit_s
+
+    def begin_condition(self, name: str, sentence: str, level: bytes = DiagnosticStatus.WARN) -> None:
+        """Report that something is wrong, until `end_condition`. For any thread."""
+        self.conditions[name] = Condition(sentence, level)
+
+    def end_condition(self, name: str) -> None:
+        """Report it no more. For any thread."""
+        self.conditions.pop(name, None)
+
+    def report(
+        self, name: str, hardware_id: str, rates: tuple[str, ...], problems: tuple[str, ...]
+    ) -> DiagnosticStatus:
         """Return the status, and start a new period.
 
         Args:
             name: of the status.
+            hardware_id: what the status is about, the same in every report.
             rates: the counts that are shown per second as well.
             problems: the counts that are a warning when they have grown during the period.
         """
@@ -44,7 +74,12 @@ class LinkStatistics:
         counts, ended_period = self.counts.copy(), self.durations_s
         self.durations_s = {}
         grown = [problem for problem in problems if counts[problem] > self._reported_counts[problem]]
+        conditions = self.conditions.copy()
+        silence_s = self.liveness.silence_s
+        is_silent = silence_s > self.silence_limit_s
         values = {"state": self.state, "peer": self.peer, "last error": self.last_error}
+        values["silent for (s)"] = f"{silence_s:.1f}" if self.liveness.is_open else ""
+        values |= {name: condition.sentence for name, condition in conditions.items()}
         values |= self.facts.copy()
         values |= {key: str(counts[key]) for key in (*rates, *problems)}
         values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
@@ -54,8 +89,12 @@ class LinkStatistics:
         for key, (total, number) in ended_period.copy().items():
             values[f"{key} (ms)"] = f"{1000 * total / number:.2f}"
         self._reported_at, self._reported_counts = now, counts
-        status = DiagnosticStatus(name=name, hardware_id=self.peer)
-        status.level = DiagnosticStatus.OK if self.state == self.open_state and not grown else DiagnosticStatus.WARN
-        status.message = f"{self.state}; {', '.join(grown)} growing" if grown else self.state
+        status = DiagnosticStatus(name=name, hardware_id=hardware_id)
+        is_warning = self.state != self.open_state or grown or is_silent
+        levels = [condition.level for condition in conditions.values()]
+        status.level = max([DiagnosticStatus.WARN if is_warning else DiagnosticStatus.OK, *levels])
+        state = f"{self.state}, silent for {silence_s:.0f} s" if is_silent else self.state
+        growing = [f"{', '.join(grown)} growing"] if grown else []
+        status.message = "; ".join([state, *(condition.sentence for condition in conditions.values()), *growing])
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
         return status

@@ -14,7 +14,8 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.node import BridgeNode, common_parameters
+from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.outputs import Output, Outputs
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
@@ -158,11 +159,12 @@ class TestbedBridge(BridgeNode):
                     continue
                 if isinstance(event, Constants):
                     constants = event
+                    self.statistics.liveness.heard()
                     self._announce(constants)
                 elif isinstance(event, SensorFrame) and constants:
                     self._serve(stream, connection, constants, event)
                 else:
-                    self.get_logger().info("The testbed ended the conversation.")
+                    self.inform("The testbed ended the conversation.")
                     return
         except Exception:
             # Whatever it is, the drone must not be left with what was commanded last.
@@ -204,6 +206,7 @@ class TestbedBridge(BridgeNode):
         if self._is_lockstep:
             self._answer(stream, connection, constants, self._command_for(stamp) or self._commands.newest())
         self.opened()
+        self.statistics.liveness.heard()
         self.statistics.counts["frames"] += 1
         self.statistics.took("frame received to published and answered", time.monotonic() - came_s)
 

@@ -7,9 +7,9 @@ from collections import deque
 
 import rclpy
 from processes import TIMEOUT_S
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.parameter import Parameter
+from rclpy.parameter import Parameter, parameter_value_to_python
 
 from drone_bridge.translate.time import NANOSECONDS
 
@@ -105,6 +105,12 @@ class RosSession:
         parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
         request = SetParameters.Request(parameters=parameters)
         return self.call(SetParameters, f"{node}/set_parameters", request).results
+
+    def parameters(self, node):
+        """Return the values of all parameters of another node, by name."""
+        names = self.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
+        values = self.call(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=names)).values
+        return {name: parameter_value_to_python(value) for name, value in zip(names, values, strict=True)}
 
     def call(self, service_type, name, request, timeout_s=TIMEOUT_S):
         client = self.node.create_client(service_type, name)

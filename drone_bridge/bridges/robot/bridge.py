@@ -15,7 +15,8 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
-from drone_bridge.bridges.node import BridgeNode, Endpoint
+from drone_bridge.bridges.link_thread import Endpoint
+from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.robot.parameters import PARAMETERS
 from drone_bridge.bridges.robot.sensors import SensorTopics
 from drone_bridge.bridges.robot.services import BIND, UNBIND, RobotServices, Task
@@ -36,6 +37,7 @@ from drone_bridge.protocols.robot import (
     SensorInfo,
     SensorUpdate,
     SubsystemType,
+    UnknownPacket,
 )
 from drone_bridge.protocols.text import printable
 from drone_bridge.translate import robot as translate
@@ -176,6 +178,8 @@ class RobotBridge(BridgeNode):
                 if isinstance(event, ConnectionClosed):
                     raise LinkError(_closing(session))
                 self.statistics.counts["packets"] += 1
+                if not isinstance(event, UnknownPacket):  # nobody knows what that is a sign of
+                    self.statistics.liveness.heard()
                 session.handle(event, time.monotonic())
 
     def _due_s(self, session: RobotSession) -> float:

@@ -3,14 +3,14 @@
 
 from typing import Final
 
-from drone_bridge.bridges.node import common_parameters
+from drone_bridge.bridges.common_parameters import common_parameters
 from drone_bridge.bridges.robot.wishes import FIRST
 from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.robot import TCP_PORT
 
 PARAMETERS: Final = (
-    *common_parameters(TCP_PORT, "The robot's port.", roles=("connect",)),
+    *common_parameters(TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
     ParameterDeclaration(
         "robot_name", "", "Connect to the robot of this name, wherever discovery finds it, instead of to host."
     ),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulator_bridge: a client of the underwater simulator, as a ROS 2 node. See docs/simulator.md."""
 
+import math
 import time
 from typing import Final
 
@@ -8,13 +9,15 @@ from geometry_msgs.msg import Twist
 
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
-from drone_bridge.bridges.node import BridgeNode, Endpoint
+from drone_bridge.bridges.link_thread import Endpoint
+from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.link import (
     RECEIVE_BYTES,
     Channel,
     OnOutcome,
     SimulatorEndpoint,
     SimulatorLink,
+    ignore,
 )
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator.parameters import AUTO, PARAMETERS
@@ -35,6 +38,8 @@ from drone_bridge.translate.simulator_plans import read_cameras, read_entities, 
 
 #: How long a simulator that is being left gets to read the last velocities and close its connections.
 LEAVE_TIMEOUT_S: Final = 0.3
+#: After so much silence a simulator of which nothing is asked is asked for a sign of life.
+PROBE_AFTER_S: Final = 1.0
 
 
 class SimulatorBridge(BridgeNode):
@@ -161,6 +166,7 @@ class SimulatorBridge(BridgeNode):
             for channel, is_readable in zip(channels, are_readable, strict=False):
                 if is_readable:
                     for event in channel.read(buffer):
+                        self.statistics.liveness.heard()
                         session.handle(event, channel)
             if session.probe and are_readable[-1]:
                 session.read_probe(buffer)
@@ -179,7 +185,7 @@ class SimulatorBridge(BridgeNode):
         self._steering.tick(now_s, self._outputs.attitude, ask)
         self._outputs.keeper.tick(now_s)
         self.statistics.facts["outstanding requests"] = str(session.outstanding)
-        due_s = min(session.due_s, self._steering.due_s, self._outputs.keeper.due_s)
+        due_s = min(self._probe(session, now_s), session.due_s, self._steering.due_s, self._outputs.keeper.due_s)
         return None if due_s == float("inf") else max(0.0, due_s - time.monotonic())
 
     def _do(self, link_request: LinkRequest[Task], session: SimulatorSession) -> None:
@@ -196,7 +202,18 @@ class SimulatorBridge(BridgeNode):
             self._simulator_services.link_requests.finish(link_request, ServiceResult(False, str(error)))
             raise
 
+    def _probe(self, session: SimulatorSession, now_s: float) -> float:
+        """Ask a simulator that has been silent for a while whether it is there; return when to look again."""
+        left_s = PROBE_AFTER_S - self.statistics.liveness.silence_s
+        if session.outstanding:
+            return math.inf  # which is overdue by itself
+        if left_s <= 0:
+            session.requests.ask(sim.Reassure(), ignore)
+            return math.inf
+        return now_s + left_s
+
     def _measured(self, seconds: float) -> None:
+        self.statistics.liveness.heard()
         self.statistics.counts["requests"] += 1
         self.statistics.took("request round trip", seconds)
 

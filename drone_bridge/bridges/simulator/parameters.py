@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from drone_bridge.bridges.node import common_parameters
+from drone_bridge.bridges.common_parameters import common_parameters
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.simulator import TCP_PORT
 
@@ -11,7 +11,7 @@ from drone_bridge.protocols.simulator import TCP_PORT
 AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 
 PARAMETERS: Final = (
-    *common_parameters(TCP_PORT, "The simulator's port.", roles=("connect",)),
+    *common_parameters(TCP_PORT, "The simulator's port.", roles=("connect",), silence_warning_s=2.5),
     ParameterDeclaration(
         "single_connection", False, "Use one connection for requests and streams, which real servers may mix up."
     ),

@@ -11,7 +11,8 @@ from geometry_msgs.msg import Twist
 from std_msgs.msg import String
 
 from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.node import BridgeNode, Endpoint
+from drone_bridge.bridges.link_thread import Endpoint
+from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.telemetry.outputs import TelemetryOutputs
 from drone_bridge.bridges.telemetry.parameters import MEBIBYTE, PARAMETERS
 from drone_bridge.bridges.telemetry.transports import COMMAND_TOPIC, Drone, TopicTransport, Transport, UdpTransport
@@ -57,6 +58,7 @@ class TelemetryBridge(BridgeNode):
     """
 
     open_state = "talking"
+    silence_parameter = "telemetry_timeout"
     rates = ("documents", "rover documents", "late documents", "images", "images decoded", "commands")
     problems = (
         *BridgeNode.problems,
@@ -196,7 +198,7 @@ class TelemetryBridge(BridgeNode):
                 self._peer_refused(peer)
                 return False
             self.statistics.counts["connections"] += 1
-            self.get_logger().info(f"{peer} takes the place of {name_of(self._udp.drone)}.")
+            self.inform(f"{peer} takes the place of {name_of(self._udp.drone)}.")
             self._commands.mailbox.clear()  # what the one before was told to do is not for this one
         self._udp.drone = source
         self._from_drone = ControllerConnection(self._limits)
@@ -242,6 +244,7 @@ class TelemetryBridge(BridgeNode):
 
     def _publish_drone(self, telemetry: DroneTelemetry) -> None:
         came_s = self._heard_s = time.monotonic()
+        self.statistics.liveness.heard()
         self.statistics.counts["documents"] += 1
         self._last_stamp = stamp = self._stamp(telemetry.timestamp)
         self._outputs.publish_drone(telemetry, stamp)

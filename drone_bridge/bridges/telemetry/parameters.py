@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from drone_bridge.bridges.node import common_parameters
+from drone_bridge.bridges.common_parameters import common_parameters
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.telemetry import DEFAULT_PORT, MAX_FOV, MIN_FOV, Limits
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a peer has been silent, whatever its link says."""
+
+import time
+
+
+class Liveness:
+    """Silence while a link is open, over all links since the peer was last heard.
+
+    A peer that hangs is often still connected to by its system: links that are opened and closed again without a word
+    from it do not start the count anew. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
+    """
+
+    def __init__(self, may_stay_mute: bool = False) -> None:
+        """`may_stay_mute`: a peer that has never said anything need not be able to, and does not count as silent."""
+        self._counts = not may_stay_mute
+        self._since_s: float | None = None  # of the silence on the open link; None: there is none
+        self._before_s = 0.0  # silence on the links before
+
+    def opened(self) -> None:
+        """Note that there is a link."""
+        self._since_s = time.monotonic()
+
+    def heard(self) -> None:
+        """Note that the peer has said something that made sense."""
+        self._since_s, self._before_s, self._counts = time.monotonic(), 0.0, True
+
+    def closed(self) -> None:
+        """Note that there is no link any more."""
+        if self._since_s is not None and self._counts:
+            self._before_s += time.monotonic() - self._since_s
+        self._since_s = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a link."""
+        return self._since_s is not None
+
+    @property
+    def silence_s(self) -> float:
+        """For how long the peer has been silent while it was connected; 0 without a link."""
+        since_s = self._since_s
+        return self._before_s + time.monotonic() - since_s if since_s is not None and self._counts else 0.0

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a bridge tells people: counts and conditions on /diagnostics, sentences in the log, neither without limit."""
+
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+
+from drone_bridge.bridges.liveness import Liveness
+from drone_bridge.bridges.statistics import LinkStatistics
+from drone_bridge.log_limiter import LogLimiter, Reminders
+
+SILENCES = "silences"
+
+
+class Reports:
+    """Counts, logs and reports. For any thread, but for `make_report` and `start_over`."""
+
+    def __init__(self, logger: Any, open_state: str) -> None:
+        """`open_state` is what a link that works does."""
+        self._logger = logger
+        self._open_state = open_state
+        self._warnings = LogLimiter()
+        self._information = LogLimiter()  # a peer that comes and goes must not keep a warning from the log
+        self._reminders = Reminders()
+        self._was_silent = False
+        self.statistics = LinkStatistics(open_state)
+
+    def start_over(self, silence_limit_s: float, may_stay_mute: bool) -> None:
+        """Count from 0 again; a peer that is silent for longer than this limit is reported.
+
+        Not one that has never said anything, if it `may_stay_mute`.
+        """
+        self.statistics = LinkStatistics(self._open_state, silence_limit_s, liveness=Liveness(may_stay_mute))
+        self._was_silent = False
+
+    def inform(self, sentence: str) -> None:
+        """Log something that is as it should be, unless there is too much of it."""
+        if line := self._information.admit(sentence):
+            self._logger.info(line)
+
+    def warn(self, sentence: str) -> None:
+        """Log a sentence about a peer or a command, unless there are too many."""
+        self.statistics.last_error = sentence
+        if line := self._warnings.admit(sentence):
+            self._logger.warning(line)
+
+    def complain(self, count: str, sentence: str) -> None:
+        """Count a problem, and log a sentence about it unless there are too many."""
+        self.statistics.counts[count] += 1
+        self.warn(sentence)
+
+    def remind(self, condition: str, sentence: str) -> None:
+        """Log a condition that goes on when it begins, and then at growing intervals."""
+        self.statistics.last_error = sentence
+        if line := self._reminders.admit(condition, sentence):
+            self._logger.warning(line)
+
+    def complain_while(self, count: str, sentence: str) -> None:
+        """Count a problem that goes on, and log it as `remind` does."""
+        self.statistics.counts[count] += 1
+        self.remind(count, sentence)
+
+    def end(self, condition: str) -> None:
+        """Note that a condition has ended, so that it is logged at once when it begins again."""
+        self._reminders.end(condition)
+
+    def make_report(self, name: str, hardware_id: str, rates: tuple[str, ...], problems: tuple[str, ...]) -> Any:
+        """Return the message for /diagnostics, with one status of this name. For the executor."""
+        self._notice_silence()
+        return DiagnosticArray(status=[self.statistics.report(name, hardware_id, rates, problems)])
+
+    def _notice_silence(self) -> None:
+        statistics = self.statistics
+        is_silent = statistics.is_silent
+        if is_silent:
+            sentence = f"{statistics.peer} is connected, and has been silent for {statistics.liveness.silence_s:.0f} s."
+            if not self._was_silent:
+                statistics.counts[SILENCES] += 1
+            self.remind(SILENCES, sentence)
+        elif self._was_silent and statistics.liveness.is_open:
+            self.inform(f"{statistics.peer} is heard again.")
+            self.end(SILENCES)
+        if is_silent or statistics.liveness.is_open:  # a link that is opened again tells nothing by being opened
+            self._was_silent = is_silent

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A peer that hangs looks connected to the system; diagnostics say otherwise, and say so when it comes back."""
+
+import signal
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Twist
+from processes import Process
+from ros_session import wait_until
+from testbed_peer import TestbedPeer, bridge, values_of
+
+SILENCE_S = 0.8  # longer than what any of the emulators leaves between two words
+
+
+def emulator(name, *arguments):
+    """Start an emulator that listens, and return it with its port."""
+    child = Process.module(f"drone_bridge.emulators.{name}", "--port", "0", *arguments)
+    child.port = int(child.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    return child
+
+
+def wait_for_status(reports, wanted):
+    """Wait for a report whose status is wanted, and return it."""
+    return reports.wait(lambda report: wanted(report.status[0])).status[0]
+
+
+def is_ok(status):
+    return status.level == DiagnosticStatus.OK
+
+
+def is_silent(status):
+    return status.level == DiagnosticStatus.WARN and "silent for" in status.message
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("testbed", ["--width", "32", "--height", "32"]),
+        ("robot", ["--no-discovery"]),
+        ("simulator", ["--running"]),
+        ("simulator", []),  # paused: it is asked for a sign of life
+    ],
+)
+def test_a_stopped_peer_is_a_warning_until_it_goes_on(ros, name, arguments):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    # A warning comes before the bridge gives the connection up and opens another one, which the system answers.
+    silence_s = 1.5 if name == "simulator" else SILENCE_S
+    with (
+        emulator(name, *arguments) as peer,
+        Process.node(f"{name}_bridge", port=peer.port, silence_warning=silence_s) as node,
+    ):
+        wait_for_status(reports, is_ok)
+        peer.send(signal.SIGSTOP)
+        try:
+            wait_for_status(reports, is_silent)
+            node.wait_for_line(rf"127\.0\.0\.1:{peer.port} is connected, and has been silent for \d+ s\.")
+        finally:
+            peer.send(signal.SIGCONT)
+        status = wait_for_status(reports, is_ok)
+        assert status.hardware_id == f"{name} 127.0.0.1:{peer.port}"
+
+
+def test_a_stopped_drone_is_a_warning_until_it_goes_on(ros):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with Process.node("telemetry_bridge", transport="udp", port=0, telemetry_timeout=SILENCE_S) as node:
+        port = node.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
+        with Process.module("drone_bridge.emulators.landing", "--port", port, "--no-images") as drone:
+            wait_for_status(reports, is_ok)
+            drone.send(signal.SIGSTOP)
+            try:
+                wait_for_status(reports, is_silent)
+            finally:
+                drone.send(signal.SIGCONT)
+            wait_for_status(reports, is_ok)
+
+
+def test_commands_that_reach_no_vehicle_are_counted_and_warned_of(ros):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    peer = TestbedPeer()
+    commands = ros.publisher(Twist, "cmd_vel", subscribers=0)
+
+    def is_counted(report):
+        commands.publish(Twist())
+        return int(values_of(report)["undelivered commands"]) > 1
+
+    with bridge(peer, silence_warning=0.5, autostart=True) as node:
+        peer.open().exchange()
+        wait_until(commands.get_subscription_count, "the bridge")
+        reports.wait(is_counted)
+        line = r"Commands on cmd_vel reach no vehicle: 127\.0\.0\.1:\d+ has been silent for \d+ s\."
+        node.wait_for_line(line)
+        assert node.count_lines(line) == 1  # however often they come
+        peer.close()
+    with bridge(peer) as node:
+        wait_until(commands.get_subscription_count, "the bridge")
+        reports.wait(is_counted)
+        node.wait_for_line(r"Commands on cmd_vel reach no vehicle: no peer is connected\.")
+
+
+def test_loading_the_present_values_of_all_parameters_is_no_error(ros):
+    """As `ros2 param load` does with what `ros2 param dump` wrote."""
+    with Process.node("testbed_bridge", port=1) as node:
+        node.wait_for_line("can't be reached")
+        present = ros.parameters("/testbed_bridge")
+        assert present["actual_port"] == 1
+        for name, value in present.items():
+            (result,) = ros.set_parameters("/testbed_bridge", **{name: value})
+            assert result.successful, result.reason
+        (result,) = ros.set_parameters("/testbed_bridge", actual_port=2)
+        assert not result.successful
+        (result,) = ros.set_parameters("/testbed_bridge", port=2)
+        assert "only while the node is unconfigured, and it is configured" in result.reason
