@@ -241,6 +241,21 @@ def with_defaults(names, default):
     return zip(full, texts if len(texts) == len(full) else [default] * len(full), strict=True)
 
 
+SHARED_TABLE = re.compile(r"^\| parameter \| bridges \| default \|.*\n\|[ -|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
+BRIDGES = ("testbed", "dronegui", "simulator", "robot", "telemetry")
+
+
+def shared_parameters(node):
+    """Return the parameters of a bridge that the page about all bridges describes, with the texts of their defaults."""
+    shared = {}
+    for table in SHARED_TABLE.finditer((ROOT / "docs" / "bridges.md").read_text()):
+        for line in table[1].splitlines():
+            names, bridges, default, *_ = re.split(r"(?<!\\)\|", line)[1:-1]
+            if bridges.strip() == "all" or node.removesuffix("_bridge") in re.findall(r"\w+", bridges):
+                shared.update(with_defaults(re.findall(r"`([^`]+)`", names), default))
+    return shared
+
+
 def says(text, value):
     """Return whether the text of a default, perhaps with a unit, means the value."""
     text = text.replace("`", "").strip()
@@ -265,7 +280,15 @@ def test_a_page_names_parameters_that_there_are_and_their_defaults(path, declare
             if name != "actual_port":  # the node finds it out
                 assert says(text, plain(parameters.values[name])), f"{name}: {text!r} and {parameters.values[name]!r}"
         if path.name != "README.md":  # which names the most important ones
-            assert listed.keys() == parameters.values.keys()
+            shared = shared_parameters(node) if node.removesuffix("_bridge") in BRIDGES else {}
+            assert listed.keys() | shared.keys() == parameters.values.keys()
+
+
+@pytest.mark.parametrize("name", BRIDGES)
+def test_the_page_about_all_bridges_names_parameters_that_there_are_and_their_defaults(name, declared):
+    values = declared(f"{name}_bridge").values
+    for parameter, text in shared_parameters(name).items():
+        assert says(text, plain(values[parameter])), f"{parameter}: {text!r} and {values[parameter]!r}"
 
 
 def test_every_bridge_has_a_page_with_its_parameters():
