@@ -35,5 +35,5 @@ setup(
     python_requires=">=3.10",
     install_requires=["numpy", "orjson>=3.9.15", "pybase64"],  # older orjson takes documents nested without end
     extras_require={"landing": ["opencv-python-headless"]},  # for the emulator, which draws what a camera sees
-    data_files=[shared(folder) for folder in ("config", "launch", "rviz", "urdf")],
+    data_files=[shared(folder) for folder in ("config", "config/sros2", "launch", "rviz", "urdf")],
 )

@@ -16,6 +16,15 @@ def test_a_demonstration_stays_on_this_machine(monkeypatch, distribution, expect
         monkeypatch.setenv(name, "")  # so that all of them are put back
     monkeypatch.delenv("ROS_LOCALHOST_ONLY")
     monkeypatch.setenv("ROS_DISTRO", distribution)
+    monkeypatch.delenv("FASTDDS_DEFAULT_PROFILES_FILE", raising=False)
     keep_to_ourselves()
     assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
     assert os.environ.get("ROS_LOCALHOST_ONLY") == expected
+
+
+def test_a_demonstration_leaves_it_to_the_profile_that_keeps_topics_on_loopback(monkeypatch):
+    for name in NAMES:
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", "/share/drone_bridge/config/fastdds_loopback.xml")
+    keep_to_ourselves()
+    assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SYSTEM_DEFAULT"

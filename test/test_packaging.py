@@ -89,4 +89,6 @@ def test_pip_and_cmake_install_the_same_files(distribution):
         1
     ].split()
     files = {file for _, group in distribution["data_files"] for file in group}
-    assert files == {str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).iterdir()}
+    assert files == {
+        str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*.*") if path.is_file()
+    }

@@ -42,11 +42,11 @@ class Process:
         return cls(sys.executable, "-m", name, *arguments)
 
     @classmethod
-    def node(cls, name, *arguments, remap=(), **parameters):
+    def node(cls, name, *arguments, remap=(), env=None, **parameters):
         """Start an executable of the package with ROS parameters."""
         ros = [part for key, value in parameters.items() for part in ("-p", f"{key}:={_yaml(value)}")]
         ros += [part for rule in remap for part in ("-r", rule)]
-        return cls(executable(name), *arguments, *(["--ros-args", *ros] if ros else []))
+        return cls(executable(name), *arguments, *(["--ros-args", *ros] if ros else []), env=env)
 
     def _read(self):
         for line in self._child.stdout:
@@ -79,6 +79,12 @@ class Process:
             seen = self._changed.wait_for(find, timeout_s)
         assert seen, f"no line with {pattern!r} within {timeout_s} s in:\n{self.output}"
         return found[0]
+
+    def wait_for_count(self, pattern, count, timeout_s=TIMEOUT_S):
+        """Wait until so many lines match."""
+        with self._changed:
+            matches = lambda: sum(bool(re.search(pattern, line)) for line in self.lines)  # noqa: E731
+            assert self._changed.wait_for(lambda: matches() >= count, timeout_s), f"{matches()} of {count} lines"
 
     def count_lines(self, pattern):
         with self._changed:

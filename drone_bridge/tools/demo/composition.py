@@ -23,7 +23,10 @@ HIGHEST_DOMAIN: Final = 101
 def keep_to_ourselves() -> None:
     """Give this process and its children topics of their own, on this machine only. To be called before ROS starts."""
     os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, HIGHEST_DOMAIN))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    if Path(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE", "")).name != "fastdds_loopback.xml":
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    else:  # which keeps topics here by itself, and better: docs/network.md
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
     if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; later ones complain about that
         os.environ["ROS_LOCALHOST_ONLY"] = "1"
 

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program with one ROS node: reach_probe.py hear | say WORD. It hears who commands on cmd_vel, or commands."""
+
+import contextlib
+import sys
+
+import rclpy
+from geometry_msgs.msg import TwistStamped
+from rclpy.executors import ExternalShutdownException
+
+
+def main():
+    rclpy.init()
+    node = rclpy.create_node("reach_probe")
+    if sys.argv[1] == "hear":
+        node.create_subscription(
+            TwistStamped, "cmd_vel", lambda message: print("commanded by", message.header.frame_id, flush=True), 10
+        )
+        print("listening", flush=True)
+    else:
+        publisher = node.create_publisher(TwistStamped, "cmd_vel", 10)
+        message = TwistStamped()
+        message.header.frame_id = sys.argv[2]
+        node.create_timer(0.1, lambda: publisher.publish(message))
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        rclpy.spin(node)
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+main()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far topics reach: not beyond this machine in the environment without ROS, unless asked to."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from ament_index_python.packages import get_package_share_directory
+from networks import addresses_of, two_machines
+from processes import Process
+
+ROOT = Path(__file__).parent.parent
+CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
+PROBE = Path(__file__).parent / "support" / "reach_probe.py"
+PROFILE, RANGE, PEERS = "FASTDDS_DEFAULT_PROFILES_FILE", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"
+CLOSED = {PROFILE: str(CONFIG / "fastdds_loopback.xml"), RANGE: "SYSTEM_DEFAULT"}
+OPEN = {PROFILE: str(CONFIG / "fastdds.xml"), RANGE: "SUBNET"}
+
+fast_dds_alone = pytest.mark.skipif(
+    os.environ.get("ROS_DISTRO") == "humble" or "fastrtps" not in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps"),
+    reason="the profile is for Fast DDS and for the discovery ranges that came with Iron",
+)
+
+
+def activated(**before):
+    """Return what env/activate makes of an environment."""
+    if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
+        pytest.skip("env/activate belongs to 'make setup', and ROS is installed otherwise here")
+    environment = {name: value for name, value in os.environ.items() if name not in (PROFILE, RANGE, PEERS)}
+    shown = subprocess.run(
+        ["bash", "-c", f'. "{ROOT}/env/activate" && echo "${PROFILE}" "${RANGE}"'],
+        env={**environment, **before},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    profile, reach = shown.stdout.split()
+    return {PROFILE: profile, RANGE: reach}, shown.stderr
+
+
+@pytest.mark.parametrize("said", [{}, {RANGE: "LOCALHOST"}, {RANGE: "SYSTEM_DEFAULT"}, {RANGE: "nonsense"}])
+def test_the_activated_environment_stays_on_this_machine(said):
+    environment, _ = activated(**said)
+    assert Path(environment[PROFILE]).samefile(CLOSED[PROFILE])
+    assert environment[RANGE] == CLOSED[RANGE]
+    assert activated(**environment)[0] == environment
+
+
+def test_subnet_opens_the_activated_environment():
+    environment, _ = activated(**{RANGE: "SUBNET"})
+    assert Path(environment[PROFILE]).samefile(OPEN[PROFILE])
+    assert environment[RANGE] == "SUBNET"
+    closed, _ = activated()
+    assert activated(**{**closed, RANGE: "SUBNET"})[0] == environment
+
+
+def test_no_discovery_at_all_may_be_asked_for():
+    environment, _ = activated(**{RANGE: "OFF"})
+    assert environment[RANGE] == "OFF"
+    assert Path(environment[PROFILE]).samefile(CLOSED[PROFILE])
+
+
+def test_a_profile_of_the_users_own_stays_and_they_are_told(tmp_path):
+    profile = tmp_path / "mine.xml"
+    environment, errors = activated(**{PROFILE: str(profile)})
+    assert environment == {PROFILE: str(profile), RANGE: "LOCALHOST"}
+    assert f"FASTDDS_DEFAULT_PROFILES_FILE is yours ({profile}) and stays" in errors
+
+
+def test_the_closed_profile_differs_from_the_open_one_in_its_reach_alone():
+    def tuned(profile):
+        root = ElementTree.parse(profile).getroot()
+        return [
+            element.text for tag in ("segment_size", "count", "nanosec") for element in root.iterfind(f".//{{*}}{tag}")
+        ]
+
+    assert tuned(CLOSED[PROFILE]) == tuned(OPEN[PROFILE]) == ["16777216", "10", "500000000"]
+
+
+def test_an_observer_of_the_shipped_policy_can_command_nothing():
+    policy = ElementTree.parse(CONFIG / "sros2" / "drone_bridge.policy.xml").getroot()
+    observer = policy.find(".//enclave[@path='/drone_bridge/observer']")
+    published = [topic.text for rule in observer.iter("topics") if rule.get("publish") for topic in rule]
+    answered = [service.text for rule in observer.iter("services") if rule.get("reply") for service in rule]
+    assert published == ["rosout", "parameter_events"]
+    assert all(name.split("/")[0] in ("recorder", "rviz", "rviz2") for name in answered)
+    assert not any(rule.get("request") for rule in observer.iter("services"))
+
+
+@fast_dds_alone
+@pytest.mark.parametrize("name", ["testbed_bridge", "drone_controller", "recorder"])
+def test_every_socket_of_a_node_is_on_loopback(start_child, domain, tmp_path, name):
+    heard = start_child(sys.executable, PROBE, "hear", env=CLOSED)
+    heard.wait_for_line("listening")
+    parameters = {"bag": tmp_path / "bag"} if name == "recorder" else {}
+    with Process.node(name, env=CLOSED, **parameters) as node:
+        node.wait_for_line(r"\[INFO\]|\[WARN\]")
+        for child in (heard, node):
+            addresses = addresses_of(child.pid)
+            assert addresses, "a participant has sockets"
+            assert all(address.is_loopback for address in addresses), addresses
+
+
+@fast_dds_alone
+def test_sockets_of_an_open_node_are_not(start_child, domain):
+    heard = start_child(sys.executable, PROBE, "hear", env=OPEN)
+    heard.wait_for_line("listening")
+    assert not all(address.is_loopback for address in addresses_of(heard.pid))
+
+
+@fast_dds_alone
+def test_another_machine_commands_no_vehicle_until_it_is_let_in(start_child, domain):
+    with two_machines() as (ours, theirs):
+
+        def start(machine, *words, **environment):
+            return start_child(*machine.command(sys.executable, PROBE, *words), env=environment)
+
+        closed = start(ours, "hear", **CLOSED)
+        closed.wait_for_line("listening")
+        opened = start(ours, "hear", **OPEN)
+        opened.wait_for_line("listening")
+        start(ours, "say", "insider", **CLOSED)
+        # Who means it gives the address that it wants to command: no multicast is needed for that.
+        start(theirs, "say", "outsider", **{**OPEN, PROFILE: "", PEERS: ours.address})
+        closed.wait_for_line("commanded by insider")
+        opened.wait_for_line("commanded by outsider")
+        # For as long as it takes to be found twice more: participants announce themselves every 3 s.
+        heard = opened.count_lines("outsider")
+        opened.wait_for_count("commanded by outsider", heard + 60)
+        assert closed.count_lines("outsider") == 0
+        assert closed.count_lines("insider") > 0
