@@ -2,13 +2,14 @@
 """How commands come in from topics: what is stale or no number is refused, the rest waits in a mailbox."""
 
 import math
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
 
-from drone_bridge.bridges.mailbox import Mailbox
+from drone_bridge.bridges.mailbox import Arrival, Mailbox
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.translate.time import seconds_between
 
@@ -35,10 +36,36 @@ class CommandIntake(Generic[CommandT]):
         self._on_command = on_command
         self._now = now or (lambda: node.get_clock().now().to_msg())
         self.mailbox: Mailbox[CommandT] = Mailbox()
+        self._followed: Arrival[CommandT] | None = None
 
     def newest(self) -> CommandT | None:
         """Return the newest command, if it came within `command_timeout`."""
+        arrival = self.newest_arrival()
+        return arrival.command if arrival else None
+
+    def newest_arrival(self) -> Arrival[CommandT] | None:
+        """Return the newest command and when it came, if that was within `command_timeout`."""
         return self.mailbox.newest(self._node.parameters["command_timeout"])
+
+    def follow(self) -> CommandT | None:
+        """Return the newest command, as `newest` does, for it to be sent now; how long it waited is noted once."""
+        arrival = self.newest_arrival()
+        if arrival is None:
+            return None
+        if arrival is not self._followed:
+            self._followed = arrival
+            self._node.statistics.took("command received to sent", time.monotonic() - arrival.arrived_s)
+        return arrival.command
+
+    def take_limited_velocities(self, read: Callable[[Twist], tuple[CommandT, bool]]) -> None:
+        """Do what `take_velocities` does, where `read` also tells whether the Twist was within the limits."""
+
+        def read_and_count(twist: Twist) -> CommandT:
+            command, was_within = read(twist)
+            self._node.statistics.counts["clamped commands"] += not was_within
+            return command
+
+        self.take_velocities(read_and_count)
 
     def take_velocities(self, read: Callable[[Twist], CommandT]) -> None:
         """Subscribe to cmd_vel and cmd_vel_stamped; `read` makes a command of a Twist."""

@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from geometry_msgs.msg import Twist
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -17,6 +17,7 @@ from std_srvs.srv import SetBool, Trigger
 from drone_bridge.bridges.buttons import ButtonPanel
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.bridges.farewell import repeat_farewell
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError, LinkRefusedError
@@ -30,10 +31,8 @@ from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate.dronegui import HOVER, FullScale
 from drone_bridge.translate.frame_names import FrameNames
 
-#: How often hover is said at the start and at the end, because UDP may lose some of them.
+#: How often hover is said at the start, because UDP may lose some of them.
 HOVER_PACKETS: Final = 3
-#: Between the last packets, so that they do not share one another's fate.
-FAREWELL_GAP_S: Final = 0.02
 #: The count of packets that nobody listened to, as far as the network tells.
 UNHEARD: Final = "undelivered packets"
 
@@ -59,11 +58,6 @@ PARAMETERS: Final = (
         range=(1, 10),
     ),
 )
-
-
-class _Command(NamedTuple):
-    controls: Controls
-    arrived_s: float
 
 
 class DroneGuiBridge(BridgeNode):
@@ -102,8 +96,8 @@ class DroneGuiBridge(BridgeNode):
         self._state_publisher = self.make_publisher(DroneGuiState, "dronegui/state", 10)
         self._frame_id = FrameNames(self.parameters["frame_prefix"]).base_link
         self._first_packet_copies = self.parameters["first_packet_copies"]
-        self._commands: CommandIntake[_Command] = CommandIntake(self)
-        self._commands.take_velocities(self._read)
+        self._commands: CommandIntake[Controls] = CommandIntake(self)
+        self._commands.take_limited_velocities(self._read)
         for topic, press in (("takeoff", self._take_off), ("land", self._land), ("reset", self._reset)):
             self.make_subscription(Empty, topic, self._on_topic(topic, press), 1, callback_group=self._group)
 
@@ -117,7 +111,6 @@ class DroneGuiBridge(BridgeNode):
 
     def converse(self, stream: UdpStream) -> None:
         """Send the controls until cancelled, and leave the drone hovering, whatever has happened."""
-        self._followed: _Command | None = None
         self._commands.mailbox.clear()
         self._buttons.open()
         self._publish_flying()
@@ -137,16 +130,13 @@ class DroneGuiBridge(BridgeNode):
 
     def _commanded(self) -> Controls:
         """Return what the drone is to do now, but for the buttons that are pressed for a moment."""
-        command = self._commands.newest()
-        if command is None or self._is_hover_held:
+        controls = None if self._is_hover_held else self._commands.follow()
+        if controls is None:
             self.statistics.counts["hover packets"] += 1
             return HOVER
-        if command is not self._followed:
-            self._followed = command
-            self.statistics.took("command received to sent", time.monotonic() - command.arrived_s)
-        if translate.is_zero(command.controls) and self.parameters["hover_on_zero"]:
+        if translate.is_zero(controls) and self.parameters["hover_on_zero"]:
             return HOVER
-        return command.controls
+        return controls
 
     def _send(self, stream: UdpStream, controls: Controls) -> None:
         """Send one packet with the buttons that are pressed, and publish it. Raises LinkError."""
@@ -176,20 +166,19 @@ class DroneGuiBridge(BridgeNode):
 
     def _leave_hovering(self, stream: UdpStream) -> None:
         """Say hover, with all other buttons released, as the last thing there is to say."""
-        self._buttons.close()
-        for number in range(HOVER_PACKETS):
-            if number:
-                time.sleep(FAREWELL_GAP_S)
+
+        def say_hover() -> None:
             with contextlib.suppress(LinkError):
                 self._send(stream, HOVER)
 
+        self._buttons.close()
+        repeat_farewell(say_hover)
+
     # What the executor does.
 
-    def _read(self, twist: Twist) -> _Command:
+    def _read(self, twist: Twist) -> tuple[Controls, bool]:
         full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in AXES))
-        controls, was_within = translate.controls_from_twist(twist, full_scale)
-        self.statistics.counts["clamped commands"] += not was_within
-        return _Command(controls, time.monotonic())
+        return translate.controls_from_twist(twist, full_scale)
 
     async def _take_off(self) -> str:
         self._buttons.check_released("take_off")  # what it does shows only afterwards
@@ -244,7 +233,7 @@ class DroneGuiBridge(BridgeNode):
 
         async def receive(_: Empty) -> None:
             try:
-                self.get_logger().info(await press())
+                self.inform(await press())
             except ValueError as error:
                 self.complain("refused commands", f"A message on {topic} was refused: {error}")
 

@@ -3,9 +3,18 @@
 
 import threading
 import time
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 CommandT = TypeVar("CommandT")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival(Generic[CommandT]):
+    """A command and when it came, by time.monotonic."""
+
+    command: CommandT
+    arrived_s: float
 
 
 class Mailbox(Generic[CommandT]):
@@ -13,8 +22,8 @@ class Mailbox(Generic[CommandT]):
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        # The command and when it came, replaced as one: `newest` is asked per frame and needs no lock.
-        self._latest: tuple[CommandT | None, float] = (None, 0.0)
+        # Replaced as one: `newest` is asked per frame and needs no lock.
+        self._latest: Arrival[CommandT] | None = None
         # The newest one with a stamp: one without does not keep a frame from its answer.
         self._answer: tuple[CommandT | None, tuple[int, int] | None] = (None, None)
         self._is_closed = False
@@ -22,15 +31,15 @@ class Mailbox(Generic[CommandT]):
     def put(self, command: CommandT, stamp: tuple[int, int] | None = None) -> None:
         """Replace the command. `stamp` is the (sec, nanosec) of the frame that it answers."""
         with self._changed:
-            self._latest = command, time.monotonic()
+            self._latest = Arrival(command, time.monotonic())
             if stamp is not None:
                 self._answer = command, stamp
             self._changed.notify_all()
 
-    def newest(self, timeout_s: float) -> CommandT | None:
-        """Return the command if it came within the last `timeout_s`."""
-        command, arrived_s = self._latest
-        return command if time.monotonic() - arrived_s <= timeout_s else None
+    def newest(self, timeout_s: float) -> Arrival[CommandT] | None:
+        """Return the command if it came within the last `timeout_s`, with when it came."""
+        latest = self._latest
+        return latest if latest and time.monotonic() - latest.arrived_s <= timeout_s else None
 
     def wait_for(self, stamp: tuple[int, int], timeout_s: float) -> CommandT | None:
         """Wait for the command that answers the frame of this stamp; None when it does not come, or on `close`."""
@@ -42,7 +51,7 @@ class Mailbox(Generic[CommandT]):
     def clear(self) -> None:
         """Forget the command, as at the start of a conversation; waiting is possible again after `close`."""
         with self._changed:
-            self._latest, self._answer, self._is_closed = (None, 0.0), (None, None), False
+            self._latest, self._answer, self._is_closed = None, (None, None), False
 
     def close(self) -> None:
         """End all waiting."""

@@ -5,9 +5,8 @@ import contextlib
 import getpass
 import math
 import time
-from typing import Final, NamedTuple
+from typing import Final
 
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
@@ -16,6 +15,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
 from drone_bridge.bridges.link_thread import Endpoint
+from drone_bridge.bridges.mailbox import Arrival
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.robot.parameters import PARAMETERS
 from drone_bridge.bridges.robot.sensors import SensorTopics
@@ -51,11 +51,6 @@ LEAVE_TIMEOUT_S: Final = 0.3
 LIST_PERIOD_S: Final = 0.1  # lists are not published more often
 LONGEST_DRIVER_NAME: Final = 255  # bytes
 _RECEIVE_BYTES: Final = 4096
-
-
-class _Command(NamedTuple):
-    speeds: Speeds
-    arrived_s: float
 
 
 class RobotBridge(BridgeNode):
@@ -108,8 +103,8 @@ class RobotBridge(BridgeNode):
         self._odometry_period_s = 1 / get("odometry_rate") if has_odometry else math.inf
         self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_odometry else None
         self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_odometry else None
-        self._commands: CommandIntake[_Command] = CommandIntake(self, on_command=self._wakeup.wake)
-        self._commands.take_velocities(self._read)
+        self._commands: CommandIntake[Speeds] = CommandIntake(self, on_command=self._wakeup.wake)
+        self._commands.take_limited_velocities(self._skid_steer.speeds)
         self.make_subscription(Bool, "light", self._operator_services.switch_light, depth=1)
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
@@ -185,8 +180,8 @@ class RobotBridge(BridgeNode):
     def _due_s(self, session: RobotSession) -> float:
         """Return when there is something to do, unless something comes before."""
         due_s = min(session.due_s, self._odometry_due_s, self._lists_due_s)
-        if command := self._commands.newest():
-            is_sent = command.speeds == self._driven
+        if command := self._commands.newest_arrival():
+            is_sent = command.command == self._driven
             due_s = min(due_s, self._stale_s(command) if is_sent else self._next_update_s())
         return due_s
 
@@ -206,8 +201,8 @@ class RobotBridge(BridgeNode):
             self._publish_odometry(now_s)
 
     def _drive(self, session: RobotSession, now_s: float) -> None:
-        command = self._commands.newest()
-        speeds = command.speeds if command else STOPPED
+        command = self._commands.newest_arrival()
+        speeds = command.command if command else STOPPED
         if speeds != self._driven:
             if speeds != STOPPED and now_s < self._next_update_s():
                 speeds = self._driven
@@ -222,7 +217,7 @@ class RobotBridge(BridgeNode):
     def _next_update_s(self) -> float:
         return self._updated_s + 1 / float(self.parameters["max_update_rate"])
 
-    def _stale_s(self, command: _Command) -> float:
+    def _stale_s(self, command: Arrival[Speeds]) -> float:
         # A little later, for the command to be stale indeed.
         return command.arrived_s + float(self.parameters["command_timeout"]) + 1e-3
 
@@ -302,13 +297,6 @@ class RobotBridge(BridgeNode):
             message = self._odometry.message(self.now(), self._names)
             self.publish(self._odometry_publisher, message)
             self.publish(self._tf_publisher, TFMessage(transforms=[odometry_transform(message)]))
-
-    # What the executor does.
-
-    def _read(self, twist: Twist) -> _Command:
-        speeds, was_within = self._skid_steer.speeds(twist)
-        self.statistics.counts["clamped commands"] += not was_within
-        return _Command(speeds, time.monotonic())
 
 
 def _closing(session: RobotSession) -> str:

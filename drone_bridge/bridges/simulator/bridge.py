@@ -86,7 +86,7 @@ class SimulatorBridge(BridgeNode):
             self._outputs.open_entity(entity)
         self._wishes = Wishes(self._read_wishes(entities))
         self._commands: CommandIntake[Velocity] = CommandIntake(self, on_command=self._wakeup.wake)
-        self._commands.take_velocities(self._read)
+        self._commands.take_limited_velocities(self._read)
         self._steering = Steering(self, self._commands, self._axes, self._vehicle)
         self._world: bytes | None = None  # the mark of the world with our cameras
 
@@ -219,11 +219,9 @@ class SimulatorBridge(BridgeNode):
 
     # What the executor does.
 
-    def _read(self, twist: Twist) -> Velocity:
+    def _read(self, twist: Twist) -> tuple[Velocity, bool]:
         get = self.parameters.__getitem__
-        velocity, was_within = velocity_from_twist(twist, get("max_linear_speed"), get("max_angular_speed"))
-        self.statistics.counts["clamped commands"] += not was_within
-        return velocity
+        return velocity_from_twist(twist, get("max_linear_speed"), get("max_angular_speed"))
 
 
 def main() -> int:

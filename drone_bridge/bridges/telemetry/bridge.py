@@ -4,13 +4,14 @@
 import math
 import time
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from std_msgs.msg import String
 
 from drone_bridge.bridges.commands import CommandIntake
+from drone_bridge.bridges.farewell import repeat_farewell
 from drone_bridge.bridges.link_thread import Endpoint
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.telemetry.outputs import TelemetryOutputs
@@ -40,15 +41,7 @@ from drone_bridge.translate.time import time_from_seconds
 DRONE_TOPIC: Final = "/drone/telemetry"
 ROVER_TOPIC: Final = "/rover/telemetry"
 DEPTH: Final = 10  # of documents that wait for the executor
-#: How often hover is said at the end, because some of it may be lost, and what is between.
-FAREWELLS: Final = 3
-FAREWELL_GAP_S: Final = 0.02
 SILENT: Final = "no telemetry"
-
-
-class _Command(NamedTuple):
-    command: DroneCommand
-    arrived_s: float
 
 
 class TelemetryBridge(BridgeNode):
@@ -91,10 +84,10 @@ class TelemetryBridge(BridgeNode):
         names = LandingFrameNames(get("frame_prefix"))
         messages = DroneMessages(names, signs, get("default_fov"))
         self._outputs = TelemetryOutputs(self, names, messages, get("publish_clock"))
-        self._commands: CommandIntake[_Command] = CommandIntake(
+        self._commands: CommandIntake[DroneCommand] = CommandIntake(
             self, now=(lambda: self._last_stamp) if self._stamps_are_wire_time else None
         )
-        self._commands.take_velocities(self._read_twist)
+        self._commands.take_limited_velocities(self._read_twist)
         self._is_udp = get("transport") == "udp"
         self._relays_rover = self._is_udp and get("relay_rover")
         if not self._is_udp:
@@ -107,7 +100,6 @@ class TelemetryBridge(BridgeNode):
         # What comes from the drone, from others to the same port, and by topic from a rover.
         self._from_drone, self._from_others, self._from_rover = (ControllerConnection(self._limits) for _ in range(3))
         self._heard_s = -math.inf  # when the drone was heard last
-        self._followed: _Command | None = None
         self._outputs.restart()
         self._transport: Transport
         if self._is_udp:
@@ -141,22 +133,16 @@ class TelemetryBridge(BridgeNode):
                 self._listen_for_silence()
                 self._send(self._commanded())
         except LinkCancelledError:
-            for number in range(FAREWELLS):
-                if number:
-                    time.sleep(FAREWELL_GAP_S)
-                self._send(HOVER)
+            repeat_farewell(partial(self._send, HOVER))
             raise
 
     def _commanded(self) -> DroneCommand:
         """Return what the drone is to do now."""
-        command = self._commands.newest()
+        command = self._commands.follow()
         if command is None:
             self.statistics.counts["hover commands"] += 1
             return HOVER
-        if command is not self._followed:
-            self._followed = command
-            self.statistics.took("command received to sent", time.monotonic() - command.arrived_s)
-        return command.command
+        return command
 
     def _send(self, command: DroneCommand) -> None:
         try:
@@ -261,11 +247,9 @@ class TelemetryBridge(BridgeNode):
 
     # What the executor does.
 
-    def _read_twist(self, twist: Twist) -> _Command:
+    def _read_twist(self, twist: Twist) -> tuple[DroneCommand, bool]:
         full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in FullScale._fields))
-        command, was_within = command_from_twist(twist, full_scale, self._command_signs)
-        self.statistics.counts["clamped commands"] += not was_within
-        return _Command(command, time.monotonic())
+        return command_from_twist(twist, full_scale, self._command_signs)
 
 
 def main() -> int:
