@@ -38,10 +38,11 @@ def shell(script, **attributes):
 def launch(tmp_path, start_child):
     """launch(<executable> ...) starts the runner on a file with these."""
 
-    def start(*elements, **options):
+    def start(*elements, hangup="default", **options):
         path = tmp_path / "some.launch.xml"
         path.write_text(f"<launch>{''.join(elements)}</launch>")
-        return start_child(executable("drone-bridge"), "launch", path, **options)
+        # Whether SIGHUP is ignored is inherited, perhaps from a nohup around all tests.
+        return start_child("env", f"--{hangup}-signal=HUP", executable("drone-bridge"), "launch", path, **options)
 
     return start
 
@@ -124,6 +125,15 @@ def test_signal_stops_all_in_reverse_order(launch, number):
 
     # Who needs longer than its share of the time is not waited for.
     undisturbed(stop, lambda order: order == ["controller-3"] * 2 + ["bridge-2"] * 2 + ["emulator-1"] * 2)
+
+
+def test_a_hangup_is_ignored_under_nohup(launch):
+    runner = launch(shell(WAIT, name="waits"), hangup="ignore")
+    runner.wait_for_line(r"\[waits-1\] ready")
+    runner.send(signal.SIGHUP)
+    runner.send(signal.SIGINT)  # which the kernel delivers after the lower number
+    assert runner.wait() == 130
+    assert runner.count_lines("SIGHUP") == 0
 
 
 def test_stubborn_processes_and_grandchildren_are_gone_within_the_time(launch):

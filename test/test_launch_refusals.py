@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the runner refuses, by file and line, before it starts anything."""
 
+import os
 import re
+import signal
+import subprocess
 
 import pytest
 from launch_package import make_package
+from processes import TIMEOUT_S, executable
 
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.launch.arguments import parse_assignments
@@ -78,6 +82,11 @@ NODE = '<node pkg="launch_test" exec="show"'
             r".*/included.launch.xml: the launch argument 'needed' \(must be passed\) must be given",
         ),
         (6, "\n<group>\n", r"this is not well-formed XML: mismatched tag"),
+        (3, "<group>" * 500 + "</group>" * 500, r"more than 50 tags inside one another"),
+        (3, f'<let name="a" value="{"$(env X " * 500 + ")" * 500}"/>', r"value: more than 20 substitutions inside .*"),
+        (3, f"{NODE}><param name='a' value='{'[' * 500 + ']' * 500}'/></node>", r"more than 20 lists and maps .*"),
+        (3, f"{NODE}><param name='a' value='[&amp;a [1], *a]'/></node>", r"aliases \(\*\) are not supported"),
+        (3, f"{NODE}><param name='a' value='$(var b 2026-02-30)'/></node>", r"'2026-02-30' is not YAML: .*"),
     ],
 )  # fmt: skip
 def test_is_refused(folder, line, body, sentence):
@@ -99,6 +108,44 @@ def test_another_root_is_refused(folder):
     path.write_text("\n<robot/>")
     with pytest.raises(LaunchFileError, match=r"other.xml:2: <robot> at the top is not supported .*; it knows launch"):
         evaluate(path, {}, folder)
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "utf-32", "no-such", "idna", "hex"])
+def test_an_encoding_that_expat_cannot_read_is_refused(folder, encoding):
+    path = folder / "odd.launch.xml"
+    path.write_text(f'<?xml version="1.0" encoding="{encoding}"?>\n<launch/>\n')
+    with pytest.raises(LaunchFileError, match=r"odd.launch.xml:1: this is not (well-formed|readable as) XML"):
+        evaluate(path, {}, folder)
+
+
+def test_files_that_include_each_other_in_many_groups_are_refused(folder, capfd):
+    body = "<group>" * 40 + '<include file="$(dirname)/some.launch.xml"/>' + "</group>" * 40
+    assert main(["launch", str(write(folder, body))]) == 2
+    assert "nested too deeply" in capfd.readouterr().err
+
+
+def test_a_parameter_file_that_is_no_text_or_a_bomb_is_refused(folder):
+    body = f'{NODE}>\n<param from="$(dirname)/p.yaml" allow_substs="true"/></node>'
+    path = write(folder, body)
+    (folder / "p.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(LaunchFileError, match=r"some.launch.xml:4: .*p.yaml is not text in UTF-8"):
+        evaluate(path, {}, folder)
+    (folder / "p.yaml").write_text(
+        "a0: &a0 [x]\n" + "".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]\n" for n in range(40))
+    )
+    with pytest.raises(LaunchFileError, match=r"some.launch.xml:4: .*p.yaml is not YAML .*: aliases"):
+        evaluate(path, {}, folder)
+
+
+@pytest.mark.parametrize("words", [["launch", "--show-args", "testbed.launch.xml"], ["launch", "--help"], ["--help"]])
+def test_a_reader_that_has_read_enough_is_no_error(words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [executable("drone-bridge"), *words]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT_S, check=False)
+    os.close(writing)
+    assert done.returncode in (128 + signal.SIGPIPE, 0)  # argparse says nothing of its own broken pipe
+    assert done.stderr == ""
 
 
 def test_unknown_argument_lists_those_declared(folder):

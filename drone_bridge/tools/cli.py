@@ -3,6 +3,7 @@
 
 import argparse
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -23,12 +24,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("command", choices=COMMANDS, metavar="command", help="'drone-bridge <command> --help' explains")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="what the command takes")
-    chosen = parser.parse_args(argv)
-    module, _ = COMMANDS[chosen.command]
     try:
-        status: int = importlib.import_module(module).main(chosen.arguments)
+        try:
+            chosen = parser.parse_args(argv)
+            module, _ = COMMANDS[chosen.command]
+            status: int = importlib.import_module(module).main(chosen.arguments)
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:  # during the import, which takes a moment
         return 128 + signal.SIGINT
+    except BrokenPipeError:  # | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end
+        return 128 + signal.SIGPIPE
     return status
 
 

@@ -51,8 +51,13 @@ def main(argv: Sequence[str]) -> int:
             for file, text in ((file, text) for process in processes for file, text in process.files.items()):
                 file.write_text(text)
             return supervise(processes)
-    except (LaunchFileError, SubstitutionError) as error:
+    except (LaunchFileError, SubstitutionError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         print(f"drone-bridge launch: {error}", file=sys.stderr)
+        return _REFUSED
+    except RecursionError:
+        print(f"drone-bridge launch: {options.words[0]}: groups and files are nested too deeply", file=sys.stderr)
         return _REFUSED
     except KeyboardInterrupt:
         return _INTERRUPTED

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from drone_bridge.tools.launch import substitutions
+from drone_bridge.tools.launch import substitutions, yaml_text
 from drone_bridge.tools.launch.parse import Element
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
 
@@ -41,9 +41,11 @@ def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
 
 def substituted_file(path: Path, scope: Scope) -> str:
     """Return the text of a parameter file with its substitutions performed. Raises SubstitutionError and OSError."""
-    text = substitutions.perform(substitutions.parse(path.read_text()), scope)
     try:
-        yaml.safe_load(text)
+        text = substitutions.perform(substitutions.parse(path.read_text(encoding="utf-8")), scope)
+        yaml_text.read(text)
+    except UnicodeDecodeError as error:
+        raise SubstitutionError(f"{path} is not text in UTF-8: {error}") from error
     except yaml.YAMLError as error:
         raise SubstitutionError(f"{path} is not YAML after its substitutions: {error}") from error
     return text
@@ -92,7 +94,9 @@ def _uniform(items: Sequence[Value], wanted: Scalars | None, text: str) -> list[
 def _read(text: str) -> Value:
     """Read a value as it is written; what is not YAML yet may become so by its substitutions."""
     try:
-        return _checked(yaml.safe_load(text)) if text else text
+        return _checked(yaml_text.read(text)) if text else text
+    except yaml_text.RefusedYamlError as error:
+        raise SubstitutionError(str(error)) from error
     except yaml.YAMLError:
         return text
 
@@ -111,7 +115,7 @@ def _coerced(text: str, wanted: Scalars | None) -> Value:
     if wanted is None and not text:
         return text
     try:
-        value = yaml.safe_load(text) if wanted is None else wanted(text)
+        value = yaml_text.read(text) if wanted is None else wanted(text)
     except (ValueError, yaml.YAMLError) as error:
         raise SubstitutionError(f"'{text}' is not {wanted.__name__ if wanted else 'YAML'}: {error}") from error
     return _checked(value)

@@ -79,6 +79,9 @@ _ACTIONS["group"] = _tag("", _CONDITION, "scoped", _ACTIONS)
 _ROOT = {"launch": _tag(literal="version", children=_ACTIONS)}
 
 
+_DEEPEST = 50  # tags inside one another
+
+
 def load(path: Path) -> Element:
     """Return the <launch> element of a file, all of it checked. Raises LaunchFileError."""
     try:
@@ -97,6 +100,8 @@ def _build_tree(path: Path, content: bytes) -> Element:
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         element = Element(tag, attributes, path, parser.CurrentLineNumber)
+        if len(open_elements) > _DEEPEST:
+            raise element.error(f"more than {_DEEPEST} tags inside one another")
         open_elements[-1].children.append(element)
         open_elements.append(element)
 
@@ -114,6 +119,8 @@ def _build_tree(path: Path, content: bytes) -> Element:
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         raise LaunchFileError(f"{path}:{error.lineno}: this is not well-formed XML: {reason}") from error
+    except (ValueError, LookupError) as error:  # of Python's decoders, for what encoding="..." asks for
+        raise LaunchFileError(f"{path}:{parser.CurrentLineNumber}: this is not readable as XML: {error}") from error
     return top.children[0]
 
 

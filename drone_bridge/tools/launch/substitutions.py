@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Final
 
 import yaml
+
+from drone_bridge.tools.launch import yaml_text
 
 
 class SubstitutionError(ValueError):
@@ -55,7 +58,7 @@ def is_plain(template: Template) -> bool:
 def truth(text: str) -> bool:
     """Return what YAML takes `text` for, which must be a boolean; 1 and 0 will do."""
     try:
-        value = yaml.safe_load({"1": "true", "0": "false"}.get(text, text))
+        value = yaml_text.read({"1": "true", "0": "false"}.get(text, text))
     except yaml.YAMLError:
         value = None
     if not isinstance(value, bool):
@@ -95,12 +98,16 @@ def split_command(template: Template) -> tuple[Template, ...]:
     return (*words, word) if word else tuple(words)
 
 
+_DEEPEST: Final = 20  # substitutions inside one another
+
+
 class _Reader:
     """Recursive descent over one text. `quote` is the quote that we are inside of; the other one is ordinary there."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self._depth = 0  # of the substitution that is being read
 
     def parts(self, ends: str = "", quote: str = "") -> Template:
         """Read text and substitutions up to one of the characters in `ends`, or to the end of everything."""
@@ -128,6 +135,9 @@ class _Reader:
 
     def _substitution(self, quote: str) -> Substitution:
         start = self._at
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise SubstitutionError(f"more than {_DEEPEST} substitutions inside one another")
         self._at += len("$(")
         name = ""
         while self._at < len(self._text) and (self._text[self._at].isalnum() or self._text[self._at] in "_-"):
@@ -143,6 +153,7 @@ class _Reader:
                 "with single spaces, and quote an argument that has spaces in it"
             )
         self._at += 1
+        self._depth -= 1
         _check(name, len(arguments))
         return Substitution(name, tuple(arguments))
 
