@@ -11,7 +11,9 @@ from collections.abc import Sequence
 # Each command is a module with `main(argv) -> exit status`, imported only when it is asked for.
 COMMANDS = {
     "demo": ("drone_bridge.tools.demo.command", "show what the package can do, without hardware"),
+    "info": ("drone_bridge.tools.bags.info", "tell what a bag holds"),
     "launch": ("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
+    "play": ("drone_bridge.tools.playing.command", "publish what a bag holds"),
 }
 
 

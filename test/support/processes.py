@@ -22,10 +22,10 @@ def executable(name):
 class Process:
     """A child whose lines are read as they come. Leaving the `with` block ends it, and it has to end well."""
 
-    def __init__(self, *command, env=None):
+    def __init__(self, *command, env=None, stdin=subprocess.DEVNULL):
         self._child = subprocess.Popen(
             [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a ROS 2 bag, MCAP or sqlite3, of any origin that the rosbags library understands."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+from rosbags.highlevel import AnyReader, AnyReaderError
+from rosbags.interfaces import Connection, Qos
+from rosbags.typesys import Stores, get_typestore
+
+NANOSECONDS_PER_SECOND: Final = 10**9
+
+
+class BagError(Exception):
+    """The bag can't be read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class BagTopic:
+    """A topic as it was recorded."""
+
+    name: str
+    type_name: str
+    """package/msg/Name"""
+    type_hash: str
+    """RIHS01_..., or empty where the bag does not say"""
+    offers: tuple[Qos, ...]
+    """What its publishers offered"""
+    count: int
+    """Messages in the bag"""
+
+
+class BagMessage(NamedTuple):
+    """A serialized message."""
+
+    topic: str
+    time_ns: int
+    """When it was received, by the recorder's clock."""
+    data: bytes
+    """CDR"""
+
+
+class Bag:
+    """An open bag. A context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the bag. Raises BagError."""
+        self.path = path
+        try:
+            # Bags from before Iron carry no definitions in sqlite3.
+            self._reader = AnyReader([_bag_of(path)], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
+            self._reader.open()
+        except BagError:
+            raise
+        except (AnyReaderError, OSError) as error:
+            raise BagError(f"'{path}' can't be opened as a bag: {error}") from error
+        except Exception as error:  # a damaged file gets through to whatever reads its parts
+            raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
+
+    def __enter__(self) -> "Bag":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its files."""
+        self._reader.close()
+
+    @property
+    def topics(self) -> tuple[BagTopic, ...]:
+        """All topics by name; a name that was recorded with two types is there twice."""
+        merged: dict[tuple[str, str], list[Connection]] = {}
+        for connection in self._reader.connections:
+            merged.setdefault((connection.topic, connection.msgtype), []).append(connection)
+        return tuple(
+            BagTopic(
+                name,
+                type_name,
+                connections[0].digest,
+                tuple(offer for connection in connections for offer in _offers(connection)),
+                sum(connection.msgcount for connection in connections),
+            )
+            for (name, type_name), connections in sorted(merged.items())
+        )
+
+    @property
+    def count(self) -> int:
+        """All messages."""
+        return int(self._reader.message_count)
+
+    @property
+    def start_ns(self) -> int:
+        """When the first message was received; 0 for an empty bag."""
+        return int(self._reader.start_time) if self.count else 0
+
+    @property
+    def end_ns(self) -> int:
+        """Just after the last message; 0 for an empty bag."""
+        return int(self._reader.end_time) if self.count else 0
+
+    @property
+    def size_bytes(self) -> int:
+        """What the bag takes on the disk."""
+        path = _bag_of(self.path)
+        return sum(file.stat().st_size for file in ([path] if path.is_file() else path.iterdir()))
+
+    def messages(
+        self, topics: Collection[str] | None = None, start_ns: int | None = None, stop_ns: int | None = None
+    ) -> Iterator[BagMessage]:
+        """Yield the messages of these topics, or of all, from `start_ns` until before `stop_ns`. Raises BagError."""
+        connections = [c for c in self._reader.connections if topics is None or c.topic in topics]
+        if not connections:
+            return
+        try:
+            for connection, time_ns, data in self._reader.messages(connections, start_ns, stop_ns):
+                yield BagMessage(connection.topic, time_ns, data)
+        except Exception as error:  # whatever a damaged file makes the readers of its parts raise
+            raise BagError(f"'{self.path}' is damaged: {type(error).__name__}: {error}") from error
+
+    def deserialize(self, data: bytes, type_name: str) -> Any:
+        """Return a message as an object with the type's fields; sequences of numbers are numpy arrays."""
+        return self._reader.deserialize(data, type_name)
+
+
+def _bag_of(path: Path) -> Path:
+    """Return the folder of the bag, which may be named by a file in it. Raises BagError."""
+    if not path.exists():
+        raise BagError(f"There is no '{path}'.")
+    if path.suffix == ".bag":
+        raise BagError(f"'{path}' is a bag of ROS 1: convert it with 'rosbags-convert --src {path} --dst <folder>'.")
+    if path.is_dir() and not (path / "metadata.yaml").exists():
+        files = [*path.glob("*.mcap"), *path.glob("*.db3")]
+        raise BagError(
+            f"'{path}' has no metadata.yaml, and so is no bag"
+            + (f"; 'ros2 bag reindex {path}' makes one for its {len(files)} files." if files else ".")
+        )
+    if path.is_file() and (path.parent / "metadata.yaml").exists():
+        return path.parent
+    return path
+
+
+def _offers(connection: Connection) -> Sequence[Qos]:
+    return getattr(connection.ext, "offered_qos_profiles", ())

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge info: what a bag holds, topic by topic: types, counts, rates, and the longest gaps."""
+
+import argparse
+import datetime
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from drone_bridge.tools.bags.bag import Bag, BagMessage
+
+#: Where the output is no terminal it need not fit one.
+_FILE_COLUMNS: Final = 160
+_NANOSECONDS: Final = 1e9
+
+
+@dataclass(slots=True)
+class Pace:
+    """How regularly the messages of one topic came, by the recorder's clock."""
+
+    count: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    longest_gap_ns: int = 0
+    gap_began_ns: int = 0
+
+    def note(self, time_ns: int) -> None:
+        """Take the next message's time."""
+        if not self.count:
+            self.first_ns = time_ns
+        elif time_ns - self.last_ns > self.longest_gap_ns:
+            self.longest_gap_ns, self.gap_began_ns = time_ns - self.last_ns, self.last_ns
+        self.count += 1
+        self.last_ns = time_ns
+
+    @property
+    def rate_hz(self) -> float | None:
+        """Messages per second from the first to the last one; None for fewer than two."""
+        span_ns = self.last_ns - self.first_ns
+        return (self.count - 1) / span_ns * _NANOSECONDS if span_ns else None
+
+
+def paces(messages: "Iterable[BagMessage]") -> dict[str, Pace]:
+    """Return the pace of each topic."""
+    found: dict[str, Pace] = {}
+    for message in messages:
+        found.setdefault(message.topic, Pace()).note(message.time_ns)
+    return found
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print what a bag holds; return the exit status."""
+    parser = argparse.ArgumentParser(prog="drone-bridge info", description=__doc__)
+    parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
+    options = parser.parse_args(argv)
+    try:
+        from drone_bridge.tools.bags.bag import Bag, BagError
+    except ModuleNotFoundError as error:
+        if error.name != "rosbags":
+            raise
+        print("drone-bridge info: the Python package 'rosbags' is not installed.", file=sys.stderr)
+        return 1
+    try:
+        with Bag(options.bag) as bag:
+            _print(bag)
+    except BagError as error:
+        print(f"drone-bridge info: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _print(bag: "Bag") -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else _FILE_COLUMNS, highlight=False)
+    duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
+    started = datetime.datetime.fromtimestamp(bag.start_ns / _NANOSECONDS).astimezone()
+    console.print(
+        f"{bag.path}: {bag.count} messages in {duration_s:.1f} s, {bag.size_bytes / 1e6:.1f} MB", markup=False
+    )
+    console.print(f"begins {started:%Y-%m-%d %H:%M:%S %Z} ({bag.start_ns / _NANOSECONDS:.3f})", markup=False)
+    table = Table("topic", "type", box=SIMPLE, pad_edge=False)
+    for name in ("messages", "per second", "longest gap"):
+        table.add_column(name, justify="right")
+    by_topic = paces(bag.messages())
+    for topic in bag.topics:
+        pace = by_topic.get(topic.name, Pace())
+        rate = "-" if pace.rate_hz is None else f"{pace.rate_hz:.1f}"
+        began_s = (pace.gap_began_ns - bag.start_ns) / _NANOSECONDS
+        gap = f"{pace.longest_gap_ns / _NANOSECONDS:.3f} s at {began_s:.1f} s" if pace.count > 1 else "-"
+        table.add_row(topic.name, topic.type_name, str(topic.count), rate, gap)
+    console.print(table)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge play: publish what a bag holds, as it was recorded.
+
+  drone-bridge play demo/bag --rate 2 --loop
+  drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
+
+On a terminal: space pauses, s publishes the next message, the arrows go 5 s back or forward.
+"""
+
+import argparse
+import math
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from drone_bridge.tools.playing.keyboard import ARROW_LEFT, ARROW_RIGHT, keys
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+    from drone_bridge.tools.bags.bag import Bag, BagTopic
+    from drone_bridge.tools.playing.player import Player, Span
+
+JUMP_S: Final = 5.0
+CLOCK_TOPIC: Final = "/clock"
+CLOCK_HZ: Final = 100.0
+#: Reliable subscribers get so long to take the last messages.
+_LAST_MESSAGES_S: Final = 1.0
+_BAR_PERIOD_S: Final = 0.1
+
+
+def main(argv: Sequence[str]) -> int:
+    """Play a bag; return the exit status: 1 when there is nothing to play or the bag can't be read."""
+    options = _parse(argv)
+    try:
+        from drone_bridge.tools.bags.bag import Bag, BagError
+    except ModuleNotFoundError as error:
+        if error.name != "rosbags":
+            raise
+        print("drone-bridge play: the Python package 'rosbags' is not installed.", file=sys.stderr)
+        return 1
+    try:
+        with Bag(options.bag) as bag:
+            return _play(bag, options)
+    except BagError as error:
+        print(f"drone-bridge play: {error}", file=sys.stderr)
+        return 1
+
+
+def _play(bag: "Bag", options: argparse.Namespace) -> int:
+    import rclpy
+    from rclpy.signals import SignalHandlerOptions
+
+    from drone_bridge.tools.playing.player import Player
+    from drone_bridge.tools.playing.publishers import is_latched, make_publishers
+
+    topics = _chosen(bag, options)
+    span = _span(bag, options)
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = rclpy.create_node("player", use_global_arguments=False)
+        publishers = make_publishers(node, topics, dict(options.remap), _say)
+        if not publishers:
+            print(f"drone-bridge play: '{options.bag}' has nothing to play.", file=sys.stderr)
+            return 1
+        player = Player(
+            bag,
+            publishers,
+            [topic.name for topic in topics if is_latched(topic)],
+            span,
+            rate=options.rate,
+            clock=_clock(node, options),
+        )
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: player.stop())
+        time.sleep(options.delay)
+        _say(f"Playing {len(publishers)} topics, {span.seconds:.1f} s, at {options.rate:g} times their pace.")
+        actions = {
+            " ": player.toggle_pause,
+            "s": player.step,
+            ARROW_LEFT: lambda: player.jump_by(-JUMP_S),
+            ARROW_RIGHT: lambda: player.jump_by(JUMP_S),
+        }
+        with keys(actions) as has_keys, _ProgressBar(player, span, has_keys):
+            player.play(options.loop)
+        _let_them_arrive(publishers.values())
+        _say(player.punctuality.describe())
+        return 0
+    finally:
+        rclpy.try_shutdown()
+
+
+def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
+    """Return the topics to play; what was asked for and is not there is named."""
+    names = {topic.name for topic in bag.topics}
+    wanted = set(options.topics) if options.topics else names
+    for name in sorted(wanted - names):
+        _say(f"'{name}' is not in the bag, which has {', '.join(sorted(names))}.")
+    if options.clock and CLOCK_TOPIC in wanted:
+        _say(f"'{CLOCK_TOPIC}' is skipped: --clock publishes the time of recording on it.")
+        wanted.discard(CLOCK_TOPIC)
+    return [topic for topic in bag.topics if topic.name in wanted]
+
+
+def _span(bag: "Bag", options: argparse.Namespace) -> "Span":
+    from drone_bridge.tools.playing.player import Span
+
+    start_ns = min(bag.start_ns + round(options.start * 1e9), bag.end_ns)
+    stop_ns = bag.end_ns if math.isinf(options.duration) else min(start_ns + round(options.duration * 1e9), bag.end_ns)
+    return Span(start_ns, stop_ns)
+
+
+def _clock(node: "Node", options: argparse.Namespace) -> "tuple[Any, float] | None":
+    from rosgraph_msgs.msg import Clock
+
+    return (node.create_publisher(Clock, CLOCK_TOPIC, 1), options.clock) if options.clock else None
+
+
+def _let_them_arrive(publishers: Any) -> None:
+    from rclpy.duration import Duration
+
+    deadline_s = time.monotonic() + _LAST_MESSAGES_S
+    for publisher in publishers:
+        publisher.wait_for_all_acked(Duration(seconds=max(0.0, deadline_s - time.monotonic())))
+
+
+class _ProgressBar:
+    """Where the player is, on a terminal; nothing elsewhere. A context manager."""
+
+    def __init__(self, player: "Player", span: "Span", has_keys: bool) -> None:
+        import threading
+
+        self._player = player
+        self._span = span
+        self._hint = "space pause, s step, \u2190 \u2192 5 s" if has_keys else ""
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._draw, name="progress", daemon=True)
+
+    def __enter__(self) -> None:
+        if sys.stdout.isatty():
+            self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _draw(self) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        columns = (TextColumn("{task.description:7}"), BarColumn(None), TextColumn("{task.fields[position]}"))
+        with Progress(*columns, transient=True) as progress:
+            task = progress.add_task("playing", total=self._span.seconds, position="")
+            while not self._done.wait(_BAR_PERIOD_S):
+                position_s = self._player.position_s
+                progress.update(
+                    task,
+                    completed=position_s,
+                    description="paused" if self._player.is_paused else "playing",
+                    position=f"{position_s:.1f} of {self._span.seconds:.1f} s  {self._hint}",
+                )
+
+
+def _say(sentence: str) -> None:
+    print(sentence, flush=True)
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="drone-bridge play", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
+    parser.add_argument("--rate", type=_positive, default=1.0, help="seconds of the bag per second (1)")
+    parser.add_argument("--start", type=_not_negative, default=0.0, metavar="S", help="begin so many seconds in")
+    parser.add_argument("--duration", type=_not_negative, default=math.inf, metavar="S", help="end so much later")
+    parser.add_argument("--loop", action="store_true", help="begin again at the end")
+    parser.add_argument("--topics", nargs="+", metavar="NAME", help="play these only")
+    parser.add_argument("--remap", nargs="+", type=_remapping, default=[], metavar="OLD:=NEW", help="rename topics")
+    parser.add_argument(
+        "--clock",
+        nargs="?",
+        type=_positive,
+        const=CLOCK_HZ,
+        metavar="HZ",
+        help=f"publish the time of recording on {CLOCK_TOPIC} so often ({CLOCK_HZ:g}), for nodes with use_sim_time",
+    )
+    parser.add_argument(
+        "--delay", type=_not_negative, default=1.0, metavar="S", help="wait for subscribers to be discovered (1)"
+    )
+    return parser.parse_args(argv)
+
+
+def _positive(text: str) -> float:
+    if not 0 < (value := _number(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"has to be a number above 0, not {text}")
+    return value
+
+
+def _not_negative(text: str) -> float:
+    if not 0 <= (value := _number(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"has to be a number of at least 0, not {text}")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"has to be a number, not '{text}'") from None
+
+
+def _remapping(text: str) -> tuple[str, str]:
+    old, separator, new = text.partition(":=")
+    if not (separator and old and new):
+        raise argparse.ArgumentTypeError(f"has to be OLD:=NEW, not '{text}'")
+    return old, new

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single key presses on the terminal, where there is one."""
+
+import contextlib
+import os
+import select
+import sys
+import termios
+import threading
+import tty
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+ARROW_LEFT: Final = "\x1b[D"
+ARROW_RIGHT: Final = "\x1b[C"
+
+
+@contextlib.contextmanager
+def keys(actions: Mapping[str, Callable[[], None]]) -> Iterator[bool]:
+    """Run an action for each key that is pressed meanwhile; yields whether there is a keyboard."""
+    try:
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+    except (OSError, ValueError, termios.error):  # no standard input, or none that is a terminal
+        yield False
+        return
+    if _is_in_background(descriptor):  # where reading would stop the process
+        yield False
+        return
+    done, finish = os.pipe()
+
+    def listen() -> None:
+        while True:
+            ready, _, _ = select.select([descriptor, done], [], [])
+            if done in ready:
+                return
+            pressed = os.read(descriptor, 16).decode(errors="ignore")
+            if not pressed:  # the terminal has gone
+                return
+            if action := actions.get(pressed):
+                action()
+
+    listener = threading.Thread(target=listen, name="keyboard", daemon=True)
+    tty.setcbreak(descriptor)
+    listener.start()
+    try:
+        yield True
+    finally:
+        os.write(finish, b"\n")
+        listener.join()
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        os.close(done)
+        os.close(finish)
+
+
+def _is_in_background(descriptor: int) -> bool:
+    try:
+        return os.tcgetpgrp(descriptor) != os.getpgrp()
+    except OSError:  # a terminal of which this process is no job
+        return False

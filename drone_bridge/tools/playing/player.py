@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes the messages of a bag when they are due."""
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from rosgraph_msgs.msg import Clock
+
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagMessage
+from drone_bridge.tools.playing.read_ahead import ReadAhead
+from drone_bridge.tools.playing.timeline import Timeline
+
+KEPT_TIME_S: Final = 0.001  # a message is on time when it is not later than this
+#: How soon a stop is noticed that came without waking the player, as one from a signal handler does.
+_LONGEST_WAIT_S: Final = 0.05
+_MAX_LATCHED: Final = 1000  # messages of one topic that are said again after a jump
+
+
+class Publisher(Protocol):
+    """What takes the messages of a topic."""
+
+    def publish(self, message: Any) -> None:
+        """Publish a message, or the CDR of one."""
+
+
+@dataclass(slots=True)
+class Punctuality:
+    """How well messages kept their time."""
+
+    messages: int = 0
+    late: int = 0
+    worst_s: float = 0.0
+
+    def note(self, late_s: float) -> None:
+        """Count a message that was published so long after it was due."""
+        self.messages += 1
+        self.late += late_s > KEPT_TIME_S
+        self.worst_s = max(self.worst_s, late_s)
+
+    def describe(self) -> str:
+        """Return a sentence."""
+        if not self.late:
+            return f"{self.messages} messages, each within {KEPT_TIME_S * 1000:g} ms of its time."
+        return (
+            f"{self.messages} messages, {self.late} of them more than {KEPT_TIME_S * 1000:g} ms late, "
+            f"at worst {self.worst_s * 1000:.1f} ms: this machine could not keep the bag's time."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is played: from `start_ns` until before `stop_ns`, by the bag's times."""
+
+    start_ns: int
+    stop_ns: int
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return (self.stop_ns - self.start_ns) / NANOSECONDS_PER_SECOND
+
+
+class Player:
+    """Plays in the thread that calls `play`; everything else may come from any other."""
+
+    def __init__(
+        self,
+        bag: Bag,
+        publishers: Mapping[str, Publisher],
+        latched: Collection[str],
+        span: Span,
+        *,
+        rate: float,
+        clock: tuple[Publisher, float] | None = None,
+    ) -> None:
+        """Prepare to play.
+
+        Args:
+            bag: open.
+            publishers: of the topics to play, by their recorded names.
+            latched: those topics whose messages hold until the next one; after a jump the last of them are said again.
+            span: what to play.
+            rate: seconds of the bag per second.
+            clock: where to publish the bag's time, and how often per second.
+        """
+        self.punctuality = Punctuality()
+        self._bag = bag
+        self._publishers = publishers
+        self._latched = sorted(set(latched) & set(publishers))
+        self._span = span
+        self._clock = clock[0] if clock else None
+        self._clock_period_s = 1 / clock[1] if clock else 0.0
+        self._clock_due_s = 0.0
+        self._timeline = Timeline(span.start_ns, rate)
+        self._changed = threading.Condition()
+        self._jump_to_ns: int | None = span.start_ns
+        self._steps = 0
+        self._is_stopped = False
+
+    # For other threads.
+
+    def stop(self) -> None:
+        """End `play`. Takes no lock, and so may come from a signal handler."""
+        self._is_stopped = True
+
+    def toggle_pause(self) -> None:
+        """Stand still, or go on."""
+        with self._changed:
+            (self._timeline.run if self._timeline.is_paused else self._timeline.pause)(time.monotonic())
+            self._changed.notify_all()
+
+    def step(self) -> None:
+        """Publish the next message, and stand still."""
+        with self._changed:
+            self._timeline.pause(time.monotonic())
+            self._steps += 1
+            self._changed.notify_all()
+
+    def jump_by(self, seconds: float) -> None:
+        """Go forward, or back, within what is played."""
+        with self._changed:
+            aim_ns = self._position_ns() + round(seconds * NANOSECONDS_PER_SECOND)
+            self._jump_to_ns = min(max(aim_ns, self._span.start_ns), self._span.stop_ns)
+            self._changed.notify_all()
+
+    @property
+    def position_s(self) -> float:
+        """Seconds from the beginning of what is played."""
+        with self._changed:
+            return (self._position_ns() - self._span.start_ns) / NANOSECONDS_PER_SECOND
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it stands still."""
+        return self._timeline.is_paused
+
+    # For the thread that plays.
+
+    def play(self, loop: bool) -> None:
+        """Play to the end, or again and again, or until stopped. Raises BagError."""
+        self._timeline.run(time.monotonic())
+        while not self._is_stopped:
+            with self._changed:
+                position_ns, self._jump_to_ns = self._jump_to_ns, None
+                if position_ns is None:
+                    return
+                self._timeline.jump(position_ns, time.monotonic())
+            self._repeat_latched(position_ns)
+            ahead = ReadAhead(self._bag.messages(set(self._publishers), position_ns, self._span.stop_ns))
+            try:
+                self._play_from(ahead)
+            finally:
+                ahead.close()
+            with self._changed:
+                if loop and self._jump_to_ns is None:
+                    self._jump_to_ns = self._span.start_ns
+
+    def _play_from(self, ahead: ReadAhead) -> None:
+        """Publish what was read ahead, to its end or until there is a jump or a stop."""
+        while (message := ahead.next()) is not None:
+            if not self._wait_until_due(message.time_ns):
+                return
+            with contextlib.suppress(Exception) if self._is_stopped else contextlib.nullcontext():
+                self._publishers[message.topic].publish(message.data)
+        self._wait_until_due(self._span.stop_ns, counted=False)
+
+    def _wait_until_due(self, time_ns: int, counted: bool = True) -> bool:
+        """Wait for a moment of the bag; False when a jump or a stop comes first."""
+        with self._changed:
+            while True:
+                if self._is_stopped or self._jump_to_ns is not None:
+                    return False
+                now_s = time.monotonic()
+                self._tell_time(now_s)
+                wait_s = self._timeline.wait_s(time_ns, now_s)
+                if wait_s <= 0:
+                    if counted:
+                        self.punctuality.note(-wait_s)
+                    return True
+                if self._steps:
+                    self._steps -= 1
+                    self._timeline.jump(time_ns, now_s)
+                    return True
+                longest_s = self._clock_due_s - now_s if self._clock else _LONGEST_WAIT_S
+                self._changed.wait(max(0.0, min(wait_s, longest_s, _LONGEST_WAIT_S)))
+
+    def _tell_time(self, now_s: float) -> None:
+        if self._clock and now_s >= self._clock_due_s:
+            self._clock_due_s = max(self._clock_due_s + self._clock_period_s, now_s)
+            message = Clock()
+            message.clock.sec, message.clock.nanosec = divmod(self._timeline.now_ns(now_s), NANOSECONDS_PER_SECOND)
+            self._clock.publish(message)
+
+    def _repeat_latched(self, position_ns: int) -> None:
+        """Say what held at this moment, as a subscriber would have found it then."""
+        if not self._latched or position_ns <= self._bag.start_ns:
+            return
+        held: dict[str, deque[BagMessage]] = {topic: deque(maxlen=_MAX_LATCHED) for topic in self._latched}
+        for message in self._bag.messages(self._latched, None, position_ns):
+            held[message.topic].append(message)
+        for topic, messages in held.items():
+            for message in messages:
+                self._publishers[topic].publish(message.data)
+
+    def _position_ns(self) -> int:
+        position_ns = self._jump_to_ns if self._jump_to_ns is not None else self._timeline.now_ns(time.monotonic())
+        return min(max(position_ns, self._span.start_ns), self._span.stop_ns)

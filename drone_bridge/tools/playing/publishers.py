@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A publisher for each topic of a bag, with the quality of service that was recorded."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
+from rosbags.interfaces import Qos, QosDurability, QosHistory, QosReliability, QosTime
+
+from drone_bridge.tools.bags.bag import BagTopic
+from drone_bridge.tools.recording.definitions import UnknownTypeError, find_definition
+from drone_bridge.tools.recording.node import import_message_class
+
+DEFAULT_DEPTH: Final = 10
+# What several publishers kept together, such as the latched transforms of many nodes.
+MAX_DEPTH: Final = 1000
+#: Distributions write "without end" in different ways, all of them longer than this.
+_WITHOUT_END_S: Final = 2**31 - 1
+
+
+def is_latched(topic: BagTopic) -> bool:
+    """Return whether late subscribers were to get what had been published."""
+    return any(offer.durability is QosDurability.TRANSIENT_LOCAL for offer in topic.offers)
+
+
+def profile_of(offers: Sequence[Qos]) -> QoSProfile:
+    """Return one profile that serves every subscription which one of the recorded publishers served."""
+    reliable = not offers or any(offer.reliability is QosReliability.RELIABLE for offer in offers)
+    latched = any(offer.durability is QosDurability.TRANSIENT_LOCAL for offer in offers)
+    keeps_all = any(offer.history is QosHistory.KEEP_ALL for offer in offers)
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_ALL if keeps_all else HistoryPolicy.KEEP_LAST,
+        depth=min(MAX_DEPTH, max(1, sum(offer.depth for offer in offers))) if offers else DEFAULT_DEPTH,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        deadline=_shortest(offer.deadline for offer in offers),
+        lifespan=_shortest(offer.lifespan for offer in offers),
+        liveliness=LivelinessPolicy.AUTOMATIC,
+    )
+
+
+def make_publishers(
+    node: Node, topics: Iterable[BagTopic], remapped: Mapping[str, str], skip: Callable[[str], None]
+) -> "dict[str, Publisher[Any]]":
+    """Return publishers by the topics' recorded names.
+
+    Args:
+        node: to publish from.
+        topics: those to be played.
+        remapped: new names by recorded ones.
+        skip: gets a sentence for each topic that can't be published here.
+    """
+    publishers: dict[str, Publisher[Any]] = {}
+    for topic in topics:
+        if topic.name in publishers:
+            skip(f"'{topic.name}' was recorded with another type as well, '{topic.type_name}', which is skipped.")
+            continue
+        try:
+            message_class = import_message_class(topic.type_name)
+            installed = find_definition(topic.type_name).type_hash
+        except UnknownTypeError as error:
+            skip(f"'{topic.name}' is skipped: {error}")
+            continue
+        if topic.type_hash and topic.type_hash != installed:
+            skip(f"'{topic.name}' is skipped: the '{topic.type_name}' that was recorded is not the one installed here.")
+            continue
+        name = remapped.get(topic.name, topic.name)
+        publishers[topic.name] = node.create_publisher(message_class, name, profile_of(topic.offers))
+    return publishers
+
+
+def _shortest(times: Iterable[QosTime]) -> Duration:
+    """Return the shortest of the durations that have an end; zero, which means none, if there is none."""
+    finite = [time for time in times if 0 <= time.sec < _WITHOUT_END_S and (time.sec or time.nsec)]
+    return Duration(seconds=min(finite).sec, nanoseconds=min(finite).nsec) if finite else Duration()

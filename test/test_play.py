@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bags played back: what is published, when, and what a person at the keyboard can do meanwhile."""
+
+import os
+import pty
+import threading
+import time
+
+import pytest
+from geometry_msgs.msg import Twist
+from ros_session import undisturbed, wait_until
+from rosbags.rosbag2 import StoragePlugin
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import Int32, String
+from written_bags import offer, write_bag
+
+from drone_bridge.tools.bags.bag import Bag, BagError
+from drone_bridge.tools.bags.info import paces
+from drone_bridge.tools.cli import main
+from drone_bridge.tools.playing import read_ahead
+from drone_bridge.tools.playing.player import Player, Span
+from drone_bridge.tools.playing.publishers import profile_of
+from drone_bridge.tools.playing.read_ahead import ReadAhead
+from drone_bridge.tools.playing.timeline import Timeline
+
+MILLISECOND = 10**6
+SECOND = 10**9
+START = 1_700_000_000 * SECOND
+
+
+class Taken:
+    """A publisher that keeps what it gets, with when it came."""
+
+    def __init__(self):
+        self.messages = []
+        self.came = threading.Condition()
+
+    def publish(self, message):
+        with self.came:
+            self.messages.append((time.monotonic(), message))
+            self.came.notify_all()
+
+    def wait_for(self, count):
+        with self.came:
+            assert self.came.wait_for(lambda: len(self.messages) >= count, 60)
+
+    @property
+    def numbers(self):
+        return [int.from_bytes(data[4:8], "little") for _, data in self.messages]
+
+
+@pytest.fixture(params=[StoragePlugin.MCAP, StoragePlugin.SQLITE3])
+def numbers(request, tmp_path):
+    """A bag with 0 to 19 on /number, 50 ms apart, and a latched /name before and in the middle."""
+    messages = [("/number", START + n * 50 * MILLISECOND, Int32(data=n)) for n in range(20)]
+    messages += [("/name", START, String(data="first")), ("/name", START + 500 * MILLISECOND, String(data="second"))]
+    messages.sort(key=lambda message: message[1])
+    offers = {"/name": [offer(latched=True, depth=1)]}
+    return write_bag(tmp_path / "bag", messages, offers, storage=request.param)
+
+
+def playing(bag, taken, rate=1.0, span=None, latched=(), clock=None):
+    return Player(bag, taken, latched, span or Span(bag.start_ns, bag.end_ns), rate=rate, clock=clock)
+
+
+class TestTimeline:
+    def test_stands_still_until_it_is_set_going(self):
+        timeline = Timeline(START)
+        assert timeline.is_paused
+        assert timeline.now_ns(100.0) == timeline.now_ns(200.0) == START
+        assert timeline.wait_s(START + 1, 100.0) == float("inf")
+
+    def test_runs_at_its_rate(self):
+        timeline = Timeline(START, rate=2.0)
+        timeline.run(100.0)
+        assert timeline.now_ns(101.0) == START + 2 * SECOND
+        assert timeline.wait_s(START + 5 * SECOND, 101.0) == pytest.approx(1.5)
+
+    def test_goes_on_after_a_pause_from_where_it_stood(self):
+        timeline = Timeline(START)
+        timeline.run(100.0)
+        timeline.pause(103.0)
+        timeline.run(200.0)
+        assert timeline.now_ns(201.0) == START + 4 * SECOND
+
+    def test_jumps(self):
+        timeline = Timeline(START)
+        timeline.run(100.0)
+        timeline.jump(START + 60 * SECOND, 101.0)
+        assert timeline.now_ns(102.0) == START + 61 * SECOND
+
+
+class TestPlayer:
+    def test_publishes_everything_in_order(self, numbers):
+        with Bag(numbers) as bag:
+            taken = {"/number": Taken(), "/name": Taken()}
+            playing(bag, taken, rate=20.0).play(loop=False)
+        assert taken["/number"].numbers == list(range(20))
+        assert [b"first" in data for _, data in taken["/name"].messages] == [True, False]
+
+    def test_keeps_time_to_a_millisecond(self, numbers):
+        def late_s():
+            taken = Taken()
+            with Bag(numbers) as bag:
+                player = playing(bag, {"/number": taken})
+                began_s = time.monotonic()
+                player.play(loop=False)
+            found = sorted(abs(at_s - began_s - n * 0.05) for n, (at_s, _) in enumerate(taken.messages))
+            assert found[-1] <= player.punctuality.worst_s + 0.05  # what it says of itself, and reading the bag
+            return found[len(found) // 2]
+
+        # On a busy machine single messages wait for a processor, whatever the player does.
+        undisturbed(late_s, lambda median: median < 0.001)
+
+    def test_plays_a_part_and_says_before_it_what_was_latched(self, numbers):
+        taken = {"/number": Taken(), "/name": Taken()}
+        with Bag(numbers) as bag:
+            span = Span(START + 300 * MILLISECOND, START + 500 * MILLISECOND)
+            playing(bag, taken, rate=20.0, span=span, latched=["/name"]).play(loop=False)
+        assert taken["/number"].numbers == [6, 7, 8, 9]
+        assert b"first" in taken["/name"].messages[0][1]
+        assert len(taken["/name"].messages) == 1
+
+    def test_loops_until_it_is_stopped(self, numbers):
+        taken = Taken()
+        with Bag(numbers) as bag:
+            player = playing(bag, {"/number": taken}, rate=50.0)
+            thread = threading.Thread(target=player.play, args=[True])
+            thread.start()
+            taken.wait_for(50)
+            player.stop()
+            thread.join(60)
+        assert not thread.is_alive()
+        assert taken.numbers[:50] == [*range(20), *range(20), *range(10)]
+
+    def test_pauses_steps_and_goes_on(self, numbers):
+        taken = Taken()
+        with Bag(numbers) as bag:
+            player = playing(bag, {"/number": taken}, rate=0.001)  # the second number is due in 50 s
+            thread = threading.Thread(target=player.play, args=[False])
+            thread.start()
+            taken.wait_for(1)
+            player.step()
+            taken.wait_for(2)
+            player.step()
+            taken.wait_for(3)
+            assert player.is_paused
+            assert player.position_s == pytest.approx(0.1)
+            player.toggle_pause()
+            assert not player.is_paused
+            player.stop()
+            thread.join(60)
+        assert taken.numbers == [0, 1, 2]
+
+    def test_jumps_within_what_it_plays(self, numbers):
+        taken = Taken()
+        with Bag(numbers) as bag:
+            player = playing(bag, {"/number": taken}, rate=0.001)
+            thread = threading.Thread(target=player.play, args=[False])
+            thread.start()
+            taken.wait_for(1)
+            player.jump_by(0.79)
+            player.step()
+            taken.wait_for(2)
+            player.jump_by(-100.0)
+            player.step()
+            taken.wait_for(3)
+            assert taken.numbers == [0, 16, 0]
+            player.toggle_pause()
+            player.jump_by(100.0)
+            thread.join(60)
+        assert not thread.is_alive()  # beyond the end is the end
+
+    def test_tells_the_bags_time(self, numbers):
+        taken, clock = Taken(), Taken()
+        with Bag(numbers) as bag:
+            playing(bag, {"/number": taken}, rate=4.0, clock=(clock, 100.0)).play(loop=False)
+        times = [message.clock.sec * SECOND + message.clock.nanosec for _, message in clock.messages]
+        assert times == sorted(times)
+        assert START <= times[0] < START + 100 * MILLISECOND
+        assert len(times) >= 3
+
+
+class TestReadAhead:
+    def test_is_bounded(self, numbers, monkeypatch):
+        monkeypatch.setattr(read_ahead, "MAX_MESSAGES", 3)
+        with Bag(numbers) as bag:
+            read = []
+
+            def messages():
+                for message in bag.messages({"/number"}):
+                    read.append(message)
+                    yield message
+
+            ahead = ReadAhead(messages())
+            wait_until(lambda: len(read) == 4, "the thread to have no more room")
+            assert ahead.next().time_ns == START
+            wait_until(lambda: len(read) == 5, "the next one to be read")
+            ahead.close()
+        assert len(read) <= 6
+
+    def test_tells_of_a_damaged_bag_when_it_gets_there(self):
+        def messages():
+            yield from ()
+            raise BagError("damaged")
+
+        ahead = ReadAhead(messages())
+        with pytest.raises(BagError, match="damaged"):
+            ahead.next()
+        ahead.close()
+
+
+class TestBag:
+    def test_what_is_no_bag_is_refused_with_a_sentence(self, tmp_path, capsys):
+        (tmp_path / "old.bag").write_bytes(b"#ROSBAG V2.0\n")
+        (tmp_path / "broken").mkdir()
+        (tmp_path / "broken" / "a.mcap").write_bytes(b"no")
+        (tmp_path / "broken" / "metadata.yaml").write_text("rosbag2_bagfile_information: [")
+        (tmp_path / "loose.mcap").write_bytes(b"no mcap")
+        for name, said in (
+            ("absent", "There is no"),
+            ("old.bag", "rosbags-convert"),
+            ("broken", "broken"),
+            ("loose.mcap", "loose.mcap"),
+            (".", "no metadata.yaml"),
+        ):
+            for command in ("play", "info"):
+                assert main([command, str(tmp_path / name)]) == 1
+                complaint = capsys.readouterr().err
+                assert said in complaint
+                assert "Traceback" not in complaint
+
+    def test_counts_and_gaps(self, numbers, capsys):
+        with Bag(numbers) as bag:
+            pace = paces(bag.messages())["/number"]
+        assert pace.count == 20
+        assert pace.rate_hz == pytest.approx(20.0)
+        assert pace.longest_gap_ns == 50 * MILLISECOND
+        assert main(["info", str(numbers)]) == 0
+        printed = capsys.readouterr().out
+        assert "22 messages in 0.9" in printed or "22 messages in 1.0" in printed
+        assert "/number" in printed
+        assert "std_msgs/msg/Int32" in printed
+        assert "20.0" in printed
+
+
+def test_profile_serves_every_subscription_that_was_served():
+    profile = profile_of([offer(reliable=False, depth=3), offer(latched=True, depth=4)])
+    assert profile.reliability.name == "RELIABLE"
+    assert profile.durability.name == "TRANSIENT_LOCAL"
+    assert profile.depth == 7
+    assert profile.deadline.nanoseconds == 0
+    assert profile_of([offer(reliable=False)]).reliability.name == "BEST_EFFORT"
+
+
+class TestCommand:
+    def test_arrives_as_it_was_recorded(self, ros, tmp_path, start_child):
+        commands = [Twist() for _ in range(5)]
+        for number, command in enumerate(commands):
+            command.linear.x = float(number)
+        messages = [("/cmd_vel", START + n * 10 * MILLISECOND, command) for n, command in enumerate(commands)]
+        unknown = [("/odd", "nowhere_msgs/msg/Odd", "int32 data")]
+        bag = write_bag(tmp_path / "bag", messages, {"/cmd_vel": [offer(reliable=True)]}, more_types=unknown)
+        heard, clock = ros.subscribe(Twist, "/renamed"), ros.subscribe(Clock, "/clock")
+        player = start_child(
+            "drone-bridge", "play", bag, "--delay", "5", "--clock", "--remap", "/cmd_vel:=/renamed", "/a:=/b"
+        )
+        assert [heard.wait().linear.x for _ in commands] == [0.0, 1.0, 2.0, 3.0, 4.0]
+        assert clock.wait().clock.sec == START // SECOND
+        assert player.wait() == 0
+        assert "'/odd' is skipped" in player.output
+        assert "5 messages" in player.output
+
+    def test_a_person_at_a_terminal_pauses_and_steps(self, ros, tmp_path, start_child):
+        messages = [("/number", START + n * 100 * SECOND, Int32(data=n)) for n in range(4)]
+        bag = write_bag(tmp_path / "bag", messages)
+        heard = ros.subscribe(Int32, "/number")
+        ours, theirs = pty.openpty()
+        start_child("drone-bridge", "play", bag, "--delay", "5", stdin=theirs)
+        assert heard.wait().data == 0
+        os.write(ours, b"s")
+        assert heard.wait().data == 1
+        os.write(ours, b"s")
+        assert heard.wait().data == 2
+        os.close(ours)
+        os.close(theirs)
