@@ -23,6 +23,7 @@ ROSDEP_KEYS = {
     "orjson": None,
     "pybase64": None,
     "pytest": "python3-pytest",
+    "rich": "python3-rich",
     "rosbags": None,
     "setuptools": "python3-setuptools",
     "yaml": "python3-yaml",
