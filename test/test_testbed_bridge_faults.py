@@ -196,7 +196,7 @@ def test_a_port_that_is_taken_is_an_error_with_a_sentence(free_port):
     ("parameters", "sentence"),
     [
         ({"sync": "sometimes"}, "sync is 'sometimes', and has to be one of latest, lockstep"),
-        ({"attitude_layout": "yaw"}, "has to be one of pitch_yaw, pitch_roll, pose"),
+        ({"attitude_layout": "yaw"}, "has to be one of auto, pitch_yaw, pitch_roll, pose"),
         ({"port": 65536}, "Min: 0, Max: 65535, value: 65536"),
         ({"port": 0}, "port is 0, and has to be from 1 to 65535 when the role is connect"),
         ({"command_timeout": -1.0}, "command_timeout"),

@@ -170,7 +170,7 @@ def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("argument", "allowed"),
-    [("role:=server", "connect, listen"), ("attitude_layout:=yaw_pitch", "pitch_yaw, pitch_roll, pose")],
+    [("role:=server", "connect, listen"), ("attitude_layout:=yaw_pitch", "auto, pitch_yaw, pitch_roll, pose")],
 )
 def test_a_value_that_is_none_of_the_choices_is_refused_before_anything_starts(argument, allowed):
     with Process(executable("drone-bridge"), "launch", "testbed.launch.xml", "emulate:=true", argument) as run:

@@ -205,7 +205,7 @@ def test_time_may_stand_still_but_not_run_back(layout):
 @pytest.mark.parametrize("feed", [feed_by_copy, feed_by_buffer, feed_by_buffers])
 def test_a_failed_autopilot_connection_stays_failed(feed):
     autopilot = AutopilotConnection()
-    feed(autopilot, constants_bytes() + frame_bytes() + frame_bytes(time=0))
+    feed(autopilot, constants_bytes() + frame_bytes() + frame_bytes(time=0.25))
     constants, frame, error = drain(autopilot)
     assert (constants, frame.time) == (CONSTANTS, 0.5)
     feed(autopilot, frame_bytes(time=9))

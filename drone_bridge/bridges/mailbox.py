@@ -48,6 +48,12 @@ class Mailbox(Generic[CommandT]):
             command, answered = self._answer
             return command if answered == stamp and not self._is_closed else None
 
+    def has_unstamped(self, timeout_s: float) -> bool:
+        """Return whether the newest command is fresh and answers no frame in particular."""
+        with self._changed:
+            newest = self.newest(timeout_s)
+            return newest is not None and newest.command is not self._answer[0]
+
     def clear(self) -> None:
         """Forget the command, as at the start of a conversation; waiting is possible again after `close`."""
         with self._changed:

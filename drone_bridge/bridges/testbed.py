@@ -17,10 +17,12 @@ from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.common_parameters import common_parameters
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.outputs import Output, Outputs
+from drone_bridge.links.errors import LinkError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.program import run
+from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AngleUnit,
@@ -29,6 +31,7 @@ from drone_bridge.protocols.testbed import (
     Constants,
     Limits,
     SensorFrame,
+    SimulationRestarted,
 )
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import ImageMemory, rgb8_image, set_pixels
@@ -36,6 +39,10 @@ from drone_bridge.translate.testbed import SIDES, Command, StereoFrameNames
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import odometry_transform
 
+#: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
+FRAME_END_SILENCE_S: Final = 0.5
+#: What attitude_layout can be beside the name of a layout: decided from the first frame.
+AUTO: Final = "auto"
 #: How long a testbed that is being left gets to finish its frame and close.
 LEAVE_TIMEOUT_S: Final = 0.3
 #: How often it is asked who listens to what.
@@ -47,9 +54,10 @@ PARAMETERS: Final = (
     *common_parameters(8000, "The testbed's port; when listening, 0 takes a free one."),
     ParameterDeclaration(
         "attitude_layout",
-        AttitudeLayout.PITCH_YAW.value,
-        "The floats after the images: as documented, with roll instead of yaw, or a full pose.",
-        choices=tuple(layout.value for layout in AttitudeLayout),
+        AUTO,
+        "The floats after the images: as documented, with roll instead of yaw, or a full pose. auto finds out from "
+        "the first frame whether it is a pose, and takes the documented layout otherwise.",
+        choices=(AUTO, *(layout.value for layout in AttitudeLayout)),
     ),
     ParameterDeclaration(
         "angle_unit",
@@ -107,7 +115,7 @@ class TestbedBridge(BridgeNode):
         """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
         self._unit = AngleUnit(get("angle_unit"))
-        self._layout = AttitudeLayout(get("attitude_layout"))
+        self._layout = None if get("attitude_layout") == AUTO else AttitudeLayout(get("attitude_layout"))
         self._limits = Limits(get("max_width"), get("max_height"), get("max_frame_mebibytes") * _MEBIBYTE)
         self._is_lockstep = get("sync") == "lockstep"
         # A node on simulated time that drives /clock itself would hear each time only after the frame it belongs to.
@@ -119,6 +127,7 @@ class TestbedBridge(BridgeNode):
         self._memory = ImageMemory(turns=len(SIDES))  # a frame is published before the next one is read
         self._last_stamp = Time()
         self._outputs: Outputs[SensorFrame] | None = None  # from a testbed's constants to its end
+        self._has_told_of_unstamped = False
 
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -127,7 +136,7 @@ class TestbedBridge(BridgeNode):
         self._imu_publisher = self.make_publisher(Imu, "imu/data", 10)
         self._properties_publisher = self.make_publisher(DroneProperties, "drone_properties", latched)
         self._static_tf_publisher = self.make_publisher(TFMessage, "/tf_static", latched)
-        has_position = self._layout is AttitudeLayout.POSE
+        has_position = self._layout in (None, AttitudeLayout.POSE)
         self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_position else None
         self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_position else None
         self._clock_publisher = self.make_publisher(Clock, "/clock", newest) if get("publish_clock") else None
@@ -147,50 +156,106 @@ class TestbedBridge(BridgeNode):
         """Read frames, publish them and answer them."""
         connection = AutopilotConnection(self._layout, self._unit, self._limits, self._memory.lend)
         constants = None
+        self._is_layout_told = False
+        stream.acknowledge_at_once()  # many testbeds send a frame in pieces, with Nagle's algorithm on
+        self.statistics.facts["attitude layout"] = self._layout.value if self._layout else "to be decided"
         try:
             while True:
-                timeout_s = self._silence_timeout_s if connection.inside_message else None
-                if count := stream.receive_into(*connection.get_buffers(), timeout_s=timeout_s):
-                    connection.buffer_updated(count)
-                else:
-                    connection.receive_eof()
-                event = connection.next_event()
-                if event is NEED_DATA:
-                    continue
-                if isinstance(event, Constants):
-                    constants = event
-                    self.statistics.liveness.heard()
-                    self._announce(constants)
-                elif isinstance(event, SensorFrame) and constants:
-                    self._serve(stream, connection, constants, event)
-                else:
-                    self.inform("The testbed ended the conversation.")
-                    return
-        except Exception:
+                self._receive(stream, connection)
+                while (event := connection.next_event()) is not NEED_DATA:
+                    if isinstance(event, Constants):
+                        constants = event
+                        self.statistics.liveness.heard()
+                        self._announce(constants)
+                    elif isinstance(event, SimulationRestarted) and constants:
+                        self._restart(constants, event)
+                    elif isinstance(event, SensorFrame) and constants:
+                        if self._layout is None and connection.layout and not self._is_layout_told:
+                            self._tell_layout(connection.layout, constants)
+                        self._serve(stream, connection, constants, event)
+                    else:
+                        self.inform("The testbed ended the conversation.")
+                        return
+        except Exception as error:
             # Whatever it is, the drone must not be left with what was commanded last.
             if constants:
                 stream.leave(connection.finish(self._neutral), LEAVE_TIMEOUT_S)
+            if isinstance(error, RemoteProtocolError) and (hint := connection.layout_hint):
+                raise RemoteProtocolError(f"{error} {self._layout_advice(hint)}") from error
             raise
         finally:  # a peer that has gone takes its images along
             self._memory.give_back()
             self._outputs = None
 
+    def _receive(self, stream: TcpStream, connection: AutopilotConnection) -> None:
+        """Take what comes next. Raises LinkError, with what tells of a wrong layout."""
+        buffers = connection.get_buffers()
+        timeout_s = self._silence_timeout_s if connection.inside_message else None
+        is_undecided = connection.silence_decides
+        try:
+            count = stream.receive_into(*buffers, timeout_s=FRAME_END_SILENCE_S if is_undecided else timeout_s)
+        except LinkTimeoutError as error:
+            if is_undecided:
+                connection.peer_waits()
+            elif hint := connection.layout_hint:
+                raise LinkError(f"{error} {self._layout_advice(hint)}") from error
+            else:
+                raise
+        else:
+            connection.buffer_updated(count) if count else connection.receive_eof()
+
+    def _tell_layout(self, layout: AttitudeLayout, constants: Constants) -> None:
+        """Say which layout was found."""
+        self._is_layout_told = True
+        self.statistics.facts["attitude layout"] = f"{layout.value} ({AUTO})"
+        floats = f"{len(layout.floats)} floats after the images"
+        if layout is AttitudeLayout.POSE:
+            self.inform(f"The testbed sends {floats}: attitude_layout is pose.")
+            self._publish_static_transforms(constants, has_position=True)
+        else:
+            self.inform(
+                f"The testbed sends {floats}: attitude_layout is taken to be {layout.value}, as documented. Where the "
+                f"second float is roll, and many testbeds send that, set it to {AttitudeLayout.PITCH_ROLL.value}."
+            )
+
+    def _layout_advice(self, hint: str) -> str:
+        named = self.parameters["attitude_layout"]
+        return (
+            f"Perhaps attitude_layout, which is {named}, is not what this testbed sends; after the images came {hint}."
+        )
+
     def _announce(self, constants: Constants) -> None:
         """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
         self._neutral, _ = translate.motion_parameters(translate.hover(constants), constants, self._unit)
         self._commands.mailbox.clear()
-        now = self.now()
+        self._publish_properties(constants)
+        self._publish_static_transforms(constants, self._layout is AttitudeLayout.POSE)
+        self._outputs = Outputs(self, self._make_outputs(constants), AUDIENCE_PERIOD_S)
+
+    def _publish_properties(self, constants: Constants) -> None:
         properties = translate.drone_properties(constants, self._unit)
-        properties.header.stamp = now
+        properties.header.stamp = self.now()
         properties.header.frame_id = self._names.base_link
         self.publish(self._properties_publisher, properties)
+
+    def _publish_static_transforms(self, constants: Constants, has_position: bool) -> None:
         transforms = translate.camera_transforms(constants, self._names)
-        if self._tf_publisher:
+        if has_position:
             transforms.append(translate.map_transform(self._names))
+        now = self.now()
         for transform in transforms:
             transform.header.stamp = now
         self.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
-        self._outputs = Outputs(self, self._make_outputs(constants), AUDIENCE_PERIOD_S)
+
+    def _restart(self, constants: Constants, restart: SimulationRestarted) -> None:
+        """Begin again with a new simulation: nothing that was commanded or estimated before holds any more."""
+        self.statistics.counts["new simulations"] += 1
+        self.inform(
+            f"The testbed has started a new simulation on the same connection: its time is 0 after "
+            f"{restart.time_before:.3f} s."
+        )
+        self._commands.mailbox.clear()
+        self._publish_properties(constants)  # by which controllers know that they have to begin again
 
     def _serve(
         self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, frame: SensorFrame
@@ -213,9 +278,17 @@ class TestbedBridge(BridgeNode):
     def _command_for(self, stamp: Time) -> Command | None:
         """Wait for the command that answers the frame of this stamp, but not for ever."""
         waited_from_s = time.monotonic()
-        command = self._commands.mailbox.wait_for((stamp.sec, stamp.nanosec), self.parameters["command_timeout"])
+        timeout_s = self.parameters["command_timeout"]
+        command = self._commands.mailbox.wait_for((stamp.sec, stamp.nanosec), timeout_s)
         self.statistics.took("waiting for the lockstep command", time.monotonic() - waited_from_s)
         self.statistics.counts["missed lockstep commands"] += command is None
+        if command is None and not self._has_told_of_unstamped and self._commands.mailbox.has_unstamped(timeout_s):
+            self._has_told_of_unstamped = True
+            self.warn(
+                f"sync is lockstep, and commands on cmd_vel have no stamp that says which frame they answer, so each "
+                f"frame waits {timeout_s:g} s (command_timeout) in vain: publish cmd_vel_stamped or cmd_rates with the "
+                f"stamp of the frame's images, or set sync to latest."
+            )
         return command
 
     def _answer(
@@ -258,11 +331,12 @@ class TestbedBridge(BridgeNode):
     def _imu(self, frame: SensorFrame, stamp: Time) -> Imu:
         return translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
 
-    def _odometry(self, frame: SensorFrame, stamp: Time) -> Odometry:
+    def _odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
         return translate.odometry(frame, self._unit, stamp, self._names)
 
-    def _transform(self, frame: SensorFrame, stamp: Time) -> TFMessage:
-        return TFMessage(transforms=[odometry_transform(self._odometry(frame, stamp))])
+    def _transform(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
+        odometry = self._odometry(frame, stamp)
+        return TFMessage(transforms=[odometry_transform(odometry)]) if odometry else None
 
 
 def main() -> int:

@@ -56,6 +56,13 @@ class TcpStream:
         """
         self._acknowledges_at_once = hasattr(socket, "TCP_QUICKACK")
 
+    def wait_for_acknowledgements(self) -> None:
+        """Hold small pieces back until what was sent is acknowledged, as sockets do by default (Nagle's algorithm).
+
+        For emulators of peers that never change this.
+        """
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+
     def fileno(self) -> int:
         """Return the descriptor that becomes readable with bytes, and at the peer's end."""
         return self._socket.fileno()

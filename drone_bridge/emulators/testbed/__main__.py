@@ -49,7 +49,6 @@ def serve(
         say(f"connected to {stream.peer}")
         started = time.monotonic()
         conversation = Conversation(setup, stream, cancellation, trajectory)
-        flight = conversation.flight
         over = False
         try:
             over = conversation.run(fault)
@@ -58,13 +57,14 @@ def serve(
         except (ProtocolError, LinkError) as error:
             say(str(error))
         stream.leave(b"", FAREWELL_S)
+        flight = conversation.flight
         say(
-            f"ended: {flight.steps} steps, {flight.state.time:.2f} simulated s, "
+            f"ended: {conversation.steps} steps, {flight.state.time:.2f} simulated s, "
             f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m"
         )
         if over or once:
             return flight.reached_at is not None
-        if flight.steps:
+        if conversation.steps:
             link.backoff.reset()
         fault = None
 
@@ -130,6 +130,8 @@ def make_setup(options: argparse.Namespace) -> Setup:
         realtime=options.realtime,
         until_reached=options.until_reached,
         fault=options.fault,
+        restart_every=options.restart_every,
+        default_sockets=options.default_sockets,
     )
 
 
@@ -160,6 +162,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="on the wire (degrees)",
     )
     link.add_argument("--negative-gravity", action="store_true", help="announce it as some testbeds do")
+    link.add_argument(
+        "--default-sockets",
+        action="store_true",
+        help="send a frame in pieces and leave Nagle's algorithm on, as many programs do",
+    )
     link.add_argument("--once", action="store_true", help="end after one conversation")
     link.add_argument(
         "--fault",
@@ -189,6 +196,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     world.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
     run = parser.add_argument_group("run")
     run.add_argument("--rate", type=positive, default=60.0, help="steps per simulated second (%(default)s)")
+    run.add_argument(
+        "--restart-every",
+        type=count,
+        metavar="STEPS",
+        help="start a new simulation, with time 0, on the same connection after so many",
+    )
     run.add_argument("--steps", type=count, help="end after so many")
     run.add_argument("--duration", type=not_negative, help="end after so many simulated seconds")
     pace = run.add_mutually_exclusive_group()

@@ -55,6 +55,8 @@ class Setup:
     realtime: bool
     until_reached: bool
     fault: Fault[FaultKind] | None
+    restart_every: int | None = None  # steps after which a new simulation starts on the same connection
+    default_sockets: bool = False  # as programs do that leave Nagle's algorithm on and send a frame in pieces
 
     @property
     def degrees_per_unit(self) -> float:
@@ -68,8 +70,9 @@ class Conversation:
     def __init__(
         self, setup: Setup, stream: TcpStream, cancellation: Cancellation, trajectory: TrajectoryFile | None
     ) -> None:
-        self.flight = Flight(setup.world, setup.airframe, setup.step, setup.gusts, setup.seed)
+        self.steps = 0  # of all flights
         self._setup = setup
+        self.flight = self._new_flight()
         self._stream = stream
         self._cancellation = cancellation
         self._trajectory = trajectory
@@ -80,6 +83,8 @@ class Conversation:
 
         Raises ProtocolError and LinkError, LinkCancelledError among them.
         """
+        if self._setup.default_sockets:
+            self._stream.wait_for_acknowledgements()
         self._record(Motion())
         self._stream.send_all(self._protocol.send(self._setup.constants))
         pace = Pace(self._cancellation)
@@ -91,19 +96,28 @@ class Conversation:
                 return False
             was_reached = self.flight.reached_at is not None
             self.flight.advance(motion)
+            self.steps += 1
             self._record(motion)
             if self.flight.has_left_the_world:
                 say("the drone has left the world")
                 return False
             if self.flight.reached_at is not None and not was_reached:
                 say(f"target reached at t={self.flight.reached_at:.2f} s, distance {self.flight.distance:.2f} m")
+            if self._setup.restart_every and self.flight.steps >= self._setup.restart_every:
+                self.flight = self._new_flight()
+                self._record(Motion())
+                say("a new simulation has started")
             if self._setup.realtime:
                 pace.wait(self._setup.step)
         return True
 
     def _is_over(self) -> bool:
         reached = self._setup.until_reached and self.flight.reached_at is not None
-        return reached or self.flight.steps >= self._setup.steps
+        return reached or self.steps >= self._setup.steps
+
+    def _new_flight(self) -> Flight:
+        setup = self._setup
+        return Flight(setup.world, setup.airframe, setup.step, setup.gusts, setup.seed)
 
     def _record(self, motion: Motion) -> None:
         if self._trajectory:
@@ -118,8 +132,12 @@ class Conversation:
         x, y, z = state.position.tolist()
         frame = SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
         data = self._protocol.send(frame)
-        if fault and fault.at == self.flight.steps:
+        if fault and fault.at == self.steps:
             self._send_faulty(fault.kind, data)
+        elif self._setup.default_sockets:
+            size, image = len(data), self._setup.constants.image_bytes
+            for start, end in ((0, image), (image, 2 * image), (2 * image, size)):
+                self._stream.send_all(data[start:end])
         else:
             self._stream.send_all(data)
 
@@ -130,8 +148,8 @@ class Conversation:
             return
         self._stream.send_all(data[: len(data) // 2])
         if kind is FaultKind.TRUNCATE:
-            raise LinkError(f"Closing inside frame {self.flight.steps}, as was asked for.")
-        say(f"stalling inside frame {self.flight.steps}, as was asked for")
+            raise LinkError(f"Closing inside frame {self.steps}, as was asked for.")
+        say(f"stalling inside frame {self.steps}, as was asked for")
 
     def _receive_motion(self) -> Motion | None:
         """Wait for the autopilot's answer; None when it has left instead."""

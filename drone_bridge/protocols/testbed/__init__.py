@@ -7,6 +7,7 @@ sending a frame is the regular end.
 
 One wrong byte shifts all that follow, and implausible values are the only sign of it. Hence the checks, of what comes
 and of what goes out: finite numbers, usable angles of view, pitch within half a turn, time not running backwards.
+Time 0 is the exception: it says that a new simulation has started on the same connection.
 """
 
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
@@ -20,6 +21,7 @@ from drone_bridge.protocols.testbed.messages import (
     Limits,
     MotionParameters,
     SensorFrame,
+    SimulationRestarted,
 )
 
 __all__ = [
@@ -34,5 +36,6 @@ __all__ = [
     "Limits",
     "MotionParameters",
     "SensorFrame",
+    "SimulationRestarted",
     "TestbedConnection",
 ]

@@ -12,6 +12,7 @@ from typing import Final
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
+from drone_bridge.protocols.testbed import layouts
 from drone_bridge.protocols.testbed.messages import (
     AngleUnit,
     AttitudeLayout,
@@ -19,6 +20,7 @@ from drone_bridge.protocols.testbed.messages import (
     Limits,
     MotionParameters,
     SensorFrame,
+    SimulationRestarted,
     implausible_constants,
     implausible_floats,
     non_finite,
@@ -29,10 +31,6 @@ _AHEAD_BYTES: Final = 1 << 20
 _CONSTANTS: Final = struct.Struct(">ffiiffffffff")
 _REPLY: Final = struct.Struct(">ffff")
 _reply_values: Final = operator.attrgetter(*MotionParameters.__slots__)  # astuple is slow, and this is done per frame
-
-
-def _frame_floats(layout: AttitudeLayout) -> struct.Struct:
-    return struct.Struct(f">{len(layout.floats)}f")
 
 
 def _pack(layout: struct.Struct, names: Iterable[str], values: tuple[float, ...]) -> bytes:
@@ -56,6 +54,9 @@ class AutopilotConnection:
     `buffer_updated`, which hand out the memory of the very images that the next bytes belong to. `next_event` then
     gives `Constants` once, `SensorFrame`s, `ConnectionClosed` at the end, and `NEED_DATA` whenever it has to wait.
 
+    Without a `layout` it is decided from the first frame, as `layouts` says: the caller tells by `peer_waits` that
+    nothing follows, and `layout` then is what was found.
+
     `new_image(size)` supplies the memory of each image: an `array('B')` of exactly `size` bytes. Whoever lends one
     again has to be done with the frame that holds it when the buffers for another frame are asked for. A first frame
     above 1 MiB is gathered in memory that grows with what has come, and copied into its images when it is whole.
@@ -63,24 +64,25 @@ class AutopilotConnection:
 
     def __init__(
         self,
-        layout: AttitudeLayout = AttitudeLayout.PITCH_YAW,
+        layout: AttitudeLayout | None = AttitudeLayout.PITCH_YAW,
         angle_unit: AngleUnit = AngleUnit.DEGREES,
         limits: Limits | None = None,
         new_image: Callable[[int], "array[int]"] = _new_image,
     ) -> None:
-        self._layout = layout
+        self.layout = layout
         self._angle_unit = angle_unit
         self._limits = limits or Limits()
         self._new_image = new_image
-        self._floats = _frame_floats(layout)
-        self._float_names = layout.floats
+        self._floats = layouts.floats_of(layout or AttitudeLayout.POSE)
+        self._floats_before = b""  # of the last frame
+        self._surplus = b""  # what came of the second frame while the layout of the first was found out
         self._constants: Constants | None = None
         self._images: tuple[array[int], ...] = ()
         self._pieces: list[bytearray] = []  # of a first frame that is large
         self._scalars = bytearray(_CONSTANTS.size)
         self._size = self._missing = _CONSTANTS.size  # bytes of this message, and those of them that have yet to come
         self._buffers = [memoryview(self._scalars)]  # where these belong
-        self._events: deque[Constants | SensorFrame | ConnectionClosed] = deque()
+        self._events: deque[Constants | SensorFrame | SimulationRestarted | ConnectionClosed] = deque()
         self._failure: RemoteProtocolError | None = None
         self._ended = False
         self._frames = 0
@@ -91,7 +93,22 @@ class AutopilotConnection:
     @property
     def inside_message(self) -> bool:
         """Whether the peer owes us the rest of its constants or of a frame. Between frames it may take its time."""
-        return self._constants is None or 0 < self._missing < self._size
+        return self._constants is None or 0 < self._missing < self._size or bool(self._surplus)
+
+    @property
+    def silence_decides(self) -> bool:
+        """Whether the frame may be complete: `peer_waits` is to be called if nothing follows."""
+        return self.layout is None and len(self._after_images()) in (layouts.SHORT_BYTES, layouts.POSE_BYTES)
+
+    @property
+    def layout_hint(self) -> str:
+        """What the bytes after the images would say in each layout, to tell when it is the wrong one; may be empty."""
+        after_images = self._after_images()
+        if after_images and self._frames and self._floats.size == layouts.SHORT_BYTES:
+            # If the frames are longer than thought, the rest of the last one stands where an image should begin.
+            rest = layouts.POSE_BYTES - layouts.SHORT_BYTES
+            after_images = self._floats_before + bytes(memoryview(self._images[0])[:rest])
+        return layouts.describe(after_images) if after_images else ""
 
     @property
     def must_answer(self) -> bool:
@@ -113,6 +130,12 @@ class AutopilotConnection:
                 self._buffers = [memoryview(self._pieces[-1])]
             else:
                 self._buffers = self._frame_buffers()
+            surplus, self._surplus = self._surplus, b""
+            while surplus:
+                count = min(len(surplus), len(self._buffers[0]))
+                self._buffers[0][:count] = surplus[:count]
+                self.buffer_updated(count)
+                surplus = surplus[count:]
         return self._buffers
 
     def get_buffer(self) -> memoryview:
@@ -127,18 +150,15 @@ class AutopilotConnection:
                 count -= len(self._buffers.pop(0))
             if self._buffers:
                 self._buffers[0] = self._buffers[0][count:]
-            return
-        self._buffers = []
-        if self._pieces:
-            whole = memoryview(b"".join(self._pieces))
-            self._pieces = []
-            for buffer in self._frame_buffers():
-                buffer[:] = whole[: len(buffer)]
-                whole = whole[len(buffer) :]
-        try:
-            self._events.append(self._read_constants() if self._constants is None else self._read_frame())
-        except RemoteProtocolError as error:
-            self._failure = error
+        if self.layout is None and len(self._after_images()) >= layouts.POSE_BYTES:
+            self._decide_layout(is_followed_by_silence=False)
+        elif not self._missing:
+            self._complete()
+
+    def peer_waits(self) -> None:
+        """Say that so long nothing has come that the testbed must be waiting: its frame ends here."""
+        if self.silence_decides:
+            self._decide_layout(is_followed_by_silence=True)
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Take received bytes by copying them. What follows a broken protocol is ignored."""
@@ -154,16 +174,21 @@ class AutopilotConnection:
         """Say that the peer has closed its side: the regular end between frames, an error anywhere else."""
         if self._ended or self._failure:
             return
+        self.peer_waits()
         self._ended = True
+        if self._surplus:
+            self.get_buffers()
         got = f"{self._size - self._missing} of {self._size} bytes"
         if self._constants is None:
             self._failure = RemoteProtocolError(f"The testbed closed inside its constants, after {got}.")
+        elif self._failure:
+            return
         elif self.inside_message:
             self._failure = RemoteProtocolError(f"The testbed closed inside frame {self._frames}, after {got}.")
         else:
             self._events.append(ConnectionClosed())
 
-    def next_event(self) -> Constants | SensorFrame | ConnectionClosed | NeedData:
+    def next_event(self) -> Constants | SimulationRestarted | SensorFrame | ConnectionClosed | NeedData:
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
         if self._events:
             return self._events.popleft()
@@ -194,6 +219,52 @@ class AutopilotConnection:
         self._finished = True
         return data
 
+    def _after_images(self) -> bytes:
+        """Return what has come of this message, or the one that was completed last, after its images."""
+        if self._constants is None:
+            return b""
+        count = self._size - self._missing - 2 * self._constants.image_bytes
+        if count <= 0:
+            return b""
+        if not self._pieces:
+            return bytes(self._scalars[:count])
+        skipped, found = 2 * self._constants.image_bytes, b""
+        for piece in self._pieces:
+            found += memoryview(piece)[skipped:]
+            skipped = max(0, skipped - len(piece))
+        return found[:count]
+
+    def _decide_layout(self, is_followed_by_silence: bool) -> None:
+        """Find out how the first frame is laid out, if what has come suffices."""
+        assert self._constants is not None
+        after_images = self._after_images()
+        try:
+            self.layout = layouts.decide(after_images, is_followed_by_silence, self._angle_unit)
+        except ValueError as error:
+            self._failure = RemoteProtocolError(str(error))
+        if self.layout is None:
+            return
+        self._floats = layouts.floats_of(self.layout)
+        size = self._floats.size
+        self._scalars, self._surplus = bytearray(after_images[:size]), after_images[size:]
+        self._size = 2 * self._constants.image_bytes + size
+        self._missing = 0
+        self._complete()
+
+    def _complete(self) -> None:
+        """Make an event of the message that is complete."""
+        self._buffers = []
+        if self._pieces:
+            whole = memoryview(b"".join(self._pieces))
+            self._pieces = []
+            for buffer in self._frame_buffers():
+                buffer[:] = whole[: len(buffer)]
+                whole = whole[len(buffer) :]
+        try:
+            self._events.append(self._read_constants() if self._constants is None else self._read_frame())
+        except RemoteProtocolError as error:
+            self._failure = error
+
     def _frame_buffers(self) -> list[memoryview]:
         """Return where a frame belongs, with new images."""
         assert self._constants is not None
@@ -206,19 +277,23 @@ class AutopilotConnection:
         if complaint := implausible_constants(constants, self._angle_unit, self._limits, self._floats.size):
             raise RemoteProtocolError(f"In the testbed's constants, {complaint}")
         self._constants = constants
-        self._scalars = bytearray(self._floats.size)
-        self._size = 2 * constants.image_bytes + self._floats.size
+        self._scalars = bytearray(self._floats.size if self.layout else layouts.SURPLUS_BYTES)
+        self._size = 2 * constants.image_bytes + len(self._scalars)
         return constants
 
     def _read_frame(self) -> SensorFrame:
-        named = dict(zip(self._float_names, self._floats.unpack(self._scalars), strict=True))
+        assert self.layout is not None
+        named = dict(zip(self.layout.floats, self._floats.unpack(self._scalars), strict=True))
         if complaint := implausible_floats(named, self._angle_unit, self._time):
             raise RemoteProtocolError(f"In the testbed's frame {self._frames}, {complaint}")
         left, right = self._images
-        has_position = self._layout is AttitudeLayout.POSE
+        has_position = self.layout is AttitudeLayout.POSE
         self._frames += 1
         self._unanswered += 1
+        if named["time"] < self._time:
+            self._events.append(SimulationRestarted(self._time))
         self._time = named["time"]
+        self._floats_before = bytes(self._scalars)
         return SensorFrame(
             left,
             right,
@@ -244,7 +319,7 @@ class TestbedConnection:
         self._layout = layout
         self._angle_unit = angle_unit
         self._limits = limits or Limits()
-        self._floats = _frame_floats(layout)
+        self._floats = layouts.floats_of(layout)
         self._constants: Constants | None = None
         self._buffer = bytearray()
         self._failure: RemoteProtocolError | None = None

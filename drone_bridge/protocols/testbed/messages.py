@@ -93,6 +93,13 @@ class SensorFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class SimulationRestarted:
+    """A new simulation begins on the same connection, with the same constants: the next frame has time 0."""
+
+    time_before: float  # s, of the last frame of the simulation before
+
+
+@dataclass(frozen=True, slots=True)
 class MotionParameters:
     """The autopilot's answer to a frame, in the order of the wire."""
 
@@ -132,11 +139,14 @@ def implausible_constants(constants: Constants, unit: AngleUnit, limits: Limits,
 
 
 def implausible_floats(floats: Mapping[str, float], unit: AngleUnit, time_before: float) -> str | None:
-    """Return a sentence about the first float after the images that no testbed can mean."""
+    """Return a sentence about the first float after the images that no testbed can mean.
+
+    Time may go on, or begin again from 0, which is a new simulation.
+    """
     if complaint := non_finite(floats.items()):
         return complaint
     if abs(floats["pitch"]) > unit.half_turn * _HALF_TURN_TOLERANCE:
         return f"pitch is {floats['pitch']:g}, and has to be within {unit.half_turn:g} {unit.value}."
-    if floats["time"] < time_before:
+    if floats["time"] < time_before and floats["time"] != 0.0:
         return f"time runs back from {time_before:.9g} s to {floats['time']:.9g} s."
     return None
