@@ -11,7 +11,7 @@ Time 0 is the exception: it says that a new simulation has started on the same c
 """
 
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
-from drone_bridge.protocols.testbed.connections import AutopilotConnection, TestbedConnection
+from drone_bridge.protocols.testbed.autopilot_connection import AutopilotConnection
 from drone_bridge.protocols.testbed.messages import (
     BYTES_PER_PIXEL,
     AngleUnit,
@@ -23,6 +23,7 @@ from drone_bridge.protocols.testbed.messages import (
     SensorFrame,
     SimulationRestarted,
 )
+from drone_bridge.protocols.testbed.testbed_connection import TestbedConnection
 
 __all__ = [
     "BYTES_PER_PIXEL",

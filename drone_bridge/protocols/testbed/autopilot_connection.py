@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two ends of a conversation in the testbed protocol."""
+"""The autopilot's end of a conversation in the testbed protocol."""
 
 import math
-import operator
-import struct
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import astuple
+from collections.abc import Callable
 from typing import Final
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
@@ -23,24 +20,11 @@ from drone_bridge.protocols.testbed.messages import (
     SimulationRestarted,
     implausible_constants,
     implausible_floats,
-    non_finite,
 )
+from drone_bridge.protocols.testbed.packing import CONSTANTS, REPLY, pack, reply_values
 
 #: What is taken ahead for a frame before a whole one has come: 49 bytes can announce one of 64 MiB and begin it.
 _AHEAD_BYTES: Final = 1 << 20
-_CONSTANTS: Final = struct.Struct(">ffiiffffffff")
-_REPLY: Final = struct.Struct(">ffff")
-_reply_values: Final = operator.attrgetter(*MotionParameters.__slots__)  # astuple is slow, and this is done per frame
-
-
-def _pack(layout: struct.Struct, names: Iterable[str], values: tuple[float, ...]) -> bytes:
-    """Pack values that have to survive as finite float32. Raises LocalProtocolError."""
-    if complaint := non_finite(zip(names, values, strict=True)):
-        raise LocalProtocolError(complaint)
-    try:
-        return layout.pack(*values)
-    except (struct.error, OverflowError) as error:
-        raise LocalProtocolError(f"{dict(zip(names, values, strict=True))} does not fit the wire: {error}.") from error
 
 
 def _new_image(size: int) -> "array[int]":
@@ -79,8 +63,8 @@ class AutopilotConnection:
         self._constants: Constants | None = None
         self._images: tuple[array[int], ...] = ()
         self._pieces: list[bytearray] = []  # of a first frame that is large
-        self._scalars = bytearray(_CONSTANTS.size)
-        self._size = self._missing = _CONSTANTS.size  # bytes of this message, and those of them that have yet to come
+        self._scalars = bytearray(CONSTANTS.size)
+        self._size = self._missing = CONSTANTS.size  # bytes of this message, and those of them that have yet to come
         self._buffers = [memoryview(self._scalars)]  # where these belong
         self._events: deque[Constants | SensorFrame | SimulationRestarted | ConnectionClosed] = deque()
         self._failure: RemoteProtocolError | None = None
@@ -203,7 +187,7 @@ class AutopilotConnection:
         """
         if not self.must_answer:
             raise LocalProtocolError("Motion parameters answer a frame, and no frame is waiting for them.")
-        data = _pack(_REPLY, MotionParameters.__slots__, _reply_values(event))
+        data = pack(REPLY, MotionParameters.__slots__, reply_values(event))
         self._unanswered -= 1
         return data
 
@@ -213,7 +197,7 @@ class AutopilotConnection:
         It answers the frame that waits, or ahead of time the one that has yet to come: a testbed reads it when it has
         sent that frame. So an autopilot can leave a safe command behind at any moment.
         """
-        data = _pack(_REPLY, MotionParameters.__slots__, _reply_values(event))
+        data = pack(REPLY, MotionParameters.__slots__, reply_values(event))
         if self._finished or self._constants is None:
             raise LocalProtocolError("A last answer is possible once, after the constants have come.")
         self._finished = True
@@ -273,7 +257,7 @@ class AutopilotConnection:
         return [memoryview(left), memoryview(right), memoryview(self._scalars)]
 
     def _read_constants(self) -> Constants:
-        constants = Constants(*_CONSTANTS.unpack(self._scalars))
+        constants = Constants(*CONSTANTS.unpack(self._scalars))
         if complaint := implausible_constants(constants, self._angle_unit, self._limits, self._floats.size):
             raise RemoteProtocolError(f"In the testbed's constants, {complaint}")
         self._constants = constants
@@ -303,122 +287,3 @@ class AutopilotConnection:
             yaw=named["heading"] if has_position else named.get("yaw"),
             position=(named["x"], named["y"], named["z"]) if has_position else None,
         )
-
-
-class TestbedConnection:
-    """The testbed's side: constants and frames go out, motion parameters come in, in strict turns."""
-
-    __test__ = False  # not a test, whatever its name tells pytest
-
-    def __init__(
-        self,
-        layout: AttitudeLayout = AttitudeLayout.PITCH_YAW,
-        angle_unit: AngleUnit = AngleUnit.DEGREES,
-        limits: Limits | None = None,
-    ) -> None:
-        self._layout = layout
-        self._angle_unit = angle_unit
-        self._limits = limits or Limits()
-        self._floats = layouts.floats_of(layout)
-        self._constants: Constants | None = None
-        self._buffer = bytearray()
-        self._failure: RemoteProtocolError | None = None
-        self._ended = False
-        self._has_told_end = False
-        self._time = -math.inf
-        self._awaits_reply = False
-
-    def send(self, event: Constants | SensorFrame) -> bytes:
-        """Return the bytes of the constants, which come first and once, or of a frame.
-
-        What the layout does not carry is left out. Raises LocalProtocolError for what an autopilot would refuse, a
-        missing field, an image of the wrong size, constants that are missing or come twice, and a frame before the
-        last one was answered.
-        """
-        return self._send_constants(event) if isinstance(event, Constants) else self._send_frame(event)
-
-    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take received bytes. An answer may come ahead of its frame; a second one may not."""
-        if self._failure:
-            return
-        self._buffer += memoryview(data)[: 2 * _REPLY.size + 1 - len(self._buffer)]
-        if len(self._buffer) > (1 + self._awaits_reply) * _REPLY.size:
-            self._failure = RemoteProtocolError(
-                f"The autopilot sent more than the one answer of {_REPLY.size} bytes that it may send ahead of a frame."
-            )
-
-    def receive_eof(self) -> None:
-        """Say that the peer has closed its side: the regular end between answers, an error inside one."""
-        self._ended = True
-
-    def next_event(self) -> MotionParameters | ConnectionClosed | NeedData:
-        """Return the answer to the last frame, ConnectionClosed once at the end, or NEED_DATA.
-
-        Raises RemoteProtocolError, again at each call.
-        """
-        if self._awaits_reply and len(self._buffer) >= _REPLY.size:
-            return self._read_reply()
-        if self._failure:
-            self._buffer.clear()  # no frame that is sent from now on gets an answer
-            raise self._failure
-        if not self._ended or self._has_told_end:
-            return NEED_DATA
-        if len(self._buffer) % _REPLY.size:
-            got = f"{len(self._buffer)} of {_REPLY.size} bytes"
-            self._failure = RemoteProtocolError(f"The autopilot closed inside an answer, after {got}.")
-            raise self._failure
-        self._has_told_end = True
-        return ConnectionClosed()
-
-    def _send_constants(self, constants: Constants) -> bytes:
-        if self._constants:
-            raise LocalProtocolError("The constants are sent once.")
-        data = _pack(_CONSTANTS, Constants.__slots__, astuple(constants))
-        read = Constants(*_CONSTANTS.unpack(data))  # as the autopilot will: rounding may reach what a limit excludes
-        if complaint := implausible_constants(read, self._angle_unit, self._limits, self._floats.size):
-            raise LocalProtocolError(complaint)
-        self._constants = constants
-        return data
-
-    def _send_frame(self, frame: SensorFrame) -> bytes:
-        if self._constants is None:
-            raise LocalProtocolError("The constants have to be sent before the first frame.")
-        if self._awaits_reply:
-            raise LocalProtocolError("A frame can be sent only when the one before has been answered.")
-        images = [memoryview(image).cast("B") for image in (frame.left, frame.right)]
-        for name, image in zip(("left", "right"), images, strict=True):
-            if len(image) != self._constants.image_bytes:
-                raise LocalProtocolError(
-                    f"The {name} image has {len(image)} bytes, and {self._constants.width} x {self._constants.height} "
-                    f"pixels are {self._constants.image_bytes}."
-                )
-        floats = _pack(self._floats, self._layout.floats, self._values(frame))
-        read = dict(zip(self._layout.floats, self._floats.unpack(floats), strict=True))
-        if complaint := implausible_floats(read, self._angle_unit, self._time):
-            raise LocalProtocolError(complaint)
-        self._time = read["time"]
-        self._awaits_reply = True
-        return b"".join((*images, floats))
-
-    def _values(self, frame: SensorFrame) -> tuple[float, ...]:
-        x, y, z = frame.position or (None, None, None)
-        named = {"x": x, "y": y, "z": z, "heading": frame.yaw, "pitch": frame.pitch, "roll": frame.roll}
-        named |= {"yaw": frame.yaw, "time": frame.time}
-        values = []
-        for name in self._layout.floats:
-            value = named[name]
-            if value is None:
-                raise LocalProtocolError(f"The layout {self._layout.value} carries {name}, and the frame has none.")
-            values.append(value)
-        return tuple(values)
-
-    def _read_reply(self) -> MotionParameters:
-        reply = MotionParameters(*_REPLY.unpack_from(self._buffer))
-        del self._buffer[: _REPLY.size]
-        named = ((name, getattr(reply, name)) for name in MotionParameters.__slots__)
-        if complaint := non_finite(named):
-            self._buffer.clear()
-            self._failure = RemoteProtocolError(f"In the autopilot's answer, {complaint}")
-            raise self._failure
-        self._awaits_reply = False
-        return reply

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed's end of a conversation in the testbed protocol."""
+
+import math
+from dataclasses import astuple
+
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
+from drone_bridge.protocols.testbed import layouts
+from drone_bridge.protocols.testbed.messages import (
+    AngleUnit,
+    AttitudeLayout,
+    Constants,
+    Limits,
+    MotionParameters,
+    SensorFrame,
+    implausible_constants,
+    implausible_floats,
+    non_finite,
+)
+from drone_bridge.protocols.testbed.packing import CONSTANTS, REPLY, pack
+
+
+class TestbedConnection:
+    """The testbed's side: constants and frames go out, motion parameters come in, in strict turns."""
+
+    __test__ = False  # not a test, whatever its name tells pytest
+
+    def __init__(
+        self,
+        layout: AttitudeLayout = AttitudeLayout.PITCH_YAW,
+        angle_unit: AngleUnit = AngleUnit.DEGREES,
+        limits: Limits | None = None,
+    ) -> None:
+        self._layout = layout
+        self._angle_unit = angle_unit
+        self._limits = limits or Limits()
+        self._floats = layouts.floats_of(layout)
+        self._constants: Constants | None = None
+        self._buffer = bytearray()
+        self._failure: RemoteProtocolError | None = None
+        self._ended = False
+        self._has_told_end = False
+        self._time = -math.inf
+        self._awaits_reply = False
+
+    def send(self, event: Constants | SensorFrame) -> bytes:
+        """Return the bytes of the constants, which come first and once, or of a frame.
+
+        What the layout does not carry is left out. Raises LocalProtocolError for what an autopilot would refuse, a
+        missing field, an image of the wrong size, constants that are missing or come twice, and a frame before the
+        last one was answered.
+        """
+        return self._send_constants(event) if isinstance(event, Constants) else self._send_frame(event)
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
+        """Take received bytes. An answer may come ahead of its frame; a second one may not."""
+        if self._failure:
+            return
+        self._buffer += memoryview(data)[: 2 * REPLY.size + 1 - len(self._buffer)]
+        if len(self._buffer) > (1 + self._awaits_reply) * REPLY.size:
+            self._failure = RemoteProtocolError(
+                f"The autopilot sent more than the one answer of {REPLY.size} bytes that it may send ahead of a frame."
+            )
+
+    def receive_eof(self) -> None:
+        """Say that the peer has closed its side: the regular end between answers, an error inside one."""
+        self._ended = True
+
+    def next_event(self) -> MotionParameters | ConnectionClosed | NeedData:
+        """Return the answer to the last frame, ConnectionClosed once at the end, or NEED_DATA.
+
+        Raises RemoteProtocolError, again at each call.
+        """
+        if self._awaits_reply and len(self._buffer) >= REPLY.size:
+            return self._read_reply()
+        if self._failure:
+            self._buffer.clear()  # no frame that is sent from now on gets an answer
+            raise self._failure
+        if not self._ended or self._has_told_end:
+            return NEED_DATA
+        if len(self._buffer) % REPLY.size:
+            got = f"{len(self._buffer)} of {REPLY.size} bytes"
+            self._failure = RemoteProtocolError(f"The autopilot closed inside an answer, after {got}.")
+            raise self._failure
+        self._has_told_end = True
+        return ConnectionClosed()
+
+    def _send_constants(self, constants: Constants) -> bytes:
+        if self._constants:
+            raise LocalProtocolError("The constants are sent once.")
+        data = pack(CONSTANTS, Constants.__slots__, astuple(constants))
+        read = Constants(*CONSTANTS.unpack(data))  # as the autopilot will: rounding may reach what a limit excludes
+        if complaint := implausible_constants(read, self._angle_unit, self._limits, self._floats.size):
+            raise LocalProtocolError(complaint)
+        self._constants = constants
+        return data
+
+    def _send_frame(self, frame: SensorFrame) -> bytes:
+        if self._constants is None:
+            raise LocalProtocolError("The constants have to be sent before the first frame.")
+        if self._awaits_reply:
+            raise LocalProtocolError("A frame can be sent only when the one before has been answered.")
+        images = [memoryview(image).cast("B") for image in (frame.left, frame.right)]
+        for name, image in zip(("left", "right"), images, strict=True):
+            if len(image) != self._constants.image_bytes:
+                raise LocalProtocolError(
+                    f"The {name} image has {len(image)} bytes, and {self._constants.width} x {self._constants.height} "
+                    f"pixels are {self._constants.image_bytes}."
+                )
+        floats = pack(self._floats, self._layout.floats, self._values(frame))
+        read = dict(zip(self._layout.floats, self._floats.unpack(floats), strict=True))
+        if complaint := implausible_floats(read, self._angle_unit, self._time):
+            raise LocalProtocolError(complaint)
+        self._time = read["time"]
+        self._awaits_reply = True
+        return b"".join((*images, floats))
+
+    def _values(self, frame: SensorFrame) -> tuple[float, ...]:
+        x, y, z = frame.position or (None, None, None)
+        named = {"x": x, "y": y, "z": z, "heading": frame.yaw, "pitch": frame.pitch, "roll": frame.roll}
+        named |= {"yaw": frame.yaw, "time": frame.time}
+        values = []
+        for name in self._layout.floats:
+            value = named[name]
+            if value is None:
+                raise LocalProtocolError(f"The layout {self._layout.value} carries {name}, and the frame has none.")
+            values.append(value)
+        return tuple(values)
+
+    def _read_reply(self) -> MotionParameters:
+        reply = MotionParameters(*REPLY.unpack_from(self._buffer))
+        del self._buffer[: REPLY.size]
+        named = ((name, getattr(reply, name)) for name in MotionParameters.__slots__)
+        if complaint := non_finite(named):
+            self._buffer.clear()
+            self._failure = RemoteProtocolError(f"In the autopilot's answer, {complaint}")
+            raise self._failure
+        self._awaits_reply = False
+        return reply
