@@ -207,11 +207,6 @@ def test_what_a_service_was_told_to_have_failed_is_not_there_later(ros, peer):
     assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
 
 
-def test_an_object_that_is_numbered_like_gravity_comes_with_a_warning(ros, peer):
-    assert "remove object 0" in call(ros, "add_turbulence", srv.AddTurbulence).message
-    assert call(ros, "add_turbulence", srv.AddTurbulence).message == ""
-
-
 # Going and coming back.
 
 

@@ -127,7 +127,7 @@ SIMPLE = [
         {},
         sim.AddObject("turbulence", TURBULENCE.encode()),
         sim.Added(ItemType.OBJECT, 3),
-        {"id": 3},
+        {"id": 4},  # under which the CUAUV server removes it
     ),
     (
         "add_object",
@@ -135,7 +135,7 @@ SIMPLE = [
         {"class_name": "wind", "data": [1, 2]},
         sim.AddObject("wind", b"\1\2"),
         sim.Added(ItemType.OBJECT, 3),
-        {"id": 3},
+        {"id": 4},
     ),
     (
         "list_object_classes",
@@ -233,9 +233,29 @@ def test_an_entity_that_somebody_else_added_can_be_published(ros, peer):
 def test_what_makes_no_sense_is_refused_here(ros, peer):
     assert call(ros, "spawn", srv.Spawn, mass=-1.0).message == "The mass is -1, and has to be finite and more than 0."
     response = call(ros, "run", srv.Run, wait=True)
-    assert (response.success, response.message) == (False, "To run for ever ends never: it can't be waited for.")
+    assert (response.success, response.message) == (
+        False,
+        "An endless run can't be waited for: set steps, or wait to false.",
+    )
     assert call(ros, "set_state", srv.SetState).message == "Nothing is to be set."
     assert peer.requests(sim.AddEntity) + peer.requests(sim.Run) + peer.requests(sim.SetEntity) == []
+
+
+def test_an_object_has_the_id_that_a_simulator_by_the_document_gives_it(ros, peer):
+    peer.is_cuauv_server = False
+    peer.answers[sim.AddObject] = sim.Added(ItemType.OBJECT, 3)
+    assert call(ros, "add_turbulence", srv.AddTurbulence).id == 3
+
+
+def test_gravity_is_removed_only_by_its_name(ros, peer):
+    refused = call(ros, "remove", srv.RemoveItem, type=ItemType.OBJECT, id=0)
+    assert (refused.success, refused.message) == (
+        False,
+        "Object 0 is gravity: it is removed only if the request's name is 'gravity'.",
+    )
+    assert not peer.requests(sim.Remove)
+    assert call(ros, "remove", srv.RemoveItem, type=ItemType.OBJECT, id=0, name="gravity").success
+    assert peer.requests(sim.Remove) == [sim.Remove(ItemType.OBJECT, 0)]
 
 
 def test_what_the_simulator_would_close_on_is_refused_here(ros, peer):

@@ -8,7 +8,7 @@ import pytest
 from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import Inbox, RosSession, wait_until
-from simulator_fixtures import BUOY, VEHICLE, bridge, make_peer
+from simulator_fixtures import BUOY, LEARNED, VEHICLE, bridge, make_peer
 from simulator_peer import STILL
 
 from drone_bridge.protocols import simulator as sim
@@ -43,7 +43,15 @@ def ros():
 
 def test_a_vehicle_that_has_come_to_rest_elsewhere_is_not_taken_for_one_that_never_moved(peer, ros):
     odom = ros.subscribe(Odometry, "odom")
-    with bridge(peer, convert_frames=False, entities=[""], cameras=[""], triggers=[""], item_events="none"):
+    with bridge(
+        peer,
+        body_to_model=LEARNED,
+        convert_frames=False,
+        entities=[""],
+        cameras=[""],
+        triggers=[""],
+        item_events="none",
+    ):
         peer.wait_until_settled()
         wait_until(lambda: BODY_TO_MODEL in peer.extended, "what was learned")
         peer.entities[VEHICLE] = STILL | {Attribute.ORIENTATION: EAST}

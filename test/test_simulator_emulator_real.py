@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from offline_simulator import entity
 from simulator_client import SimulatorClient
-from simulator_desk import entity
 
 from drone_bridge.emulators.simulator.connection import Connection
 from drone_bridge.emulators.simulator.quirks import Quirks

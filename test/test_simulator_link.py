@@ -10,8 +10,14 @@ import time
 import pytest
 
 from drone_bridge.bridges.link_requests import ServiceResult
+from drone_bridge.bridges.simulator.desired_items import (
+    MAX_DESIRED_ITEMS,
+    Camera,
+    CameraStream,
+    DesiredItems,
+    EntityStream,
+)
 from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
-from drone_bridge.bridges.simulator.wishes import MAX_WISHES, Camera, CameraStream, EntityStream, Wishes
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpStream
@@ -185,62 +191,62 @@ def test_opening_can_be_cancelled(cancellation):
     assert "can't be reached" in told[0]
 
 
-# What is wished for.
+# Desired items.
 
 
-def test_there_is_an_end_to_wishes():
-    wishes = Wishes([EntityStream(number, 1) for number in range(MAX_WISHES)])
-    with pytest.raises(ValueError, match=f"{MAX_WISHES} can be, not 1 more"):
-        wishes.add(EntityStream(0, 1))
+def test_there_is_a_limit_to_desired_items():
+    items = DesiredItems([EntityStream(number, 1) for number in range(MAX_DESIRED_ITEMS)])
+    with pytest.raises(ValueError, match=f"limit of {MAX_DESIRED_ITEMS}"):
+        items.add(EntityStream(0, 1))
 
 
 def test_with_a_camera_goes_what_is_seen_by_it():
     camera = Camera(CameraPlan("front", 0))
     stream, other = CameraStream(camera, 1, 1), EntityStream(1, 1)
-    wishes = Wishes([])
-    for number, wish in enumerate((camera, stream, other)):
-        wishes.add(wish)
-        wishes.fulfil(wish, number)
-    wishes.removed(sim.ItemType.CAMERA, 0, is_ours=True)
-    assert list(wishes) == [other]
-    assert wishes.find(sim.ItemType.CAMERA_STREAM, 1) is None
-    assert wishes.find(sim.ItemType.ENTITY_STREAM, 2) is other
+    items = DesiredItems([])
+    for number, item in enumerate((camera, stream, other)):
+        items.add(item)
+        items.mark_added(item, number)
+    items.removed(sim.ItemType.CAMERA, 0, is_ours=True)
+    assert list(items) == [other]
+    assert items.find(sim.ItemType.CAMERA_STREAM, 1) is None
+    assert items.find(sim.ItemType.ENTITY_STREAM, 2) is other
 
 
-def test_what_parameters_wish_for_is_wished_for_again_when_an_entity_goes():
-    lasting, service = EntityStream(1, 1), EntityStream(1, 1)
-    wishes = Wishes([lasting])
-    wishes.add(service)
-    wishes.fulfil(lasting, 0)
-    wishes.fulfil(service, 1)
-    wishes.removed(sim.ItemType.ENTITY, 1)
-    assert list(wishes) == [lasting]
-    assert lasting.id is None
+def test_configured_items_are_requested_again_when_an_entity_goes():
+    configured, service = EntityStream(1, 1), EntityStream(1, 1)
+    items = DesiredItems([configured])
+    items.add(service)
+    items.mark_added(configured, 0)
+    items.mark_added(service, 1)
+    items.removed(sim.ItemType.ENTITY, 1)
+    assert list(items) == [configured]
+    assert configured.id is None
 
 
-def test_what_parameters_wish_for_comes_back_in_another_world_whoever_removed_the_entity():
+def test_configured_items_come_back_in_another_world_whoever_removed_the_entity():
     stream, trigger = EntityStream(1, 1), EntityStream(2, 1)
-    wishes = Wishes([stream, trigger])
-    wishes.fulfil(stream, 0)
-    wishes.removed(sim.ItemType.ENTITY, 1, is_ours=True)
-    assert list(wishes) == [stream, trigger]
+    items = DesiredItems([stream, trigger])
+    items.mark_added(stream, 0)
+    items.removed(sim.ItemType.ENTITY, 1, is_ours=True)
+    assert list(items) == [stream, trigger]
     assert stream.id is None
     # But not a stream that somebody had us remove.
-    wishes.fulfil(trigger, 1)
-    wishes.removed(sim.ItemType.ENTITY_STREAM, 1, is_ours=True)
-    assert list(wishes) == [stream]
+    items.mark_added(trigger, 1)
+    items.removed(sim.ItemType.ENTITY_STREAM, 1, is_ours=True)
+    assert list(items) == [stream]
 
 
 def test_a_new_connection_knows_nothing_but_cameras():
     camera, stream = Camera(CameraPlan("front", 0)), EntityStream(0, 1)
-    wishes = Wishes([camera, stream])
-    wishes.fulfil(camera, 7)
-    wishes.fulfil(stream, 8)
-    wishes.start_over()
+    items = DesiredItems([camera, stream])
+    items.mark_added(camera, 7)
+    items.mark_added(stream, 8)
+    items.start_over()
     assert (camera.id, stream.id) == (7, None)
-    assert wishes.find(sim.ItemType.CAMERA, 7) is camera
-    assert wishes.find(sim.ItemType.ENTITY_STREAM, 8) is None
-    wishes.forget_cameras()
+    assert items.find(sim.ItemType.CAMERA, 7) is camera
+    assert items.find(sim.ItemType.ENTITY_STREAM, 8) is None
+    items.forget_cameras()
     assert camera.id is None
 
 

@@ -297,7 +297,7 @@ def test_cameras_are_placed_in_the_entitys_frame():
         position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(z=QUARTER, w=QUARTER)
     )  # to the left
     request.focal_length = 2.0
-    values = {change.attribute: change.value for change in requests.set_camera(request, ROS)}
+    values = {change.attribute: change.value for change in requests.set_camera(request, ROS, BodyToModel())}
     assert values == {
         sim.CameraAttribute.POSITION: (1.0, -2.0, -3.0),
         sim.CameraAttribute.ORIENTATION: near(QUARTER, 0, 0, -QUARTER),
@@ -305,7 +305,17 @@ def test_cameras_are_placed_in_the_entitys_frame():
         sim.CameraAttribute.ENABLED: False,
     }
     with pytest.raises(ValueError, match="focal length is 0"):
-        list(requests.set_camera(SetCamera.Request(set_focal_length=True), ROS))
+        list(requests.set_camera(SetCamera.Request(set_focal_length=True), ROS, BodyToModel()))
+
+
+def test_cameras_are_placed_about_the_principal_axes_for_a_simulator_that_has_them_so():
+    request = SetCamera.Request(id=1, set_position=True, set_orientation=True)
+    request.pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(w=1.0))
+    turned_right = BodyToModel((QUARTER, 0.0, 0.0, QUARTER))  # the principal axes point to the model's right
+    position, rotation = sorted(requests.set_camera(request, ROS, turned_right), key=lambda change: -change.attribute)
+    assert position.value == near(-2, -1, -3)  # 2 m to the left of the model are behind
+    assert rotation.value == near(QUARTER, 0, 0, -QUARTER)  # what looks ahead looks to the left
+    assert BodyToModel.between((1, 0, 0, 0), turned_right.rotation).rotation == near(*turned_right.rotation)
 
 
 def test_what_is_behind_a_camera_is_not_visible():

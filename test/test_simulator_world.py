@@ -5,7 +5,7 @@ import math
 import time
 
 import pytest
-from simulator_desk import LEVEL, Desk, DeskClient, entity
+from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.emulators.simulator.items import FULL, INVALID, MAX_ITEMS
 from drone_bridge.emulators.simulator.vehicle import SCENES
@@ -50,12 +50,12 @@ QUARTER_ABOUT_Z = (math.sqrt(0.5), 0, 0, math.sqrt(0.5))
 
 
 @pytest.fixture
-def desk():
-    return Desk()
+def simulator():
+    return OfflineSimulator()
 
 
-def value(desk, number, attribute):
-    return desk.get(GetEntity(number, attribute)).value
+def value(simulator, number, attribute):
+    return simulator.get(GetEntity(number, attribute)).value
 
 
 def constant(force=ZERO, torque=ZERO):
@@ -65,83 +65,85 @@ def constant(force=ZERO, torque=ZERO):
 # The default environment.
 
 
-def test_the_vehicle_gravity_buoyancy_and_drag_are_there_from_the_start(desk):
-    assert desk.get(ListEntities()).ids == (VEHICLE,)
-    physics = desk.world.physics
+def test_the_vehicle_gravity_buoyancy_and_drag_are_there_from_the_start(simulator):
+    assert simulator.get(ListEntities()).ids == (VEHICLE,)
+    physics = simulator.world.physics
     assert list(physics.forces) == [GRAVITY]
     assert [type(engine).__name__ for _, engine in physics.engines.values()] == ["Buoyancy"] + 7 * ["DragPlane"]
     engines = tuple(ENGINE_OBJECTS + number for number in range(8))
-    assert desk.get(ListObjects()).ids == (GRAVITY, *engines)
-    assert [value(desk, VEHICLE, attribute) for attribute in Attribute] == [ZERO, ZERO, ZERO, LEVEL, ZERO, True]
+    assert simulator.get(ListObjects()).ids == (GRAVITY, *engines)
+    assert [value(simulator, VEHICLE, attribute) for attribute in Attribute] == [ZERO, ZERO, ZERO, LEVEL, ZERO, True]
 
 
-def test_the_vehicle_rests_and_comes_to_rest(desk):
-    desk.step(100)
-    assert value(desk, VEHICLE, X) == pytest.approx(ZERO, abs=1e-9)
-    desk.get(SetEntity(VEHICLE, V, (0.5, -0.3, 0.2)))
-    desk.get(SetEntity(VEHICLE, W, (1.0, -0.5, 0.8)))
-    desk.step(3000)
-    assert math.hypot(*value(desk, VEHICLE, V)) < 0.02
-    assert math.hypot(*value(desk, VEHICLE, W)) < 0.1
-    _, x, y, _ = value(desk, VEHICLE, Q)
+def test_the_vehicle_rests_and_comes_to_rest(simulator):
+    simulator.step(100)
+    assert value(simulator, VEHICLE, X) == pytest.approx(ZERO, abs=1e-9)
+    simulator.get(SetEntity(VEHICLE, V, (0.5, -0.3, 0.2)))
+    simulator.get(SetEntity(VEHICLE, W, (1.0, -0.5, 0.8)))
+    simulator.step(3000)
+    assert math.hypot(*value(simulator, VEHICLE, V)) < 0.02
+    assert math.hypot(*value(simulator, VEHICLE, W)) < 0.1
+    _, x, y, _ = value(simulator, VEHICLE, Q)
     assert 1 - 2 * (x * x + y * y) > 0.95  # upright
 
 
-def test_without_gravity_it_rises_and_without_buoyancy_it_sinks(desk):
-    desk.get(Remove(ItemType.OBJECT, GRAVITY))
-    desk.step(10)
-    assert value(desk, VEHICLE, V)[2] < 0
-    sinking = Desk()
+def test_without_gravity_it_rises_and_without_buoyancy_it_sinks(simulator):
+    simulator.get(Remove(ItemType.OBJECT, GRAVITY))
+    simulator.step(10)
+    assert value(simulator, VEHICLE, V)[2] < 0
+    sinking = OfflineSimulator()
     sinking.get(Remove(ItemType.OBJECT, ENGINE_OBJECTS))
     sinking.step(10)
     assert value(sinking, VEHICLE, V)[2] > 0
 
 
 def test_a_vehicle_whose_body_is_turned_in_its_model_swims_the_same():
-    desk, turned = Desk(), Desk(btom=(0.5, 0.5, -0.5, 0.5))
+    simulator, turned = OfflineSimulator(), OfflineSimulator(btom=(0.5, 0.5, -0.5, 0.5))
     assert value(turned, VEHICLE, Q) == (0.5, 0.5, -0.5, 0.5)  # so btom can be told before the first step
-    for each in (desk, turned):
+    for each in (simulator, turned):
         each.get(SetEntity(VEHICLE, V, (1.0, 0.2, -0.1)))
         each.step(300)
-    assert value(turned, VEHICLE, X) == pytest.approx(value(desk, VEHICLE, X), rel=0.1)
+    assert value(turned, VEHICLE, X) == pytest.approx(value(simulator, VEHICLE, X), rel=0.1)
     bodies = turned.world.physics.bodies
-    assert bodies.model_attitude(VEHICLE) == pytest.approx(desk.world.physics.bodies.model_attitude(VEHICLE), abs=0.03)
+    assert bodies.model_attitude(VEHICLE) == pytest.approx(
+        simulator.world.physics.bodies.model_attitude(VEHICLE), abs=0.03
+    )
 
 
 def test_the_config_tells_the_tempo_and_a_step_takes_speed_over_frequency():
-    desk = Desk(rate=50.0, speed=2.0)
-    config = desk.get(GetConfig())
+    simulator = OfflineSimulator(rate=50.0, speed=2.0)
+    config = simulator.get(GetConfig())
     assert (config.frequency, config.speed, config.non_real_time) == (50.0, 2.0, False)
-    number = desk.add(entity())
-    desk.get(SetEntity(number, V, (1, 0, 0)))
-    desk.step(50)
-    assert value(desk, number, X)[0] == pytest.approx(2.0)
+    number = simulator.add(entity())
+    simulator.get(SetEntity(number, V, (1, 0, 0)))
+    simulator.step(50)
+    assert value(simulator, number, X)[0] == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_scenes_hold_still_and_say_what_they_are(scene):
-    desk = Desk()
-    SCENES[scene](desk.world)
-    numbers = desk.get(ListEntities()).ids
-    before = [value(desk, number, X) for number in numbers]
-    desk.step(50)
-    assert [value(desk, number, X) for number in numbers] == [pytest.approx(place, abs=1e-9) for place in before]
+    simulator = OfflineSimulator()
+    SCENES[scene](simulator.world)
+    numbers = simulator.get(ListEntities()).ids
+    before = [value(simulator, number, X) for number in numbers]
+    simulator.step(50)
+    assert [value(simulator, number, X) for number in numbers] == [pytest.approx(place, abs=1e-9) for place in before]
     for number in numbers:
-        assert desk.get(GetExtended(number, "render")).data.isascii()
+        assert simulator.get(GetExtended(number, "render")).data.isascii()
 
 
 # Entities.
 
 
-def test_an_added_entity_has_what_it_was_given(desk):
+def test_an_added_entity_has_what_it_was_given(simulator):
     xattrs = (ExtendedAttribute("render", b"buoy"), ExtendedAttribute("", b""))
-    number = desk.add(entity((1, 2, 3), q=(0, 2, 0, 0), corporeal=True, attributes=xattrs))
-    assert desk.get(ListEntities()).ids == (number, VEHICLE)
-    assert value(desk, number, X) == (1, 2, 3)
-    assert value(desk, number, Q) == (0, 1, 0, 0)
-    assert value(desk, number, CORPOREAL) is True
-    assert desk.get(GetExtended(number, "render")).data == b"buoy"
-    assert desk.get(GetExtended(number, "")).data == b""
+    number = simulator.add(entity((1, 2, 3), q=(0, 2, 0, 0), corporeal=True, attributes=xattrs))
+    assert simulator.get(ListEntities()).ids == (number, VEHICLE)
+    assert value(simulator, number, X) == (1, 2, 3)
+    assert value(simulator, number, Q) == (0, 1, 0, 0)
+    assert value(simulator, number, CORPOREAL) is True
+    assert simulator.get(GetExtended(number, "render")).data == b"buoy"
+    assert simulator.get(GetExtended(number, "")).data == b""
 
 
 @pytest.mark.parametrize(
@@ -156,118 +158,118 @@ def test_an_added_entity_has_what_it_was_given(desk):
         {"position": (0, math.nan, 0)},
     ],
 )
-def test_an_entity_that_can_t_be_is_refused_and_leaves_nothing(desk, broken):
-    assert desk.code(entity(**broken)) == 0
-    assert desk.get(ListEntities()).ids == (VEHICLE,)
-    assert desk.add(entity()) == 1
-    desk.step()
+def test_an_entity_that_can_t_be_is_refused_and_leaves_nothing(simulator, broken):
+    assert simulator.code(entity(**broken)) == 0
+    assert simulator.get(ListEntities()).ids == (VEHICLE,)
+    assert simulator.add(entity()) == 1
+    simulator.step()
 
 
-def test_attributes_are_set_and_got_in_the_documented_frames(desk):
-    number = desk.add(entity(btom=QUARTER_ABOUT_Z))  # the body's x is the model's y
+def test_attributes_are_set_and_got_in_the_documented_frames(simulator):
+    number = simulator.add(entity(btom=QUARTER_ABOUT_Z))  # the body's x is the model's y
     for attribute in (X, V, A):
-        desk.get(SetEntity(number, attribute, (1.0, 2.0, 3.0)))
-        assert value(desk, number, attribute) == (1, 2, 3)
-    desk.get(SetEntity(number, Q, LEVEL))
-    assert value(desk, number, Q) == pytest.approx(QUARTER_ABOUT_Z)  # model · btom
-    desk.get(SetEntity(number, W, (0.0, 2.0, 0.0)))
-    assert value(desk, number, W) == pytest.approx((0, 2, 0))
-    assert desk.world.physics.bodies.motion(number).w == pytest.approx((2, 0, 0))
-    desk.get(SetEntity(number, CORPOREAL, True))
-    assert value(desk, number, CORPOREAL) is True
+        simulator.get(SetEntity(number, attribute, (1.0, 2.0, 3.0)))
+        assert value(simulator, number, attribute) == (1, 2, 3)
+    simulator.get(SetEntity(number, Q, LEVEL))
+    assert value(simulator, number, Q) == pytest.approx(QUARTER_ABOUT_Z)  # model · btom
+    simulator.get(SetEntity(number, W, (0.0, 2.0, 0.0)))
+    assert value(simulator, number, W) == pytest.approx((0, 2, 0))
+    assert simulator.world.physics.bodies.motion(number).w == pytest.approx((2, 0, 0))
+    simulator.get(SetEntity(number, CORPOREAL, True))
+    assert value(simulator, number, CORPOREAL) is True
 
 
-def test_forces_act_on_corporeal_entities_only(desk):
-    number = desk.add(entity())
-    desk.step(10)
-    assert value(desk, number, V) == ZERO
-    desk.get(SetEntity(number, CORPOREAL, True))
-    desk.step(10)
-    assert value(desk, number, V)[2] == pytest.approx(0.981)
-    assert value(desk, number, A)[2] == pytest.approx(9.81)
+def test_forces_act_on_corporeal_entities_only(simulator):
+    number = simulator.add(entity())
+    simulator.step(10)
+    assert value(simulator, number, V) == ZERO
+    simulator.get(SetEntity(number, CORPOREAL, True))
+    simulator.step(10)
+    assert value(simulator, number, V)[2] == pytest.approx(0.981)
+    assert value(simulator, number, A)[2] == pytest.approx(9.81)
 
 
-def test_errors_of_setting_and_getting_are_the_documented_ones(desk):
-    assert desk.code(SetEntity(7, X, ZERO)) == 0
-    assert desk.code(SetEntity(VEHICLE, 6, b"")) == 1
-    assert desk.code(GetEntity(7, X)) == 0
-    assert desk.code(GetEntity(VEHICLE, 6)) == 1
+def test_errors_of_setting_and_getting_are_the_documented_ones(simulator):
+    assert simulator.code(SetEntity(7, X, ZERO)) == 0
+    assert simulator.code(SetEntity(VEHICLE, 6, b"")) == 1
+    assert simulator.code(GetEntity(7, X)) == 0
+    assert simulator.code(GetEntity(VEHICLE, 6)) == 1
     for attribute, broken in ((X, (math.nan, 0, 0)), (W, (0, math.inf, 0)), (Q, (0, 0, 0, 0))):
-        assert desk.code(SetEntity(VEHICLE, attribute, broken)) == INVALID
-    assert desk.ask(GetEntity(5, X)).message == "No entity with given ID."
+        assert simulator.code(SetEntity(VEHICLE, attribute, broken)) == INVALID
+    assert simulator.ask(GetEntity(5, X)).message == "No entity with given ID."
 
 
-def test_numbers_of_any_size_stop_the_entity_and_nothing_else(desk):
-    number = desk.add(entity((1, 2, 3)))
+def test_numbers_of_any_size_stop_the_entity_and_nothing_else(simulator):
+    number = simulator.add(entity((1, 2, 3)))
     for attribute in (V, A, W):
-        desk.get(SetEntity(number, attribute, (1.7e308, -1.7e308, 1e300)))
-    desk.get(SetEntity(VEHICLE, V, (1e200, 1.7e308, 0)))
-    desk.step(3)
-    assert desk.reports[0].startswith("entity ")
+        simulator.get(SetEntity(number, attribute, (1.7e308, -1.7e308, 1e300)))
+    simulator.get(SetEntity(VEHICLE, V, (1e200, 1.7e308, 0)))
+    simulator.step(3)
+    assert simulator.reports[0].startswith("entity ")
     for attribute in (X, V, A, Q, W):
-        assert all(map(math.isfinite, value(desk, number, attribute)))
-        assert all(map(math.isfinite, value(desk, VEHICLE, attribute)))
+        assert all(map(math.isfinite, value(simulator, number, attribute)))
+        assert all(map(math.isfinite, value(simulator, VEHICLE, attribute)))
 
 
 # Extended attributes.
 
 
-def test_extended_attributes_are_bytes_under_names(desk):
-    desk.get(SetExtended(VEHICLE, "note", b"\0\xff"))
-    desk.get(SetExtended(VEHICLE, "note", b"two"))
-    desk.get(SetExtended(VEHICLE, "\udcff" * 255, b"odd"))
-    assert desk.get(GetExtended(VEHICLE, "note")).data == b"two"
-    assert desk.get(GetExtended(VEHICLE, "\udcff" * 255)).data == b"odd"
-    assert desk.code(GetExtended(VEHICLE, "nope")) == 0
-    assert desk.code(GetExtended(7, "note")) == 0
-    assert desk.code(SetExtended(7, "note", b"")) == 0
+def test_extended_attributes_are_bytes_under_names(simulator):
+    simulator.get(SetExtended(VEHICLE, "note", b"\0\xff"))
+    simulator.get(SetExtended(VEHICLE, "note", b"two"))
+    simulator.get(SetExtended(VEHICLE, "\udcff" * 255, b"odd"))
+    assert simulator.get(GetExtended(VEHICLE, "note")).data == b"two"
+    assert simulator.get(GetExtended(VEHICLE, "\udcff" * 255)).data == b"odd"
+    assert simulator.code(GetExtended(VEHICLE, "nope")) == 0
+    assert simulator.code(GetExtended(7, "note")) == 0
+    assert simulator.code(SetExtended(7, "note", b"")) == 0
 
 
-def test_extended_attributes_have_no_more_room_than_a_mebibyte(desk):
-    assert desk.code(SetExtended(VEHICLE, "big", bytes(1 << 20))) == FULL
-    desk.get(SetExtended(VEHICLE, "big", bytes(1_000_000)))
-    assert desk.code(SetExtended(VEHICLE, "more", bytes(50_000))) == FULL
-    desk.get(SetExtended(VEHICLE, "big", b"small"))
-    desk.get(SetExtended(VEHICLE, "more", bytes(50_000)))
-    assert desk.code(entity(attributes=(ExtendedAttribute("big", bytes(1 << 20)),))) == FULL
+def test_extended_attributes_have_no_more_room_than_a_mebibyte(simulator):
+    assert simulator.code(SetExtended(VEHICLE, "big", bytes(1 << 20))) == FULL
+    simulator.get(SetExtended(VEHICLE, "big", bytes(1_000_000)))
+    assert simulator.code(SetExtended(VEHICLE, "more", bytes(50_000))) == FULL
+    simulator.get(SetExtended(VEHICLE, "big", b"small"))
+    simulator.get(SetExtended(VEHICLE, "more", bytes(50_000)))
+    assert simulator.code(entity(attributes=(ExtendedAttribute("big", bytes(1 << 20)),))) == FULL
     attributes = (ExtendedAttribute("big", bytes(1_000_000)),)
-    assert sum(desk.ask(entity(attributes=attributes)).ID == 2 for _ in range(100)) == 67  # 64 MiB in all
+    assert sum(simulator.ask(entity(attributes=attributes)).ID == 2 for _ in range(100)) == 67  # 64 MiB in all
 
 
 # Objects.
 
 
-def test_turbulence_can_be_added_listed_changed_and_removed(desk):
-    assert desk.get(ListObjectClasses()).names == ("turbulence",)
-    number = desk.add(AddObject("turbulence", constant(force=(2, 0, 0))))
+def test_turbulence_can_be_added_listed_changed_and_removed(simulator):
+    assert simulator.get(ListObjectClasses()).names == ("turbulence",)
+    number = simulator.add(AddObject("turbulence", constant(force=(2, 0, 0))))
     assert number == 1  # after gravity
-    assert number in desk.get(ListObjects()).ids
-    light = desk.add(entity(mass=2, corporeal=True))
-    desk.step(100)
-    assert value(desk, light, V) == pytest.approx((1, 0, 9.81))
-    assert desk.get(GetObject(number)).data == constant(force=(2, 0, 0))
-    desk.get(SetObject(number, 0, constant(torque=(0, 0, 0.5))))
-    desk.step(100)
-    assert value(desk, light, V)[0] == pytest.approx(1)
-    assert value(desk, light, W)[2] == pytest.approx(0.5)
-    desk.get(Remove(ItemType.OBJECT, number))
-    assert desk.code(GetObject(number)) == 0
+    assert number in simulator.get(ListObjects()).ids
+    light = simulator.add(entity(mass=2, corporeal=True))
+    simulator.step(100)
+    assert value(simulator, light, V) == pytest.approx((1, 0, 9.81))
+    assert simulator.get(GetObject(number)).data == constant(force=(2, 0, 0))
+    simulator.get(SetObject(number, 0, constant(torque=(0, 0, 0.5))))
+    simulator.step(100)
+    assert value(simulator, light, V)[0] == pytest.approx(1)
+    assert value(simulator, light, W)[2] == pytest.approx(0.5)
+    simulator.get(Remove(ItemType.OBJECT, number))
+    assert simulator.code(GetObject(number)) == 0
 
 
-def test_turbulence_steers_the_vehicle_as_documented(desk):
-    desk.add(AddObject("turbulence", constant(force=(10, 0, 0))))
-    desk.step(2000)
-    assert value(desk, VEHICLE, V)[0] == pytest.approx(math.sqrt(2 * 10 / (1000 * 0.25)), rel=0.05)
+def test_turbulence_steers_the_vehicle_as_documented(simulator):
+    simulator.add(AddObject("turbulence", constant(force=(10, 0, 0))))
+    simulator.step(2000)
+    assert value(simulator, VEHICLE, V)[0] == pytest.approx(math.sqrt(2 * 10 / (1000 * 0.25)), rel=0.05)
 
 
 def test_turbulence_differs_by_the_seed_only():
     walk = Turbulence((-5, -5, -5), (5, 5, 5), -50, 50, ZERO, ZERO, 0, 0).encode()
 
     def swim(seed):
-        desk = Desk(seed=seed)
-        desk.add(AddObject("turbulence", walk))
-        desk.step(200)
-        return value(desk, VEHICLE, X)
+        simulator = OfflineSimulator(seed=seed)
+        simulator.add(AddObject("turbulence", walk))
+        simulator.step(200)
+        return value(simulator, VEHICLE, X)
 
     assert swim(1) == swim(1) != swim(2)
 
@@ -275,157 +277,167 @@ def test_turbulence_differs_by_the_seed_only():
 @pytest.mark.parametrize(
     "data", [b"", bytes(127), bytes(129), Turbulence((1, 0, 0), ZERO, 0, 0, ZERO, ZERO, 0, 0).encode()]
 )
-def test_turbulence_that_can_t_be_is_refused(desk, data):
-    assert desk.code(AddObject("turbulence", data)) == 0
-    number = desk.add(AddObject("turbulence", constant()))
-    assert desk.code(SetObject(number, 0, data)) == 2
+def test_turbulence_that_can_t_be_is_refused(simulator, data):
+    assert simulator.code(AddObject("turbulence", data)) == 0
+    number = simulator.add(AddObject("turbulence", constant()))
+    assert simulator.code(SetObject(number, 0, data)) == 2
 
 
-def test_errors_of_objects_say_what_is_missing(desk):
-    assert desk.code(AddObject("thruster", b"")) == 0
-    assert desk.code(GetObject(9)) == 0
-    assert desk.code(SetObject(9, 0, b"")) == 0
-    assert desk.code(GetObject(GRAVITY)) == 1
-    number = desk.add(AddObject("turbulence", constant()))
-    assert desk.code(GetObject(number, 1)) == 1
+def test_errors_of_objects_say_what_is_missing(simulator):
+    assert simulator.code(AddObject("thruster", b"")) == 0
+    assert simulator.code(GetObject(9)) == 0
+    assert simulator.code(SetObject(9, 0, b"")) == 0
+    assert simulator.code(GetObject(GRAVITY)) == 1
+    number = simulator.add(AddObject("turbulence", constant()))
+    assert simulator.code(GetObject(number, 1)) == 1
 
 
 # Items.
 
 
-def add_one_of_each(desk):
+def add_one_of_each(simulator):
     """Return what depends on a new entity, by type."""
-    number = desk.add(entity((5, 0, 0)))
-    camera = desk.add(AddCamera(number, LEVEL, ZERO, 1.0))
+    number = simulator.add(entity((5, 0, 0)))
+    camera = simulator.add(AddCamera(number, LEVEL, ZERO, 1.0))
     keys = {
         ItemType.ENTITY: number,
         ItemType.CAMERA: camera,
-        ItemType.TRIGGER: desk.add(AddTrigger(CollisionTrigger(VEHICLE, number, -1))),
-        ItemType.ENTITY_STREAM: desk.add(StreamEntity(number, 1, (X,))),
-        ItemType.CAMERA_STREAM: desk.add(StreamCamera(camera, 1, VEHICLE)),
-        ItemType.CAMERA_BROADCAST: desk.add(BroadcastCamera(camera)),
-        ItemType.EXTENDED_STREAM: desk.add(StreamExtended(number, 1, ())),
+        ItemType.TRIGGER: simulator.add(AddTrigger(CollisionTrigger(VEHICLE, number, -1))),
+        ItemType.ENTITY_STREAM: simulator.add(StreamEntity(number, 1, (X,))),
+        ItemType.CAMERA_STREAM: simulator.add(StreamCamera(camera, 1, VEHICLE)),
+        ItemType.CAMERA_BROADCAST: simulator.add(BroadcastCamera(camera)),
+        ItemType.EXTENDED_STREAM: simulator.add(StreamExtended(number, 1, ())),
     }
-    return {**keys, ItemType.OBJECT: desk.add(AddObject("turbulence", constant())), ItemType.SPY: desk.add(Spy())}
+    return {
+        **keys,
+        ItemType.OBJECT: simulator.add(AddObject("turbulence", constant())),
+        ItemType.SPY: simulator.add(Spy()),
+    }
 
 
 @pytest.mark.parametrize("kind", ItemType)
-def test_items_of_each_type_can_be_removed_once(desk, kind):
-    number = add_one_of_each(desk)[kind]
-    desk.get(Remove(kind, number))
-    assert desk.code(Remove(kind, number)) == 0
-    desk.step()
+def test_items_of_each_type_can_be_removed_once(simulator, kind):
+    number = add_one_of_each(simulator)[kind]
+    simulator.get(Remove(kind, number))
+    assert simulator.code(Remove(kind, number)) == 0
+    simulator.step()
 
 
-def test_there_are_no_items_of_other_types(desk):
-    assert desk.code(Remove(9, 0)) == 1
+def test_there_are_no_items_of_other_types(simulator):
+    assert simulator.code(Remove(9, 0)) == 1
 
 
-def test_what_needs_an_entity_goes_with_it(desk):
-    keys = add_one_of_each(desk)
+def test_what_needs_an_entity_goes_with_it(simulator):
+    keys = add_one_of_each(simulator)
     del keys[ItemType.OBJECT], keys[ItemType.SPY]
-    desk.client.take()
-    desk.get(Remove(ItemType.ENTITY, keys[ItemType.ENTITY]))
-    gone = [(event.type, event.id) for event in desk.client.take() if isinstance(event, Spied) and not event.is_added]
+    simulator.client.take()
+    simulator.get(Remove(ItemType.ENTITY, keys[ItemType.ENTITY]))
+    gone = [
+        (event.type, event.id) for event in simulator.client.take() if isinstance(event, Spied) and not event.is_added
+    ]
     assert sorted(gone) == sorted(keys.items())
     assert gone[-1] == (ItemType.ENTITY, keys[ItemType.ENTITY])
-    assert desk.get(ListCameras()).ids == ()
-    assert desk.step() == []
+    assert simulator.get(ListCameras()).ids == ()
+    assert simulator.step() == []
 
 
-def test_the_vehicle_can_be_removed_with_its_engines(desk):
-    desk.get(Remove(ItemType.ENTITY, VEHICLE))
-    assert desk.get(ListEntities()).ids == ()
-    assert desk.get(ListObjects()).ids == (GRAVITY,)
-    desk.step()
-    assert desk.add(entity()) == 1  # IDs are not used again
+def test_the_vehicle_can_be_removed_with_its_engines(simulator):
+    simulator.get(Remove(ItemType.ENTITY, VEHICLE))
+    assert simulator.get(ListEntities()).ids == ()
+    assert simulator.get(ListObjects()).ids == (GRAVITY,)
+    simulator.step()
+    assert simulator.add(entity()) == 1  # IDs are not used again
 
 
-def test_streams_triggers_and_spies_go_with_their_client_and_the_world_stays(desk):
-    other = DeskClient()
-    number = desk.add(entity(), other)
-    camera = desk.add(AddCamera(number, LEVEL, ZERO, 1.0), other)
-    desk.add(StreamEntity(number, 1, (X,)), other)
-    desk.add(StreamCamera(camera, 1, VEHICLE), other)
-    desk.add(AddTrigger(CollisionTrigger(VEHICLE, number, 1)), other)
-    desk.add(Spy(), other)
-    desk.step()
+def test_streams_triggers_and_spies_go_with_their_client_and_the_world_stays(simulator):
+    other = RecordingClient()
+    number = simulator.add(entity(), other)
+    camera = simulator.add(AddCamera(number, LEVEL, ZERO, 1.0), other)
+    simulator.add(StreamEntity(number, 1, (X,)), other)
+    simulator.add(StreamCamera(camera, 1, VEHICLE), other)
+    simulator.add(AddTrigger(CollisionTrigger(VEHICLE, number, 1)), other)
+    simulator.add(Spy(), other)
+    simulator.step()
     assert other.take()
-    desk.world.leave(other)
-    desk.step()
+    simulator.world.leave(other)
+    simulator.step()
     assert other.take() == []
-    assert desk.get(ListEntities()).ids == (number, VEHICLE)
-    assert desk.get(ListCameras()).ids == (camera,)
+    assert simulator.get(ListEntities()).ids == (number, VEHICLE)
+    assert simulator.get(ListCameras()).ids == (camera,)
 
 
-def test_a_spy_hears_of_all_that_comes_and_goes_until_it_is_removed(desk):
-    other = DeskClient()
-    spy = desk.add(Spy())
-    number = desk.add(entity(), other)
-    stream = desk.add(StreamEntity(number, 1, ()), other)
-    desk.get(Remove(ItemType.ENTITY, number), other)
-    assert desk.client.take() == [
+def test_a_spy_hears_of_all_that_comes_and_goes_until_it_is_removed(simulator):
+    other = RecordingClient()
+    spy = simulator.add(Spy())
+    number = simulator.add(entity(), other)
+    stream = simulator.add(StreamEntity(number, 1, ()), other)
+    simulator.get(Remove(ItemType.ENTITY, number), other)
+    assert simulator.client.take() == [
         Spied(True, ItemType.ENTITY, number),
         Spied(True, ItemType.ENTITY_STREAM, stream),
         Spied(False, ItemType.ENTITY_STREAM, stream),
         Spied(False, ItemType.ENTITY, number),
     ]
-    desk.get(Remove(ItemType.SPY, spy))
-    desk.add(entity())
-    assert desk.client.take() == []
+    simulator.get(Remove(ItemType.SPY, spy))
+    simulator.add(entity())
+    assert simulator.client.take() == []
     assert other.take() == []
 
 
-def test_a_spied_id_that_needs_more_than_a_byte_gets_four(desk):
-    desk.add(Spy())
+def test_a_spied_id_that_needs_more_than_a_byte_gets_four(simulator):
+    simulator.add(Spy())
     for _ in range(256):
-        desk.add(entity())
-    first, *_, last = desk.client.take()
+        simulator.add(entity())
+    first, *_, last = simulator.client.take()
     assert (first.id, first.id_bytes) == (1, 1)
     assert (last.id, last.id_bytes) == (256, 4)
 
 
-def test_there_is_room_for_a_thousand_of_each(desk):
+def test_there_is_room_for_a_thousand_of_each(simulator):
     requests = [entity(), StreamEntity(VEHICLE, 0, ()), AddObject("turbulence", constant()), Spy()]
     for request in requests:
         for _ in range(MAX_ITEMS + 1):
-            last = desk.ask(request)
+            last = simulator.ask(request)
         assert last.code == FULL
 
 
-def test_thousands_of_items_that_go_at_once_keep_nobody_waiting(desk):
-    other, number, camera = DeskClient(), desk.add(entity()), desk.add(AddCamera(VEHICLE, LEVEL, ZERO, 1.0))
+def test_thousands_of_items_that_go_at_once_keep_nobody_waiting(simulator):
+    other, number, camera = (
+        RecordingClient(),
+        simulator.add(entity()),
+        simulator.add(AddCamera(VEHICLE, LEVEL, ZERO, 1.0)),
+    )
     keeps = (StreamEntity(number, 0, ()), StreamExtended(number, 0, ()), StreamCamera(camera, 0, number))
-    for go in (lambda: desk.world.leave(other), lambda: desk.get(Remove(ItemType.ENTITY, number))):
+    for go in (lambda: simulator.world.leave(other), lambda: simulator.get(Remove(ItemType.ENTITY, number))):
         for request in (*keeps, AddTrigger(SweepCollisionTrigger(VEHICLE, number))):
             for _ in range(MAX_ITEMS):
-                desk.add(request, other)
+                simulator.add(request, other)
         started = time.thread_time()
         go()
         assert time.thread_time() - started < 0.5  # a look at each of the others for each that goes takes seconds
         for request in keeps:
-            assert not desk.world.items.of(request.ADDS)
+            assert not simulator.world.items.of(request.ADDS)
 
 
 # Running.
 
 
-def test_it_starts_paused_and_run_and_pause_alternate(desk):
-    desk.get(Reassure())
-    assert desk.code(Pause()) == 0
-    desk.get(Run(0))
-    assert desk.code(Run(3)) == 0
-    desk.get(Pause())
-    assert desk.code(Pause()) == 0
+def test_it_starts_paused_and_run_and_pause_alternate(simulator):
+    simulator.get(Reassure())
+    assert simulator.code(Pause()) == 0
+    simulator.get(Run(0))
+    assert simulator.code(Run(3)) == 0
+    simulator.get(Pause())
+    assert simulator.code(Pause()) == 0
 
 
-def test_a_run_of_steps_ends_by_itself_and_a_pause_forgets_the_rest(desk):
-    control = desk.context.control
-    desk.get(Run(3))
+def test_a_run_of_steps_ends_by_itself_and_a_pause_forgets_the_rest(simulator):
+    control = simulator.context.control
+    simulator.get(Run(3))
     assert [control.count_step() for _ in range(3)] == [False, False, True]
     assert not control.is_running
-    desk.get(Run(2))
+    simulator.get(Run(2))
     assert not control.count_step()
-    desk.get(Pause())
-    desk.get(Run(0))
+    simulator.get(Pause())
+    simulator.get(Run(0))
     assert not any(control.count_step() for _ in range(10))

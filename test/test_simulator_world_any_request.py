@@ -4,10 +4,10 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulator_desk import Desk
+from offline_simulator import OfflineSimulator
 
-from drone_bridge.emulators.simulator.requests import HANDLERS
-from drone_bridge.emulators.simulator.watching import HANDLERS as WATCHING_HANDLERS
+from drone_bridge.emulators.simulator.observer_requests import HANDLERS as WATCHING_HANDLERS
+from drone_bridge.emulators.simulator.world_requests import HANDLERS
 from drone_bridge.protocols import simulator as wire
 
 IDS = st.integers(0, 3) | st.sampled_from([2**31, 2**31 + 1, 2**32 - 1])
@@ -99,11 +99,11 @@ def test_every_request_of_the_protocol_is_answered_and_tried_here():
 @settings(max_examples=400)
 @given(st.lists(st.one_of(*REQUESTS.values()), max_size=30))
 def test_any_requests_get_fitting_answers_and_the_world_goes_on(requests):
-    desk = Desk()
+    simulator = OfflineSimulator()
     for request in requests:
         decoded = type(request).decode(request.encode())  # what a server would make of it
-        desk.ask(decoded)
-        desk.step()
-        assert np.isfinite(desk.world.physics.bodies.state).all()
-        lengths = np.linalg.norm(desk.world.physics.bodies.q, axis=0)
+        simulator.ask(decoded)
+        simulator.step()
+        assert np.isfinite(simulator.world.physics.bodies.state).all()
+        lengths = np.linalg.norm(simulator.world.physics.bodies.q, axis=0)
         assert np.allclose(lengths, 1.0)

@@ -4,7 +4,7 @@
 import math
 
 import pytest
-from simulator_desk import LEVEL, Desk, entity
+from offline_simulator import LEVEL, OfflineSimulator, entity
 
 from drone_bridge.emulators.simulator.items import INVALID, UNSUPPORTED
 from drone_bridge.protocols.simulator import (
@@ -47,16 +47,16 @@ QUARTER_ABOUT_Z = (math.sqrt(0.5), 0, 0, math.sqrt(0.5))
 
 
 @pytest.fixture
-def desk():
-    return Desk()
+def simulator():
+    return OfflineSimulator()
 
 
-def camera_on(desk, number=VEHICLE, q=LEVEL, x=ZERO, f=1.0, enabled=True):
-    return desk.add(AddCamera(number, q, x, f, enabled))
+def camera_on(simulator, number=VEHICLE, q=LEVEL, x=ZERO, f=1.0, enabled=True):
+    return simulator.add(AddCamera(number, q, x, f, enabled))
 
 
-def view(desk, camera, target):
-    got = desk.get(ViewCamera(camera, target))
+def view(simulator, camera, target):
+    got = simulator.get(ViewCamera(camera, target))
     return (got.x, got.y, got.radius, got.depth)
 
 
@@ -75,231 +75,231 @@ def view(desk, camera, target):
         ((-2, 0, 0), (0, 0, 0, -2)),  # behind it
     ],
 )
-def test_a_camera_looks_along_x_with_y_to_the_right_and_z_down(desk, place, seen):
-    camera = camera_on(desk)
-    assert view(desk, camera, desk.add(entity(place, radius=0.2))) == pytest.approx(seen)
+def test_a_camera_looks_along_x_with_y_to_the_right_and_z_down(simulator, place, seen):
+    camera = camera_on(simulator)
+    assert view(simulator, camera, simulator.add(entity(place, radius=0.2))) == pytest.approx(seen)
 
 
-def test_the_focal_length_scales_the_screen_and_not_the_depth(desk):
-    camera = camera_on(desk, f=2.0)
-    target = desk.add(entity((4, 1, -1), radius=0.2))
-    assert view(desk, camera, target) == pytest.approx((0.5, -0.5, 0.1, 4))
-    desk.get(SetCamera(camera, CameraAttribute.FOCAL_LENGTH, 4.0))
-    assert view(desk, camera, target) == pytest.approx((1, -1, 0.2, 4))
+def test_the_focal_length_scales_the_screen_and_not_the_depth(simulator):
+    camera = camera_on(simulator, f=2.0)
+    target = simulator.add(entity((4, 1, -1), radius=0.2))
+    assert view(simulator, camera, target) == pytest.approx((0.5, -0.5, 0.1, 4))
+    simulator.get(SetCamera(camera, CameraAttribute.FOCAL_LENGTH, 4.0))
+    assert view(simulator, camera, target) == pytest.approx((1, -1, 0.2, 4))
 
 
-def test_a_camera_turns_and_moves_with_its_entity_s_model(desk):
+def test_a_camera_turns_and_moves_with_its_entity_s_model(simulator):
     """Heading east at (10, 0, 0), a camera 0.5 m ahead that looks down."""
-    carrier = desk.add(entity((10, 0, 0), btom=QUARTER_ABOUT_Z))
-    desk.get(SetEntity(carrier, Q, QUARTER_ABOUT_Z))
+    carrier = simulator.add(entity((10, 0, 0), btom=QUARTER_ABOUT_Z))
+    simulator.get(SetEntity(carrier, Q, QUARTER_ABOUT_Z))
     down = (math.sqrt(0.5), 0, -math.sqrt(0.5), 0)
-    camera = camera_on(desk, carrier, q=down, x=(0.5, 0, 0))
-    target = desk.add(entity((9.5, 1.0, 2.0), radius=0.2))  # to the south, which is right, and ahead, which is up
-    assert view(desk, camera, target) == pytest.approx((0.25, -0.25, 0.1, 2), abs=1e-6)
-    desk.get(SetCamera(camera, CameraAttribute.POSITION, (1.0, 0, 0)))
-    assert view(desk, camera, target) == pytest.approx((0.25, 0, 0.1, 2), abs=1e-6)
-    desk.get(SetCamera(camera, CameraAttribute.POSITION, ZERO))
-    desk.get(SetCamera(camera, CameraAttribute.ORIENTATION, LEVEL))
-    assert view(desk, camera, target) == pytest.approx((0.5, 2.0, 0.2, 1.0), abs=1e-6)
+    camera = camera_on(simulator, carrier, q=down, x=(0.5, 0, 0))
+    target = simulator.add(entity((9.5, 1.0, 2.0), radius=0.2))  # to the south, which is right, and ahead, which is up
+    assert view(simulator, camera, target) == pytest.approx((0.25, -0.25, 0.1, 2), abs=1e-6)
+    simulator.get(SetCamera(camera, CameraAttribute.POSITION, (1.0, 0, 0)))
+    assert view(simulator, camera, target) == pytest.approx((0.25, 0, 0.1, 2), abs=1e-6)
+    simulator.get(SetCamera(camera, CameraAttribute.POSITION, ZERO))
+    simulator.get(SetCamera(camera, CameraAttribute.ORIENTATION, LEVEL))
+    assert view(simulator, camera, target) == pytest.approx((0.5, 2.0, 0.2, 1.0), abs=1e-6)
 
 
-def test_views_that_a_float32_can_t_hold_are_cut(desk):
-    camera = camera_on(desk, f=1e300)
-    x, y, radius, depth = view(desk, camera, desk.add(entity((1e-200, 1, -1))))
+def test_views_that_a_float32_can_t_hold_are_cut(simulator):
+    camera = camera_on(simulator, f=1e300)
+    x, y, radius, depth = view(simulator, camera, simulator.add(entity((1e-200, 1, -1))))
     assert (x, y) == pytest.approx((3.4e38, -3.4e38), rel=0.01)
     assert radius > 3e38
     assert depth < 1e-100
 
 
-def test_a_disabled_camera_neither_streams_nor_moves(desk):
-    camera = camera_on(desk)
-    target = desk.add(entity((4, 0, 0)))
-    desk.add(StreamCamera(camera, 1, target))
-    assert len(desk.step(2)) == 2
-    desk.get(SetCamera(camera, CameraAttribute.ENABLED, False))
-    desk.get(SetEntity(VEHICLE, X, (1.0, 0, 0)))
-    assert desk.step(5) == []
-    assert view(desk, camera, target)[3] == pytest.approx(4)
-    desk.get(SetCamera(camera, CameraAttribute.ENABLED, True))
-    assert desk.step()[0].depth == pytest.approx(3)
+def test_a_disabled_camera_neither_streams_nor_moves(simulator):
+    camera = camera_on(simulator)
+    target = simulator.add(entity((4, 0, 0)))
+    simulator.add(StreamCamera(camera, 1, target))
+    assert len(simulator.step(2)) == 2
+    simulator.get(SetCamera(camera, CameraAttribute.ENABLED, False))
+    simulator.get(SetEntity(VEHICLE, X, (1.0, 0, 0)))
+    assert simulator.step(5) == []
+    assert view(simulator, camera, target)[3] == pytest.approx(4)
+    simulator.get(SetCamera(camera, CameraAttribute.ENABLED, True))
+    assert simulator.step()[0].depth == pytest.approx(3)
 
 
-def test_cameras_are_listed_and_their_errors_are_told(desk):
-    first, second = camera_on(desk), camera_on(desk, enabled=False)
-    assert desk.get(ListCameras()).ids == (first, second)
-    other = desk.add(entity())
-    assert desk.code(AddCamera(9, LEVEL, ZERO, 1.0)) == 0
-    assert desk.code(AddCamera(VEHICLE, (0, 0, 0, 0), ZERO, 1.0)) == INVALID
-    assert desk.code(AddCamera(VEHICLE, LEVEL, ZERO, math.nan)) == INVALID
-    assert desk.code(SetCamera(9, CameraAttribute.ENABLED, True)) == 0
-    assert desk.code(SetCamera(first, 4, b"")) == 1
-    assert desk.code(SetCamera(first, CameraAttribute.POSITION, (0, 0, math.inf))) == INVALID
-    assert desk.code(BroadcastCamera(9)) == 0
+def test_cameras_are_listed_and_their_errors_are_told(simulator):
+    first, second = camera_on(simulator), camera_on(simulator, enabled=False)
+    assert simulator.get(ListCameras()).ids == (first, second)
+    other = simulator.add(entity())
+    assert simulator.code(AddCamera(9, LEVEL, ZERO, 1.0)) == 0
+    assert simulator.code(AddCamera(VEHICLE, (0, 0, 0, 0), ZERO, 1.0)) == INVALID
+    assert simulator.code(AddCamera(VEHICLE, LEVEL, ZERO, math.nan)) == INVALID
+    assert simulator.code(SetCamera(9, CameraAttribute.ENABLED, True)) == 0
+    assert simulator.code(SetCamera(first, 4, b"")) == 1
+    assert simulator.code(SetCamera(first, CameraAttribute.POSITION, (0, 0, math.inf))) == INVALID
+    assert simulator.code(BroadcastCamera(9)) == 0
     for ask in (ViewCamera, lambda camera, target: StreamCamera(camera, 1, target)):
-        assert desk.code(ask(9, other)) == 0
-        assert desk.code(ask(first, 9)) == 1
-        assert desk.code(ask(first, VEHICLE)) == 2
+        assert simulator.code(ask(9, other)) == 0
+        assert simulator.code(ask(first, 9)) == 1
+        assert simulator.code(ask(first, VEHICLE)) == 2
 
 
-def test_a_camera_stream_says_what_a_view_says(desk):
-    camera = camera_on(desk, f=0.7)
-    target = desk.add(entity((3, 1, 1)))
-    stream = desk.add(StreamCamera(camera, 1, target))
-    seen = desk.step()[0]
+def test_a_camera_stream_says_what_a_view_says(simulator):
+    camera = camera_on(simulator, f=0.7)
+    target = simulator.add(entity((3, 1, 1)))
+    stream = simulator.add(StreamCamera(camera, 1, target))
+    seen = simulator.step()[0]
     assert isinstance(seen, CameraData)
     assert seen.id == stream
-    assert desk.get(ViewCamera(camera, target)) == CameraGot(seen.x, seen.y, seen.radius, seen.depth)
+    assert simulator.get(ViewCamera(camera, target)) == CameraGot(seen.x, seen.y, seen.radius, seen.depth)
 
 
 # Triggers.
 
 
-def approach(desk, speed, start=-1.0, y=0.0):
+def approach(simulator, speed, start=-1.0, y=0.0):
     """Return an entity that flies along x, past where the vehicle was; there is no vehicle in its way."""
-    number = desk.add(entity((start, y, 5.0)))
-    desk.get(SetEntity(number, V, (speed, 0, 0)))
-    return number, desk.add(entity((0, 0, 5.0)))
+    number = simulator.add(entity((start, y, 5.0)))
+    simulator.get(SetEntity(number, V, (speed, 0, 0)))
+    return number, simulator.add(entity((0, 0, 5.0)))
 
 
-def test_a_collision_is_told_once_when_it_begins_and_once_when_it_ends(desk):
-    a, b = approach(desk, 1.0)
-    trigger = desk.add(AddTrigger(CollisionTrigger(a, b, 0.5)))
-    assert desk.step(45) == []
-    assert desk.step(10) == [Triggered(trigger)]
-    assert desk.step(90) == []
-    assert desk.step(10) == [Untriggered(trigger)]
-    assert desk.step(50) == []
+def test_a_collision_is_told_once_when_it_begins_and_once_when_it_ends(simulator):
+    a, b = approach(simulator, 1.0)
+    trigger = simulator.add(AddTrigger(CollisionTrigger(a, b, 0.5)))
+    assert simulator.step(45) == []
+    assert simulator.step(10) == [Triggered(trigger)]
+    assert simulator.step(90) == []
+    assert simulator.step(10) == [Untriggered(trigger)]
+    assert simulator.step(50) == []
 
 
-def test_a_negative_distance_is_the_sum_of_the_radii(desk):
-    a, b = approach(desk, 1.0)  # both have a radius of 0.2 m
-    desk.add(AddTrigger(CollisionTrigger(a, b, -1)))
-    assert desk.step(59) == []
-    assert len(desk.step(3)) == 1
+def test_a_negative_distance_is_the_sum_of_the_radii(simulator):
+    a, b = approach(simulator, 1.0)  # both have a radius of 0.2 m
+    simulator.add(AddTrigger(CollisionTrigger(a, b, -1)))
+    assert simulator.step(59) == []
+    assert len(simulator.step(3)) == 1
 
 
-def test_only_a_sweep_sees_what_passes_between_two_steps(desk):
-    a, b = approach(desk, 150.0, start=-0.75, y=0.3)
-    plain = desk.add(AddTrigger(CollisionTrigger(a, b, -1)))
-    sweep = desk.add(AddTrigger(SweepCollisionTrigger(a, b)))
+def test_only_a_sweep_sees_what_passes_between_two_steps(simulator):
+    a, b = approach(simulator, 150.0, start=-0.75, y=0.3)
+    plain = simulator.add(AddTrigger(CollisionTrigger(a, b, -1)))
+    sweep = simulator.add(AddTrigger(SweepCollisionTrigger(a, b)))
     assert plain != sweep
-    assert desk.step(3) == [Triggered(sweep), Untriggered(sweep)]
+    assert simulator.step(3) == [Triggered(sweep), Untriggered(sweep)]
 
 
-def test_a_sweep_misses_what_passes_beside(desk):
-    a, b = approach(desk, 150.0, start=-0.75, y=0.41)
-    desk.add(AddTrigger(SweepCollisionTrigger(a, b)))
-    assert desk.step(3) == []
+def test_a_sweep_misses_what_passes_beside(simulator):
+    a, b = approach(simulator, 150.0, start=-0.75, y=0.41)
+    simulator.add(AddTrigger(SweepCollisionTrigger(a, b)))
+    assert simulator.step(3) == []
 
 
-def test_being_put_elsewhere_is_no_sweep(desk):
-    a, b = approach(desk, 0.0)
-    desk.add(AddTrigger(SweepCollisionTrigger(a, b)))
-    desk.get(SetEntity(a, X, (1.0, 0, 5.0)))
-    assert desk.step(2) == []
+def test_being_put_elsewhere_is_no_sweep(simulator):
+    a, b = approach(simulator, 0.0)
+    simulator.add(AddTrigger(SweepCollisionTrigger(a, b)))
+    simulator.get(SetEntity(a, X, (1.0, 0, 5.0)))
+    assert simulator.step(2) == []
 
 
-def test_two_that_collide_from_the_start_are_told_after_the_first_step(desk):
-    a, b = approach(desk, 0.0, start=-0.1)
+def test_two_that_collide_from_the_start_are_told_after_the_first_step(simulator):
+    a, b = approach(simulator, 0.0, start=-0.1)
     for trigger in (CollisionTrigger(a, b, -1), SweepCollisionTrigger(a, b)):
-        number = desk.add(AddTrigger(trigger))
-        assert desk.step() == [Triggered(number)]
+        number = simulator.add(AddTrigger(trigger))
+        assert simulator.step() == [Triggered(number)]
 
 
-def test_a_path_is_started_and_ended_and_can_be_started_again(desk):
-    number = desk.add(entity((-1, 0, 5)))
-    desk.get(SetEntity(number, V, (1.0, 0, 0)))
-    trigger = desk.add(AddTrigger(PathTrigger(number, (0, 0, 5), (1, 0, 5), 0.2)))
-    assert desk.step(75) == []
-    assert desk.step(10) == [PathStarted(trigger)]
-    assert desk.step(90) == []
-    assert desk.step(10) == [PathEnded(trigger)]
-    desk.get(SetEntity(number, X, (0, 0, 5)))
-    assert desk.step() == [PathStarted(trigger)]
+def test_a_path_is_started_and_ended_and_can_be_started_again(simulator):
+    number = simulator.add(entity((-1, 0, 5)))
+    simulator.get(SetEntity(number, V, (1.0, 0, 0)))
+    trigger = simulator.add(AddTrigger(PathTrigger(number, (0, 0, 5), (1, 0, 5), 0.2)))
+    assert simulator.step(75) == []
+    assert simulator.step(10) == [PathStarted(trigger)]
+    assert simulator.step(90) == []
+    assert simulator.step(10) == [PathEnded(trigger)]
+    simulator.get(SetEntity(number, X, (0, 0, 5)))
+    assert simulator.step() == [PathStarted(trigger)]
 
 
-def test_a_path_fails_when_its_line_is_left(desk):
-    number = desk.add(entity((0, 0, 5)))
-    desk.get(SetEntity(number, V, (0.5, 0.5, 0)))
-    trigger = desk.add(AddTrigger(PathTrigger(number, (0, 0, 5), (1, 0, 5), 0.2)))
-    assert desk.step() == [PathStarted(trigger)]
-    assert desk.step(30) == []
-    assert desk.step(20) == [PathFailed(trigger)]
-    assert desk.step(10) == []
+def test_a_path_fails_when_its_line_is_left(simulator):
+    number = simulator.add(entity((0, 0, 5)))
+    simulator.get(SetEntity(number, V, (0.5, 0.5, 0)))
+    trigger = simulator.add(AddTrigger(PathTrigger(number, (0, 0, 5), (1, 0, 5), 0.2)))
+    assert simulator.step() == [PathStarted(trigger)]
+    assert simulator.step(30) == []
+    assert simulator.step(20) == [PathFailed(trigger)]
+    assert simulator.step(10) == []
 
 
-def test_a_path_without_length_ends_where_it_starts(desk):
-    trigger = desk.add(AddTrigger(PathTrigger(VEHICLE, ZERO, ZERO, 0.2)))
-    assert desk.step(2) == [PathStarted(trigger), PathEnded(trigger)]
+def test_a_path_without_length_ends_where_it_starts(simulator):
+    trigger = simulator.add(AddTrigger(PathTrigger(VEHICLE, ZERO, ZERO, 0.2)))
+    assert simulator.step(2) == [PathStarted(trigger), PathEnded(trigger)]
 
 
-def test_errors_of_triggers_are_told(desk):
-    number = desk.add(entity())
+def test_errors_of_triggers_are_told(simulator):
+    number = simulator.add(entity())
     for kind in (lambda a, b: CollisionTrigger(a, b, 1.0), SweepCollisionTrigger):
-        assert desk.code(AddTrigger(kind(number, number))) == 1
-        assert desk.code(AddTrigger(kind(9, number))) == 2
-        assert desk.code(AddTrigger(kind(number, 9))) == 3
-    assert desk.code(AddTrigger(CollisionTrigger(VEHICLE, number, math.nan))) == INVALID
-    assert desk.code(AddTrigger(PathTrigger(9, ZERO, ZERO, 1.0))) == 1
+        assert simulator.code(AddTrigger(kind(number, number))) == 1
+        assert simulator.code(AddTrigger(kind(9, number))) == 2
+        assert simulator.code(AddTrigger(kind(number, 9))) == 3
+    assert simulator.code(AddTrigger(CollisionTrigger(VEHICLE, number, math.nan))) == INVALID
+    assert simulator.code(AddTrigger(PathTrigger(9, ZERO, ZERO, 1.0))) == 1
     for distance in (0.0, -1.0, math.nan):
-        assert desk.code(AddTrigger(PathTrigger(number, ZERO, ZERO, distance))) == 2
-    assert desk.code(AddTrigger(PathTrigger(number, ZERO, (math.nan, 0, 0), 1.0))) == INVALID
-    assert desk.code(AddTrigger(UnknownTrigger(4, b"abc"))) == 0
-    assert desk.step() == []
+        assert simulator.code(AddTrigger(PathTrigger(number, ZERO, ZERO, distance))) == 2
+    assert simulator.code(AddTrigger(PathTrigger(number, ZERO, (math.nan, 0, 0), 1.0))) == INVALID
+    assert simulator.code(AddTrigger(UnknownTrigger(4, b"abc"))) == 0
+    assert simulator.step() == []
 
 
-def test_bytecode_is_read_and_not_run(desk):
-    assert desk.code(AddTrigger(BytecodeTrigger(b"\1\2\3"))) == UNSUPPORTED
-    assert "not run" in desk.ask(AddTrigger(BytecodeTrigger(b""))).message
+def test_bytecode_is_read_and_not_run(simulator):
+    assert simulator.code(AddTrigger(BytecodeTrigger(b"\1\2\3"))) == UNSUPPORTED
+    assert "not run" in simulator.ask(AddTrigger(BytecodeTrigger(b""))).message
 
 
 # Streams.
 
 
-def test_a_stream_has_the_attributes_that_were_asked_for_in_their_order(desk):
-    number = desk.add(entity((1, 2, 3), btom=QUARTER_ABOUT_Z))
-    desk.get(SetEntity(number, W, (0.0, 0.0, 0.5)))
-    stream = desk.add(StreamEntity(number, 1, (CORPOREAL, X, W, X)))
-    [data] = desk.step()
+def test_a_stream_has_the_attributes_that_were_asked_for_in_their_order(simulator):
+    number = simulator.add(entity((1, 2, 3), btom=QUARTER_ABOUT_Z))
+    simulator.get(SetEntity(number, W, (0.0, 0.0, 0.5)))
+    stream = simulator.add(StreamEntity(number, 1, (CORPOREAL, X, W, X)))
+    [data] = simulator.step()
     assert isinstance(data, EntityData)
     assert (data.id, data.attributes) == (stream, (CORPOREAL, X, W, X))
     assert data.values == (False, (1, 2, 3), pytest.approx((0, 0, 0.5)), (1, 2, 3))
 
 
-def test_a_period_of_n_is_every_nth_step_and_0_is_never(desk):
-    streams = {period: desk.add(StreamEntity(VEHICLE, period, (X,))) for period in (0, 1, 2, 7)}
+def test_a_period_of_n_is_every_nth_step_and_0_is_never(simulator):
+    streams = {period: simulator.add(StreamEntity(VEHICLE, period, (X,))) for period in (0, 1, 2, 7)}
     counts = dict.fromkeys(streams, 0)
     for _ in range(14):
-        for event in desk.step():
+        for event in simulator.step():
             counts[next(period for period, number in streams.items() if number == event.id)] += 1
     assert counts == {0: 0, 1: 14, 2: 7, 7: 2}
 
 
-def test_extended_streams_carry_what_is_there_when_they_are_sent(desk):
-    stream = desk.add(StreamExtended(VEHICLE, 2, ("note", "render", "none")))
-    desk.get(SetExtended(VEHICLE, "note", b"1"))
-    assert desk.step() == []
-    [data] = desk.step()
+def test_extended_streams_carry_what_is_there_when_they_are_sent(simulator):
+    stream = simulator.add(StreamExtended(VEHICLE, 2, ("note", "render", "none")))
+    simulator.get(SetExtended(VEHICLE, "note", b"1"))
+    assert simulator.step() == []
+    [data] = simulator.step()
     render = ExtendedAttribute("render", b"vehicle")
     assert data == ExtendedData(stream, (ExtendedAttribute("note", b"1"), render))
-    desk.get(SetExtended(VEHICLE, "note", b"2"))
-    assert desk.step(2) == [ExtendedData(stream, (ExtendedAttribute("note", b"2"), render))]
+    simulator.get(SetExtended(VEHICLE, "note", b"2"))
+    assert simulator.step(2) == [ExtendedData(stream, (ExtendedAttribute("note", b"2"), render))]
 
 
-def test_errors_of_streams_are_the_noted_ones(desk):
-    assert desk.code(StreamEntity(VEHICLE, 1, (X, 6))) == 0
-    assert desk.code(StreamEntity(9, 1, (X,))) == 1
-    assert desk.code(StreamExtended(VEHICLE, 1, ("a", "a"))) == 0
-    assert desk.code(StreamExtended(9, 1, ("a",))) == 1
+def test_errors_of_streams_are_the_noted_ones(simulator):
+    assert simulator.code(StreamEntity(VEHICLE, 1, (X, 6))) == 0
+    assert simulator.code(StreamEntity(9, 1, (X,))) == 1
+    assert simulator.code(StreamExtended(VEHICLE, 1, ("a", "a"))) == 0
+    assert simulator.code(StreamExtended(9, 1, ("a",))) == 1
 
 
-def test_a_removed_stream_is_silent(desk):
-    stream, other = (desk.add(StreamEntity(VEHICLE, 1, (X,))) for _ in range(2))
-    desk.get(Remove(ItemType.ENTITY_STREAM, stream))
-    assert [event.id for event in desk.step()] == [other]
+def test_a_removed_stream_is_silent(simulator):
+    stream, other = (simulator.add(StreamEntity(VEHICLE, 1, (X,))) for _ in range(2))
+    simulator.get(Remove(ItemType.ENTITY_STREAM, stream))
+    assert [event.id for event in simulator.step()] == [other]
 
 
-def test_each_client_gets_its_own_streams_only(desk):
+def test_each_client_gets_its_own_streams_only(simulator):
     class Other:
         events = []  # noqa: RUF012
 
@@ -307,14 +307,14 @@ def test_each_client_gets_its_own_streams_only(desk):
             self.events.append(response)
 
     other = Other()
-    mine, its = desk.add(StreamEntity(VEHICLE, 1, (X,))), desk.add(StreamEntity(VEHICLE, 1, (V,)), other)
-    assert [event.id for event in desk.step()] == [mine]
+    mine, its = simulator.add(StreamEntity(VEHICLE, 1, (X,))), simulator.add(StreamEntity(VEHICLE, 1, (V,)), other)
+    assert [event.id for event in simulator.step()] == [mine]
     assert [event.id for event in other.events] == [its]
 
 
-def test_cameras_come_before_entities_and_triggers_as_from_the_cuauv_server(desk):
-    target = desk.add(entity((1, 0, 0)))
-    desk.add(AddTrigger(CollisionTrigger(VEHICLE, target, 5)))
-    desk.add(StreamEntity(VEHICLE, 1, (X,)))
-    desk.add(StreamCamera(camera_on(desk), 1, target))
-    assert [type(event) for event in desk.step()] == [CameraData, EntityData, Triggered]
+def test_cameras_come_before_entities_and_triggers_as_from_the_cuauv_server(simulator):
+    target = simulator.add(entity((1, 0, 0)))
+    simulator.add(AddTrigger(CollisionTrigger(VEHICLE, target, 5)))
+    simulator.add(StreamEntity(VEHICLE, 1, (X,)))
+    simulator.add(StreamCamera(camera_on(simulator), 1, target))
+    assert [type(event) for event in simulator.step()] == [CameraData, EntityData, Triggered]

@@ -89,6 +89,23 @@ class BodyToModel:
         turned = frames.multiplied(Quaternion(x, y, z, w), self._btom)
         return turned.w, turned.x, turned.y, turned.z
 
+    def rotation_in_body(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
+        """Return a rotation that is relative to the model, w, x, y, z, relative to the principal axes."""
+        w, x, y, z = q
+        turned = frames.multiplied(frames.inverse(self._btom), Quaternion(x, y, z, w))
+        return turned.w, turned.x, turned.y, turned.z
+
+    def vector_in_body(self, vector: Vector) -> Vector:
+        """Return a vector of the model in the principal axes."""
+        return frames.rotated(frames.inverse(self._btom), *vector)
+
+    @classmethod
+    def between(cls, model: Sequence[float], body: Sequence[float]) -> "BodyToModel":
+        """Return how both lie to each other, by their orientations, each w, x, y, z. Raises ValueError."""
+        (mw, mx, my, mz), (bw, bx, by, bz) = _unit(model), _unit(body)
+        turned = frames.multiplied(frames.inverse(Quaternion(mx, my, mz, mw)), Quaternion(bx, by, bz, bw))
+        return cls((turned.w, turned.x, turned.y, turned.z))
+
 
 def _unit(q: Sequence[float]) -> frames.SimulatorQuaternion:
     w, x, y, z = q

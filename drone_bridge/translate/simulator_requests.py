@@ -15,10 +15,8 @@ from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute
 from drone_bridge.srv import (
     AddCamera,
-    AddObject,
     AddTrigger,
     AddTurbulence,
-    GetAttribute,
     SetAttribute,
     SetCamera,
     SetState,
@@ -116,18 +114,9 @@ def fill_state(response: Any, state: EntityState, corporeal: bool) -> None:
 # Extended attributes.
 
 
-def has_empty_text(request: Any) -> bool:
-    """Return whether a service's request has an empty key, value or class name, which the CUAUV server can't read."""
-    if isinstance(request, GetAttribute.Request):
-        return not request.key
-    if isinstance(request, AddObject.Request):
-        return not request.class_name
-    attributes: Sequence[ExtendedAttribute] = []
-    if isinstance(request, SetAttribute.Request):
-        attributes = [request.attribute]
-    elif isinstance(request, Spawn.Request):
-        attributes = request.attributes
-    return not all(attribute.key and (attribute.text or len(attribute.data)) for attribute in attributes)
+def set_attribute(request: SetAttribute.Request) -> sim.SetExtended:
+    """Return the request for an extended attribute."""
+    return sim.SetExtended(request.id, request.attribute.key, attribute_data(request.attribute))
 
 
 def attribute_data(message: ExtendedAttribute) -> bytes:
@@ -173,13 +162,22 @@ def add_camera(plan: CameraPlan, axes: Axes) -> sim.AddCamera:
     )
 
 
-def set_camera(request: SetCamera.Request, axes: Axes) -> Iterator[sim.SetCamera]:
-    """Yield a request per attribute that is chosen."""
+def check_camera(request: SetCamera.Request) -> None:
+    """Raise ValueError for a request that can't be made."""
+    if not any(set_camera(request, Axes(), BodyToModel())):
+        raise ValueError("Nothing is to be set.")
+
+
+def set_camera(request: SetCamera.Request, axes: Axes, body_to_model: BodyToModel) -> Iterator[sim.SetCamera]:
+    """Yield a request per attribute that is chosen.
+
+    `body_to_model`: of the entity, for a simulator that takes poses about its principal axes; else none.
+    """
     if request.set_orientation:
-        rotation = axes.wire_rotation(quaternion(request.pose.orientation))
+        rotation = body_to_model.rotation_in_body(axes.wire_rotation(quaternion(request.pose.orientation)))
         yield sim.SetCamera(request.id, CameraAttribute.ORIENTATION, rotation)
     if request.set_position:
-        position = axes.body(*vector(request.pose.position))
+        position = body_to_model.vector_in_body(axes.body(*vector(request.pose.position)))
         yield sim.SetCamera(request.id, CameraAttribute.POSITION, position)
     if request.set_focal_length:
         if not 0.0 < request.focal_length < math.inf:

@@ -10,6 +10,7 @@ FRONT = 0  # the camera, and its stream
 NEAR = 0  # the trigger
 ANSWER_TIMEOUT_S = 5.0  # longer than a busy machine may keep the peer from answering
 PARAMETERS = {
+    "body_to_model": [1.0, 0.0, 0.0, 0.0],  # else it is learned first, which turns the vehicle for a moment
     "entities": ["1:Buoy"],
     "cameras": ["front entity=0 xyz=0.3,0,0 targets=1 period=2"],
     "triggers": ["near collision a=0 b=1 distance=0.5"],
@@ -26,6 +27,9 @@ PARAMETERS = {
 
 def two_entities():
     return {VEHICLE: dict(STILL), BUOY: dict(STILL)}
+
+
+LEARNED = [0.0, 0.0, 0.0, 0.0]  # for body_to_model
 
 
 def make_peer(**behaviour):

@@ -7,6 +7,7 @@ import threading
 
 from ros_session import Inbox, wait_until
 
+from drone_bridge.emulators.simulator.rotation import multiply
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import Attribute, ItemType
@@ -71,9 +72,11 @@ class SimulatorPeer:
         """Begin a new world, in which everything is as it was at first."""
         self.entities = {0: dict(STILL)}
         self.extended = {}
+        self.btom = UPRIGHT  # of entity 0
         self.answers = {}
         self.closes_on = {sim.Spy}
         self.split = as_the_real_one
+        self.is_cuauv_server = True  # which says OK to REMOVE of a trigger that is not there
         self.fragments = 0  # requests that came in pieces
         self.parting = lambda client: None  # what is done with a connection that a client has ended
         self._counts = dict.fromkeys(ItemType, 0)
@@ -135,6 +138,9 @@ class SimulatorPeer:
             if entity is None:
                 return sim.Error(0, "No entity with given ID.")
             return sim.EntityGot(request.attribute, entity[request.attribute])
+        if isinstance(request, sim.SetEntity) and request.attribute == Attribute.ORIENTATION:
+            btom = self.btom if request.id == 0 else UPRIGHT
+            self.entities[request.id][Attribute.ORIENTATION] = multiply(request.value, btom)
         if isinstance(request, sim.StreamEntity) and request.id not in self.entities:
             return sim.Error(1, "No entity with given ID.")
         if isinstance(request, sim.SetExtended):
@@ -144,6 +150,8 @@ class SimulatorPeer:
             data = self.extended.get((request.id, request.key))
             missing = sim.Error(0, "No extended entity attribute with given key.")
             return missing if data is None else sim.ExtendedGot(request.key, data)
+        if isinstance(request, sim.Remove) and request.type == ItemType.TRIGGER and not self.is_cuauv_server:
+            return sim.Error(0, "No trigger with given ID.")
         if request.ADDS is not None:
             number = self._counts[request.ADDS]
             self._counts[request.ADDS] += 1

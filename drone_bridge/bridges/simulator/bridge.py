@@ -8,9 +8,18 @@ from typing import Final
 from geometry_msgs.msg import Twist
 
 from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
+from drone_bridge.bridges.link_requests import LinkRequest
 from drone_bridge.bridges.link_thread import Endpoint
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.body_to_model import BodyToModelLearner
+from drone_bridge.bridges.simulator.desired_items import (
+    Camera,
+    CameraStream,
+    DesiredItem,
+    DesiredItems,
+    EntityStream,
+    Trigger,
+)
 from drone_bridge.bridges.simulator.link import (
     RECEIVE_BYTES,
     Channel,
@@ -21,17 +30,16 @@ from drone_bridge.bridges.simulator.link import (
 )
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator.parameters import AUTO, PARAMETERS
-from drone_bridge.bridges.simulator.services import SimulatorServices
+from drone_bridge.bridges.simulator.services import Call, SimulatorServices
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.steering import Steering
-from drone_bridge.bridges.simulator.tasks import Result, Task
+from drone_bridge.bridges.simulator.tasks import Result, TaskRunner
 from drone_bridge.bridges.simulator.time import TimeKeeper
-from drone_bridge.bridges.simulator.wishes import Camera, CameraStream, EntityStream, Watch, Wish, Wishes
 from drone_bridge.links.cancellation import Cancellation, Selectable, Wakeup, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.program import run
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import Attribute
 from drone_bridge.translate.simulator import Axes, BodyToModel, Velocity, velocity_from_twist
 from drone_bridge.translate.simulator_plans import read_cameras, read_entities, read_triggers
@@ -53,6 +61,7 @@ class SimulatorBridge(BridgeNode):
         "refused velocities",
         "refused items",
         "missing vehicle",
+        "unknown heading",
         "bad numbers",
         "dropped messages",
     )
@@ -61,7 +70,7 @@ class SimulatorBridge(BridgeNode):
         super().__init__("simulator_bridge", PARAMETERS)
         self._wakeup = Wakeup()
         self._axes = Axes()
-        self._simulator_services = SimulatorServices(self, self._axes, self._wakeup.wake)
+        self._simulator_services = SimulatorServices(self, self._wakeup.wake)
 
     # The lifecycle.
 
@@ -84,27 +93,27 @@ class SimulatorBridge(BridgeNode):
         for entity, name in entities.items():
             self._outputs.name_entity(entity, name)
             self._outputs.open_entity(entity)
-        self._wishes = Wishes(self._read_wishes(entities))
+        self._items = DesiredItems(self._read_items(entities))
         self._commands: CommandIntake[Velocity] = CommandIntake(self, on_command=self._wakeup.wake)
         self._commands.take_limited_velocities(self._read)
         self._steering = Steering(self, self._commands, self._axes, self._vehicle)
         self._world: bytes | None = None  # the mark of the world with our cameras
 
-    def _read_wishes(self, entities: dict[int, str]) -> list[Wish]:
-        """Return what the parameters wish for. Raises ValueError."""
+    def _read_items(self, entities: dict[int, str]) -> list[DesiredItem]:
+        """Return the items that the parameters desire. Raises ValueError."""
         get = self.parameters.__getitem__
         period = get("stream_period")
         # The clock counts the steps that the vehicle's stream tells of.
-        wishes: list[Wish] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
-        wishes += [EntityStream(entity, period) for entity in (self._vehicle, *entities)]
+        items: list[DesiredItem] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
+        items += [EntityStream(entity, period) for entity in (self._vehicle, *entities)]
         taken = self._outputs.entity_frames()
         for plan in read_cameras(get("cameras")):
             if plan.frame in taken:
                 raise ValueError(f"cameras names {plan.name!r}, and there is a frame {plan.frame!r} already.")
             taken.add(plan.frame)
             camera = Camera(plan)
-            wishes += [camera, *(CameraStream(camera, target, plan.period) for target in plan.targets)]
-        return wishes + [Watch(plan) for plan in read_triggers(get("triggers"), self._axes)]
+            items += [camera, *(CameraStream(camera, target, plan.period) for target in plan.targets)]
+        return items + [Trigger(plan) for plan in read_triggers(get("triggers"), self._axes)]
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Open several connections to the simulator."""
@@ -127,11 +136,12 @@ class SimulatorBridge(BridgeNode):
         requests = Channel(link.requests, self._timeout_s, self._measured)
         is_single = link.streams is link.requests
         streams = requests if is_single else Channel(link.streams, self._timeout_s, self._measured)
-        session = SimulatorSession(self, (requests, streams), self._wishes, self._outputs)
+        session = SimulatorSession(self, (requests, streams), self._items, self._outputs)
         if link.probe:
             session.probe = Channel(link.probe, self._timeout_s, lambda _: None)
         self._commands.mailbox.clear()
         self._steering.start_over()
+        self._learner = BodyToModelLearner(self, session)
         link_requests = self._simulator_services.link_requests
         link_requests.open()
         reason = "The connection to the simulator ended."
@@ -142,8 +152,8 @@ class SimulatorBridge(BridgeNode):
             reason = str(error)
             raise
         finally:
-            link.leave(self._steering.farewell(), LEAVE_TIMEOUT_S)
-            self._world = session.introduction.token
+            link.leave(self._steering.last_requests(), LEAVE_TIMEOUT_S)
+            self._world = session.handshake.token
             session.end(reason)
             link_requests.close(reason)
             self.statistics.facts["outstanding requests"] = "0"
@@ -185,21 +195,25 @@ class SimulatorBridge(BridgeNode):
         self._steering.tick(now_s, self._outputs.attitude, ask)
         self._outputs.keeper.tick(now_s)
         self.statistics.facts["outstanding requests"] = str(session.outstanding)
-        due_s = min(self._probe(session, now_s), session.due_s, self._steering.due_s, self._outputs.keeper.due_s)
+        self._learner.tick(now_s)
+        due_s = min(
+            self._probe(session, now_s),
+            session.due_s,
+            self._steering.due_s,
+            self._outputs.keeper.due_s,
+            self._learner.due_s,
+        )
         return None if due_s == float("inf") else max(0.0, due_s - time.monotonic())
 
-    def _do(self, link_request: LinkRequest[Task], session: SimulatorSession) -> None:
-        def answer(result: Result) -> None:
-            if not result.success:
-                self.statistics.counts["refused requests"] += 1
+    def _do(self, link_request: LinkRequest[Call], session: SimulatorSession) -> None:
+        def finish(result: Result) -> None:
+            self.statistics.counts["refused requests"] += not result.success
             self._simulator_services.link_requests.finish(link_request, result)
 
         try:
-            link_request.task(session, answer)
-        except (LocalProtocolError, ValueError) as error:
-            answer(Result(False, str(error)))
+            TaskRunner(session, link_request.task.task(session), finish).start()
         except BaseException as error:
-            self._simulator_services.link_requests.finish(link_request, ServiceResult(False, str(error)))
+            finish(Result(False, str(error)))
             raise
 
     def _probe(self, session: SimulatorSession, now_s: float) -> float:

@@ -1,102 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services of simulator_bridge about cameras have the link's thread do."""
+"""What the services of simulator_bridge do about cameras. See tasks.py."""
 
 from dataclasses import replace
 from typing import Final
 
-from drone_bridge.bridges.link_requests import ServiceResult
-from drone_bridge.bridges.simulator.link import Outcome, ignore
+from drone_bridge import srv
+from drone_bridge.bridges.simulator.desired_items import Camera, CameraStream
 from drone_bridge.bridges.simulator.session import SimulatorSession
-from drone_bridge.bridges.simulator.tasks import OnResult, Result, Task, ask_all, result_of, wish_for
-from drone_bridge.bridges.simulator.wishes import Camera, CameraStream
+from drone_bridge.bridges.simulator.tasks import NO_ANSWER, RefusedError, Task
+from drone_bridge.bridges.simulator.world_tasks import is_cuauv_server, set_all
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.simulator import ItemType
-from drone_bridge.srv import SetCamera
 from drone_bridge.translate import simulator_requests as translate
-from drone_bridge.translate.simulator import Axes
-from drone_bridge.translate.simulator_plans import CameraPlan
+from drone_bridge.translate.simulator import BodyToModel
 
 _NO_ENTITY: Final = 0xFFFFFFFF  # the last ID that there could be
-_NO_CAMERA: Final = 0  # code of CSTREAM
+# Codes of CSTREAM.
+_NO_CAMERA: Final = 0
+_OWN_ENTITY: Final = 2
 
 
-def add_camera(plan: CameraPlan) -> Task:
+def add_camera(session: SimulatorSession, request: srv.AddCamera.Request) -> Task:
     """Add a camera and stream to whom it looks; the value is its ID."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        taken = session.outputs.entity_frames() | session.wishes.camera_frames()
-        number = 0
-        while not plan.name and f"camera_{number}" in taken:
-            number += 1
-        named = plan if plan.name else replace(plan, name=f"camera_{number}")
-        if named.frame in taken:
-            raise ValueError(f"There is a frame {named.frame!r} already, so no camera can be called {plan.name!r}.")
-        camera = Camera(named)
-        session.wishes.check_room(1 + len(plan.targets))
-        wish_for(session, camera, on_result)
-        for target in plan.targets:
-            session.wishes.add(CameraStream(camera, target, plan.period))
-
-    return task
+    plan = translate.camera_plan(request)
+    taken = session.outputs.entity_frames() | session.items.camera_frames()
+    number = 0
+    while not plan.name and f"camera_{number}" in taken:
+        number += 1
+    named = plan if plan.name else replace(plan, name=f"camera_{number}")
+    if named.frame in taken:
+        raise ValueError(f"There is a frame {named.frame!r} already, so no camera can be called {plan.name!r}.")
+    session.items.check_room(1 + len(plan.targets))
+    camera = Camera(named)
+    added = yield camera
+    for target in plan.targets:
+        session.items.add(CameraStream(camera, target, plan.period))
+    return added.id
 
 
-def set_camera(request: SetCamera.Request, axes: Axes) -> Task:
-    """Set attributes of a camera that is there: the CUAUV server crashes at CSET of one that is not.
+def set_camera(session: SimulatorSession, request: srv.SetCamera.Request) -> Task:
+    """Set attributes of a camera that is there: the CUAUV server crashes at CSET of one that is not."""
+    translate.check_camera(request)
+    yield from _expect_camera(request.id)
+    # That server takes a pose about the principal axes, though CADD takes it about the model.
+    body_to_model = BodyToModel()
+    if (request.set_position or request.set_orientation) and (yield from is_cuauv_server(session)):
+        body_to_model = yield from _body_to_model_under(session, request.id)
+    yield from set_all(translate.set_camera(request, session.outputs.axes, body_to_model))
+    ours = session.items.find(ItemType.CAMERA, request.id)
+    if isinstance(ours, Camera):
+        ours.plan = translate.changed_camera(ours.plan, request)
+        session.outputs.announce_camera(ours.plan)
 
-    So the first question is for a stream that can't be, which shows what is missing.
+
+def _expect_camera(camera: int) -> Task:
+    """Ask for a stream that can't be, which shows what is missing. Raises RefusedError if the camera is."""
+    try:
+        added = yield sim.StreamCamera(camera, 0, _NO_ENTITY)
+    except RefusedError as error:
+        if error.code in (NO_ANSWER, _NO_CAMERA):
+            raise
+    else:
+        yield sim.Remove(added.type, added.id)
+
+
+def _body_to_model_under(session: SimulatorSession, camera: int) -> Task:
+    """Return how the principal axes of the entity that a camera is on lie to its model; none where nothing is known.
+
+    Raises ValueError when the camera is on the vehicle, and that is not known of the vehicle yet.
     """
-    questions = list(translate.set_camera(request, axes))
-    probe = sim.StreamCamera(request.id, 0, _NO_ENTITY)
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        def finish(result: Result) -> None:
-            ours = session.wishes.find(ItemType.CAMERA, request.id)
-            if result.success and isinstance(ours, Camera):
-                ours.plan = translate.changed_camera(ours.plan, request)
-                session.outputs.announce_camera(ours.plan)
-            on_result(result)
-
-        def take(outcome: Outcome) -> None:
-            if isinstance(outcome, ServiceResult) or (isinstance(outcome, sim.Error) and outcome.code == _NO_CAMERA):
-                on_result(result_of(probe, outcome))
-                return
-            try:
-                if isinstance(outcome, sim.Added):
-                    session.requests.ask(sim.Remove(outcome.type, outcome.id), ignore)
-                ask_all(session.requests, questions, finish)
-            except LocalProtocolError as error:
-                on_result(Result(False, str(error)))
-
-        session.requests.ask(probe, take)
-
-    return task
+    ours = session.items.find(ItemType.CAMERA, camera)
+    if isinstance(ours, Camera):
+        return session.outputs.known_body_to_model(ours.plan.entity)
+    for entity in {session.vehicle, *session.outputs.body_to_model}:  # those that may be turned against their models
+        try:
+            added = yield sim.StreamCamera(camera, 0, entity)
+        except RefusedError as error:
+            if error.code == _OWN_ENTITY:  # no camera streams the entity that it is on
+                return session.outputs.known_body_to_model(entity)
+            if error.code == NO_ANSWER:
+                raise
+        else:
+            yield sim.Remove(added.type, added.id)
+    return BodyToModel()
 
 
-def stream_camera(camera: int, target: int, period: int) -> Task:
+def stream_camera(session: SimulatorSession, request: srv.StreamCamera.Request) -> Task:
     """Publish where an entity appears; the value is the ID of the stream."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        ours = session.wishes.find(ItemType.CAMERA, camera)
-        stream = CameraStream(ours if isinstance(ours, Camera) else camera, target, period or 1)
-        wish_for(session, stream, on_result)
-
-    return task
+    ours = session.items.find(ItemType.CAMERA, request.camera_id)
+    camera = ours if isinstance(ours, Camera) else request.camera_id
+    added = yield CameraStream(camera, request.target_id, request.period or 1)
+    return added.id
 
 
-def view_camera(camera: int, target: int) -> Task:
+def view_camera(session: SimulatorSession, request: srv.ViewCamera.Request) -> Task:
     """Ask where an entity appears; the value is a CameraView."""
-    question = sim.ViewCamera(camera, target)
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        def take(outcome: Outcome) -> None:
-            result = result_of(question, outcome)
-            if isinstance(outcome, sim.CameraGot):
-                ours = session.wishes.find(ItemType.CAMERA, camera)
-                name = ours.plan.name if isinstance(ours, Camera) else ""
-                result = result._replace(value=session.outputs.view(outcome, (camera, name), target, 0))
-            on_result(result)
-
-        session.requests.ask(question, take)
-
-    return task
+    got = yield sim.ViewCamera(request.camera_id, request.target_id)
+    ours = session.items.find(ItemType.CAMERA, request.camera_id)
+    name = ours.plan.name if isinstance(ours, Camera) else ""
+    return session.outputs.view(got, (request.camera_id, name), request.target_id, 0)

@@ -34,8 +34,11 @@ QUEUE_DEPTH: Final = 10
 VEHICLE_NAME: Final = "vehicle"  # in messages; its topics are odom and imu/data
 #: tf holds the states of all entities of a step in one message, and listeners may be slow.
 TF_DEPTH: Final = 100
-
-
+#: Of the vehicle.
+UNKNOWN_HEADING: Final = (
+    "How the vehicle's principal axes lie to its model is not known, so its orientation may be wrong. It is learned "
+    "while the simulation is paused, or given by the parameter body_to_model."
+)
 _OWN_FRAMES: Final = {FrameNames().map, FrameNames().odom, FrameNames().base_link}
 
 
@@ -195,9 +198,29 @@ class SimulatorOutputs:
         """Return what the attributes of an entity say. Raises ValueError."""
         return translate.entity_state(values, self.axes, self.body_to_model.get(entity, self._no_rotation))
 
+    @property
+    def is_body_to_model_known(self) -> bool:
+        """Whether it is known how the vehicle's principal axes lie to its model, and so where it points to."""
+        return self._vehicle in self.body_to_model
+
+    def learn_body_to_model(self, rotation: BodyToModel | None) -> None:
+        """Take how the vehicle's principal axes lie to its model; None: that is not known."""
+        self.body_to_model.pop(self._vehicle, None)
+        if rotation:
+            self.body_to_model[self._vehicle] = rotation
+        self._node.statistics.facts["vehicle's body to model"] = (
+            " ".join(f"{number:.6g}" for number in rotation.rotation) if rotation else "not known"
+        )
+
+    def known_body_to_model(self, entity: int) -> BodyToModel:
+        """Return it for an entity; none for those of which nothing is known. Raises ValueError for such a vehicle."""
+        if entity == self._vehicle and not self.is_body_to_model_known:
+            raise ValueError(UNKNOWN_HEADING)
+        return self.body_to_model.get(entity, self._no_rotation)
+
     def orientation(self, entity: int, q: Any) -> Quaternion:
-        """Return what q says of an entity. Raises ValueError."""
-        return self.axes.orientation(self.body_to_model.get(entity, self._no_rotation).model(q))
+        """Return what q says of an entity. Raises ValueError, also when that is not known of the vehicle."""
+        return self.axes.orientation(self.known_body_to_model(entity).model(q))
 
     def publish_state(self, entity: int, values: Any) -> None:
         """Publish the attributes of an entity after a step. Raises ValueError for what is no state."""
@@ -206,7 +229,7 @@ class SimulatorOutputs:
             return
         state = self.state(entity, values)
         if entity == self._vehicle:
-            self.attitude = state.orientation
+            self.attitude = state.orientation if self.is_body_to_model_known else None
         stamp = self.keeper.stamp()
         topics.publish(state, stamp)
         if self._tf.wanted():

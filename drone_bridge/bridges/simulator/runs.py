@@ -46,12 +46,12 @@ class Runs:
         return self._latest_s + self._timeout_s if self._waiting else math.inf
 
     def tick(self, now_s: float) -> None:
-        """Stop to wait for what does not go on."""
+        """Stop waiting for what does not go on."""
         if now_s >= self.due_s:
             self._finish(f"The simulation has made no step for {self._timeout_s:g} s.")
 
     def fail(self, reason: str) -> None:
-        """Stop to wait."""
+        """Stop waiting."""
         self._finish(reason)
 
     def _finish(self, reason: str) -> None:

@@ -7,13 +7,20 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.simulator.introduction import Introduction
+from drone_bridge.bridges.simulator.desired_items import (
+    CameraStream,
+    DesiredItem,
+    DesiredItems,
+    EntityStream,
+    ExtendedStream,
+    Trigger,
+)
+from drone_bridge.bridges.simulator.handshake import Handshake
 from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator.parameters import AUTO, POLL, SPY
+from drone_bridge.bridges.simulator.reconciler import Reconciler
 from drone_bridge.bridges.simulator.runs import Runs
-from drone_bridge.bridges.simulator.watching import Watching
-from drone_bridge.bridges.simulator.wishes import CameraStream, EntityStream, ExtendedStream, Watch, Wish, Wishes
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import RemoteProtocolError
@@ -24,6 +31,7 @@ RATES_PERIOD_S: Final = 1.0
 MAX_RATES: Final = 32  # that /diagnostics shows
 MAX_ENTITIES: Final = 65536  # that are remembered, to tell which have come and gone
 STREAM_TYPES: Final = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.EXTENDED_STREAM)
+STREAM_CHANNEL_TYPES: Final = (*STREAM_TYPES, ItemType.TRIGGER, ItemType.SPY)
 _TRIGGER_EVENTS: Final = (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
 
 
@@ -34,7 +42,7 @@ class SimulatorSession:
         self,
         node: BridgeNode,
         channels: tuple[Channel, Channel],
-        wishes: Wishes,
+        items: DesiredItems,
         outputs: SimulatorOutputs,
     ) -> None:
         """`channels`: for requests and for streams, perhaps the same."""
@@ -43,7 +51,7 @@ class SimulatorSession:
         self.requests, self.streams = channels
         self.probe: Channel | None = None
         self._probe_id: int | None = None
-        self.wishes = wishes
+        self.items = items
         self.outputs = outputs
         self._keeper = outputs.keeper
         self.vehicle: int = get("vehicle")
@@ -53,11 +61,16 @@ class SimulatorSession:
         self._poll_due_s = math.inf
         self._rates_due_s = time.monotonic() + RATES_PERIOD_S
         self._timeout_s: float = get("request_timeout")
-        self.introduction = Introduction(node, self.requests, wishes, outputs, self._begin)
-        self.watching = Watching(node, wishes, outputs, channels, self.introduction.mark_world)
+        self.handshake = Handshake(node, self.requests, items, outputs, self._begin)
+        self.reconciler = Reconciler(node, items, outputs, channels, self.handshake.mark_world)
         self._entities: set[int] | None = None
         self._former_names: dict[int, str] = {}  # of entities that we have removed, until that is noticed
         self.runs = Runs(self._timeout_s)
+        #: Since when no step has come, on the monotonic clock; never before steps would be seen.
+        self.quiet_since_s = math.inf
+        self.has_stepped = False
+        self._waiting_for_heading: list[Callable[[], None]] | None = []  # None: nothing is waited for any more
+        self.is_cuauv_server: bool | None = None  # None: nobody has asked yet
         self._handlers: dict[type, Callable[[Any], None]] = {
             sim.EntityData: self._handle_entity_data,
             sim.CameraData: self._handle_camera_data,
@@ -77,7 +90,7 @@ class SimulatorSession:
         if known is None:
             # Those that were there before us have not been added, but they may have come since we asked for streams.
             for entity in sorted(listed):
-                self.watching.ask_all(entity)
+                self.reconciler.request_all(entity)
             return
         for entity in sorted(known - listed):
             self._note_entity(False, entity)
@@ -90,16 +103,19 @@ class SimulatorSession:
 
     def start(self, token: bytes | None) -> None:
         """Ask the first questions; `token` marks the world of the connection before, if there was one."""
-        self.wishes.start_over()
-        self.introduction.start(token)
+        self.items.start_over()
+        self.handshake.start(token)
         self.requests.ask(sim.ListEntities(), self._take_list)
 
     def _begin(self) -> None:
-        """Ask for all that is wished for, now that all is known that is needed to understand it."""
+        """Request all desired items, now that all is known that is needed to understand them."""
         self.outputs.announce()
-        self.watching.ask_all()
+        self.reconciler.request_all()
         if self._node.parameters["run_on_connect"]:
-            self.requests.ask(sim.Run(), ignore)  # an Error says that it runs already
+            # An Error says that it runs already.
+            self.when_heading_is_settled(lambda: self.requests.ask(sim.Run(), ignore))
+        if self.outputs.is_body_to_model_known or not self.handshake.has_vehicle:
+            self.settle_heading()
         self._begin_to_notice_items()
         # When this is answered, so is all before it.
         self.streams.ask(sim.Reassure(), self._settle)
@@ -107,6 +123,30 @@ class SimulatorSession:
     def _settle(self, outcome: Outcome) -> None:
         if isinstance(outcome, sim.Ok):
             self._node.opened()
+            self.quiet_since_s = min(self.quiet_since_s, time.monotonic())
+
+    def when_heading_is_settled(self, proceed: Callable[[], None]) -> None:
+        """Call `proceed` when the vehicle's heading is known, or can't be learned, as it can be only while paused."""
+        if self._waiting_for_heading is None:
+            proceed()
+        else:
+            self._waiting_for_heading.append(proceed)
+
+    def settle_heading(self) -> None:
+        """Let those proceed who wait for the vehicle's heading."""
+        waiting, self._waiting_for_heading = self._waiting_for_heading or [], None
+        for proceed in waiting:
+            proceed()
+
+    def channel_for(self, request: sim.Request) -> Channel:
+        """Return where to send a request: streams and triggers are removed by whoever has added them."""
+        is_of_stream = isinstance(request, sim.Remove) and request.type in STREAM_CHANNEL_TYPES
+        return self.streams if is_of_stream else self.requests
+
+    @property
+    def sends_unimplemented(self) -> bool:
+        """Whether requests are sent that the CUAUV server closes the connection on."""
+        return bool(self._node.parameters["unimplemented_requests"] == "send")
 
     # Entities come and go.
 
@@ -156,7 +196,7 @@ class SimulatorSession:
         former_name = "" if is_added else self._former_names.get(entity, "")
         self.outputs.publish_item(is_added, ItemType.ENTITY, entity, former_name)
         if is_added:
-            self.watching.ask_all(entity)
+            self.reconciler.request_all(entity)
         else:
             self.forget(ItemType.ENTITY, entity)
             self._former_names.pop(entity, None)
@@ -168,11 +208,11 @@ class SimulatorSession:
         disturbs_cameras |= is_ours and kind == ItemType.CAMERA
         if is_ours and kind == ItemType.ENTITY and self._entities is not None and number in self._entities:
             self._former_names[number] = self.outputs.names.get(number, "")
-        self.wishes.removed(kind, number, is_ours=is_ours)
-        self.outputs.keep_cameras(self.wishes.camera_frames())
+        self.items.removed(kind, number, is_ours=is_ours)
+        self.outputs.keep_cameras(self.items.camera_frames())
         if disturbs_cameras:
-            self.watching.cameras_moved()
-        if kind == ItemType.ENTITY and not any(number in wish.entities for wish in self.wishes):
+            self.reconciler.cameras_moved()
+        if kind == ItemType.ENTITY and not any(number in item.entities for item in self.items):
             self.outputs.forget_entity(number)
 
     # What comes unasked.
@@ -184,7 +224,7 @@ class SimulatorSession:
         self._handlers[type(event)](event)
 
     def _handle_entity_data(self, data: sim.EntityData) -> None:
-        stream = self.wishes.find(ItemType.ENTITY_STREAM, data.id)
+        stream = self.items.find(ItemType.ENTITY_STREAM, data.id)
         counts = self._node.statistics.counts
         counts["stream messages"] += 1
         if not isinstance(stream, EntityStream):
@@ -193,7 +233,8 @@ class SimulatorSession:
         stream.messages += 1
         if self.counts_steps(stream):
             counts["steps"] += 1
-            self.runs.stepped(time.monotonic())
+            self.has_stepped, self.quiet_since_s = True, time.monotonic()
+            self.runs.stepped(self.quiet_since_s)
             self._keeper.step()
         if data.attributes != STREAMED:
             return
@@ -202,13 +243,18 @@ class SimulatorSession:
         except ValueError as error:
             self._node.complain("bad numbers", f"Entity {stream.entity}: {error}")
 
-    def counts_steps(self, wish: Wish) -> bool:
-        """Return whether a wish brings a message per step: the one of the vehicle."""
-        return isinstance(wish, EntityStream) and wish.entity == self.vehicle and wish.period == 1
+    @property
+    def sees_steps(self) -> bool:
+        """Whether each step is told of."""
+        return any(item.id is not None and self.counts_steps(item) for item in self.items)
+
+    def counts_steps(self, item: DesiredItem) -> bool:
+        """Return whether a item brings a message per step: the one of the vehicle."""
+        return isinstance(item, EntityStream) and item.entity == self.vehicle and item.period == 1
 
     def _handle_camera_data(self, data: sim.CameraData) -> None:
         self._node.statistics.counts["stream messages"] += 1
-        stream = self.wishes.find(ItemType.CAMERA_STREAM, data.id)
+        stream = self.items.find(ItemType.CAMERA_STREAM, data.id)
         if not isinstance(stream, CameraStream):
             self._node.statistics.counts["unknown streams"] += 1
             return
@@ -218,14 +264,14 @@ class SimulatorSession:
 
     def _handle_extended_data(self, data: sim.ExtendedData) -> None:
         self._node.statistics.counts["stream messages"] += 1
-        stream = self.wishes.find(ItemType.EXTENDED_STREAM, data.id)
+        stream = self.items.find(ItemType.EXTENDED_STREAM, data.id)
         if isinstance(stream, ExtendedStream):
             stream.messages += 1
             self.outputs.publish_attributes(stream.entity, data)
 
     def _handle_trigger(self, event: Any) -> None:
-        watch = self.wishes.find(ItemType.TRIGGER, event.id)
-        self.outputs.publish_trigger(event.ID, event.id, watch.plan.name if isinstance(watch, Watch) else "")
+        watch = self.items.find(ItemType.TRIGGER, event.id)
+        self.outputs.publish_trigger(event.ID, event.id, watch.plan.name if isinstance(watch, Trigger) else "")
 
     def _handle_spied(self, event: sim.Spied) -> None:
         if event.type == ItemType.SPY and event.id == self._probe_id:
@@ -271,8 +317,8 @@ class SimulatorSession:
     def _report_rates(self, now_s: float) -> None:
         period_s = now_s - self._rates_due_s + RATES_PERIOD_S
         self._rates_due_s = now_s + RATES_PERIOD_S
-        streams = [wish for wish in self.wishes if wish.id is not None and wish.kind in STREAM_TYPES]
-        rates = [f"{stream.name} {stream.count_anew() / period_s:.1f}" for stream in streams]
+        streams = [item for item in self.items if item.id is not None and item.kind in STREAM_TYPES]
+        rates = [f"{stream.name} {stream.take_message_count() / period_s:.1f}" for stream in streams]
         self._node.statistics.facts["messages per second"] = ", ".join(rates[:MAX_RATES])
 
     @property

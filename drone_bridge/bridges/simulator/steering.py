@@ -4,6 +4,7 @@
 import math
 import time
 from collections.abc import Callable
+from typing import Final
 
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode
@@ -11,6 +12,11 @@ from drone_bridge.bridges.simulator.link import Outcome
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate.frames import IDENTITY, Quaternion
 from drone_bridge.translate.simulator import STILL, Axes, Velocity, set_velocity
+
+_WHY_NOT: Final = (
+    "The vehicle can't be steered, as its attitude is not known: either it is not there, or how its principal axes lie "
+    "to its model has not been learned, which takes a moment in which the simulation is paused."
+)
 
 Ask = Callable[[sim.Request, Callable[[Outcome], None]], None]
 
@@ -45,10 +51,8 @@ class Steering:
         self._sent_s = now_s
         command = self._commands.newest()
         if command:
-            if attitude is None:
-                self._node.complain(
-                    "unsteered commands", "The vehicle's attitude is not known, so it can't be steered."
-                )
+            if attitude is None and command != STILL:
+                self._node.complain("unsteered commands", _WHY_NOT)
                 return
             self._is_engaged, self._stale_since_s = True, None
         elif self._stale_since_s is None:
@@ -85,7 +89,7 @@ class Steering:
         """Leave the vehicle alone until there is a command."""
         self._is_engaged, self._stale_since_s = False, None
 
-    def farewell(self) -> list[bytes]:
+    def last_requests(self) -> list[bytes]:
         """Return what to send last, message by message: a vehicle that was steered is to stand still."""
         if not self._is_engaged:
             return []

@@ -1,310 +1,148 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services of simulator_bridge have the link's thread do. Every task tells its result once.
+"""Tasks on the link's thread: generators that yield what they want of the simulator, and a loop that gets it for them.
 
-Tasks raise LocalProtocolError and ValueError for what can't even be asked.
+def spawn_quietly(session, request):
+added = yield sim.AddEntity(...)  # the answer; an Error is raised here as RefusedError
+yield [sim.SetEntity(added.id, ...), sim.SetEntity(added.id, ...)]  # sent together; a list of answers
+yield EntityStream(added.id, 1)  # a desired item, kept across connections; the answer that says its ID
+return added.id  # the task's value
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from drone_bridge.bridges.link_requests import ServiceResult
-from drone_bridge.bridges.simulator.link import Channel, Outcome
+from drone_bridge.bridges.simulator.desired_items import DesiredItem
+from drone_bridge.bridges.simulator.link import Outcome
 from drone_bridge.bridges.simulator.session import SimulatorSession
-from drone_bridge.bridges.simulator.wishes import EntityStream, ExtendedStream, Watch, Wish
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.simulator import Attribute, ItemType
-from drone_bridge.srv import Run, SetState, Spawn
-from drone_bridge.translate import simulator_requests as translate
-from drone_bridge.translate.frames import Quaternion
-from drone_bridge.translate.simulator import STREAMED
 from drone_bridge.translate.simulator_errors import explanation
-from drone_bridge.translate.simulator_plans import TriggerPlan
+
+NO_ANSWER: Final = -1  # code of a result that no Error of the simulator stands behind
+_UNIMPLEMENTED: Final = (
+    "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer. For a "
+    "server that does implement it, set the parameter unimplemented_requests to send."
+)
+_EMPTY: Final = (
+    "The CUAUV server closes the connection on an empty key, value or class name. For a server that takes it, set the "
+    "parameter unimplemented_requests to send."
+)
+
+
+class RefusedError(Exception):
+    """The simulator has refused a request, or has not answered it; then the code is NO_ANSWER."""
+
+    def __init__(self, message: str, code: int = NO_ANSWER) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+#: What ends a task without success unless the task catches it: refusals, and requests that can't be sent.
+TASK_ERRORS: Final = (RefusedError, LocalProtocolError, ValueError)
 
 
 class Result(NamedTuple):
-    """What a service answers."""
+    """What has come of a task."""
 
     success: bool
-    message: str
-    code: int = -1  # of the simulator's Error
-    value: Any = None  # what was asked for
+    message: str = ""
+    code: int = NO_ANSWER  # of the simulator's Error
+    value: Any = None
 
 
-OnResult = Callable[[Result], None]
-Task = Callable[[SimulatorSession, OnResult], None]
+@dataclass(frozen=True, slots=True)
+class AwaitSteps:
+    """Wait until the steps of a run are done."""
 
-_GRAVITY: Final = 0  # among objects
-_LIKE_GRAVITY: Final = (
-    "This simulator numbers what it adds apart from what it can remove, as the CUAUV server does: to remove object 0 "
-    "would remove gravity. Every object that was added is removed under its ID plus 1."
-)
-_OWN_ITEMS: Final = (
-    ItemType.TRIGGER,
-    ItemType.ENTITY_STREAM,
-    ItemType.CAMERA_STREAM,
-    ItemType.EXTENDED_STREAM,
-    ItemType.SPY,
-)
+    mark: int  # from Runs.mark, before the run began
+    expected_s: float  # how long the run may show no sign of life
 
 
-def result_of(request: sim.Request, outcome: Outcome) -> Result:
-    """Return what has come of a request."""
-    if isinstance(outcome, ServiceResult):
-        return Result(False, outcome.message)
-    if isinstance(outcome, sim.Error):
-        return Result(False, explanation(request, outcome), outcome.code)
-    return Result(True, "", value=outcome)
+@dataclass(frozen=True, slots=True)
+class AwaitHeading:
+    """Wait until the vehicle's heading is known, or can't be."""
 
 
-def ask(request: sim.Request) -> Task:
-    """Ask one question; the result's value is the response."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        session.requests.ask(request, lambda outcome: on_result(result_of(request, outcome)))
-
-    return task
+#: What a task can yield.
+Wanted = sim.Request | Sequence[sim.Request] | DesiredItem | AwaitSteps | AwaitHeading
+Task = Generator[Wanted, Any, Any]
 
 
-def ask_all(channel: Channel, questions: Iterable[sim.Request], on_result: OnResult) -> None:
-    """Ask several questions; the value is all responses, or the result is the first one that has failed."""
-    asked: Sequence[sim.Request] = list(questions)
-    results: list[Result] = []
+class TaskRunner:
+    """Drives one task, and calls `on_result` once, unless the link's thread is ended by an exception."""
 
-    def take(request: sim.Request, outcome: Outcome) -> None:
-        results.append(result_of(request, outcome))
-        if len(results) == len(asked):
-            failed = [result for result in results if not result.success]
-            on_result(failed[0] if failed else Result(True, "", value=[result.value for result in results]))
+    def __init__(self, session: SimulatorSession, task: Task, on_result: Callable[[Result], None]) -> None:
+        self._session = session
+        self._task = task
+        self._on_result = on_result
 
-    if not asked:
-        on_result(Result(False, "Nothing is to be set."))
-    for question in asked:
-        channel.ask(question, partial(take, question))
+    def start(self) -> None:
+        """Run the task until it waits for something. Raises what sending raises."""
+        self._resume(self._task.send, None)
 
-
-# Running.
-
-
-def run(request: Run.Request) -> Task:
-    """Unpause, and perhaps wait for the steps."""
-    if request.wait and not request.steps:
-        raise ValueError("To run for ever ends never: it can't be waited for.")
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        question = sim.Run(request.steps)
-        mark = session.runs.mark()
-
-        def take(outcome: Outcome) -> None:
-            result = result_of(question, outcome)
-            if not (result.success and request.wait):
-                on_result(result)
-                return
-            is_seen = any(wish.id is not None and session.counts_steps(wish) for wish in session.wishes)
-            frequency = configured.frequency if (configured := session.introduction.configured) else 0.0
-            expected_s = request.steps / frequency if frequency > 0 and not is_seen else 0.0
-            session.runs.wait(mark, expected_s, lambda reason: on_result(Result(not reason, reason)))
-
-        session.requests.ask(question, take)
-
-    return task
-
-
-def pause(session: SimulatorSession, on_result: OnResult) -> None:
-    """Pause, and tell those who wait for steps."""
-    question = sim.Pause()
-
-    def take(outcome: Outcome) -> None:
-        result = result_of(question, outcome)
-        if result.success:
-            session.runs.fail("The simulation was paused before the steps were done.")
-        on_result(result)
-
-    session.requests.ask(question, take)
-
-
-# Items.
-
-
-def remove(kind: int, number: int) -> Task:
-    """Remove an item, and wish for it no more."""
-    question = sim.Remove(kind, number)
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        def take(outcome: Outcome) -> None:
-            if isinstance(outcome, sim.Ok):
-                session.forget(kind, number, is_ours=True)
-            on_result(result_of(question, outcome))
-
-        (session.streams if kind in _OWN_ITEMS else session.requests).ask(question, take)
-
-    return task
-
-
-def wish_for(session: SimulatorSession, wish: Wish, on_result: OnResult) -> None:
-    """Ask for a new wish; the value is its ID."""
-    question = wish.request(session.outputs.axes)
-    assert question
-
-    def take(outcome: Outcome) -> None:
-        result = result_of(question, outcome)
-        on_result(result._replace(value=wish.id) if result.success else result)
-
-    session.watching.add(wish, take)
-
-
-def list_entities(session: SimulatorSession, on_result: OnResult) -> None:
-    """Ask which entities there are; the value is their IDs and names."""
-    question = sim.ListEntities()
-
-    def take(outcome: Outcome) -> None:
-        result = result_of(question, outcome)
-        if isinstance(outcome, sim.EntitiesListed):
-            names = session.outputs.names
-            result = result._replace(value=(outcome.ids, [names.get(entity, "") for entity in outcome.ids]))
-        on_result(result)
-
-    session.requests.ask(question, take)
-
-
-# Entities.
-
-
-def spawn(request: Spawn.Request) -> Task:
-    """Add an entity, and publish its states; the value is its ID."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        outputs = session.outputs
-        question, body_to_model = translate.add_entity(request, outputs.axes)
-
-        def take(outcome: Outcome) -> None:
-            result = result_of(question, outcome)
-            if isinstance(outcome, sim.Added):
-                result = result._replace(value=outcome.id)
-                if not body_to_model.is_identity:
-                    outputs.body_to_model[outcome.id] = body_to_model
-                if request.name or request.stream:
-                    outputs.name_entity(outcome.id, request.name or f"entity_{outcome.id}")
-                session.watching.ask_all(outcome.id)  # by the parameters, or by somebody before it was there
-                if request.stream and not _stream_of(session, outcome.id):
-                    try:
-                        stream_entity(session, outcome.id, 0, lambda _: None)
-                    except (LocalProtocolError, ValueError) as error:
-                        result = result._replace(message=f"It is there, but not published: {error}")
-            on_result(result)
-
-        session.requests.ask(question, take)
-
-    return task
-
-
-def stream_entity(session: SimulatorSession, entity: int, period: int, on_result: OnResult) -> None:
-    """Publish the states of an entity that has a name; the value is the ID of the stream."""
-    if _stream_of(session, entity):
-        raise ValueError(f"The states of entity {entity} are published already.")
-    session.outputs.open_entity(entity)
-    wish_for(session, EntityStream(entity, period or session.stream_period), on_result)
-
-
-def _stream_of(session: SimulatorSession, entity: int) -> EntityStream | None:
-    """Return the stream of an entity's states that is wished for."""
-    streams = (wish for wish in session.wishes if isinstance(wish, EntityStream) and wish.attributes == STREAMED)
-    return next((stream for stream in streams if stream.entity == entity), None)
-
-
-def stream_named_entity(entity: int, name: str, period: int) -> Task:
-    """Publish the states of an entity; the value is the ID of the stream."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        was_named = entity in session.outputs.names
-        session.outputs.name_entity(entity, name or f"entity_{entity}")
-
-        def take(result: Result) -> None:
-            if not result.success and not was_named:
-                session.outputs.forget_entity(entity)
-            on_result(result)
-
+    def _resume(self, method: Callable[[Any], Wanted], value: Any) -> None:
         try:
-            stream_entity(session, entity, period, take)
-        except (LocalProtocolError, ValueError):
-            if not was_named:
-                session.outputs.forget_entity(entity)
-            raise
+            wanted = method(value)
+        except StopIteration as end:
+            self._on_result(end.value if isinstance(end.value, Result) else Result(True, value=end.value))
+        except TASK_ERRORS as error:
+            self._on_result(Result(False, str(error), getattr(error, "code", NO_ANSWER)))
+        else:
+            self._get(wanted)
 
-    return task
+    def _get(self, wanted: Wanted) -> None:
+        try:
+            if isinstance(wanted, AwaitSteps):
+                self._session.runs.wait(wanted.mark, wanted.expected_s, self._steps_done)
+            elif isinstance(wanted, AwaitHeading):
+                self._session.when_heading_is_settled(lambda: self._resume(self._task.send, None))
+            elif isinstance(wanted, DesiredItem):
+                request = wanted.request(self._session.outputs.axes)
+                assert request
+                self._check(request)
+                self._session.reconciler.add(wanted, lambda outcome: self._settle([request], [outcome], is_list=False))
+            elif isinstance(wanted, sim.Request):
+                self._send([wanted], is_list=False)
+            else:
+                self._send(wanted, is_list=True)
+        except TASK_ERRORS as error:
+            self._resume(self._task.throw, error)
 
+    def _send(self, requests: Sequence[sim.Request], *, is_list: bool) -> None:
+        outcomes: list[Outcome] = []
 
-def stream_attributes(entity: int, period: int, keys: Sequence[str]) -> Task:
-    """Publish extended attributes of an entity; the value is the ID of the stream."""
-    return lambda session, on_result: wish_for(session, ExtendedStream(entity, period or 1, tuple(keys)), on_result)
+        def take(outcome: Outcome) -> None:
+            outcomes.append(outcome)
+            if len(outcomes) == len(requests):
+                self._settle(requests, outcomes, is_list=is_list)
 
+        for request in requests:
+            self._check(request)
+            self._session.channel_for(request).ask(request, take)
 
-def get_state(entity: int) -> Task:
-    """Ask for all attributes; the value is an EntityState and whether it is corporeal."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        def take(result: Result) -> None:
-            if result.success:
-                *values, corporeal = (got.value for got in result.value)
-                try:
-                    result = result._replace(value=(session.outputs.state(entity, values), corporeal))
-                except ValueError as error:
-                    result = Result(False, str(error))
-            on_result(result)
-
-        questions = [sim.GetEntity(entity, attribute) for attribute in (*STREAMED, Attribute.CORPOREAL)]
-        ask_all(session.requests, questions, take)
-
-    return task
-
-
-def set_state(request: SetState.Request) -> Task:
-    """Set attributes; a velocity in the entity's frame takes its orientation first."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        axes = session.outputs.axes
-
-        def change(orientation: Quaternion | None) -> None:
-            ask_all(session.requests, translate.set_entity(request, orientation, axes), on_result)
-
-        if not request.set_velocity or request.set_orientation:
-            change(None)
+    def _check(self, request: sim.Request) -> None:
+        """Raise ValueError for what the CUAUV server would close the connection on, unless it is to be sent."""
+        if self._session.sends_unimplemented:
             return
-        question = sim.GetEntity(request.id, Attribute.ORIENTATION)
+        if not request.is_implemented:
+            raise ValueError(_UNIMPLEMENTED)
+        if not all(request.texts):
+            raise ValueError(_EMPTY)
 
-        def take(outcome: Outcome) -> None:
-            if not isinstance(outcome, sim.EntityGot):
-                on_result(result_of(question, outcome))
+    def _settle(self, requests: Sequence[sim.Request], outcomes: Sequence[Outcome], *, is_list: bool) -> None:
+        for request, outcome in zip(requests, outcomes, strict=True):
+            if isinstance(outcome, ServiceResult):
+                self._resume(self._task.throw, RefusedError(outcome.message))
                 return
-            try:
-                change(session.outputs.orientation(request.id, outcome.value))
-            except (ValueError, LocalProtocolError) as error:
-                on_result(Result(False, str(error)))
+            if isinstance(outcome, sim.Error):
+                self._resume(self._task.throw, RefusedError(explanation(request, outcome), outcome.code))
+                return
+        self._resume(self._task.send, outcomes if is_list else outcomes[0])
 
-        session.requests.ask(question, take)
-
-    return task
-
-
-# Triggers and objects.
-
-
-def add_trigger(plan: TriggerPlan) -> Task:
-    """Add a trigger; the value is its ID."""
-    return lambda session, on_result: wish_for(session, Watch(plan), on_result)
-
-
-def add_object(question: sim.AddObject) -> Task:
-    """Add an object; the value is the response."""
-
-    def task(session: SimulatorSession, on_result: OnResult) -> None:
-        def take(outcome: Outcome) -> None:
-            result = result_of(question, outcome)
-            if isinstance(outcome, sim.Added) and outcome.id == _GRAVITY:
-                result = result._replace(message=_LIKE_GRAVITY)
-            on_result(result)
-
-        session.requests.ask(question, take)
-
-    return task
+    def _steps_done(self, problem: str) -> None:
+        if problem:
+            self._resume(self._task.throw, RefusedError(problem))
+        else:
+            self._resume(self._task.send, None)

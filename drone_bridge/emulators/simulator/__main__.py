@@ -21,12 +21,12 @@ from drone_bridge.emulators.options import count, not_negative, one_of, port, po
 from drone_bridge.emulators.program import TrajectoryFile, conduct, over, say
 from drone_bridge.emulators.simulator.connection import FaultKind
 from drone_bridge.emulators.simulator.quirks import Quirks
-from drone_bridge.emulators.simulator.requests import Context
 from drone_bridge.emulators.simulator.rotation import IDENTITY, Quaternion, unit
 from drone_bridge.emulators.simulator.run import RunControl, Tempo
 from drone_bridge.emulators.simulator.server import COLUMNS, Server
 from drone_bridge.emulators.simulator.vehicle import SCENES, add_default_environment
 from drone_bridge.emulators.simulator.world import World
+from drone_bridge.emulators.simulator.world_requests import Context
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.protocols.simulator import TCP_PORT, VEHICLE
 
@@ -45,8 +45,10 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     world = World(tempo.step_s, say)
     add_default_environment(world, options.btom)
     SCENES[options.scene](world)
-    context = Context(world, RunControl(), tempo, random.Random(options.seed))
-    server = Server(context, options.quirks, options.fault, trajectory, options.verbose)
+    context = Context(world, RunControl(), tempo, random.Random(options.seed), options.quirks is Quirks.REAL)
+    server = Server(
+        context, options.quirks, options.fault, trajectory, is_verbose=options.verbose, is_fragile=options.fragile
+    )
     server.record()
     if options.running:
         context.control.run(0)
@@ -103,6 +105,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="KIND@ANSWER",
         help="truncate, garbage or silence instead of this answer (from 0) to the first client, or split it and all "
         "that follows into single bytes",
+    )
+    link.add_argument(
+        "--fragile",
+        action="store_true",
+        help="end by SIGPIPE, as the CUAUV server can, when a client that is streamed to closes without waiting",
     )
     world = parser.add_argument_group("world")
     world.add_argument(

@@ -67,6 +67,11 @@ class Connection:
         return self._unread_bytes > _BEHIND_BYTES
 
     @property
+    def is_lost(self) -> bool:
+        """Whether writing has failed, as the client has gone."""
+        return self._writer.transport.is_closing()
+
+    @property
     def _unread_bytes(self) -> int:
         return self._writer.transport.get_write_buffer_size() + self._waiting_bytes
 
@@ -123,7 +128,7 @@ class Connection:
         else:
             self._writer.write(b"".join(messages))
 
-    def say_farewell(self) -> None:
+    def send_goodbye(self) -> None:
         """Send what waits and say that nothing more will come; the client may still read to the end."""
         self.flush()
         self._is_silent = True

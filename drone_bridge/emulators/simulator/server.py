@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 from typing import Final
 
 from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.program import TrajectoryFile, say
-from drone_bridge.emulators.simulator import requests, watching
+from drone_bridge.emulators.simulator import observer_requests, world_requests
 from drone_bridge.emulators.simulator.connection import Connection, FaultKind, HangUpError
 from drone_bridge.emulators.simulator.items import RefusedError
 from drone_bridge.emulators.simulator.quirks import Quirks, is_ignored
-from drone_bridge.emulators.simulator.requests import Context
+from drone_bridge.emulators.simulator.world_requests import Context
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import (
     VEHICLE,
@@ -28,14 +29,15 @@ from drone_bridge.protocols.simulator import (
 )
 
 MAX_CLIENTS: Final = 32
-FAREWELL_S: Final = 0.2  # how long clients get to close as well when the server ends
+GOODBYE_S: Final = 0.2  # how long clients get to close as well when the server ends
+LATE_S: Final = 0.1  # how long it may take to notice that a client has closed
 MAX_LAG_S: Final = 0.1  # that is caught up when the machine was busy with something else
 COLUMNS: Final = ("time", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
 _RECEIVE_BYTES: Final = 64 * 1024
 _REQUESTS_PER_TURN: Final = 32  # of one client, before the world and others have their turn
 _SLICE_S: Final = 0.002  # of steps in a row when they are as fast as they can be, before clients have their turn
 _CATCH_UP_S: Final = 0.02  # for clients that are behind, after each slice: slower, but nobody stops the world
-_HANDLERS: Final = {**requests.HANDLERS, **watching.HANDLERS}
+_HANDLERS: Final = {**world_requests.HANDLERS, **observer_requests.HANDLERS}
 
 
 class Server:
@@ -47,13 +49,17 @@ class Server:
         quirks: Quirks = Quirks.NONE,
         fault: Fault[FaultKind] | None = None,
         trajectory: TrajectoryFile | None = None,
+        *,
         is_verbose: bool = False,
+        is_fragile: bool = False,
     ) -> None:
+        """`is_fragile`: notice late that a client has closed, and end when its connection breaks meanwhile."""
         self._context = context
         self._quirks = quirks
         self._fault = fault
         self._trajectory = trajectory
         self._is_verbose = is_verbose
+        self._is_fragile = is_fragile
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self._is_leaving = False
         self._objects_added = 0  # by clients
@@ -86,6 +92,7 @@ class Server:
             if not self._is_leaving:
                 connection.protocol.receive_eof()
                 await self._handle(connection)
+                await self._go_on_writing(connection)
         except (RemoteProtocolError, HangUpError) as error:
             reason = str(error)
         except asyncio.CancelledError:
@@ -93,11 +100,21 @@ class Server:
             raise
         except OSError as error:
             reason = f"the connection was lost: {error.strerror or error}"
+            await self._go_on_writing(connection)
         finally:
             connection.close()
             del self._connections[connection]
             self._context.world.leave(connection)
             say(f"{connection} is gone: {connection.given_up or reason}")
+
+    async def _go_on_writing(self, connection: Connection) -> None:
+        """Stream for a while to a client that has closed, as the CUAUV server does until it notices."""
+        if self._is_fragile and self._context.world.items.of_client(connection):
+            await asyncio.sleep(LATE_S)
+            if connection.is_lost:
+                say(f"killed by SIGPIPE: {connection} has closed its connection while it was streamed to")
+                signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+                signal.raise_signal(signal.SIGPIPE)
 
     async def _handle(self, connection: Connection) -> None:
         """Answer all requests that have come, by turns with everybody else."""
@@ -138,10 +155,10 @@ class Server:
         self._is_leaving = True
         self._complete()
         for connection in self._connections:
-            connection.say_farewell()
+            connection.send_goodbye()
         tasks = tuple(self._connections.values())
         if tasks:
-            await asyncio.wait(tasks, timeout=FAREWELL_S)
+            await asyncio.wait(tasks, timeout=GOODBYE_S)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

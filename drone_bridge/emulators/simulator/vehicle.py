@@ -12,7 +12,7 @@ from drone_bridge.emulators.simulator.rotation import IDENTITY, Quaternion, Vect
 from drone_bridge.emulators.simulator.world import World
 from drone_bridge.protocols.simulator import VEHICLE
 
-RENDER: Final = "render"  # the attribute that tells visualizers what to draw
+RENDER: Final = "render"  # the attribute that tells visualizers what to draw: tags of the CUAUV simulator's own world
 
 # A small survey vehicle of 0.9 by 0.5 by 0.5 m, neutrally buoyant, x forward, y right, z down. In its model frame:
 _MASS: Final = 30.0  # kg
@@ -56,7 +56,7 @@ def add_nothing(world: World) -> None:
 
 def add_buoys(world: World) -> None:
     """Add three buoys ahead of the vehicle, and a gate of two posts behind them, all of them at a depth of 2 m."""
-    for name, x, y in ((b"buoy_red", 4.0, -1.5), (b"buoy_green", 5.0, 0.0), (b"buoy_yellow", 4.0, 1.5)):
+    for name, x, y in ((b"red_buoy", 4.0, -1.5), (b"green_buoy", 5.0, 0.0), (b"yellow_buoy", 4.0, 1.5)):
         _add_marker(world, name, _BUOY_RADIUS, (x, y, 2.0))
     for y in (-1.0, 1.0):
         _add_marker(world, b"gate_post", _POST_RADIUS, (9.0, y, 2.0))

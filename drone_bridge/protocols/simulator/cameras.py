@@ -67,6 +67,7 @@ class ListCameras(Empty, Request):
 
     ID = 9
     NAME = "CLIST"
+    IS_KNOWN_TO_CUAUV = False
     ANSWER = CamerasListed
 
 
@@ -155,6 +156,7 @@ class ViewCamera(Flat, Request):
 
     ID = 12
     NAME = "CVIEW"
+    IS_KNOWN_TO_CUAUV = False
     ANSWER = CameraGot
     LAYOUT = struct.Struct(">II")
     id: int
@@ -200,6 +202,7 @@ class BroadcastCamera(Flat, Request):
 
     ID = 16
     NAME = "CBCAST"
+    IS_KNOWN_TO_CUAUV = False
     ANSWER = Added
     ADDS = ItemType.CAMERA_BROADCAST
     LAYOUT = struct.Struct(">I")

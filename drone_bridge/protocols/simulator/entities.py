@@ -111,6 +111,11 @@ class AddEntity(Request):
     corporeal: bool = True  # else forces don't act on it, and it moves with its velocity alone
     attributes: tuple[ExtendedAttribute, ...] = ()  # at most 255
 
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        """Its keys and values."""
+        return tuple(text for attribute in self.attributes for text in (attribute.key, attribute.data))
+
     def encode(self) -> bytes:
         """Return the body."""
         _check_widths(

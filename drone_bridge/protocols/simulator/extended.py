@@ -60,6 +60,11 @@ class SetExtended(Request):
     key: str
     data: bytes
 
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        """Its keys and values."""
+        return (self.key, self.data)
+
     def encode(self) -> bytes:
         """Return the body."""
         return pack(UINT32, "The ID of an entity", self.id) + ExtendedAttribute(self.key, self.data).encode()
@@ -98,6 +103,11 @@ class GetExtended(Request):
     id: int
     key: str
 
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        """Its keys and values."""
+        return (self.key,)
+
     def encode(self) -> bytes:
         """Return the body."""
         return pack(UINT32, "The ID of an entity", self.id) + _pack_key(self.key)
@@ -118,6 +128,7 @@ class StreamExtended(Request):
 
     ID = 21
     NAME = "EXSTREAM"
+    IS_KNOWN_TO_CUAUV = False
     ANSWER = Added
     ADDS = ItemType.EXTENDED_STREAM
     id: int

@@ -100,6 +100,7 @@ class ListObjectClasses(Empty, Request):
 
     ID = 5
     NAME = "OCLASSES"
+    IS_KNOWN_TO_CUAUV = False
     ANSWER = ObjectClassesListed
 
 
@@ -116,6 +117,7 @@ class ListObjects(Empty, Request):
 
     ID = 6
     NAME = "OLIST"
+    IS_KNOWN_TO_CUAUV = False
     ANSWER = ObjectsListed
 
 
@@ -129,6 +131,11 @@ class AddObject(Request):
     ADDS = ItemType.OBJECT
     class_name: str
     data: bytes
+
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        """The name of its class."""
+        return (self.class_name,)
 
     def encode(self) -> bytes:
         """Return the body."""
@@ -146,6 +153,7 @@ class SetObject(Request):
 
     ID = 8
     NAME = "OSET"
+    IS_KNOWN_TO_CUAUV = False
     ANSWER = Ok
     id: int
     attribute: int
@@ -186,6 +194,7 @@ class GetObject(Flat, Request):
 
     ID = 18
     NAME = "OGET"
+    IS_KNOWN_TO_CUAUV = False
     ANSWER = ObjectGot
     LAYOUT = _ID_AND_ATTRIBUTE
     id: int

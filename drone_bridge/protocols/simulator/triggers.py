@@ -150,6 +150,11 @@ class AddTrigger(Request):
     ADDS = ItemType.TRIGGER
     trigger: Trigger | UnknownTrigger
 
+    @property
+    def is_implemented(self) -> bool:
+        """Whether the CUAUV server implements it: its answer to bytecode is of an undefined type."""
+        return not isinstance(self.trigger, BytecodeTrigger)
+
     def encode(self) -> bytes:
         """Return the body."""
         kind = self.trigger.type if isinstance(self.trigger, UnknownTrigger) else self.trigger.TYPE

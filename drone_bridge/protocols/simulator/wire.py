@@ -107,6 +107,18 @@ class Request(Message):
     ANSWER: ClassVar[type[Response]]
     #: The type of what it adds, where Added answers it.
     ADDS: ClassVar[ItemType | None] = None
+    #: Whether the CUAUV server knows it at all. It closes the connection on what it does not know.
+    IS_KNOWN_TO_CUAUV: ClassVar[bool] = True
+
+    @property
+    def is_implemented(self) -> bool:
+        """Whether the CUAUV server implements it, as this one is filled in."""
+        return self.IS_KNOWN_TO_CUAUV
+
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        """Its keys, values and names. The CUAUV server closes the connection if any of them is empty."""
+        return ()
 
     def is_answered_by(self, response: Response) -> bool:
         """Return whether a response of the expected type, other than Error, can be the answer to just this."""

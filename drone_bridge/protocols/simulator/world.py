@@ -3,7 +3,7 @@
 
 import struct
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.simulator.wire import (
@@ -67,12 +67,23 @@ class Completed(Empty, Response):
 
 @dataclass(frozen=True, slots=True)
 class Remove(Flat, Request):
-    """REMOVE (0): remove an item of any type."""
+    """REMOVE (0): remove an item of any type. Error 0: there is none; 1: there is no such type.
+
+    The CUAUV server takes objects for forces, of which 0 is gravity's, and does nothing about other types.
+    """
 
     ID = 0
     NAME = "REMOVE"
     ANSWER = Ok
     LAYOUT = struct.Struct(">BI")
+    #: What the CUAUV server removes. It says OK to everything else, whether it is there or not, and leaves it there.
+    REMOVED_BY_CUAUV: ClassVar[tuple[ItemType, ...]] = (
+        ItemType.ENTITY,
+        ItemType.OBJECT,
+        ItemType.CAMERA,
+        ItemType.CAMERA_STREAM,
+        ItemType.SPY,
+    )
     type: int  # an ItemType
     id: int
 
@@ -83,6 +94,7 @@ class Spy(Empty, Request):
 
     ID = 22
     NAME = "SPY"
+    IS_KNOWN_TO_CUAUV = False
     ANSWER = Added
     ADDS = ItemType.SPY
 

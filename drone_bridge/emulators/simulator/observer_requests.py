@@ -9,10 +9,10 @@ from typing import Final, cast
 
 from drone_bridge.emulators.simulator.camera import Camera
 from drone_bridge.emulators.simulator.items import INVALID, UNSUPPORTED, Client, Item, RefusedError
-from drone_bridge.emulators.simulator.requests import Context, Handler, expect, expect_attribute
-from drone_bridge.emulators.simulator.rotation import Quaternion, Vector, unit
+from drone_bridge.emulators.simulator.rotation import IDENTITY, Quaternion, Vector, multiply, rotate, unit
 from drone_bridge.emulators.simulator.streams import CameraStream, EntityStream, ExtendedStream
 from drone_bridge.emulators.simulator.triggers import Collision, Path, SweepCollision
+from drone_bridge.emulators.simulator.world_requests import Context, Handler, expect, expect_attribute
 from drone_bridge.protocols import simulator as wire
 from drone_bridge.protocols.simulator import ItemType
 
@@ -43,10 +43,12 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
     """Set an attribute of a camera. Error 0: no such camera; 1: no such attribute."""
     expect(context, ItemType.CAMERA, request.id)
     camera, value = context.world.camera(request.id), request.value
+    # The CUAUV server takes these relative to the body frame, though it takes those of CADD relative to the model's.
+    from_frame = context.world.physics.bodies.bodies[camera.entity].btom if context.is_real else IDENTITY
     if request.attribute == wire.CameraAttribute.ORIENTATION:
-        camera.q = _rotation(cast(Quaternion, value))
+        camera.q = multiply(from_frame, _rotation(cast(Quaternion, value)))
     elif request.attribute == wire.CameraAttribute.POSITION:
-        camera.x = _vector(cast(Vector, value))
+        camera.x = rotate(from_frame, _vector(cast(Vector, value)))
     elif request.attribute == wire.CameraAttribute.FOCAL_LENGTH:
         camera.focal_length = _finite(cast(float, value))
     elif request.attribute == wire.CameraAttribute.ENABLED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first questions to a simulator: how it is run, whether it has our cameras, how the vehicle lies and is built.
+"""The first requests to a simulator: how it is run, whether it has our cameras, how the vehicle lies and is built.
 
 For the link's thread.
 """
@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.desired_items import DesiredItems
 from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
-from drone_bridge.bridges.simulator.wishes import Wishes
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute
 from drone_bridge.protocols.wire import MisfitError
 from drone_bridge.translate.simulator import STREAMED, BodyToModel
 
 #: Extended attributes of the vehicle. The first is a world's mark, which tells after a reconnect whether it is still
-#: the one with our cameras; the second keeps what can be learned only before the first step.
+#: the one with our cameras; the second keeps what can be learned only while the simulation is paused.
 WORLD_KEY: Final = "drone_bridge.world"
 BODY_TO_MODEL_KEY: Final = "drone_bridge.btom"
 TOKEN_BYTES: Final = 16
@@ -33,20 +33,20 @@ FIRST_ATTRIBUTES: Final = (
 )
 
 
-class Introduction:
+class Handshake:
     """Asks, tells `ready` when all is answered, and remembers in the world what later connections need."""
 
     def __init__(
         self,
         node: BridgeNode,
         requests: Channel,
-        wishes: Wishes,
+        items: DesiredItems,
         outputs: SimulatorOutputs,
         ready: Callable[[], None],
     ) -> None:
         self._node = node
         self._requests = requests
-        self._wishes = wishes
+        self._items = items
         self._outputs = outputs
         self._ready = ready
         self._vehicle: int = node.parameters["vehicle"]
@@ -92,7 +92,7 @@ class Introduction:
         known, self._unrecognized_token = self._unrecognized_token, None
         held = outcome.data if isinstance(outcome, sim.ExtendedGot) else None
         if held is None or held != known:
-            self._wishes.forget_cameras()
+            self._items.forget_cameras()
         if held is not None and len(held) == TOKEN_BYTES:
             # Also if another bridge has marked this world: two marks would make each forget its cameras.
             self._token, self._is_marked = held, True
@@ -106,10 +106,9 @@ class Introduction:
     def _take_stored_rotation(self, outcome: Outcome) -> None:
         if isinstance(outcome, sim.ExtendedGot):
             try:
-                entity_got = sim.EntityGot.decode(bytes([Attribute.ORIENTATION]) + outcome.data)
-                self._stored_rotation = BodyToModel(entity_got.value)  # type: ignore[arg-type]
-            except (ValueError, MisfitError):
-                self._node.complain("bad numbers", f"What {BODY_TO_MODEL_KEY} of the vehicle holds is no rotation.")
+                self._stored_rotation = decode_rotation(outcome.data)
+            except ValueError as error:
+                self._node.complain("bad numbers", str(error))
 
     def _take_vehicle(self, outcome: Outcome) -> None:
         if isinstance(outcome, sim.EntityGot):
@@ -120,41 +119,27 @@ class Introduction:
         if isinstance(outcome, ServiceResult):
             return
         self._take_vehicle(outcome)
-        self._learn_body_to_model()
+        given = self._node.parameters["body_to_model"]
+        self._outputs.learn_body_to_model(BodyToModel(given) if any(given) else self._stored_rotation)
+        self._outputs.attitude = None
         try:
             values = [self._vehicle_values[attribute] for attribute in STREAMED]
-            self._outputs.attitude = self._outputs.state(self._vehicle, values).orientation
+            attitude = self._outputs.state(self._vehicle, values).orientation
+            self._outputs.attitude = attitude if self._outputs.is_body_to_model_known else None
         except (KeyError, ValueError) as error:
-            self._outputs.attitude = None
             reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self._vehicle}."
             self._node.complain("missing vehicle", f"Where the vehicle points to is not known. {reason}")
         self._ready()
 
-    def _learn_body_to_model(self) -> None:
-        given = self._node.parameters["body_to_model"]
-        if any(given):
-            self._outputs.body_to_model[self._vehicle] = BodyToModel(given)
-            return
-        if self._stored_rotation:
-            self._outputs.body_to_model[self._vehicle] = self._stored_rotation
-            return
-        self._outputs.body_to_model.pop(self._vehicle, None)
-        moving = (Attribute.VELOCITY, Attribute.ACCELERATION, Attribute.ANGULAR_VELOCITY)
-        q = self._vehicle_values.get(Attribute.ORIENTATION)
-        if q is None:
-            return
-        if any(any(self._vehicle_values.get(attribute, (1.0,))) for attribute in moving):
-            self._node.get_logger().info(
-                "The vehicle has moved already, so how its axes of inertia lie to its model can't be seen any more; "
-                "they are taken to be the same. The parameter body_to_model can say otherwise."
-            )
-            return
-        try:
-            learned = BodyToModel(q)
-        except ValueError as error:
-            self._node.complain("bad numbers", str(error))
-            return
-        self._outputs.body_to_model[self._vehicle] = learned
-        # Also if it is none: a vehicle that has come to rest elsewhere must not be taken for one that never moved.
-        data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
-        self._requests.ask(sim.SetExtended(self._vehicle, BODY_TO_MODEL_KEY, data), ignore)
+    @property
+    def has_vehicle(self) -> bool:
+        """Whether the vehicle was there when it was asked for."""
+        return Attribute.ORIENTATION in self._vehicle_values
+
+
+def decode_rotation(data: bytes) -> BodyToModel:
+    """Return what BODY_TO_MODEL_KEY holds. Raises ValueError."""
+    try:
+        return BodyToModel(sim.EntityGot.decode(bytes([Attribute.ORIENTATION]) + data).value)  # type: ignore[arg-type]
+    except (ValueError, MisfitError) as error:
+        raise ValueError(f"What {BODY_TO_MODEL_KEY} of the vehicle holds is no rotation.") from error

@@ -29,6 +29,7 @@ class Context:
     control: RunControl
     tempo: Tempo
     random: random.Random = field(default_factory=random.Random)
+    is_real: bool = False  # answers as the CUAUV server where that differs from the document
 
 
 Handler = Callable[[Context, Client, Any], wire.Response]

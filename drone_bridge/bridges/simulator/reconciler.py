@@ -1,101 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has a simulator add what is wished for, as soon as it can. For the link's thread."""
+"""Has a simulator add the desired items as soon as it can. For the link's thread."""
 
 from collections.abc import Callable
 
 from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.desired_items import Camera, CameraStream, DesiredItem, DesiredItems
 from drone_bridge.bridges.simulator.link import Channel, OnOutcome, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
-from drone_bridge.bridges.simulator.wishes import Camera, CameraStream, Wish, Wishes
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.translate.simulator_errors import explanation
 
 
-class Watching:
-    """Asks for what is wished for: at first, when an entity comes that was missing, and when a service says so."""
+class Reconciler:
+    """Requests desired items: at first, when an entity comes that was missing, and when a service says so."""
 
     def __init__(
         self,
         node: BridgeNode,
-        wishes: Wishes,
+        items: DesiredItems,
         outputs: SimulatorOutputs,
         channels: tuple[Channel, Channel],
         camera_added: Callable[[], None],
     ) -> None:
         """`channels`: for requests and for streams. `camera_added` is called for each."""
         self._node = node
-        self._wishes = wishes
+        self._items = items
         self._outputs = outputs
         self._requests, self._streams = channels
         self._camera_added = camera_added
         self._camera_moves = 0  # how often cameras have come or gone
 
-    def ask_all(self, entity: int | None = None) -> None:
-        """Ask for what is wished for and not there; for what needs an entity only, if one is given."""
-        for wish in self._wishes:
-            if wish.id is None and not wish.is_asked and (entity is None or entity in wish.entities):
-                if isinstance(wish, CameraStream) and self._are_cameras_coming:
-                    wish.camera_moves = None  # it follows them
+    def request_all(self, entity: int | None = None) -> None:
+        """Request the desired items that are missing; only those that need an entity, if one is given."""
+        for item in self._items:
+            if item.id is None and not item.is_requested and (entity is None or entity in item.entities):
+                if isinstance(item, CameraStream) and self._are_cameras_coming:
+                    item.camera_moves = None  # it follows them
                 else:
-                    self.ask(wish)
+                    self.request(item)
 
-    def ask(self, wish: Wish, on_outcome: OnOutcome | None = None) -> None:
-        """Ask for one wish; without anybody to tell, what goes wrong is logged.
+    def request(self, item: DesiredItem, on_outcome: OnOutcome | None = None) -> None:
+        """Request one item; without anybody to tell, what goes wrong is logged.
 
         Raises LocalProtocolError if there is somebody to tell.
         """
-        request = wish.request(self._outputs.axes)
+        request = item.request(self._outputs.axes)
         if request is None:
             return  # it follows when its camera is there
-        if isinstance(wish, CameraStream):
-            wish.camera_moves = self._camera_moves
+        if isinstance(item, CameraStream):
+            item.camera_moves = self._camera_moves
 
         def settle(outcome: Outcome) -> None:
-            wish.is_asked = False
+            item.is_requested = False
             if isinstance(outcome, sim.Added):
-                self._added(wish, outcome.id)
+                self._added(item, outcome.id)
             elif isinstance(outcome, sim.Error) and on_outcome is None:
-                self._complain(wish, explanation(request, outcome))
+                self._complain(item, explanation(request, outcome))
             if on_outcome:
                 on_outcome(outcome)
-            if isinstance(wish, Camera | CameraStream) and not isinstance(outcome, ServiceResult):
+            if isinstance(item, Camera | CameraStream) and not isinstance(outcome, ServiceResult):
                 self._ask_camera_streams()
 
         # Cameras are the world's; streams and triggers talk to whoever has added them.
-        channel = self._requests if isinstance(wish, Camera) else self._streams
+        channel = self._requests if isinstance(item, Camera) else self._streams
         try:
             channel.ask(request, settle)
-            wish.is_asked = True
+            item.is_requested = True
         except LocalProtocolError as error:
             if on_outcome:
                 raise
-            self._complain(wish, str(error))
+            self._complain(item, str(error))
 
-    def add(self, wish: Wish, on_outcome: OnOutcome) -> None:
-        """Ask for a new wish, and keep it if the simulator grants it. Raises LocalProtocolError and ValueError."""
-        self._wishes.add(wish)
+    def add(self, item: DesiredItem, on_outcome: OnOutcome) -> None:
+        """Request a new item, and keep it if the simulator grants it. Raises LocalProtocolError and ValueError."""
+        self._items.add(item)
 
         def settle(outcome: Outcome) -> None:
             if not isinstance(outcome, sim.Added):  # who hears of no success is not to find it there later
-                self._wishes.drop(wish)
+                self._items.drop(item)
             on_outcome(outcome)
 
         try:
-            self.ask(wish, settle)
+            self.request(item, settle)
         except LocalProtocolError:
-            self._wishes.drop(wish)
+            self._items.drop(item)
             raise
 
-    def _added(self, wish: Wish, number: int) -> None:
-        self._wishes.fulfil(wish, number)
-        if isinstance(wish, Camera):
+    def _added(self, item: DesiredItem, number: int) -> None:
+        self._items.mark_added(item, number)
+        if isinstance(item, Camera):
             self._camera_moves += 1
             for stream in self._streams_of_cameras():
-                if stream.camera is wish:
+                if stream.camera is item:
                     stream.camera_moves = None
-            self._outputs.announce_camera(wish.plan)
+            self._outputs.announce_camera(item.plan)
             self._camera_added()
 
     def cameras_moved(self) -> None:
@@ -109,20 +109,20 @@ class Watching:
 
     @property
     def _are_cameras_coming(self) -> bool:
-        return any(isinstance(wish, Camera) and wish.is_asked for wish in self._wishes)
+        return any(isinstance(item, Camera) and item.is_requested for item in self._items)
 
     def _streams_of_cameras(self) -> list[CameraStream]:
-        return [wish for wish in self._wishes if isinstance(wish, CameraStream)]
+        return [item for item in self._items if isinstance(item, CameraStream)]
 
     def _ask_camera_streams(self) -> None:
         """Ask for those that were not asked for yet, and again for those that are there since before cameras moved."""
         if self._are_cameras_coming:
             return  # once for all of them
         for stream in self._streams_of_cameras():
-            if stream.is_asked:
+            if stream.is_requested:
                 continue
             if stream.id is None and stream.camera_moves is None:
-                self.ask(stream)
+                self.request(stream)
             elif stream.id is not None and stream.camera_moves != self._camera_moves:
                 self._renew(stream)
 
@@ -133,8 +133,8 @@ class Watching:
         except LocalProtocolError as error:
             self._complain(stream, str(error))
             return
-        self._wishes.unfulfil(stream)
-        self.ask(stream)
+        self._items.mark_missing(stream)
+        self.request(stream)
 
-    def _complain(self, wish: Wish, sentence: str) -> None:
-        self._node.complain("refused items", f"The simulator does not give us {wish.name}. {sentence}")
+    def _complain(self, item: DesiredItem, sentence: str) -> None:
+        self._node.complain("refused items", f"The simulator does not give us {item.name}. {sentence}")

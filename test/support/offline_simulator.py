@@ -4,11 +4,11 @@
 import random
 
 from drone_bridge.emulators.simulator.items import RefusedError
-from drone_bridge.emulators.simulator.requests import HANDLERS, Context
+from drone_bridge.emulators.simulator.observer_requests import HANDLERS as WATCHING_HANDLERS
 from drone_bridge.emulators.simulator.run import RunControl, Tempo
 from drone_bridge.emulators.simulator.vehicle import add_default_environment
-from drone_bridge.emulators.simulator.watching import HANDLERS as WATCHING_HANDLERS
 from drone_bridge.emulators.simulator.world import World
+from drone_bridge.emulators.simulator.world_requests import HANDLERS, Context
 from drone_bridge.protocols.simulator import AddEntity, Error, frame
 
 LEVEL = (1.0, 0.0, 0.0, 0.0)
@@ -19,7 +19,7 @@ def entity(position=(0, 0, 0), mass=1.0, radius=0.2, inertia=(1, 1, 1), btom=LEV
     return AddEntity(mass, radius, inertia, btom, position, q, corporeal, **more)
 
 
-class DeskClient:
+class RecordingClient:
     """Somebody who keeps streams, triggers and spies; `events` is what came to it."""
 
     def __init__(self):
@@ -34,7 +34,7 @@ class DeskClient:
         return events
 
 
-class Desk:
+class OfflineSimulator:
     """A world with the default environment, and one client by default."""
 
     def __init__(self, rate=100.0, speed=1.0, seed=0, btom=LEVEL):
@@ -43,7 +43,7 @@ class Desk:
         self.world = World(tempo.step_s, self.reports.append)
         add_default_environment(self.world, btom)
         self.context = Context(self.world, RunControl(), tempo, random.Random(seed))
-        self.client = DeskClient()
+        self.client = RecordingClient()
 
     def ask(self, request, client=None):
         """Return the answer, an Error too."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulator is asked to watch and to tell, on every connection: by parameters, and by services later."""
+"""Desired items: the streams, cameras and triggers that a simulator is to have on every connection."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, ItemType
@@ -11,28 +11,23 @@ from drone_bridge.translate.simulator import STREAMED, Axes
 from drone_bridge.translate.simulator_plans import CameraPlan, TriggerPlan
 from drone_bridge.translate.simulator_requests import add_camera
 
-MAX_WISHES: Final = 512
+MAX_DESIRED_ITEMS: Final = 512
 
 
 @dataclass(slots=True, eq=False)
-class Wish:
-    """Something that the simulator adds for us."""
+class DesiredItem:
+    """Something that the simulator is to add for us."""
 
-    is_lasting: bool = field(default=False, kw_only=True)  # also when what it is about has been removed
+    kind: ClassVar[ItemType]
+    is_configured: bool = field(default=False, kw_only=True)  # by a parameter: in every world, whatever was removed
     id: int | None = field(default=None, kw_only=True)  # the simulator's; None while it has not added it
-    is_asked: bool = field(default=False, kw_only=True)  # and not answered yet
-
+    is_requested: bool = field(default=False, kw_only=True)  # and not answered yet
     messages: int = field(default=0, kw_only=True)  # that have come of it
 
-    def count_anew(self) -> int:
+    def take_message_count(self) -> int:
         """Return how many messages have come since the last time."""
         count, self.messages = self.messages, 0
         return count
-
-    @property
-    def kind(self) -> ItemType:
-        """What it is to the simulator."""
-        raise NotImplementedError
 
     @property
     def name(self) -> str:
@@ -50,17 +45,13 @@ class Wish:
 
 
 @dataclass(slots=True, eq=False)
-class EntityStream(Wish):
+class EntityStream(DesiredItem):
     """The states of an entity; or, with other attributes, just a message per step."""
 
+    kind = ItemType.ENTITY_STREAM
     entity: int
     period: int
     attributes: tuple[Attribute, ...] = STREAMED
-
-    @property
-    def kind(self) -> ItemType:
-        """What it is to the simulator."""
-        return ItemType.ENTITY_STREAM
 
     @property
     def name(self) -> str:
@@ -78,15 +69,11 @@ class EntityStream(Wish):
 
 
 @dataclass(slots=True, eq=False)
-class Camera(Wish):
+class Camera(DesiredItem):
     """A camera. It is part of the world, and there to stay when a connection ends."""
 
+    kind = ItemType.CAMERA
     plan: CameraPlan
-
-    @property
-    def kind(self) -> ItemType:
-        """What it is to the simulator."""
-        return ItemType.CAMERA
 
     @property
     def name(self) -> str:
@@ -104,9 +91,10 @@ class Camera(Wish):
 
 
 @dataclass(slots=True, eq=False)
-class CameraStream(Wish):
+class CameraStream(DesiredItem):
     """Where an entity appears in a camera: in one of ours, or in one that somebody else has added."""
 
+    kind = ItemType.CAMERA_STREAM
     camera: Camera | int
     target: int
     period: int
@@ -124,11 +112,6 @@ class CameraStream(Wish):
         return self.camera.plan.name if isinstance(self.camera, Camera) else ""
 
     @property
-    def kind(self) -> ItemType:
-        """What it is to the simulator."""
-        return ItemType.CAMERA_STREAM
-
-    @property
     def name(self) -> str:
         """What to call it."""
         return f"entity {self.target} in camera {self.camera_name or self.camera_id}"
@@ -144,15 +127,11 @@ class CameraStream(Wish):
 
 
 @dataclass(slots=True, eq=False)
-class Watch(Wish):
+class Trigger(DesiredItem):
     """A trigger."""
 
+    kind = ItemType.TRIGGER
     plan: TriggerPlan
-
-    @property
-    def kind(self) -> ItemType:
-        """What it is to the simulator."""
-        return ItemType.TRIGGER
 
     @property
     def name(self) -> str:
@@ -173,17 +152,13 @@ class Watch(Wish):
 
 
 @dataclass(slots=True, eq=False)
-class ExtendedStream(Wish):
+class ExtendedStream(DesiredItem):
     """Extended attributes of an entity."""
 
+    kind = ItemType.EXTENDED_STREAM
     entity: int
     period: int
     keys: tuple[str, ...]
-
-    @property
-    def kind(self) -> ItemType:
-        """What it is to the simulator."""
-        return ItemType.EXTENDED_STREAM
 
     @property
     def name(self) -> str:
@@ -200,85 +175,86 @@ class ExtendedStream(Wish):
         return sim.StreamExtended(self.entity, self.period, self.keys)
 
 
-class Wishes:
-    """All of them, in the order in which they were made, and which of them the simulator has fulfilled."""
+class DesiredItems:
+    """All of them, in the order in which they were made, and which of them the simulator has added."""
 
-    def __init__(self, lasting: Iterable[Wish]) -> None:
-        """`lasting`: those that parameters ask for. Raises ValueError when they are too many."""
-        self._all = list(lasting)
+    def __init__(self, configured: Iterable[DesiredItem]) -> None:
+        """`configured`: those of the parameters. Raises ValueError when they are too many."""
+        self._all = list(configured)
         self.check_room(0)
-        for wish in self._all:
-            wish.is_lasting = True
-        self._fulfilled: dict[tuple[int, int], Wish] = {}  # by the simulator's type and ID
+        for item in self._all:
+            item.is_configured = True
+        self._added: dict[tuple[int, int], DesiredItem] = {}  # by the simulator's type and ID
 
-    def __iter__(self) -> Iterator[Wish]:
+    def __iter__(self) -> Iterator[DesiredItem]:
         """All of them."""
         return iter(tuple(self._all))
 
-    def add(self, wish: Wish) -> None:
-        """Wish for more. Raises ValueError when there are too many."""
+    def add(self, item: DesiredItem) -> None:
+        """Desire one more. Raises ValueError when there are too many."""
         self.check_room(1)
-        self._all.append(wish)
+        self._all.append(item)
 
     def check_room(self, count: int) -> None:
         """Raise ValueError when so many more would be too many."""
-        if len(self._all) + count > MAX_WISHES:
+        if len(self._all) + count > MAX_DESIRED_ITEMS:
             raise ValueError(
-                f"{len(self._all)} streams, cameras and triggers are asked for; {MAX_WISHES} can be, not {count} more."
+                f"{len(self._all)} streams, cameras and triggers are asked for, and {count} more would exceed "
+                f"the limit of {MAX_DESIRED_ITEMS}."
             )
 
     def camera_frames(self) -> set[str]:
         """Return the tf frames of cameras, without prefix."""
-        return {wish.plan.frame for wish in self._all if isinstance(wish, Camera)}
+        return {item.plan.frame for item in self._all if isinstance(item, Camera)}
 
     def start_over(self) -> None:
         """Take note of a new connection. Cameras keep their IDs until it shows that this is another world."""
-        self._fulfilled.clear()
-        for wish in self._all:
-            wish.is_asked = False
-            if isinstance(wish, CameraStream):
-                wish.camera_moves = None
-            if isinstance(wish, Camera) and wish.id is not None:
-                self._fulfilled[wish.kind, wish.id] = wish
+        self._added.clear()
+        for item in self._all:
+            item.is_requested = False
+            if isinstance(item, CameraStream):
+                item.camera_moves = None
+            if isinstance(item, Camera) and item.id is not None:
+                self._added[item.kind, item.id] = item
             else:
-                wish.id = None
+                item.id = None
 
     def forget_cameras(self) -> None:
         """Take note that this world has none of our cameras."""
-        for wish in self._all:
-            if isinstance(wish, Camera):
-                self.unfulfil(wish)
+        for item in self._all:
+            if isinstance(item, Camera):
+                self.mark_missing(item)
 
-    def fulfil(self, wish: Wish, number: int) -> None:
+    def mark_added(self, item: DesiredItem, number: int) -> None:
         """Take note that the simulator has added it."""
-        wish.id = number
-        self._fulfilled[wish.kind, number] = wish
+        item.id = number
+        self._added[item.kind, number] = item
 
-    def unfulfil(self, wish: Wish) -> None:
+    def mark_missing(self, item: DesiredItem) -> None:
         """Take note that the simulator has it no more."""
-        if wish.id is not None:
-            self._fulfilled.pop((wish.kind, wish.id), None)
-            wish.id = None
+        if item.id is not None:
+            self._added.pop((item.kind, item.id), None)
+            item.id = None
 
-    def find(self, kind: int, number: int) -> Wish | None:
+    def find(self, kind: int, number: int) -> DesiredItem | None:
         """Return what the simulator has added under a type and an ID."""
-        return self._fulfilled.get((kind, number))
+        return self._added.get((kind, number))
 
-    def drop(self, wish: Wish) -> None:
-        """Wish for it no more, nor for what is seen by it."""
+    def drop(self, item: DesiredItem) -> None:
+        """Desire it no more, nor for what is seen by it."""
         for other in self:
-            if other is wish or (isinstance(other, CameraStream) and other.camera is wish):
-                self.unfulfil(other)
+            if other is item or (isinstance(other, CameraStream) and other.camera is item):
+                self.mark_missing(other)
                 self._all.remove(other)
 
     def removed(self, kind: int, number: int, *, is_ours: bool = False) -> None:
         """Take note that something was removed, and with it what needed it; `is_ours`: because we asked for that."""
-        wish = self.find(kind, number)
-        if wish:
-            (self.drop if is_ours or not wish.is_lasting else self.unfulfil)(wish)
+        item = self.find(kind, number)
+        if item:
+            (self.drop if is_ours or not item.is_configured else self.mark_missing)(item)
         for other in self:
             needs_it = number in other.entities if kind == ItemType.ENTITY else False
-            needs_it |= isinstance(other, CameraStream) and wish is not None and other.camera is wish
+            needs_it |= isinstance(other, CameraStream) and item is not None and other.camera is item
             needs_it |= kind == ItemType.CAMERA and isinstance(other, CameraStream) and other.camera == number
             if needs_it:
-                (self.unfulfil if other.is_lasting else self.drop)(other)  # another world has it again
+                (self.mark_missing if other.is_configured else self.drop)(other)  # another world has it again

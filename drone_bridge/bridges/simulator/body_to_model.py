@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the vehicle's principal axes lie to its model, without which its heading is not known. For the link's thread.
+
+No message says it. But the simulator takes q about the model and tells it about the principal axes: to set it and to
+ask for it shows the difference, and turns the vehicle for a moment, which does no harm while the simulation is paused.
+"""
+
+import math
+import random
+from typing import Final
+
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulator.handshake import BODY_TO_MODEL_KEY, decode_rotation
+from drone_bridge.bridges.simulator.link import ignore
+from drone_bridge.bridges.simulator.session import SimulatorSession
+from drone_bridge.bridges.simulator.tasks import NO_ANSWER, RefusedError, Result, Task, TaskRunner
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.translate.simulator import BodyToModel
+
+#: Without a step for so long, and for the time of so many steps, the simulation is taken to be paused.
+_QUIET_S: Final = 0.2
+_QUIET_STEPS: Final = 3
+_JITTER_S: Final = 0.1  # so that bridges that connect at the same time do not disturb each other
+_RETRY_S: Final = 5.0
+_LARGEST_TURN: Final = 1e-9  # 1 - cos of half the angle by which a vehicle may seem to have turned
+
+
+class BodyToModelLearner:
+    """Learns it when the simulation is paused, and warns of what it means while it can't."""
+
+    def __init__(self, node: BridgeNode, session: SimulatorSession) -> None:
+        self._node = node
+        self._session = session
+        self._is_warned = self._is_learning = False
+        self._not_before_s = -math.inf
+        self._jitter_s = random.uniform(0.0, _JITTER_S)
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` has something to do, unless a step comes before."""
+        session = self._session
+        if self._is_learning or not session.sees_steps or session.outputs.is_body_to_model_known:
+            return math.inf
+        frequency = session.handshake.configured.frequency if session.handshake.configured else 0.0
+        quiet_s = max(_QUIET_S, _QUIET_STEPS / frequency if frequency > 0.0 else 0.0) + self._jitter_s
+        return max(session.quiet_since_s + quiet_s, self._not_before_s)
+
+    def tick(self, now_s: float) -> None:
+        """Learn if that is due; warn if the simulation runs."""
+        session = self._session
+        if now_s >= self.due_s:
+            self._is_learning = True
+            TaskRunner(session, _learn(session), self._finish).start()
+        elif session.quiet_since_s < math.inf and not session.sees_steps:
+            session.settle_heading()  # there is no vehicle
+        elif session.has_stepped and not session.outputs.is_body_to_model_known and not self._is_warned:
+            self._is_warned = True
+            self._node.complain(
+                "unknown heading",
+                "The simulation was running already, so how the vehicle's principal axes lie to its model can't be "
+                "learned: its orientation may be wrong, and it is not steered. Pause the simulation for a moment "
+                "(services pause and run), or set the parameter body_to_model (1, 0, 0, 0 if they are the same).",
+            )
+            session.settle_heading()
+
+    def _finish(self, result: Result) -> None:
+        session, node = self._session, self._node
+        self._is_learning = False
+        if not result.success:
+            self._not_before_s = session.quiet_since_s + _RETRY_S
+            node.complain("unknown heading", f"How the vehicle's axes lie to its model is not known: {result.message}")
+        else:
+            learned, q = result.value
+            session.outputs.learn_body_to_model(learned)
+            session.outputs.attitude = session.outputs.orientation(session.vehicle, q)
+            data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
+            session.requests.ask(sim.SetExtended(session.vehicle, BODY_TO_MODEL_KEY, data), ignore)
+            node.get_logger().info(
+                "The vehicle's principal axes lie to its model by (w, x, y, z) = "
+                f"({', '.join(f'{number:.4g}' for number in learned.rotation)})."
+            )
+        session.settle_heading()
+
+
+def _learn(session: SimulatorSession) -> Task:
+    """Set q to what it is and see what becomes of it; the value is the rotation, and the vehicle's q."""
+    vehicle = session.vehicle
+    ask = sim.GetEntity(vehicle, Attribute.ORIENTATION)
+    try:
+        held = yield sim.GetExtended(vehicle, BODY_TO_MODEL_KEY)  # another bridge may have learned it meanwhile
+    except RefusedError as error:
+        if error.code == NO_ANSWER:
+            raise
+    else:
+        return decode_rotation(held.data), (yield ask).value
+    before = (yield ask).value
+    _, turned = yield [sim.SetEntity(vehicle, Attribute.ORIENTATION, before), ask]
+    learned = BodyToModel.between(before, turned.value)
+    _, after = yield [sim.SetEntity(vehicle, Attribute.ORIENTATION, learned.model(before)), ask]
+    if 1.0 - abs(sum(a * b for a, b in zip(before, after.value, strict=True))) > _LARGEST_TURN:
+        raise ValueError("The vehicle was turned by others while it was asked for.")
+    return learned, before
