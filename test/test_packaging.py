@@ -21,6 +21,7 @@ ROSDEP_KEYS = {
     "matplotlib": "python3-matplotlib",
     "numpy": "python3-numpy",
     "orjson": None,
+    "plotly": "python3-plotly",
     "pybase64": None,
     "pytest": "python3-pytest",
     "rich": "python3-rich",

@@ -14,6 +14,7 @@ COMMANDS = {
     "info": ("drone_bridge.tools.bags.info", "tell what a bag holds"),
     "launch": ("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
     "play": ("drone_bridge.tools.playing.command", "publish what a bag holds"),
+    "report": ("drone_bridge.tools.reporting.command", "show a bag as one HTML page"),
 }
 
 

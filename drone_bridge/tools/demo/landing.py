@@ -18,6 +18,7 @@ from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_
 from drone_bridge.tools.demo.landing_picture import draw
 from drone_bridge.tools.demo.landing_recording import LandingRecording, read_landing
 from drone_bridge.tools.demo.landings import TOUCHDOWN
+from drone_bridge.tools.reporting.command import write_report
 
 SEED: Final = 7
 RIDE_S: Final = 3.0  # on the rover, after the touchdown
@@ -116,6 +117,7 @@ def _print_table(recording: LandingRecording, touchdown: re.Match[str], folder: 
         ("speed then", f"{touchdown['vertical']} m/s downwards, {touchdown['relative']} m/s across the pad"),
         ("recorded", f"{recording.messages} messages in {folder / 'bag'}"),
         ("picture", str(folder / "landing.png")),
+        ("report", str(write_report(folder / "bag", folder / "report.html"))),
     )
     for name, value in rows:
         print(f"  {name:20} {value}")

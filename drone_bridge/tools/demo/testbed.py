@@ -15,6 +15,7 @@ from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
 from drone_bridge.tools.demo.flight import Recording, Watcher, read_bag
 from drone_bridge.tools.demo.picture import draw
+from drone_bridge.tools.reporting.command import write_report
 
 SEED: Final = 222  # the target is high to the left, with obstacles in view and none in the way
 OBSTACLES: Final = 6
@@ -103,6 +104,7 @@ def _print_table(recording: Recording, reached_at_s: float, diagnostics: dict[st
         ("frames", f"{diagnostics.get('frames', '-')}, dropped {diagnostics.get('dropped messages', '-')}"),
         ("recorded", f"{recording.messages} messages in {folder / 'bag'}"),
         ("picture", str(folder / "flight.png")),
+        ("report", str(write_report(folder / "bag", folder / "report.html"))),
     )
     for name, value in rows:
         print(f"  {name:20} {value}")

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page's plots, as plotly figures."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import plotly.graph_objects as go
+
+from drone_bridge.tools.reporting.numbers import Series, thinned
+from drone_bridge.tools.reporting.story import Spell
+
+#: Tell apart with any kind of colour vision, on light and on dark.
+_COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#EE8866")
+_LEVELS: Final = (("OK", "#228833"), ("WARN", "#CCBB44"), ("ERROR", "#EE6677"), ("STALE", "#BBBBBB"))
+_ROW_PX: Final = 34
+_AXIS_PX: Final = 70
+
+
+def track(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> go.Figure:
+    """Return the ways of all vehicles in one scene, with the time at each point."""
+    figure = _figure(height=560)
+    for number, (topic, points) in enumerate(tracks.items()):
+        array = np.array(points)
+        indices = np.unique(np.linspace(0, len(array) - 1, 2000).astype(int))
+        t, x, y, z = array[indices].T
+        colour = _COLOURS[number % len(_COLOURS)]
+        lines = go.Scatter3d(
+            x=x,
+            y=y,
+            z=z,
+            customdata=t,
+            mode="lines",
+            name=topic,
+            line={"color": colour, "width": 5},
+            hovertemplate="t = %{customdata:.2f} s<br>x %{x:.2f}, y %{y:.2f}, z %{z:.2f} m",
+        )
+        figure.add_trace(lines)
+        for index, what, symbol in ((0, "begins", "circle"), (-1, "ends", "diamond")):
+            marker = {"color": colour, "size": 5, "symbol": symbol}
+            place = {"x": [x[index]], "y": [y[index]], "z": [z[index]]}
+            figure.add_trace(go.Scatter3d(**place, mode="markers", marker=marker, name=what, showlegend=False))
+    axes = {f"{axis}axis": {"title": f"{axis}, m", "gridcolor": "rgba(128,128,128,0.3)"} for axis in "xyz"}
+    figure.update_layout(scene={**axes, "aspectmode": "data"})
+    return figure
+
+
+def lines(series: Series) -> go.Figure | None:
+    """Return the numbers of one topic over time; None when there is nothing to see."""
+    names = [name for name in series.columns if series.is_interesting(name)]
+    if not names or len(series.times) < 2:
+        return None
+    figure = _figure(height=300)
+    for number, name in enumerate(names):
+        t, values = thinned(series.times, series.columns[name])
+        line = {"color": _COLOURS[number % len(_COLOURS)], "width": 1.5}
+        figure.add_trace(go.Scatter(x=t, y=values, mode="lines", name=name, line=line))
+    return figure
+
+
+def states(spells: Mapping[str, Sequence[Spell]]) -> go.Figure:
+    """Return a bar for each spell of each state, one row per topic; what a state is called stands in it."""
+    found = [(topic, spell) for topic, all_spells in spells.items() for spell in all_spells]
+    names = list(dict.fromkeys(spell.state for _, spell in found))
+    colours = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}
+    return _bars(
+        (topic, spell.from_s, spell.to_s, spell.state, spell.reason, colours[spell.state]) for topic, spell in found
+    )
+
+
+def diagnostics(statuses: Mapping[str, Sequence[tuple[float, int, str]]]) -> go.Figure:
+    """Return what each status said, green, yellow or red, one row per status."""
+
+    def bars() -> Iterator[tuple[str, float, float, str, str, str]]:
+        for name, reports in statuses.items():
+            began = 0
+            for index in range(1, len(reports) + 1):
+                if index < len(reports) and reports[index][1:] == reports[began][1:]:
+                    continue
+                level, colour = _LEVELS[min(reports[began][1], len(_LEVELS) - 1)]
+                to_s = reports[min(index, len(reports) - 1)][0]
+                yield name, reports[began][0], to_s, level, reports[began][2], colour
+                began = index
+
+    return _bars(bars())
+
+
+def _bars(bars: Iterator[tuple[str, float, float, str, str, str]]) -> go.Figure:
+    """Each bar: row, from and to in s, what stands in it, what more there is to say, and colour."""
+    rows, begins, ends, texts, details, colours = zip(*bars, strict=True)
+    figure = _figure(height=_AXIS_PX + _ROW_PX * len(set(rows)), left_px=180)
+    figure.add_trace(
+        go.Bar(
+            y=rows,
+            base=begins,
+            x=np.subtract(ends, begins),
+            text=texts,
+            customdata=details,
+            orientation="h",
+            marker={"color": colours, "line": {"width": 0}},
+            insidetextanchor="start",
+            textposition="inside",
+            hovertemplate="%{text}, from %{base:.2f} s<br>%{customdata}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.update_layout(barmode="overlay", bargap=0.25)
+    figure.update_yaxes(autorange="reversed")
+    return figure
+
+
+def _figure(height: int, left_px: int = 50) -> go.Figure:
+    figure = go.Figure()
+    style: dict[str, Any] = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
+    margin = {"l": left_px, "r": 10, "t": 10, "b": 40}
+    figure.update_layout(**style, height=height, margin=margin, font={"color": "#888"}, showlegend=True)
+    figure.update_layout(legend={"orientation": "h"}, modebar={"bgcolor": "rgba(0,0,0,0)"})
+    grid = {"gridcolor": "rgba(128,128,128,0.25)", "zerolinecolor": "rgba(128,128,128,0.4)"}
+    figure.update_xaxes(title="s", **grid)
+    figure.update_yaxes(**grid, automargin=True)
+    return figure

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page: one HTML file that opens anywhere and fetches nothing."""
+
+import datetime
+import html
+from collections.abc import Iterator
+from typing import Any, Final
+
+from plotly.offline import get_plotlyjs
+
+from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.info import Pace
+from drone_bridge.tools.reporting import figures
+from drone_bridge.tools.reporting.pictures import data_uri
+from drone_bridge.tools.reporting.story import Story
+
+_NANOSECONDS: Final = 1e9
+_STYLE: Final = """
+:root { color-scheme: light dark; --line: #8884; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; }
+h3 { font: 600 .9rem ui-monospace, monospace; margin: 1rem 0 0; }
+p.facts { color: #888; margin-top: .2rem; }
+table { border-collapse: collapse; font-size: .85rem; } td, th { padding: .15rem .8rem .15rem 0; text-align: left;
+border-bottom: 1px solid var(--line); } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; } .pictures { display: flex; gap: .5rem; overflow-x: auto; }
+figure { margin: 0; } figure img { height: 170px; display: block; border: 1px solid var(--line); }
+figcaption { font-size: .8rem; color: #888; }
+"""
+
+
+def render(bag: Bag, story: Story, paces: dict[str, Pace]) -> str:
+    """Return the page's text."""
+    title = html.escape(bag.path.resolve().name)
+    body = "\n".join(_sections(bag, story, paces))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+        f"<script>{get_plotlyjs()}</script></head><body>{body}</body></html>\n"
+    )
+
+
+def _sections(bag: Bag, story: Story, paces: dict[str, Pace]) -> Iterator[str]:
+    began = datetime.datetime.fromtimestamp(bag.start_ns / _NANOSECONDS).astimezone()
+    duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
+    yield f"<h1>{html.escape(bag.path.resolve().name)}</h1>"
+    yield (
+        f'<p class="facts">{began:%Y-%m-%d %H:%M:%S %Z}, {duration_s:.1f} s, {bag.count} messages of '
+        f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
+    )
+    if story.tracks:
+        yield "<h2>The way</h2>" + _plot(figures.track(story.tracks))
+    if story.states:
+        yield "<h2>States</h2>" + _plot(figures.states(story.states))
+    if story.pictures:
+        yield "<h2>What the cameras saw</h2>" + "".join(_pictures(story))
+    if story.diagnostics:
+        yield "<h2>Diagnostics</h2>" + _plot(figures.diagnostics(story.diagnostics))
+    if story.log:
+        yield "<h2>Warnings and errors in the log</h2>" + _log(story)
+    plots = [(topic, figures.lines(series)) for topic, series in sorted(story.series.items())]
+    yield "<h2>Numbers</h2>" + "".join(f"<h3>{html.escape(name)}</h3>{_plot(plot)}" for name, plot in plots if plot)
+    yield "<h2>Topics</h2>" + _topics(bag, paces)
+
+
+def _plot(figure: Any) -> str:
+    text: str = figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False})
+    return text
+
+
+def _pictures(story: Story) -> Iterator[str]:
+    for topic, pictures in sorted(story.pictures.items()):
+        shown = [(picture.time_s, uri) for picture in pictures if (uri := data_uri(picture))]
+        yield f'<h3>{html.escape(topic)}</h3><div class="pictures">'
+        for time_s, uri in shown:
+            yield f'<figure><img src="{uri}" alt=""><figcaption>{time_s:.1f} s</figcaption></figure>'
+        yield "</div>"
+
+
+def _log(story: Story) -> str:
+    names = {30: "WARN", 40: "ERROR", 50: "FATAL"}
+    rows = "".join(
+        f'<tr><td class="number">{time_s:.2f}</td><td>{names.get(level, level)}</td>'
+        f"<td>{html.escape(node)}</td><td>{html.escape(line)}</td></tr>"
+        for time_s, level, node, line in story.log
+    )
+    heads = '<th class="number">s</th><th></th><th>node</th><th></th>'
+    return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>'
+
+
+def _topics(bag: Bag, paces: dict[str, Pace]) -> str:
+    rows = ""
+    for topic in bag.topics:
+        pace = paces.get(topic.name, Pace())
+        rate = "" if pace.rate_hz is None else f"{pace.rate_hz:.1f}"
+        gap = f"{pace.longest_gap_ns / _NANOSECONDS:.3f}" if pace.count > 1 else ""
+        rows += (
+            f"<tr><td>{html.escape(topic.name)}</td><td>{html.escape(topic.type_name)}</td>"
+            f'<td class="number">{topic.count}</td><td class="number">{rate}</td><td class="number">{gap}</td></tr>'
+        )
+    heads = "".join(f'<th class="number">{name}</th>' for name in ("messages", "per second", "longest gap, s"))
+    return f'<div class="scroll"><table><tr><th>topic</th><th>type</th>{heads}</tr>{rows}</table></div>'

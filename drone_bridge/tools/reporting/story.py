@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happened, read from a bag in one pass."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.reporting.numbers import Series
+
+PICTURES: Final = 8  # of each camera
+MAX_CAMERAS: Final = 4
+MAX_LOG_LINES: Final = 200
+WARNING: Final = 30  # in rcl_interfaces/msg/Log
+_NANOSECONDS: Final = 1e9
+
+_IMAGES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
+_TRACKED: Final = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped")
+_STATES: Final = ("drone_bridge/msg/ControllerState", "std_msgs/msg/Bool", "std_msgs/msg/String")
+_DIAGNOSTICS: Final = "diagnostic_msgs/msg/DiagnosticArray"
+_LOG: Final = "rcl_interfaces/msg/Log"
+#: Has numbers, and none that a plot over time would explain.
+_NOT_PLOTTED: Final = (
+    *("sensor_msgs/msg/CameraInfo", "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessage"),
+    *("rcl_interfaces/msg/ParameterEvent", "lifecycle_msgs/msg/TransitionEvent"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """A state that held from one time to another."""
+
+    state: str
+    reason: str
+    from_s: float
+    to_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A camera's image, not decoded."""
+
+    time_s: float
+    type_name: str
+    message: Any
+
+
+@dataclass(slots=True)
+class Story:
+    """Everything the page shows. Times are seconds from the beginning of the bag."""
+
+    series: dict[str, Series] = field(default_factory=dict)
+    tracks: dict[str, list[tuple[float, float, float, float]]] = field(default_factory=dict)
+    """Time and x, y, z in m, by topic"""
+    states: dict[str, list[Spell]] = field(default_factory=dict)
+    diagnostics: dict[str, list[tuple[float, int, str]]] = field(default_factory=dict)
+    """Time, level and sentence, by status"""
+    pictures: dict[str, list[Picture]] = field(default_factory=dict)
+    log: list[tuple[float, int, str, str]] = field(default_factory=list)
+    """Time, level, node and line, from warnings up"""
+
+
+def read_story(bag: Bag) -> Story:
+    """Read a bag from the beginning to the end. Raises BagError."""
+    story = Story()
+    types = {topic.name: topic.type_name for topic in bag.topics}
+    cameras = [name for name, type_name in types.items() if type_name in _IMAGES][:MAX_CAMERAS]
+    span_ns = max(1, bag.end_ns - bag.start_ns)
+    for topic, time_ns, data in bag.messages():
+        type_name, time_s = types[topic], (time_ns - bag.start_ns) / _NANOSECONDS
+        if type_name in _IMAGES:
+            taken = story.pictures.setdefault(topic, []) if topic in cameras else None
+            # Images are large: only those that are shown are looked into.
+            if taken is not None and (time_ns - bag.start_ns) * PICTURES >= len(taken) * span_ns:
+                taken.append(Picture(time_s, type_name, bag.deserialize(data, type_name)))
+        elif type_name not in _NOT_PLOTTED:
+            _note(story, topic, type_name, time_s, bag.deserialize(data, type_name))
+    for spells in story.states.values():
+        spells[-1] = Spell(spells[-1].state, spells[-1].reason, spells[-1].from_s, span_ns / _NANOSECONDS)
+    return story
+
+
+def _note(story: Story, topic: str, type_name: str, time_s: float, message: Any) -> None:
+    if type_name == _DIAGNOSTICS:
+        for status in message.status:
+            story.diagnostics.setdefault(status.name, []).append((time_s, int(status.level), status.message))
+    elif type_name == _LOG:
+        if message.level >= WARNING and len(story.log) < MAX_LOG_LINES:
+            story.log.append((time_s, int(message.level), message.name, message.msg))
+    else:
+        if type_name in _STATES:
+            _note_state(story.states.setdefault(topic, []), time_s, message)
+        if type_name in _TRACKED:
+            pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
+            point = pose.position
+            story.tracks.setdefault(topic, []).append((time_s, point.x, point.y, point.z))
+        story.series.setdefault(topic, Series()).add(time_s, message)
+
+
+def _note_state(spells: list[Spell], time_s: float, message: Any) -> None:
+    state = str(getattr(message, "state", getattr(message, "data", "")))[:60]
+    reason = str(getattr(message, "reason", ""))[:120]
+    if spells and spells[-1].state == state:
+        return
+    if spells:
+        spells[-1] = Spell(spells[-1].state, spells[-1].reason, spells[-1].from_s, time_s)
+    spells.append(Spell(state, reason, time_s, time_s))

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bag as one HTML page: what is read from it, what is plotted, and that the page stands alone."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import Log
+from sensor_msgs.msg import CompressedImage, Image, Imu
+from std_msgs.msg import Bool
+from written_bags import write_bag
+
+from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.cli import main
+from drone_bridge.tools.reporting import figures
+from drone_bridge.tools.reporting.numbers import MAX_POINTS, Series, numbers_in, thinned
+from drone_bridge.tools.reporting.pictures import data_uri
+from drone_bridge.tools.reporting.story import PICTURES, read_story
+
+SECOND = 10**9
+START = 1_700_000_000 * SECOND
+
+
+def odometry(x):
+    message = Odometry()
+    message.pose.pose.position.x = x
+    message.pose.pose.orientation.z = message.pose.pose.orientation.w = math.sqrt(0.5)
+    return message
+
+
+def image(red):
+    return Image(height=2, width=3, step=9, encoding="rgb8", data=bytes([red, 0, 0] * 6))
+
+
+def report(level, sentence):
+    return DiagnosticArray(status=[DiagnosticStatus(name="bridge: link", level=bytes([level]), message=sentence)])
+
+
+@pytest.fixture
+def flight(tmp_path):
+    """Ten seconds of a vehicle that goes along x, takes off after 2 s, and loses its peer at 6 s."""
+    messages = []
+    for second in range(11):
+        at = START + second * SECOND
+        messages += [
+            ("/odom", at, odometry(second * 0.5)),
+            ("/camera/image_raw", at, image(second * 20)),
+            ("/camera/compressed", at, CompressedImage(format="jpeg", data=b"\xff\xd8not looked into\xff\xd9")),
+            ("/flying", at, Bool(data=second >= 2)),
+            ("/diagnostics", at, report(0, "connected") if second < 6 else report(2, "<no peer>")),
+        ]
+    messages.append(("/rosout", START + 6 * SECOND, Log(level=30, name="bridge", msg="The peer <has gone>.")))
+    messages.append(("/rosout", START + 7 * SECOND, Log(level=20, name="bridge", msg="Quiet.")))
+    return write_bag(tmp_path / "flight", sorted(messages, key=lambda message: message[1]))
+
+
+@pytest.fixture
+def story(flight):
+    with Bag(flight) as bag:
+        return read_story(bag)
+
+
+def test_the_way_has_every_position(story):
+    assert story.tracks["/odom"] == [(float(s), s * 0.5, 0.0, 0.0) for s in range(11)]
+
+
+def test_states_are_spells(story):
+    assert [(spell.state, spell.from_s, spell.to_s) for spell in story.states["/flying"]] == [
+        ("False", 0.0, 2.0),
+        ("True", 2.0, pytest.approx(10.0)),
+    ]
+
+
+def test_diagnostics_are_merged_while_they_say_the_same(story):
+    bars = figures.diagnostics(story.diagnostics).data[0]
+    assert list(bars.text) == ["OK", "ERROR"]
+    assert list(bars.base) == [0.0, 6.0]
+    assert list(bars.x) == [6.0, 4.0]
+    assert list(bars.customdata) == ["connected", "<no peer>"]
+
+
+def test_pictures_are_spread_over_the_whole_time(story):
+    for topic in ("/camera/image_raw", "/camera/compressed"):
+        times = [picture.time_s for picture in story.pictures[topic]]
+        assert len(times) == PICTURES + 1 or len(times) == PICTURES
+        assert times[0] == 0.0
+        assert times[-1] >= 8.0
+
+
+def test_a_compressed_picture_goes_into_the_page_as_it_is(story):
+    assert data_uri(story.pictures["/camera/compressed"][0]).startswith("data:image/jpeg;base64,/9hub3Qg")
+
+
+def test_an_image_of_an_unknown_encoding_is_left_out(story):
+    picture = story.pictures["/camera/image_raw"][0]
+    assert data_uri(picture).startswith("data:image/jpeg;base64,")
+    object.__setattr__(picture.message, "encoding", "bayer_rggb8")
+    assert data_uri(picture) is None
+
+
+def test_only_warnings_and_worse_are_listed(story):
+    assert story.log == [(6.0, 30, "bridge", "The peer <has gone>.")]
+
+
+def test_rotations_are_in_degrees_and_covariances_are_left_out(story):
+    columns = story.series["/odom"].columns
+    assert columns["orientation yaw, deg"][3] == pytest.approx(90.0)
+    assert columns["position.x"][3] == 1.5
+    assert not [name for name in columns if "covariance" in name]
+
+
+def test_numbers_of_a_message_that_marks_unknowns(tmp_path):
+    bag_path = write_bag(tmp_path / "imu", [("/imu", START, Imu())])
+    with Bag(bag_path) as bag:
+        (message,) = (bag.deserialize(raw.data, "sensor_msgs/msg/Imu") for raw in bag.messages())
+    names = dict(numbers_in(message))
+    assert set(names) == {
+        *(f"orientation {axis}, deg" for axis in ("roll", "pitch", "yaw")),
+        *(f"{vector}.{axis}" for vector in ("angular_velocity", "linear_acceleration") for axis in "xyz"),
+    }
+
+
+def test_thinning_keeps_peaks():
+    times = np.arange(100_000) / 100
+    values = np.sin(times)
+    values[54_321] = 50.0
+    values[12_345] = -50.0
+    values[:10] = np.nan
+    t, v = thinned(times, values)
+    assert len(t) <= MAX_POINTS
+    assert np.all(np.diff(t) > 0)
+    assert np.nanmax(v) == 50.0
+    assert np.nanmin(v) == -50.0
+
+
+def test_a_topic_that_never_says_anything_is_not_plotted():
+    series = Series([0.0, 1.0], {"a": [0.0, 0.0], "b": [math.nan, math.nan]})
+    assert figures.lines(series) is None
+
+
+def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["report", str(flight), "--output", str(page)]) == 0
+    assert str(page) in capsys.readouterr().out
+    text = page.read_text()
+    assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=.(?!data:)", text)
+    assert "The peer &lt;has gone&gt;." in text
+    for heading in ("The way", "States", "What the cameras saw", "Diagnostics", "Warnings and errors", "Numbers"):
+        assert f"<h2>{heading}" in text
+    assert "/odom" in text
+
+
+def test_a_bag_that_can_t_be_read_is_refused_with_a_sentence(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "absent")]) == 1
+    assert "There is no" in capsys.readouterr().err
