@@ -38,7 +38,7 @@ class Controller:
 @pytest.fixture
 def emulate(start_child):
     def start(*arguments):
-        drone = Process.module(MODULE, "--port", "0", *arguments)
+        drone = Process.module(MODULE, "--port", "0", "--navdata-source-port", "0", *arguments)
         drones.append(drone)
         drone.port = int(drone.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
         controllers.append(Controller(drone.port))
@@ -54,7 +54,7 @@ def emulate(start_child):
 
 def test_a_flight_from_take_off_to_landing(emulate, tmp_path):
     path = tmp_path / "flight.csv"
-    drone, controller = emulate("--trajectory", str(path), "--max-climb", "2")
+    drone, controller = emulate("--trajectory", str(path), "--max-climb", "2", "--bootstrapped", "--no-navdata")
     controller.press("take_off")
     drone.wait_for_line(r"^controlled by 127\.0\.0\.1:\d+")
     drone.wait_for_line("^landed -> taking off: ")
@@ -103,6 +103,123 @@ def test_partial_states_are_merged_unless_it_is_as_strict_as_the_real_one(emulat
     strict.wait_for_line("^refused a packet of .*state lacks reset, hover, roll")
     controller.press("take_off")
     strict.wait_for_line("^landed -> taking off")
+
+
+def test_the_real_receiver_takes_loose_values(emulate):
+    drone, controller = emulate("--strict-real")
+    state = {"take_off": 1, "reset": 0, "hover": 1, "roll": 3, "pitch": -3, "yaw": 0, "gas": 0}
+    controller.say({"seq": 12.5, "state": state})
+    drone.wait_for_line("^landed -> taking off")
+    documented, controller = emulate()
+    controller.say({"seq": 12.5, "state": state})
+    documented.wait_for_line("^refused a packet of .*seq is 12.5")
+
+
+# Navdata.
+
+
+class NavdataPort:
+    """A port that navdata comes to."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.socket.settimeout(60)
+        self.number = self.socket.getsockname()[1]
+
+    def wait(self, wanted):
+        """Return the first document that is wanted."""
+        while not wanted(document := json.loads(self.socket.recv(65535))):
+            pass
+        return document
+
+    def demo(self, wanted=lambda demo: True):
+        return self.wait(lambda document: document["type"] == "demo" and wanted(document))
+
+    def state(self, state):
+        return self.demo(lambda demo: demo["ctrl_state"] >> 16 == state)
+
+
+@pytest.fixture
+def navdata():
+    port = NavdataPort()
+    yield port
+    port.socket.close()
+
+
+def test_a_fresh_gui_takes_off_twice_and_lands_nothing_until_reset_has_been_pressed(emulate, navdata):
+    drone, controller = emulate("--navdata-port", navdata.number)
+    controller.press("take_off")
+    drone.wait_for_line("^taking off -> flying: ")
+    controller.press("take_off")
+    drone.wait_for_line("flying, .* speed 0.0")
+    assert drone.stop() == 0
+    assert drone.count_lines("landing") == 0
+    navdata.socket.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        navdata.socket.recv(1)
+
+
+def test_reset_brings_navdata_and_with_it_landings(emulate, navdata):
+    _, controller = emulate("--navdata-port", navdata.number)
+    controller.press("reset")
+    assert navdata.state(2)["altitude"] == 0
+    controller.press("take_off")
+    navdata.state(6)
+    navdata.state(4)
+    controller.send(hover=False, pitch=-0.5)
+    demo = navdata.demo(lambda demo: demo["vx"] > 500)
+    assert demo["ctrl_state"] == 3 << 16
+    assert demo["theta"] < -3000  # degrees / 1000: the nose is down
+    assert demo["altitude"] == pytest.approx(1000, abs=100)
+    controller.press("take_off")
+    navdata.state(8)
+    navdata.state(2)
+    assert navdata.wait(lambda document: document["type"] == "iphoneangles")
+    assert navdata.wait(lambda document: document["type"] == "checksum")
+    controller.press("take_off")
+    navdata.state(4)
+    controller.press("reset")
+    navdata.state(0)
+
+
+def test_a_tag_is_seen_from_the_air(emulate, navdata):
+    _, controller = emulate("--navdata-port", navdata.number, "--bootstrapped")
+    controller.press("take_off")
+    navdata.state(4)
+    detected = navdata.wait(lambda document: document["type"] == "visiondetect" and document["features"])
+    (feature,) = detected["features"]
+    assert feature["xc"] == pytest.approx(500, abs=20)
+    assert feature["yc"] < 500  # it hangs higher than the drone
+    assert feature["dist"] == pytest.approx(400, abs=10)
+
+
+def test_a_controller_keeps_a_height_by_navdata(emulate, navdata):
+    """As those clients do that were written against the real one: by what the drone says, and nothing else."""
+    drone, controller = emulate("--navdata-port", navdata.number)
+    controller.press("reset")
+    navdata.state(2)
+    controller.press("take_off")
+    navdata.state(4)
+    wanted_mm, kept = 2000, 0
+    while kept < 15:
+        missing_mm = wanted_mm - navdata.demo()["altitude"]
+        kept = kept + 1 if abs(missing_mm) < 50 else 0
+        controller.send(hover=False, gas=max(-1.0, min(1.0, missing_mm / 500)))
+    controller.press("take_off")
+    navdata.state(2)
+    drone.wait_for_line("^landing -> landed")
+
+
+def test_navdata_comes_from_its_port_and_from_another_one_where_that_is_taken(emulate, navdata):
+    taken = NavdataPort()
+    options = ("--navdata-source-port", taken.number, "--navdata-port", navdata.number, "--bootstrapped")
+    drone, controller = emulate(*options)
+    drone.wait_for_line(rf":{taken.number}: Address already in use. Navdata goes out from port \d+ instead")
+    taken.socket.close()
+    drone, controller = emulate(*options)
+    controller.send()
+    assert navdata.socket.recvfrom(65535)[1] == ("127.0.0.1", taken.number)
 
 
 def test_python_literals_on_request(emulate):

@@ -3,8 +3,9 @@
 
     python3 -m drone_bridge.emulators.dronegui --trajectory flight.csv
 
-As in the original, nothing is ever answered, everybody may send, and the last command stays in force for ever. It
-reports on standard output: a line for each change and, once a second, where the drone is.
+As in the original, no packet is answered, everybody may send, and the last command stays in force for ever. Once reset
+has been pressed, the drone's navdata goes to whoever sends packets. The program reports on standard output: a line for
+each change and, once a second, where the drone is.
 """
 
 from __future__ import annotations
@@ -19,13 +20,19 @@ from typing import Final
 
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.dronegui.flight import COLUMNS, Airframe, Flight
+from drone_bridge.emulators.dronegui.gui import Dialect, Gui
 from drone_bridge.emulators.options import count, not_negative, port, positive, probability
 from drone_bridge.emulators.program import TrajectoryFile, conduct, say
 from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
-from drone_bridge.links.udp import UdpListener, name
-from drone_bridge.protocols.dronegui import AXES, BUTTONS, DEFAULT_PORT, ControlPacket, Controls, ReceiverConnection
-from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.udp import Datagram, UdpListener
+from drone_bridge.protocols.dronegui import (
+    AXES,
+    BUTTONS,
+    DEFAULT_NAVDATA_PORT,
+    DEFAULT_NAVDATA_SOURCE_PORT,
+    DEFAULT_PORT,
+)
 
 REPORT_PERIOD_S: Final = 1.0
 CSV_COLUMNS: Final = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))
@@ -33,47 +40,11 @@ CSV_COLUMNS: Final = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES))
 LONGEST_CATCH_UP_S: Final = 0.25
 
 
-class Gui:
-    """The receiver of packets: what is in force now, and what came."""
-
-    def __init__(self, python_literals: bool, strict_real: bool) -> None:
-        self.controls = Controls()
-        self.packets = self.late = self.refused = 0
-        self._protocol = ReceiverConnection(python_literals=python_literals, complete_states_only=strict_real)
-        self._sender = ""
-        self._may_complain_at = 0.0
-
-    def receive(self, datagram: bytes, sender: str) -> bool:
-        """Take a datagram; return whether it took effect."""
-        self._protocol.receive_data(datagram)
-        try:
-            event = self._protocol.next_event()
-        except RemoteProtocolError as error:
-            self.refused += 1
-            self._complain(f"refused a packet of {sender}: {error}")
-            return False
-        if not isinstance(event, ControlPacket):
-            self.late += 1
-            return False
-        if sender != self._sender:
-            self._complain(f"controlled by {sender}")
-            self._sender = sender
-        self.packets += 1
-        self.controls = event.controls
-        return True
-
-    def _complain(self, sentence: str) -> None:
-        """Say something that senders decide about, and so not more than once a second."""
-        if time.monotonic() >= self._may_complain_at:
-            say(sentence)
-            self._may_complain_at = time.monotonic() + REPORT_PERIOD_S
-
-
 def fly(
     flight: Flight, gui: Gui, listener: UdpListener, options: argparse.Namespace, trajectory: TrajectoryFile | None
 ) -> None:
     """Fly by the wall clock until the duration is over. Raises LinkError, LinkCancelledError among them."""
-    network: BadNetwork[tuple[bytes, str]] = BadNetwork(options.loss, options.reorder, options.seed)
+    network: BadNetwork[Datagram] = BadNetwork(options.loss, options.reorder, options.seed)
     duration = math.inf if options.duration is None else options.duration
     step = 1 / options.rate
     due = time.monotonic()
@@ -84,14 +55,13 @@ def fly(
         phase = flight.phase
         flight.advance(step)
         if trajectory:
-            trajectory.write([*flight.row(), *(float(getattr(gui.controls, key)) for key in (*BUTTONS, *AXES))])
+            trajectory.write([*flight.row(), *(float(getattr(flight.controls, key)) for key in (*BUTTONS, *AXES))])
+        gui.send_navdata()
         due = max(due + step, time.monotonic() - LONGEST_CATCH_UP_S)
         with contextlib.suppress(LinkTimeoutError):
             while (left_s := due - time.monotonic()) > 0:
-                datagram, source = listener.receive(left_s)
-                for data, sender in network.carry((datagram, name(source))):
-                    if gui.receive(data, sender):
-                        flight.control(gui.controls)
+                for datagram in network.carry(listener.receive(left_s)):
+                    gui.receive(datagram.data, datagram.source)
         if flight.phase is not phase:
             say(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
         if flight.time >= report_due:
@@ -108,15 +78,35 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         ceiling=options.ceiling,
     )
     flight = Flight(airframe, options.gusts, options.seed)
-    gui = Gui(options.python_literals, options.strict_real)
+    dialect = Dialect(
+        python_literals=options.python_literals,
+        strict_real=options.strict_real,
+        is_bootstrapped=options.bootstrapped,
+        sends_navdata=not options.no_navdata,
+        navdata_port=options.navdata_port,
+        navdata_rate=options.navdata_rate,
+    )
     trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
     listener = UdpListener(options.host, options.port, cancellation)
     stack.callback(listener.close)
+    navdata_socket = open_navdata_socket(options, cancellation)
+    stack.callback(navdata_socket.close)
+    gui = Gui(flight, dialect, navdata_socket)
     say(f"listening on {options.host}:{listener.port}")
     with contextlib.suppress(LinkCancelledError):
         fly(flight, gui, listener, options, trajectory)
     say(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")
     return 0
+
+
+def open_navdata_socket(options: argparse.Namespace, cancellation: Cancellation) -> UdpListener:
+    """Return what navdata goes out from: any port, where another GUI has the usual one. Raises LinkError."""
+    try:
+        return UdpListener(options.host, options.navdata_source_port, cancellation)
+    except LinkError as error:
+        opened = UdpListener(options.host, 0, cancellation)
+        say(f"{error} Navdata goes out from port {opened.port} instead.")
+        return opened
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -135,10 +125,29 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link = parser.add_argument_group("link")
     link.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
     link.add_argument("--port", type=port, default=DEFAULT_PORT, help="0 listens on a free one (%(default)s)")
-    link.add_argument("--strict-real", action="store_true", help="refuse incomplete states, as the real receiver does")
+    link.add_argument(
+        "--strict-real",
+        action="store_true",
+        help="read packets as the real receiver does: refuse incomplete states, take loose values",
+    )
     link.add_argument("--python-literals", action="store_true", help="accept True, False and None")
     link.add_argument("--loss", type=probability, default=0.0, help="probability that a packet is lost (%(default)s)")
     link.add_argument("--reorder", type=probability, default=0.0, help="that the next one overtakes it (%(default)s)")
+    navdata = parser.add_argument_group("navdata: what the GUI tells its controllers")
+    navdata.add_argument(
+        "--navdata-port", type=port, default=DEFAULT_NAVDATA_PORT, help="of the controllers' hosts (%(default)s)"
+    )
+    navdata.add_argument(
+        "--navdata-source-port",
+        type=port,
+        default=DEFAULT_NAVDATA_SOURCE_PORT,
+        help="where it is sent from, if that is free; 0 takes any (%(default)s)",
+    )
+    navdata.add_argument("--navdata-rate", type=positive, default=15.0, help="per second (%(default)s)")
+    navdata.add_argument(
+        "--bootstrapped", action="store_true", help="ask the drone for navdata at the start, before reset is pressed"
+    )
+    navdata.add_argument("--no-navdata", action="store_true", help="keep it from the controllers")
     drone = parser.add_argument_group("drone: what it is configured to")
     drone.add_argument("--max-tilt", type=positive, default=12.0, help="at full roll or pitch, degrees (%(default)s)")
     drone.add_argument("--max-yaw-rate", type=positive, default=100.0, help="at full yaw, degrees/s (%(default)s)")

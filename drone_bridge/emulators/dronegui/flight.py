@@ -66,6 +66,7 @@ class Flight:
         self.velocity = np.zeros(3)  # m/s
         self.roll = self.pitch = self.yaw = 0.0  # rad: + banks right, + lowers the nose, + turns left
         self.yaw_rate = 0.0  # rad/s
+        self.flown_s = 0.0  # with motors on
         self._airframe = airframe or Airframe()
         self._wind = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
         self._controls = Controls()
@@ -81,17 +82,31 @@ class Flight:
         """Whether the motors carry the drone."""
         return self.phase in (Phase.TAKING_OFF, Phase.FLYING, Phase.LANDING)
 
-    def control(self, controls: Controls) -> None:
-        """Take the controls as they are from now on; take_off and reset act when they were not pressed before."""
+    @property
+    def is_hovering(self) -> bool:
+        """Whether the drone keeps its place by itself."""
+        return self.phase is Phase.FLYING and self._controls.hover
+
+    @property
+    def controls(self) -> Controls:
+        """What is in force."""
+        return self._controls
+
+    def control(self, controls: Controls, sees_flight: bool = True) -> None:
+        """Take the controls as they are from now on; take_off and reset act when they were not pressed before.
+
+        `sees_flight` tells whether the GUI knows if the drone flies: else its take_off always means to take off.
+        """
         before, self._controls = self._controls, controls
         if controls.reset and not before.reset:
             self._reset()
         elif controls.take_off and not before.take_off:
-            self._toggle()
+            self._toggle(sees_flight)
 
     def advance(self, step: float) -> None:
         """Fly for `step` seconds under the present controls."""
         if self.is_airborne:
+            self.flown_s += step
             self._steer(step)
         else:
             self.yaw_rate = 0.0
@@ -119,11 +134,13 @@ class Flight:
         elif self.phase is Phase.EMERGENCY and self.height <= 0:
             self.phase = Phase.LANDED
 
-    def _toggle(self) -> None:
+    def _toggle(self, sees_flight: bool) -> None:
         if self.phase in (Phase.LANDED, Phase.LANDING):
             self.phase = Phase.TAKING_OFF
-        elif self.is_airborne:
+        elif self.is_airborne and sees_flight:
             self.phase = Phase.LANDING
+        else:
+            return  # asked to take off, a drone that flies goes on, and one in an emergency stays where it is
         self._place = None
 
     def _steer(self, step: float) -> None:

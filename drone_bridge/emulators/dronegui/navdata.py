@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a drone like the AR.Drone tells of itself, as blocks of navdata."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from drone_bridge.emulators.dronegui.flight import Flight, Phase
+from drone_bridge.protocols.dronegui import (
+    MAJOR_STATE_SHIFT,
+    PICTURE_UNITS,
+    Demo,
+    Feature,
+    FlightState,
+    Navdata,
+    OtherNavdata,
+    VisionDetect,
+)
+
+FULL_BATTERY_FLIES_S: Final = 720.0
+#: The blocks that come with one `demo` of so many.
+DETECTION_EVERY: Final = 5
+#: A tag that hangs ahead of where the drone starts, and the camera in the nose that sees it.
+TAG_POSITION_M: Final = (4.0, 0.0, 1.2)
+TAG_SIZE_M: Final = 0.2
+FIELD_OF_VIEW: Final = (math.radians(74), math.radians(58))  # across, down
+FARTHEST_TAG_M: Final = 8.0
+
+_STATES: Final = {
+    Phase.LANDED: FlightState.LANDED,
+    Phase.TAKING_OFF: FlightState.TAKING_OFF,
+    Phase.FLYING: FlightState.FLYING,
+    Phase.LANDING: FlightState.LANDING,
+    Phase.EMERGENCY: FlightState.DEFAULT,
+}
+
+
+def blocks(flight: Flight, number: int) -> list[Navdata]:
+    """Return the blocks that the drone sends together; `number` counts these occasions."""
+    result: list[Navdata] = [_demo(flight, number)]
+    if number % DETECTION_EVERY == 0:
+        result += [_detection(flight), OtherNavdata("iphoneangles", {"enable": 1, "ax": 0.0, "ay": 0.0, "az": 1.0})]
+    return [*result, OtherNavdata("checksum", {"checksum": number})]
+
+
+def _demo(flight: Flight, number: int) -> Demo:
+    state = _STATES[flight.phase]
+    if state is FlightState.FLYING and flight.is_hovering:
+        state = FlightState.HOVERING
+    forward, left, _ = _in_body(flight, *flight.velocity.tolist())
+    return Demo(
+        ctrl_state=state << MAJOR_STATE_SHIFT,
+        vbat_flying_percentage=math.floor(100 * max(0.0, 1 - flight.flown_s / FULL_BATTERY_FLIES_S)),
+        theta=-1000 * math.degrees(flight.pitch),
+        phi=1000 * math.degrees(flight.roll),
+        psi=-1000 * math.degrees(flight.yaw),
+        altitude=round(1000 * flight.height),
+        vx=1000 * forward,
+        vy=-1000 * left,
+        vz=0.0,  # the drone does not measure it
+        num_frames=number,
+    )
+
+
+def _detection(flight: Flight) -> VisionDetect:
+    """Return the tag, if the camera sees all of it."""
+    x, y, z = (tag - own for tag, own in zip(TAG_POSITION_M, flight.position.tolist(), strict=True))
+    ahead, left, up = _in_body(flight, x, y, z)
+    if not TAG_SIZE_M < ahead < FARTHEST_TAG_M:
+        return VisionDetect()
+    half_width, half_height = (ahead * math.tan(angle / 2) for angle in FIELD_OF_VIEW)
+    across, down = -left / half_width, -up / half_height
+    width, height = (TAG_SIZE_M / (2 * half) for half in (half_width, half_height))
+    if abs(across) + width > 1 or abs(down) + height > 1:
+        return VisionDetect()
+    middle = PICTURE_UNITS / 2
+    feature = Feature(
+        xc=round(middle * (1 + across)),
+        yc=round(middle * (1 + down)),
+        width=round(PICTURE_UNITS * width),
+        height=round(PICTURE_UNITS * height),
+        dist=round(100 * math.hypot(x, y, z)),
+    )
+    return VisionDetect((feature,))
+
+
+def _in_body(flight: Flight, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return a vector of the world along the body's axes: forward, left, up."""
+    cos_yaw, sin_yaw = math.cos(flight.yaw), math.sin(flight.yaw)
+    cos_pitch, sin_pitch = math.cos(flight.pitch), math.sin(flight.pitch)
+    cos_roll, sin_roll = math.cos(flight.roll), math.sin(flight.roll)
+    ahead, left = cos_yaw * x + sin_yaw * y, cos_yaw * y - sin_yaw * x
+    forward, up = cos_pitch * ahead - sin_pitch * z, sin_pitch * ahead + cos_pitch * z
+    return forward, cos_roll * left + sin_roll * up, cos_roll * up - sin_roll * left
