@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Presses of buttons, packet by packet."""
 
-from drone_bridge.bridges.buttons import PACKETS_PER_LEVEL, ButtonPanel
+from drone_bridge.bridges.dronegui.buttons import PACKETS_PER_LEVEL, ButtonPanel
 
 BUTTON = "take_off"
 

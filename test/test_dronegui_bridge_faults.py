@@ -21,7 +21,7 @@ from drone_bridge.msg import DroneGuiState
 
 #: A bridge with a fault: it fails at full speed forward, and takes its time to start anew.
 FAULTY_BRIDGE = """
-from drone_bridge.bridges import dronegui
+from drone_bridge.bridges.dronegui import bridge as dronegui
 from drone_bridge.links import backoff, udp
 
 backoff.FIRST_DELAY_S = udp.LONGEST_DELAY_S = 60.0
@@ -46,8 +46,12 @@ def peer():
     peer.close()
 
 
+#: For a GUI that sends no navdata; see test_dronegui_bridge_navdata.py for the others.
+BLIND = {"receive_navdata": False, "bootstrap": False}
+
+
 def bridge(peer, **parameters):
-    return Process.node("dronegui_bridge", port=peer.port, **parameters)
+    return Process.node("dronegui_bridge", port=peer.port, **BLIND, **parameters)
 
 
 def press(ros, name):
@@ -106,7 +110,7 @@ def test_a_signal_releases_a_button_that_is_pressed(ros, peer):
 
 
 def test_a_fault_of_the_bridge_itself_leaves_hover_on_the_wire(ros, peer):
-    parameters = ("-p", f"port:={peer.port}", "-p", "command_timeout:=30.0")
+    parameters = ("-p", f"port:={peer.port}", "-p", "command_timeout:=30.0", "-p", "receive_navdata:=false")
     with Process(sys.executable, "-c", FAULTY_BRIDGE, "--ros-args", *parameters) as process:
         publisher, message = ros.publisher(Twist, "cmd_vel"), Twist()
 
@@ -181,7 +185,7 @@ def test_nobody_there_is_said_and_sent_to_until_somebody_comes(ros, peer):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     port = peer.port
     peer.close()
-    with Process.node("dronegui_bridge", port=port, press_time=0.1) as process:
+    with Process.node("dronegui_bridge", port=port, press_time=0.1, **BLIND) as process:
         process.wait_for_line(f"Nobody listens at 127.0.0.1:{port}")
         refused = press(ros, "takeoff")
         assert not refused.success
@@ -202,7 +206,7 @@ def test_nobody_there_is_said_and_sent_to_until_somebody_comes(ros, peer):
 
 
 def test_a_host_that_is_none_is_tried_again_and_can_be_left(ros):
-    with Process.node("dronegui_bridge", host="no such host") as process:
+    with Process.node("dronegui_bridge", host="no such host", **BLIND) as process:
         process.wait_for_line(r"no such host:5560 can't be reached: .* Trying again in")
         assert "activate the bridge" in press(ros, "takeoff").message
         assert process.stop() == 0
@@ -212,7 +216,16 @@ def test_a_host_that_is_none_is_tried_again_and_can_be_left(ros):
 def drone():
     """An emulated drone behind a network that loses and reorders packets."""
     faults = ("--loss", "0.3", "--reorder", "0.3", "--seed", "1")
-    with Process.module("drone_bridge.emulators.dronegui", "--port", "0", *faults) as process:
+    with Process.module(
+        "drone_bridge.emulators.dronegui",
+        "--bootstrapped",
+        "--no-navdata",
+        "--navdata-source-port",
+        "0",
+        "--port",
+        "0",
+        *faults,
+    ) as process:
         process.port = int(process.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
         yield process
 

@@ -133,3 +133,22 @@ def test_stages_have_names_for_people():
     assert names[:3] == ["taking off", "forward", "hovering"]
     world = World()
     assert world.plan.state == "taking off"
+
+
+def test_a_landing_is_over_when_the_drone_is_down():
+    world = World(PlanParameters(take_off_time=3.0, leg_time=1.0, pause_time=0.5, speed=0.2, landing_patience=10.0))
+    world.plan.is_flying = True
+    world.run(19.0)
+    assert world.plan.state == "landing"
+    world.plan.is_flying = False
+    world.run()
+    assert (world.plan.state, world.plan.problem) == ("done", "")
+    assert world.calls[-2:] == [Call("land"), GO]
+
+
+def test_a_drone_that_does_not_come_down_is_no_flight_that_is_done():
+    world = World(PlanParameters(take_off_time=3.0, leg_time=1.0, pause_time=0.5, speed=0.2, landing_patience=2.0))
+    world.plan.is_flying = True
+    world.run()
+    assert world.plan.state == "failed"
+    assert "not seen on the ground within 2 s" in world.plan.problem

@@ -77,6 +77,9 @@ class UdpStream:
         """Take over a connected socket. Raises OSError when it is none."""
         self._socket = _UdpSocket(connected, cancellation)
         self.peer = name(connected.getpeername())
+        #: The addresses of both hosts, as sockets have them.
+        self.peer_host: str = connected.getpeername()[0]
+        self.own_host: str = connected.getsockname()[0]
 
     def send(self, datagram: bytes) -> None:
         """Send, cancelled or not, without ever waiting.

@@ -8,7 +8,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 
 from drone_bridge.msg import DroneGuiState
-from drone_bridge.protocols.dronegui import AXES, BUTTONS, Controls
+from drone_bridge.protocols.dronegui import AXES, BUTTONS, Controls, Demo
 from drone_bridge.translate import frames
 
 #: The command that is always safe, and never wrong: no button but hover.
@@ -52,3 +52,14 @@ def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
     message = DroneGuiState(seq=seq, **{name: getattr(controls, name) for name in (*BUTTONS, *AXES)})
     message.header.stamp = stamp
     return message
+
+
+def navdata_facts(demo: Demo) -> dict[str, str]:
+    """Return what diagnostics show of the newest navdata."""
+    state = demo.flight_state
+    unknown = "nothing" if demo.ctrl_state is None else f"an unknown state (ctrl_state {demo.ctrl_state})"
+    missing = [name for name in ("phi", "theta", "psi", "altitude", "vx", "vy") if getattr(demo, name) is None]
+    return {
+        "flight state": unknown if state is None else state.name.lower().replace("_", " "),
+        "navdata lacks": ", ".join(missing),
+    }

@@ -104,6 +104,16 @@ def dronegui_axes_from_body(forward: float, left: float, up: float, left_turn: f
     return 0.0 - left, 0.0 - forward, 0.0 - left_turn, up  # 0.0 - x, because -x of zero is the other zero
 
 
+def radians_from_millidegrees(angle: float) -> float:
+    """Return an angle of navdata, which is in thousandths of a degree."""
+    return math.radians(angle / 1000)
+
+
+def orientation_from_dronegui(phi: float, theta: float, psi: float) -> Quaternion:
+    """Return the body's orientation. Radians; phi + banks right, theta + raises the nose, psi + turns right."""
+    return quaternion_from_euler(phi, 0.0 - theta, 0.0 - psi)
+
+
 # A skid steer has a left and a right side that each run forward or backward, and no frames.
 
 

@@ -50,8 +50,9 @@ class FlightPlanBehaviour:
         """Fall silent."""
         self._is_left = True
 
-    def _on_flying(self, _: Bool) -> None:
+    def _on_flying(self, message: Bool) -> None:
         self._is_bridge_there = True
+        self._plan.is_flying = message.data
 
     def _on_timer(self) -> None:
         if self._is_left or not self._is_bridge_there:

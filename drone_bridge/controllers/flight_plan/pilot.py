@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take off, fly a square at constant height, land: by the clock alone, for a drone that tells nothing back."""
+"""Take off, fly a square at constant height, land: by the clock, and over only when the drone is on the ground."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -16,6 +16,7 @@ class PlanParameters:
 
     take_off_time: float = described(5.0, "Seconds from the answer of takeoff until the drone is up.", 0.1, 60.0)
     take_off_patience: float = described(10.0, "Seconds for which a refused takeoff is tried again.", 0.0, 600.0)
+    landing_patience: float = described(30.0, "Seconds within which a drone that lands has to be down.", 0.1, 600.0)
     leg_time: float = described(2.0, "Seconds per side of the square.", 0.1, 60.0)
     pause_time: float = described(2.5, "Seconds of hovering after each side, to come to rest.", 0.1, 60.0)
     speed: float = described(0.3, "cmd_vel along a side, in the unit that full_scale of the bridge has.", 0.001, 1000.0)
@@ -36,12 +37,16 @@ class Velocity(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """A part of the flight: the call it begins with, and then a velocity, or silence, for a time in s."""
+    """A part of the flight: the call it begins with, and then a velocity, or silence, for a time in s.
+
+    One `until_landed` is over as soon as the drone does not fly any more, and has failed after that time.
+    """
 
     name: str
     call: Call
     duration_s: float
     velocity: Velocity | None = None
+    until_landed: bool = False
 
 
 class Step(NamedTuple):
@@ -61,7 +66,7 @@ def square(parameters: PlanParameters) -> tuple[Stage, ...]:
         velocity = Velocity(parameters.speed * forward, parameters.speed * left)
         stages.append(Stage(name, Call("hover", False), parameters.leg_time, velocity))
         stages.append(Stage("hovering", Call("hover", True), parameters.pause_time))
-    stages.append(Stage("landing", Call("land"), 0.0))
+    stages.append(Stage("landing", Call("land"), parameters.landing_patience, until_landed=True))
     # Whoever flies next finds the drone following commands.
     return (*stages, Stage("letting go of hover", Call("hover", False), 0.0))
 
@@ -83,6 +88,8 @@ class FlightPlan:
         self._call_due_s: float | None = None  # when the stage's call is to be made
         self._answered_s: float | None = None
         self._problem = ""
+        #: Whether the drone flies, as the bridge says.
+        self.is_flying = False
 
     @property
     def has_begun(self) -> bool:
@@ -112,7 +119,7 @@ class FlightPlan:
             self._began_s = self._call_due_s = now_s
         if self.is_over:
             return Step()
-        if self._answered_s is not None and now_s >= self._answered_s + self._stages[self._index].duration_s:
+        if self._answered_s is not None and self._is_stage_over(now_s - self._answered_s):
             self._go_to(self._index + 1, now_s)
         if self.is_over:
             return Step()
@@ -145,6 +152,15 @@ class FlightPlan:
         if not self.is_over:
             self._problem = self._problem or problem
             self._index = len(self._stages)
+
+    def _is_stage_over(self, since_answer_s: float) -> bool:
+        stage = self._stages[self._index]
+        if stage.until_landed and not self.is_flying:
+            return True
+        is_time_over = since_answer_s >= stage.duration_s
+        if is_time_over and stage.until_landed:
+            self._problem = self._problem or f"the drone was not seen on the ground within {stage.duration_s:g} s"
+        return is_time_over
 
     def _go_to(self, index: int, now_s: float) -> None:
         self._index = index

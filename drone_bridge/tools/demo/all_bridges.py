@@ -17,7 +17,15 @@ MEASURED_S: Final = 60.0
 START_TIMEOUT_S: Final = 60.0
 #: Less than this share of the expected rate is a failure.
 ENOUGH: Final = 0.8
-PORTS: Final = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
+PORTS: Final = (
+    "testbed_port",
+    "dronegui_port",
+    "dronegui_navdata_port",
+    "simulator_port",
+    "robot_port",
+    "telemetry_port",
+    "discovery_port",
+)
 
 IMAGE: Final = "sensor_msgs/msg/Image"
 CAMERA_INFO: Final = "sensor_msgs/msg/CameraInfo"
@@ -48,6 +56,12 @@ TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
     "dronegui/dronegui_bridge": (
         ExpectedTopic("/dronegui/dronegui/state", "drone_bridge/msg/DroneGuiState", 20.0),
         ExpectedTopic("/dronegui/flying", "std_msgs/msg/Bool"),
+        ExpectedTopic("/dronegui/odom", ODOMETRY, 15.0),
+        ExpectedTopic("/dronegui/imu/data", IMU, 15.0),
+        ExpectedTopic("/dronegui/velocity", "geometry_msgs/msg/TwistStamped", 15.0),
+        ExpectedTopic("/dronegui/altitude", "sensor_msgs/msg/Range", 15.0),
+        ExpectedTopic("/dronegui/battery_state", "sensor_msgs/msg/BatteryState", 15.0),
+        ExpectedTopic("/dronegui/detections", "drone_bridge/msg/DetectionArray", 3.0),
     ),
     "dronegui/drone_controller": (ExpectedTopic("/dronegui/drone_controller/state", CONTROLLER, 20.0),),
     "simulator/simulator_bridge": (

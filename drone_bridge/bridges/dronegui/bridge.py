@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Twist
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.publisher import Publisher
@@ -14,78 +15,65 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.bridges.buttons import ButtonPanel
 from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.bridges.dronegui.buttons import ButtonPanel
+from drone_bridge.bridges.dronegui.flight_commands import FlightCommands
+from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
+from drone_bridge.bridges.dronegui.navdata import PROBLEMS, NavdataOutputs, NavdataPort
+from drone_bridge.bridges.dronegui.parameters import PARAMETERS
 from drone_bridge.bridges.farewell import repeat_farewell
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkError, LinkRefusedError
-from drone_bridge.links.pace import Pace
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.links.udp import UdpConnector, UdpStream
 from drone_bridge.msg import DroneGuiState
-from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.program import run
-from drone_bridge.protocols.dronegui import AXES, DEFAULT_PORT, FIRST_SEQ, ControllerConnection, Controls
+from drone_bridge.protocols.dronegui import AXES, FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
 from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate.dronegui import HOVER, FullScale
-from drone_bridge.translate.frame_names import FrameNames
+from drone_bridge.translate.dronegui_navdata import DroneFrameNames
 
 #: How often hover is said at the start, because UDP may lose some of them.
 HOVER_PACKETS: Final = 3
 #: The count of packets that nobody listened to, as far as the network tells.
 UNHEARD: Final = "undelivered packets"
 
-PARAMETERS: Final = (
-    *common_parameters(DEFAULT_PORT, "The GUI's port.", roles=("connect",)),
-    ParameterDeclaration("rate", 20.0, "Packets per second, with or without a new command.", (2.0, 200.0), live=True),
-    ParameterDeclaration(
-        "press_time", 0.5, "Seconds for which a service holds its button down.", range=(0.05, 5.0), live=True
-    ),
-    *(
-        ParameterDeclaration(
-            f"full_scale.{axis}", 1.0, f"The {field} of cmd_vel that means full {axis}.", range=(1e-3, 1e3), live=True
-        )
-        for axis, field in zip(AXES, ("linear.y", "linear.x", "angular.z", "linear.z"), strict=True)
-    ),
-    ParameterDeclaration(
-        "hover_on_zero", False, "Press hover for a cmd_vel of zero, instead of holding the drone level.", live=True
-    ),
-    ParameterDeclaration(
-        "first_packet_copies",
-        1,
-        "How often packet 1 is sent: lost, it leaves a receiver that has seen higher numbers deaf to the next ones.",
-        range=(1, 10),
-    ),
-)
+# What diagnostics say for as long as it lasts.
+NO_NAVDATA: Final = "navdata"
+EMERGENCY: Final = "emergency"
 
 
 class DroneGuiBridge(BridgeNode):
     """Sends the controls at a steady rate: what is commanded while it is fresh, otherwise hover.
 
-    Nothing ever comes back, so whether the drone flies is this node's own idea: a press of take_off turns it over.
+    Whether the drone flies is known from navdata. Where none comes it is this node's own idea, and its answers say so.
     """
 
     open_state = "sending"
     peer_may_stay_mute = True
-    rates = ("packets", "commands")
-    problems = (*BridgeNode.problems, UNHEARD, "refused commands", "dropped messages")
+    rates = ("packets", "commands", "navdata", "detections")
+    problems = (*BridgeNode.problems, UNHEARD, "refused commands", "dropped messages", *PROBLEMS)
 
     def __init__(self) -> None:
         super().__init__("dronegui_bridge", PARAMETERS)
-        self._flying = False
-        self._was_refused = False  # the packet before
+        self._is_flying = False  # as it is published
         self._flying_publisher: Publisher[Any] | None = None
         self._is_hover_held = False
-        self._buttons = ButtonPanel()
+        self._was_refused = False  # the packet before
         # A press that is under way keeps nobody else waiting. Services are there from the start and say what is wrong.
         self._group = ReentrantCallbackGroup()
-        self._press_ended = self.create_guard_condition(self._finish_presses, callback_group=self._group)
-        self.create_service(Trigger, "takeoff", self._serve_takeoff, callback_group=self._group)
-        self.create_service(Trigger, "land", self._serve_land, callback_group=self._group)
-        self.create_service(Trigger, "reset", self._serve_reset, callback_group=self._group)
+        self._wait_ended = self.create_guard_condition(self._finish_waits, callback_group=self._group)
+        self._buttons = ButtonPanel()
+        self._watch = FlightWatch(self._wait_ended.trigger)
+        self._flight = FlightCommands(self, self._buttons, self._watch, self._assume_flying)
+        for name, command in self._flight_commands():
+            self.create_service(Trigger, name, self._on_call(command), callback_group=self._group)
         self.create_service(SetBool, "hover", self._serve_hover, callback_group=self._group)
         self.create_service(SetBool, "assume_flying", self._serve_assume_flying, callback_group=self._group)
+
+    def _flight_commands(self) -> tuple[tuple[str, Callable[[], Coroutine[Any, Any, str]]], ...]:
+        """Return what can be asked for by a service and by a topic of the same name."""
+        return ("takeoff", self._flight.take_off), ("land", self._flight.land), ("reset", self._flight.reset)
 
     # The lifecycle.
 
@@ -94,39 +82,58 @@ class DroneGuiBridge(BridgeNode):
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._flying_publisher = self.make_publisher(Bool, "flying", latched)
         self._state_publisher = self.make_publisher(DroneGuiState, "dronegui/state", 10)
-        self._frame_id = FrameNames(self.parameters["frame_prefix"]).base_link
+        names = DroneFrameNames(self.parameters["frame_prefix"])
+        self._frame_id = names.base_link
         self._first_packet_copies = self.parameters["first_packet_copies"]
+        self._flight.receives_navdata = self.parameters["receive_navdata"]
+        if self._flight.receives_navdata:
+            self._outputs = NavdataOutputs(
+                self, names, self.parameters["publish_odometry"], self.parameters["publish_tf"]
+            )
         self._commands: CommandIntake[Controls] = CommandIntake(self)
         self._commands.take_limited_velocities(self._read)
-        for topic, press in (("takeoff", self._take_off), ("land", self._land), ("reset", self._reset)):
-            self.make_subscription(Empty, topic, self._on_topic(topic, press), 1, callback_group=self._group)
+        for name, command in self._flight_commands():
+            self.make_subscription(Empty, name, self._on_topic(name, command), 1, callback_group=self._group)
 
     def make_endpoint(self, cancellation: Cancellation) -> UdpConnector:
         """Send to one peer, with numbers that start from 1 for as long as the node is active."""
         self._cancelled = cancellation
         self._connection = ControllerConnection()
+        self._flight.was_reset_pressed = False
+        self._watch.listen()
+        if self._flight.receives_navdata:
+            self._outputs.restart()
         return UdpConnector(self.parameters["host"], self.parameters["port"], cancellation, self._connecting_failed)
 
     # The conversation, on the link's thread.
 
     def converse(self, stream: UdpStream) -> None:
-        """Send the controls until cancelled, and leave the drone hovering, whatever has happened."""
+        """Send the controls and take navdata until cancelled; leave the drone hovering, whatever has happened."""
         self._commands.mailbox.clear()
+        port = NavdataPort(self, stream, self._connection, self._cancelled, self._take_navdata)
+        self._flight.navdata_port = port if self._flight.receives_navdata else None
         self._buttons.open()
-        self._publish_flying()
-        pace = Pace(self._cancelled)
+        self._watch.open()
+        self._publish_flying(self._is_flying)
+        due_s = time.monotonic()
         try:
             for number in itertools.count():
                 if number == HOVER_PACKETS:
                     self.opened()
                 self._send(stream, HOVER if number < HOVER_PACKETS else self._commanded())
-                pace.wait(1 / self.parameters["rate"])
+                # After a delay it goes on from there, without a burst to catch up.
+                due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
+                self._attend_until(due_s)
         except Exception:
             self._leave_hovering(stream)
             raise
         finally:
+            self._flight.navdata_port = None
+            port.close()
+            self.statistics.end_condition(NO_NAVDATA)
+            self.statistics.end_condition(EMERGENCY)
             self._buttons.close()
-            self._press_ended.trigger()
+            self._watch.close()
 
     def _commanded(self) -> Controls:
         """Return what the drone is to do now, but for the buttons that are pressed for a moment."""
@@ -158,11 +165,50 @@ class DroneGuiBridge(BridgeNode):
         self._was_refused = was_refused
         self.statistics.counts["packets"] += 1
         if self._buttons.sent(down, now_s, was_refused):
-            self._press_ended.trigger()
+            self._wait_ended.trigger()
         if self.is_wanted(self._state_publisher):
             message = translate.drone_gui_state(seq, controls, self.get_clock().now().to_msg())
             message.header.frame_id = self._frame_id
             self.publish(self._state_publisher, message)
+
+    def _attend_until(self, due_s: float) -> None:
+        """Take navdata until then, of time.monotonic. Raises LinkCancelledError."""
+        if port := self._flight.navdata_port:
+            port.attend_until(due_s)
+            self._report_navdata()
+        elif self._cancelled.wait(max(0.0, due_s - time.monotonic())):
+            raise LinkCancelledError("Waiting was cancelled.")
+        self._watch.end_overdue()
+
+    def _take_navdata(self, block: Navdata) -> None:
+        came_s = time.monotonic()
+        self.statistics.liveness.heard()
+        if isinstance(block, Demo):
+            self._watch.note(block.flight_state)
+            self._flight.was_reset_pressed = False  # a GUI that falls silent after this may be a new one
+            if self._watch.is_flying is not None and self._watch.is_flying != self._is_flying:
+                self._publish_flying(self._watch.is_flying)
+            self.statistics.facts |= translate.navdata_facts(block)
+        self._outputs.publish(block, self.now())
+        self.statistics.took("navdata read to published", time.monotonic() - came_s)
+
+    def _report_navdata(self) -> None:
+        """Show in diagnostics whether navdata comes, and whether it tells of an emergency."""
+        if self._flight.hears_gui:
+            self.statistics.end_condition(NO_NAVDATA)
+        elif self._watch.listened_s > self.parameters["navdata_timeout"]:
+            self._begin_condition(NO_NAVDATA, f"no navdata: {self._flight.why_unseen}", DiagnosticStatus.WARN)
+        if self._flight.sees_drone and self._watch.state is FlightState.DEFAULT:
+            sentence = "the drone's motors are off, as after an emergency: call reset when it is on the ground"
+            self._begin_condition(EMERGENCY, sentence, DiagnosticStatus.ERROR)
+        else:
+            self.statistics.end_condition(EMERGENCY)
+
+    def _begin_condition(self, name: str, sentence: str, level: bytes) -> None:
+        """Report what goes on, and log it when it begins."""
+        if name not in self.statistics.conditions:
+            self.warn(f"{sentence[0].upper()}{sentence[1:]}.")
+        self.statistics.begin_condition(name, sentence, level)
 
     def _leave_hovering(self, stream: UdpStream) -> None:
         """Say hover, with all other buttons released, as the last thing there is to say."""
@@ -180,81 +226,44 @@ class DroneGuiBridge(BridgeNode):
         full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in AXES))
         return translate.controls_from_twist(twist, full_scale)
 
-    async def _take_off(self) -> str:
-        self._buttons.check_released("take_off")  # what it does shows only afterwards
-        if self._flying:
-            raise ValueError(
-                "The drone is taken to fly, and the take_off button would land it. If it is on the ground, "
-                "call assume_flying with false first."
-            )
-        return await self._press("take_off", flying_afterwards=True)
-
-    async def _land(self) -> str:
-        self._buttons.check_released("take_off")  # what it does shows only afterwards
-        if not self._flying:
-            raise ValueError(
-                "The drone is taken to be on the ground, and the take_off button would make it fly. If it flies, "
-                "call assume_flying with true first."
-            )
-        return await self._press("take_off", flying_afterwards=False)
-
-    async def _reset(self) -> str:
-        return await self._press("reset", flying_afterwards=False)
-
-    async def _press(self, button: str, flying_afterwards: bool) -> str:
-        """Press a button, and return a sentence when it has been released. Raises ValueError with another one."""
-        press = self._buttons.press(button, self.parameters["press_time"])
-        await press.over
-        self._buttons.forget(button)
-        if press.was_refused:
-            raise ValueError(f"{button} was not pressed: nobody listens at {self.statistics.peer}.")
-        if not press.was_sent:
-            raise ValueError(f"{button} was not pressed: nothing could be sent any more.")
-        self._set_flying(flying_afterwards)
-        if not press.was_released:
-            raise ValueError(f"{button} was pressed, and then nothing could be sent any more.")
-        return f"{button} was pressed and released."
-
-    def _finish_presses(self) -> None:
+    def _finish_waits(self) -> None:
         for press in self._buttons.over():
             if not press.over.done():
                 press.over.set_result(None)
+        self._watch.finish()
 
-    def _set_flying(self, flying: bool) -> None:
-        self._flying = flying
-        self._publish_flying()
+    def _assume_flying(self, is_flying: bool) -> None:
+        self._watch.assume(is_flying)
+        self._publish_flying(is_flying)
 
-    def _publish_flying(self) -> None:
+    def _publish_flying(self, is_flying: bool) -> None:
+        self._is_flying = is_flying
         if self._flying_publisher:  # which says nothing while the node is not active
-            self.publish(self._flying_publisher, Bool(data=self._flying))
+            self.publish(self._flying_publisher, Bool(data=is_flying))
 
-    def _on_topic(self, topic: str, press: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[Empty], Any]:
+    def _on_topic(self, topic: str, command: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[Empty], Any]:
         """Return what an empty message does: the same as the service of that name, with nobody to answer to."""
 
         async def receive(_: Empty) -> None:
             try:
-                self.inform(await press())
+                self.inform(await command())
             except ValueError as error:
                 self.complain("refused commands", f"A message on {topic} was refused: {error}")
 
         return receive
 
-    async def _serve_takeoff(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return await self._answer(self._take_off(), response)
+    def _on_call(self, command: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[Any, Any], Any]:
+        """Return what a call of a service does."""
 
-    async def _serve_land(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return await self._answer(self._land(), response)
+        async def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            try:
+                response.message, response.success = await command(), True
+            except ValueError as error:
+                response.message, response.success = str(error), False
+                self.complain("refused commands", response.message)
+            return response
 
-    async def _serve_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return await self._answer(self._reset(), response)
-
-    async def _answer(self, press: Coroutine[Any, Any, str], response: Trigger.Response) -> Trigger.Response:
-        try:
-            response.message, response.success = await press, True
-        except ValueError as error:
-            response.message, response.success = str(error), False
-            self.complain("refused commands", response.message)
-        return response
+        return serve
 
     def _serve_hover(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self._is_hover_held = request.data
@@ -265,7 +274,10 @@ class DroneGuiBridge(BridgeNode):
         return response
 
     def _serve_assume_flying(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._set_flying(request.data)
+        if self._flight.sees_drone:
+            response.message = f"Nothing needs to be assumed: navdata says {self.statistics.facts['flight state']}."
+            return response
+        self._assume_flying(request.data)
         response.success = True
         response.message = f"The drone is taken to {'fly' if request.data else 'be on the ground'}."
         return response

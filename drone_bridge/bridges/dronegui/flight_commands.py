@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Take off, land, reset: which button that takes, when it would do the opposite, and what has to be seen of it.
+
+In the executor, but for what the link's thread says through `buttons`, `watch` and `navdata_port`.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from drone_bridge.bridges.dronegui.buttons import ButtonPanel
+from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
+from drone_bridge.bridges.dronegui.navdata import NavdataPort
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.protocols.dronegui import FlightState
+
+#: What a drone that was told to take off shows, and one that was told to land.
+TAKEN_OFF: Final = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
+LANDING_OR_LANDED: Final = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
+ANY_STATE: Final = frozenset({None, *FlightState})
+
+UNKNOWN: Final = (
+    "take_off was pressed, and nobody saw what came of it. Look at the drone, and call assume_flying with what it does "
+    "first."
+)
+
+
+class FlightCommands:
+    """Presses buttons for those who ask. Every refusal is a ValueError with a sentence."""
+
+    def __init__(
+        self,
+        node: BridgeNode,
+        buttons: ButtonPanel,
+        watch: FlightWatch,
+        assume_flying: Callable[[bool], None],
+    ) -> None:
+        """`assume_flying` is called with what a press is taken to have done where nobody sees it."""
+        self._node = node
+        self._buttons = buttons
+        self._watch = watch
+        self._assume_flying = assume_flying
+        self._is_taking_off = False
+        self.receives_navdata = True
+        self.navdata_port: NavdataPort | None = None  # while there is a link, and navdata is received
+        self.was_reset_pressed = False  # since there was navdata last
+
+    @property
+    def sees_drone(self) -> bool:
+        """Whether navdata tells what the drone does at present."""
+        return bool(self._watch.state_age_s <= self._node.parameters["navdata_timeout"])
+
+    @property
+    def hears_gui(self) -> bool:
+        """Whether navdata comes at present, whatever it tells."""
+        return bool(self._watch.silence_s <= self._node.parameters["navdata_timeout"])
+
+    @property
+    def why_unseen(self) -> str:
+        """Why nobody sees what the drone does, as a clause."""
+        if not self.receives_navdata:
+            return "receive_navdata is false"
+        port = self._node.parameters["navdata_port"]
+        if self.navdata_port and not self.navdata_port.is_open:
+            return f"port {port} can't be listened on"
+        if self.hears_gui:
+            return "navdata comes without a state that is known"
+        if self.was_reset_pressed:
+            return f"the GUI sends none to port {port}, although reset was pressed"
+        return f"the GUI sends none to port {port}, which it does once reset has been pressed"
+
+    async def take_off(self) -> str:
+        """Have the drone take off, and return what came of it. Asks the GUI for navdata first, if need be."""
+        self._buttons.check_released("take_off")  # what it does shows only afterwards
+        if self._is_taking_off:
+            raise ValueError("takeoff is under way.")
+        self._is_taking_off = True
+        try:
+            await self._wait_for_first_navdata()
+            self._check_on_ground()
+            if self._needs_bootstrap:
+                await self._bootstrap()
+                self._check_on_ground()
+            return await self._press_take_off()
+        finally:
+            self._is_taking_off = False
+
+    async def land(self) -> str:
+        """Have the drone land, and return what came of it: only what is seen is a success."""
+        self._buttons.check_released("take_off")  # what it does shows only afterwards
+        if self.sees_drone and self._watch.state is FlightState.LANDING:
+            return "The drone is landing already."
+        self._check_in_the_air()
+        if self.sees_drone:
+            if await self._press_and_look_for("take_off", LANDING_OR_LANDED):
+                return "take_off was pressed and released, and the drone lands."
+            raise ValueError(f"take_off was pressed and released, but the drone does not land: {self._told_by_drone}")
+        await self._press("take_off")
+        unseen = f"take_off was pressed and released. Nobody sees whether the drone lands: {self.why_unseen}."
+        if not self.receives_navdata:
+            self._assume_flying(False)
+            return unseen
+        self._watch.assume(None)
+        raise ValueError(f"{unseen} Look at it, and call assume_flying with what it does.")
+
+    async def reset(self) -> str:
+        """Press reset, whatever the drone does: an emergency stop in the air."""
+        message = await self._press("reset")
+        if not self.sees_drone:
+            self._assume_flying(False)
+        return message
+
+    def _check_on_ground(self) -> None:
+        if self._watch.is_flying is None:
+            raise ValueError(UNKNOWN)
+        if not self._watch.is_flying:
+            return
+        if self.sees_drone:
+            raise ValueError("The drone flies, as its navdata says, and the take_off button would land it.")
+        raise ValueError(
+            "The drone is taken to fly, and the take_off button would land it. If it is on the ground, "
+            "call assume_flying with false first."
+        )
+
+    def _check_in_the_air(self) -> None:
+        if self._watch.is_flying is None:
+            raise ValueError(UNKNOWN)
+        if self._watch.is_flying:
+            return
+        if self.sees_drone:
+            raise ValueError(
+                "The drone is on the ground, as its navdata says, and the take_off button would make it fly."
+            )
+        raise ValueError(
+            "The drone is taken to be on the ground, and the take_off button would make it fly. If it flies, "
+            "call assume_flying with true first."
+        )
+
+    async def _wait_for_first_navdata(self) -> None:
+        """Give navdata, which may show that the drone flies, the time to come."""
+        left_s = self._node.parameters["navdata_timeout"] - self._watch.listened_s
+        if self.navdata_port and not self.hears_gui and left_s > 0:
+            await self._watch.look_for(ANY_STATE, left_s).over
+
+    @property
+    def _needs_bootstrap(self) -> bool:
+        return self._node.parameters["bootstrap"] and not self.hears_gui and not self.was_reset_pressed
+
+    async def _bootstrap(self) -> None:
+        """Have the GUI ask its drone, on the ground, for navdata."""
+        if self.navdata_port and not self.navdata_port.is_open:
+            # The drone may fly, and its navdata go to somebody else: reset would then be an emergency stop.
+            raise ValueError(
+                f"Nobody can see whether the drone is on the ground: {self.why_unseen}. Free that port, or set "
+                "receive_navdata to false."
+            )
+        self._node.inform("No navdata comes: reset is pressed, so that the GUI asks its drone for it.")
+        await self._press("reset")
+        if self.receives_navdata:
+            await self._watch.look_for(ANY_STATE, self._node.parameters["bootstrap_timeout"]).over
+
+    async def _press_take_off(self) -> str:
+        """Press the button for a drone on the ground."""
+        if not self.sees_drone:
+            await self._press("take_off")
+            self._assume_flying(True)
+            return f"take_off was pressed and released. Nobody sees whether the drone takes off: {self.why_unseen}."
+        if await self._press_and_look_for("take_off", TAKEN_OFF):
+            return "take_off was pressed and released, and the drone takes off."
+        raise ValueError(f"take_off was pressed and released, but the drone does not take off: {self._told_by_drone}")
+
+    async def _press_and_look_for(self, button: str, wanted: frozenset[FlightState]) -> bool:
+        """Press a button; return whether the drone then shows one of these states."""
+        timeout_s = self._node.parameters["press_time"] + self._node.parameters["confirm_timeout"]
+        sighting = self._watch.look_for(wanted, timeout_s)
+        await self._press(button)
+        await sighting.over
+        return sighting.was_seen
+
+    @property
+    def _told_by_drone(self) -> str:
+        if not self.sees_drone:
+            return "navdata has ended."
+        return f"its navdata says {self._node.statistics.facts['flight state']}."
+
+    async def _press(self, button: str) -> str:
+        """Press a button, and return a sentence when it has been released."""
+        press = self._buttons.press(button, self._node.parameters["press_time"])
+        await press.over
+        self._buttons.forget(button)
+        if press.was_refused:
+            raise ValueError(f"{button} was not pressed: nobody listens at {self._node.statistics.peer}.")
+        if not press.was_sent:
+            raise ValueError(f"{button} was not pressed: nothing could be sent any more.")
+        if button == "reset":
+            self.was_reset_pressed = True
+        if not press.was_released:
+            raise ValueError(f"{button} was pressed, and then nothing could be sent any more.")
+        return f"{button} was pressed and released."

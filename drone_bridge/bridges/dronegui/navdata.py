@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The port that navdata comes to, and the topics that it is published on."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import BatteryState, Imu, Range
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.outputs import Output, Outputs
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.connector import address_name
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.udp import Datagram, UdpListener, UdpStream
+from drone_bridge.links.udp import name as name_of
+from drone_bridge.msg import DetectionArray
+from drone_bridge.protocols.dronegui import NEED_DATA, ControllerConnection, Demo, Navdata, VisionDetect
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.translate import dronegui_navdata as translate
+from drone_bridge.translate.dronegui_navdata import DeadReckoning, DroneFrameNames
+
+#: How long to wait before a port that could not be had is tried again.
+RETRY_S: Final = 2.0
+#: How often it is asked who listens to what.
+AUDIENCE_PERIOD_S: Final = 0.1
+#: What is worth a name of its own in diagnostics; a peer chooses what it sends, but not how much is kept of it.
+MAX_OTHER_TYPES: Final = 8
+MAX_TYPE_LETTERS: Final = 24
+
+# Counts whose growth is a warning.
+STRANGERS: Final = "refused navdata"
+PORT_MISSED: Final = "missed navdata ports"
+PROBLEMS: Final = (STRANGERS, PORT_MISSED)
+
+
+class NavdataPort:
+    """Takes the GUI's datagrams on our side's address to it. For the link's thread."""
+
+    def __init__(
+        self,
+        node: BridgeNode,
+        stream: UdpStream,
+        connection: ControllerConnection,
+        cancellation: Cancellation,
+        take: Callable[[Navdata], None],
+    ) -> None:
+        """`take` gets each block that could be read."""
+        self._node = node
+        self._own_host, self._gui_host = stream.own_host, stream.peer_host
+        self._connection = connection
+        self._cancellation = cancellation
+        self._take = take
+        self._listener: UdpListener | None = None
+        self._tried_s = -math.inf
+        self._other_types: set[str] = set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether datagrams can come."""
+        return self._listener is not None
+
+    def attend_until(self, due_s: float) -> None:
+        """Take what comes until then, of time.monotonic. Raises LinkCancelledError."""
+        while True:
+            self._open()
+            left_s = max(0.0, due_s - time.monotonic())
+            if self._listener:
+                self._receive(self._listener, left_s)
+            elif self._cancellation.wait(min(left_s, RETRY_S)):
+                raise LinkCancelledError("Waiting was cancelled.")
+            if time.monotonic() >= due_s:
+                return
+
+    def close(self) -> None:
+        """Give the port back."""
+        if self._listener:
+            self._listener.close()
+            self._listener = None
+
+    def _open(self) -> None:
+        now_s = time.monotonic()
+        if self._listener or now_s < self._tried_s + RETRY_S:
+            return
+        self._tried_s = now_s
+        port = self._node.parameters["navdata_port"]
+        try:
+            self._listener = UdpListener(self._own_host, port, self._cancellation)
+        except LinkError as error:
+            self._node.reports.complain_while(PORT_MISSED, f"{error} No navdata can come; it is tried again.")
+        else:
+            self._node.reports.end(PORT_MISSED)
+            self._node.inform(f"Listening for navdata on {address_name(self._own_host, port)}.")
+
+    def _receive(self, listener: UdpListener, timeout_s: float) -> None:
+        try:
+            datagram = listener.receive(timeout_s)
+        except LinkTimeoutError:
+            return
+        except LinkCancelledError:
+            raise
+        except LinkError as error:
+            self.close()
+            self._node.complain(PORT_MISSED, f"{error} The port is opened anew.")
+            return
+        self._read(datagram)
+
+    def _read(self, datagram: Datagram) -> None:
+        counts = self._node.statistics.counts
+        if datagram.source[0] != self._gui_host:
+            self._node.reports.complain_while(
+                STRANGERS,
+                f"Navdata of {name_of(datagram.source)} was refused: the GUI is at {self._gui_host}.",
+            )
+            return
+        self._connection.receive_data(datagram.data)
+        try:
+            block = self._connection.next_event()
+        except RemoteProtocolError as error:
+            self._node.complain(
+                "rejected input", f"A datagram of navdata from {name_of(datagram.source)} was refused: {error}"
+            )
+            return
+        if block is NEED_DATA:
+            return
+        if isinstance(block, Demo):
+            counts["navdata"] += 1
+            self._node.statistics.facts["navdata source"] = name_of(datagram.source)
+        elif isinstance(block, VisionDetect):
+            counts["detections"] += 1
+        else:
+            counts["other navdata"] += 1
+            if len(self._other_types) < MAX_OTHER_TYPES:
+                self._other_types.add(block.type[:MAX_TYPE_LETTERS])
+                self._node.statistics.facts["other navdata types"] = ", ".join(sorted(self._other_types))
+        self._take(block)
+
+
+class NavdataOutputs:
+    """Publishes navdata. For the link's thread."""
+
+    def __init__(self, node: BridgeNode, names: DroneFrameNames, has_odometry: bool, has_tf: bool) -> None:
+        """Create the publishers."""
+        self._node = node
+        self._names = names
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        make = node.make_publisher
+        self._demo: Outputs[Demo] = Outputs(
+            node,
+            [
+                Output(make(Imu, "imu/data", 10), self._by(translate.imu)),
+                Output(make(BatteryState, "battery_state", 10), self._by(translate.battery_state)),
+                Output(make(Range, "altitude", 10), self._by(translate.altitude)),
+                Output(make(TwistStamped, "velocity", 10), self._by(translate.velocity)),
+            ],
+            AUDIENCE_PERIOD_S,
+        )
+        self._detections = make(DetectionArray, "detections", 10)
+        self._odometry = make(Odometry, "odom", 10) if has_odometry else None
+        self._tf = make(TFMessage, "/tf", 100) if has_odometry and has_tf else None
+        self._static_tf = make(TFMessage, "/tf_static", latched)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew: odometry from where the drone is, and what is published once."""
+        self._dead_reckoning = DeadReckoning()
+        self._has_static_transforms = False
+        self._demo.ask_anew()
+
+    def publish(self, block: Navdata, stamp: Time) -> None:
+        """Publish what a block tells."""
+        if isinstance(block, VisionDetect):
+            self._node.publish(self._detections, translate.detections(block, stamp, self._names))
+        elif isinstance(block, Demo):
+            if not self._has_static_transforms:
+                self._has_static_transforms = True
+                self._node.publish(self._static_tf, translate.static_transforms(self._names, stamp))
+            self._demo.publish(block, stamp)
+            self._publish_odometry(block, stamp)
+
+    def _publish_odometry(self, demo: Demo, stamp: Time) -> None:
+        pose = self._dead_reckoning.update(demo, time.monotonic())
+        if pose is None or self._odometry is None:
+            return
+        message = translate.odometry(demo, pose, stamp, self._names)
+        self._node.publish(self._odometry, message)
+        if self._tf:
+            self._node.publish(self._tf, translate.odometry_tf(message))
+
+    def _by(self, make: Callable[[Demo, Time, DroneFrameNames], object]) -> Callable[[Demo, Time], object]:
+        return lambda demo, stamp: make(demo, stamp, self._names)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Navdata of the dronegui protocol as ROS messages. What a block leaves out gives no message, or an unknown in it."""
+
+import math
+from typing import Any, Final, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped, TwistStamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import BatteryState, Imu, Range
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.msg import Detection, DetectionArray
+from drone_bridge.protocols.dronegui import PICTURE_UNITS, Demo, Feature, VisionDetect
+from drone_bridge.translate import frames
+from drone_bridge.translate.frame_names import FrameNames
+from drone_bridge.translate.frames import Quaternion
+from drone_bridge.translate.transforms import odometry_transform, set_quaternion, transform
+
+#: What the AR.Drone's ultrasound rangefinder measures, by its data sheet.
+NEAREST_RANGE_M: Final = 0.2
+FARTHEST_RANGE_M: Final = 6.0
+
+# How far odometry is to be trusted: standard deviations. The wire tells none.
+DRIFT: Final = 0.1  # of the way so far: velocities come from a camera that looks down
+HEIGHT_DEVIATION_M: Final = 0.1
+TILT_DEVIATION: Final = math.radians(1.0)
+YAW_DEVIATION: Final = math.radians(10.0)  # of a gyroscope that drifts
+SPEED_DEVIATION: Final = 0.1  # m/s
+#: Of what is not measured. Zero would be read as certain, and -1 in element 0 is a convention of Imu only.
+UNKNOWN_VARIANCE: Final = 1e6
+
+#: A longer gap between two velocities is not bridged: nobody knows how the drone moved.
+LONGEST_GAP_S: Final = 0.5
+#: How fast it may have been meanwhile.
+GREATEST_SPEED: Final = 5.0  # m/s
+
+
+class DroneFrameNames(FrameNames):
+    """The tf frames of a drone behind its GUI, with their prefix."""
+
+    __slots__ = ()
+
+    @property
+    def altimeter(self) -> str:
+        """The rangefinder, whose x axis points down."""
+        return f"{self.prefix}altimeter_link"
+
+    @property
+    def optical(self) -> str:
+        """The camera that detections come from, in optical axes; which camera, the wire does not tell."""
+        return f"{self.prefix}camera_optical_frame"
+
+
+class Pose(NamedTuple):
+    """Where the drone is in odom."""
+
+    x: float  # m
+    y: float  # m
+    z: float  # m, above the ground below
+    orientation: Quaternion
+    variance: float  # m^2, of x and of y
+
+
+class DeadReckoning:
+    """Adds velocities up, from the first one on: x and y are 0 there. Height and orientation are measured."""
+
+    def __init__(self) -> None:
+        self._x = self._y = 0.0  # m
+        self._way = 0.0  # m
+        self._gap_variance = 0.0  # m^2
+        self._before_s: float | None = None
+
+    def update(self, demo: Demo, now_s: float) -> Pose | None:
+        """Return where the drone is now, of time.monotonic; None where a block lacks what it takes to know."""
+        orientation = _orientation(demo)
+        if orientation is None or demo.altitude is None or demo.vx is None or demo.vy is None:
+            return None
+        velocity_x, velocity_y, _ = frames.rotated(orientation, *_velocity(demo.vx, demo.vy, demo.vz))
+        step_s = 0.0 if self._before_s is None else now_s - self._before_s
+        self._before_s = now_s
+        if step_s > LONGEST_GAP_S:
+            self._gap_variance += (GREATEST_SPEED * step_s) ** 2
+        else:
+            self._x += velocity_x * step_s
+            self._y += velocity_y * step_s
+            self._way += math.hypot(velocity_x, velocity_y) * step_s
+        variance = (DRIFT * self._way) ** 2 + self._gap_variance
+        return Pose(self._x, self._y, demo.altitude / 1000, orientation, variance)
+
+
+def imu(demo: Demo, stamp: Time, names: DroneFrameNames) -> Imu | None:
+    """Return the attitude; -1 in the other covariances says that rates and accelerations are not on the wire."""
+    if (orientation := _orientation(demo)) is None:
+        return None
+    message = Imu()
+    message.header.stamp, message.header.frame_id = stamp, names.base_link
+    set_quaternion(message.orientation, orientation)
+    message.orientation_covariance[0] = message.orientation_covariance[4] = TILT_DEVIATION**2
+    message.orientation_covariance[8] = YAW_DEVIATION**2
+    message.angular_velocity_covariance[0] = message.linear_acceleration_covariance[0] = -1.0
+    return message
+
+
+def battery_state(demo: Demo, stamp: Time, names: DroneFrameNames) -> BatteryState | None:
+    """Return the charge; all else that a battery has is not on the wire."""
+    if demo.vbat_flying_percentage is None:
+        return None
+    message = BatteryState(percentage=demo.vbat_flying_percentage / 100, present=True)
+    message.header.stamp, message.header.frame_id = stamp, names.base_link
+    for field in ("voltage", "temperature", "current", "charge", "capacity", "design_capacity"):
+        setattr(message, field, math.nan)
+    return message
+
+
+def altitude(demo: Demo, stamp: Time, names: DroneFrameNames) -> Range | None:
+    """Return the height above the ground below, which the drone measures by ultrasound."""
+    if demo.altitude is None:
+        return None
+    message = Range(radiation_type=Range.ULTRASOUND, min_range=NEAREST_RANGE_M, max_range=FARTHEST_RANGE_M)
+    message.header.stamp, message.header.frame_id = stamp, names.altimeter
+    message.range = demo.altitude / 1000
+    return message
+
+
+def velocity(demo: Demo, stamp: Time, names: DroneFrameNames) -> TwistStamped | None:
+    """Return the velocity along the body's axes; a component that is missing, and all rates, are NaN."""
+    if demo.vx is None and demo.vy is None and demo.vz is None:
+        return None
+    message = TwistStamped()
+    message.header.stamp, message.header.frame_id = stamp, names.base_link
+    linear, angular = message.twist.linear, message.twist.angular
+    missing = (math.nan if value is None else value for value in (demo.vx, demo.vy, demo.vz))
+    linear.x, linear.y, linear.z = (value / 1000 for value in frames.flu_from_frd(*missing))
+    angular.x = angular.y = angular.z = math.nan
+    return message
+
+
+def odometry(demo: Demo, pose: Pose, stamp: Time, names: DroneFrameNames) -> Odometry:
+    """Return where the drone is by dead reckoning, with covariances that say so."""
+    assert demo.vx is not None
+    assert demo.vy is not None
+    message = Odometry(child_frame_id=names.base_link)
+    message.header.stamp, message.header.frame_id = stamp, names.odom
+    position, linear = message.pose.pose.position, message.twist.twist.linear
+    position.x, position.y, position.z = pose.x, pose.y, pose.z
+    set_quaternion(message.pose.pose.orientation, pose.orientation)
+    linear.x, linear.y, linear.z = _velocity(demo.vx, demo.vy, demo.vz)
+    tilt, yaw = TILT_DEVIATION**2, YAW_DEVIATION**2
+    _set_diagonal(message.pose.covariance, (pose.variance, pose.variance, HEIGHT_DEVIATION_M**2, tilt, tilt, yaw))
+    speed = SPEED_DEVIATION**2
+    # Vertical speed is on the wire, but the drone leaves it at zero.
+    _set_diagonal(message.twist.covariance, (speed, speed, *[UNKNOWN_VARIANCE] * 4))
+    return message
+
+
+def odometry_tf(message: Odometry) -> TFMessage:
+    """Return odom to base_link."""
+    return TFMessage(transforms=[odometry_transform(message)])
+
+
+def static_transforms(names: DroneFrameNames, stamp: Time) -> TFMessage:
+    """Return base_link to the rangefinder, which looks down."""
+    down: TransformStamped = transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY)
+    down.header.stamp = stamp
+    return TFMessage(transforms=[down])
+
+
+def detections(block: VisionDetect, stamp: Time, names: DroneFrameNames) -> DetectionArray:
+    """Return what is detected at present."""
+    message = DetectionArray(detections=[_detection(feature) for feature in block.features])
+    message.header.stamp, message.header.frame_id = stamp, names.optical
+    return message
+
+
+def _detection(feature: Feature) -> Detection:
+    return Detection(
+        center_x=feature.xc / PICTURE_UNITS,
+        center_y=feature.yc / PICTURE_UNITS,
+        width=feature.width / PICTURE_UNITS,
+        height=feature.height / PICTURE_UNITS,
+        distance=math.nan if feature.dist is None else feature.dist / 100,
+    )
+
+
+def _orientation(demo: Demo) -> Quaternion | None:
+    if demo.phi is None or demo.theta is None or demo.psi is None:
+        return None
+    return frames.orientation_from_dronegui(*map(frames.radians_from_millidegrees, (demo.phi, demo.theta, demo.psi)))
+
+
+def _velocity(vx: float, vy: float, vz: float | None) -> tuple[float, float, float]:
+    """Return a velocity of the wire along the axes of REP 103, m/s; upward 0 where it is missing."""
+    forward, left, up = frames.flu_from_frd(vx, vy, vz or 0.0)
+    return forward / 1000, left / 1000, up / 1000
+
+
+def _set_diagonal(covariance: Any, diagonal: tuple[float, ...]) -> None:
+    for index, value in enumerate(diagonal):
+        covariance[7 * index] = value  # 6 x 6, row by row

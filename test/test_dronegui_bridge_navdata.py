@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dronegui_bridge and what the GUI tells of its drone: with the emulated one, which starts as the real one does."""
+
+import json
+import math
+import socket
+from pathlib import Path
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from dronegui_peer import DroneGuiPeer
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import nanoseconds, wait_until
+from sensor_msgs.msg import BatteryState, Imu, Range
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool, Trigger
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.msg import DetectionArray
+
+LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
+LANDED = {"type": "demo", "ctrl_state": 2 << 16, "altitude": 0}
+
+
+@pytest.fixture
+def navdata_port():
+    """A UDP port that nobody listens on."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def gui(start_child, navdata_port):
+    """Return what starts an emulated GUI with its drone, and gives it with its port."""
+    guis = []
+
+    def start(*options):
+        ports = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", navdata_port)
+        guis.append(Process.module("drone_bridge.emulators.dronegui", *ports, *options))
+        guis[-1].port = int(guis[-1].wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        return guis[-1]
+
+    yield start
+    for started in guis:
+        started.end()
+
+
+@pytest.fixture
+def peer(navdata_port):
+    """A GUI that does what the test says, and nothing of its own accord."""
+    peer = DroneGuiPeer()
+    yield peer
+    peer.close()
+
+
+class Navdata:
+    """Sends datagrams as the GUI does, from one of this host's addresses."""
+
+    def __init__(self, port, host="127.0.0.1"):
+        self._address = ("127.0.0.1", port)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind((host, 0))
+
+    def send(self, document):
+        datagram = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self._socket.sendto(datagram, self._address)
+
+    def close(self):
+        self._socket.close()
+
+
+@pytest.fixture
+def navdata(navdata_port):
+    sender = Navdata(navdata_port)
+    yield sender
+    sender.close()
+
+
+def bridge(gui, navdata_port, **parameters):
+    return Process.node("dronegui_bridge", port=gui.port, navdata_port=navdata_port, press_time=0.05, **parameters)
+
+
+def press(ros, name):
+    return ros.call(Trigger, name, Trigger.Request())
+
+
+def values_of(report):
+    return {pair.key: pair.value for pair in report.status[0].values}
+
+
+def report_of(reports, wanted):
+    return reports.wait(lambda report: wanted(report.status[0], values_of(report)))
+
+
+# Taking off and landing.
+
+
+def test_a_drone_behind_a_fresh_gui_takes_off_and_lands(ros, gui, navdata_port):
+    drone = gui()
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    with bridge(drone, navdata_port):
+        answer = press(ros, "takeoff")
+        assert (answer.success, answer.message) == (True, "take_off was pressed and released, and the drone takes off.")
+        drone.wait_for_line("^reset: the GUI asks the drone for navdata")
+        flying.wait(lambda message: message.data)
+        refused = press(ros, "takeoff")
+        assert (refused.success, "as its navdata says" in refused.message) == (False, True)
+        refused = ros.call(SetBool, "assume_flying", SetBool.Request(data=False))
+        assert (refused.success, "Nothing needs to be assumed" in refused.message) == (False, True)
+        drone.wait_for_line("^taking off -> flying")
+        answer = press(ros, "land")
+        assert (answer.success, answer.message) == (True, "take_off was pressed and released, and the drone lands.")
+        assert press(ros, "land").message == "The drone is landing already."
+        drone.wait_for_line("^landing -> landed")
+        flying.wait(lambda message: not message.data)
+        refused = press(ros, "land")
+        assert (refused.success, "on the ground, as its navdata says" in refused.message) == (False, True)
+    assert drone.count_lines("landed -> taking off") == 1
+
+
+def test_without_bootstrap_nobody_claims_that_the_drone_lands(ros, gui, navdata_port):
+    """The GUI does not know that the drone flies: take_off, pressed again, is another take-off."""
+    drone = gui()
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    with bridge(drone, navdata_port, bootstrap=False):
+        answer = press(ros, "takeoff")
+        assert "Nobody sees whether the drone takes off: the GUI sends none to port" in answer.message
+        flying.wait(lambda message: message.data)
+        drone.wait_for_line("^taking off -> flying")
+        answer = press(ros, "land")
+        assert (answer.success, "Nobody sees whether the drone lands" in answer.message) == (False, True)
+        for name in ("land", "takeoff"):
+            refused = press(ros, name)
+            assert (refused.success, "call assume_flying" in refused.message) == (False, True)
+        assert len(flying) == 0, "flying was published anew without anybody's having seen anything"
+        assert ros.call(SetBool, "assume_flying", SetBool.Request(data=True)).success
+        assert press(ros, "reset").success  # which is an emergency stop, and brings navdata
+        drone.wait_for_line("^flying -> emergency")
+        flying.wait(lambda message: not message.data)
+    assert drone.count_lines("landing") == 0
+
+
+def test_a_gui_that_never_sends_navdata_is_said_to(ros, peer, navdata_port):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with bridge(peer, navdata_port, bootstrap_timeout=0.2) as process:
+        process.wait_for_line("No navdata: the GUI sends none to port .*, which it does once reset has been pressed")
+        report_of(reports, lambda status, _: status.level == DiagnosticStatus.WARN and "no navdata" in status.message)
+        answer = press(ros, "takeoff")
+        assert (answer.success, "although reset was pressed" in answer.message) == (True, True)
+        pressed = [name for packet in peer.packets for name in ("reset", "take_off") if packet.presses(name)]
+        assert list(dict.fromkeys(pressed)) == ["reset", "take_off"]
+        assert not press(ros, "land").success
+        assert ros.call(SetBool, "assume_flying", SetBool.Request(data=False)).success
+        peer.forget()
+        assert press(ros, "takeoff").success
+        assert not any(packet.presses("reset") for packet in peer.packets), "reset is pressed once only"
+        assert process.count_lines("No navdata:") == 1
+
+
+def test_reset_is_not_pressed_while_the_drone_flies(ros, peer, navdata, navdata_port):
+    """By a bridge that was started in the middle of a flight."""
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    with bridge(peer, navdata_port, navdata_timeout=60.0):
+        peer.wait()
+        refused = ros.node.create_client(Trigger, "takeoff")
+        assert refused.wait_for_service(60)
+        answer = refused.call_async(Trigger.Request())
+        navdata.send({**LANDED, "ctrl_state": 4 << 16})
+        wait_until(answer.done, "an answer")
+        assert (answer.result().success, "The drone flies" in answer.result().message) == (False, True)
+        flying.wait(lambda message: message.data)
+        packets = peer.packets
+    assert not any(packet.presses("reset") or packet.presses("take_off") for packet in packets)
+
+
+def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(ros, peer, navdata_port):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", navdata_port))
+        with bridge(peer, navdata_port) as process:
+            process.wait_for_line(rf"Can't listen on 127\.0\.0\.1:{navdata_port}: Address already in use")
+            answer = press(ros, "takeoff")
+            assert (answer.success, "can't be listened on" in answer.message) == (False, True)
+            assert not any(packet.presses("reset") for packet in peer.packets)
+            taken.close()
+            process.wait_for_line(rf"Listening for navdata on 127\.0\.0\.1:{navdata_port}")
+
+
+def test_a_drone_that_does_not_do_it_is_no_success(ros, peer, navdata, navdata_port):
+    with bridge(peer, navdata_port, navdata_timeout=60.0, confirm_timeout=0.2) as process:
+        process.wait_for_line("Listening for navdata")
+        navdata.send(LANDED)
+        reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+        report_of(reports, lambda _, values: values.get("flight state") == "landed")
+        answer = press(ros, "takeoff")
+        assert (answer.success, "does not take off: its navdata says landed" in answer.message) == (False, True)
+        navdata.send({**LANDED, "ctrl_state": 3 << 16})
+        report_of(reports, lambda _, values: values.get("flight state") == "flying")
+        answer = press(ros, "land")
+        assert (answer.success, "does not land: its navdata says flying" in answer.message) == (False, True)
+        assert not any(packet.presses("reset") for packet in peer.packets)
+
+
+def test_an_emergency_is_an_error_until_reset_is_pressed_again(ros, gui, navdata_port):
+    drone = gui()
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with bridge(drone, navdata_port, confirm_timeout=0.5) as process:
+        assert press(ros, "takeoff").success
+        drone.wait_for_line("^taking off -> flying")
+        assert press(ros, "reset").success
+        drone.wait_for_line("^flying -> emergency")
+        report_of(
+            reports,
+            lambda status, _: status.level == DiagnosticStatus.ERROR and "motors are off" in status.message,
+        )
+        process.wait_for_line("motors are off, as after an emergency")
+        drone.wait_for_line("emergency, .* z=0.00")
+        assert "does not take off: its navdata says default" in press(ros, "takeoff").message
+        assert press(ros, "reset").success
+        drone.wait_for_line("^emergency -> landed")
+        report_of(reports, lambda _, values: values.get("flight state") == "landed")
+        assert press(ros, "takeoff").success
+
+
+# Topics.
+
+
+def test_navdata_becomes_topics(ros, gui, navdata_port):
+    drone = gui("--bootstrapped")
+    inboxes = {
+        topic: ros.subscribe(kind, topic)
+        for topic, kind in {
+            "imu/data": Imu,
+            "battery_state": BatteryState,
+            "altitude": Range,
+            "velocity": TwistStamped,
+            "odom": Odometry,
+            "detections": DetectionArray,
+            "/tf": TFMessage,
+        }.items()
+    }
+    static = ros.subscribe(TFMessage, "/tf_static", LATCHED)
+    with bridge(drone, navdata_port, frame_prefix="d1/", **{"full_scale.pitch": 1.0}):
+        assert press(ros, "takeoff").success
+        height = inboxes["altitude"].wait(lambda message: message.range > 0.9)
+        assert (height.radiation_type, height.header.frame_id) == (Range.ULTRASOUND, "d1/altimeter_link")
+        assert (height.min_range, height.max_range) == pytest.approx((0.2, 6.0))
+        charge = inboxes["battery_state"].wait()
+        assert charge.percentage == pytest.approx(0.99, abs=0.011)
+        assert math.isnan(charge.voltage)
+        detection = inboxes["detections"].wait(lambda message: message.detections).detections[0]
+        assert detection.center_x == pytest.approx(0.5, abs=0.05)
+        assert detection.distance == pytest.approx(4, abs=0.3)
+        forward, publisher = Twist(), ros.publisher(Twist, "cmd_vel")
+        forward.linear.x = 0.5
+
+        def is_fast():
+            publisher.publish(forward)
+            return len(inboxes["velocity"]) and inboxes["velocity"].wait().twist.linear.x > 1.0
+
+        wait_until(is_fast, "a velocity", period_s=0.05)
+        odometry = inboxes["odom"].wait(lambda message: message.twist.twist.linear.x > 1.0)
+        assert (odometry.header.frame_id, odometry.child_frame_id) == ("d1/odom", "d1/base_link")
+        assert odometry.pose.pose.position.x > 0.3
+        assert odometry.pose.pose.position.z == pytest.approx(1.0, abs=0.2)
+        assert odometry.pose.covariance[0] > 0
+        assert odometry.twist.covariance[14] == odometry.twist.covariance[35] == 1e6
+        imu = inboxes["imu/data"].wait(lambda message: message.orientation.y > 0.02)  # the nose is down
+        assert imu.angular_velocity_covariance[0] == imu.linear_acceleration_covariance[0] == -1
+        transform = (
+            inboxes["/tf"]
+            .wait(lambda message: nanoseconds(message.transforms[0].header.stamp) == nanoseconds(odometry.header.stamp))
+            .transforms[0]
+        )
+        assert transform.transform.translation.x == odometry.pose.pose.position.x
+        assert static.wait().transforms[0].child_frame_id == "d1/altimeter_link"
+
+
+# What a GUI must not send, and who must not send at all.
+
+
+def test_garbage_and_strangers_are_counted_and_change_nothing(ros, peer, navdata, navdata_port):
+    stranger = Navdata(navdata_port, "127.0.0.2")
+    reports, heights = ros.subscribe(DiagnosticArray, "/diagnostics"), ros.subscribe(Range, "altitude")
+    try:
+        with bridge(peer, navdata_port) as process:
+            process.wait_for_line("Listening for navdata")
+            for number in range(20):
+                stranger.send({**LANDED, "ctrl_state": 3 << 16, "altitude": 9000 + number})
+            garbage = (b"", b"\xff" * 60000, b"[" * 8000, {"type": "demo", "altitude": "high"}, {"type": 5}, b"{}x")
+            for document in garbage:
+                navdata.send(document)
+            for number in range(20):
+                navdata.send({"type": f"kind {number}" * 100, "value": number})
+            navdata.send({"checksum": 1})
+            report_of(reports, lambda _, values: values.get("other navdata") == "21")  # no buffer holds all at once
+            for datagram in CAPTURE.read_bytes().splitlines():
+                navdata.send(datagram)
+
+            def is_counted(_, values):
+                return values["navdata"] == "60"
+
+            values = values_of(report_of(reports, is_counted))
+            assert values["refused navdata"] == "20"
+            assert values["rejected input"] == str(len(garbage))
+            assert values["detections"] == "12"
+            assert len(values["other navdata types"]) < 300
+            assert values["flight state"] == "landed"
+            process.wait_for_line(r"Navdata of 127\.0\.0\.2:\d+ was refused: the GUI is at 127\.0\.0\.1")
+            assert process.count_lines("Navdata of .* was refused") == 1
+            start = len(peer.packets)
+            peer.wait(since=start + 5)  # packets go on
+            assert heights.wait().range < 9
+    finally:
+        stranger.close()
+
+
+def test_what_a_version_leaves_out_is_not_made_up(ros, peer, navdata, navdata_port):
+    reports, heights = ros.subscribe(DiagnosticArray, "/diagnostics"), ros.subscribe(Range, "altitude")
+    others = [
+        ros.subscribe(Imu, "imu/data"),
+        ros.subscribe(Odometry, "odom"),
+        ros.subscribe(BatteryState, "battery_state"),
+    ]
+    with bridge(peer, navdata_port) as process:
+        process.wait_for_line("Listening for navdata")
+        came = []
+
+        def has_come():
+            navdata.send({"type": "demo", "altitude": 700, "wind": 3, "vx": 5})
+            came.extend(heights.wait() for _ in range(len(heights)))
+            return came
+
+        wait_until(has_come, "a height", period_s=0.05)
+        assert came[0].range == pytest.approx(0.7)
+
+        def tells(status, values):
+            navdata.send({"type": "demo", "altitude": 700})
+            return values.get("navdata lacks") == "phi, theta, psi, vx, vy" and "nothing" in values["flight state"]
+
+        report_of(reports, tells)
+        assert not any(len(inbox) for inbox in others)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Navdata as ROS messages: each sign and unit by its physical meaning, and what is not known marked as such."""
+
+import math
+from pathlib import Path
+
+import pytest
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import Range
+
+from drone_bridge.protocols.dronegui import NEED_DATA, ControllerConnection, Demo, Feature, VisionDetect
+from drone_bridge.translate import dronegui_navdata as translate
+from drone_bridge.translate.dronegui_navdata import DeadReckoning, DroneFrameNames
+from drone_bridge.translate.frames import Quaternion, euler_from_quaternion, rotated
+
+CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
+STAMP = Time(sec=12, nanosec=34)
+NAMES = DroneFrameNames("d1/")
+LEVEL = {"phi": 0.0, "theta": 0.0, "psi": 0.0, "altitude": 1000.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}
+
+
+def attitude(**angles):
+    """Return roll, pitch and yaw in degrees, and the quaternion."""
+    message = translate.imu(Demo(**{**LEVEL, **angles}), STAMP, NAMES)
+    q = message.orientation
+    quaternion = Quaternion(q.x, q.y, q.z, q.w)
+    return [math.degrees(angle) for angle in euler_from_quaternion(quaternion)], quaternion
+
+
+def test_a_raised_nose_points_up():
+    angles, q = attitude(theta=10_000.0)  # thousandths of a degree
+    assert angles == pytest.approx([0, -10, 0])
+    assert rotated(q, 1, 0, 0)[2] == pytest.approx(math.sin(math.radians(10)))
+
+
+def test_a_bank_to_the_right_lowers_the_right_side():
+    angles, q = attitude(phi=10_000.0)
+    assert angles == pytest.approx([10, 0, 0])
+    assert rotated(q, 0, -1, 0)[2] < 0
+
+
+def test_a_turn_to_the_right_faces_right():
+    angles, q = attitude(psi=90_000.0)
+    assert angles == pytest.approx([0, 0, -90])
+    assert rotated(q, 1, 0, 0) == pytest.approx((0, -1, 0))
+
+
+def test_rates_and_accelerations_are_marked_as_unknown():
+    message = translate.imu(Demo(**LEVEL), STAMP, NAMES)
+    assert message.angular_velocity_covariance[0] == message.linear_acceleration_covariance[0] == -1
+    assert message.orientation_covariance[0] == message.orientation_covariance[4] > 0
+    assert message.orientation_covariance[8] > message.orientation_covariance[0]
+    assert (message.header.stamp, message.header.frame_id) == (STAMP, "d1/base_link")
+
+
+def test_velocities_are_forward_left_up_in_metres_per_second():
+    linear = translate.velocity(Demo(vx=1500.0, vy=250.0, vz=-100.0), STAMP, NAMES).twist.linear
+    assert (linear.x, linear.y, linear.z) == pytest.approx((1.5, -0.25, 0.1))
+
+
+def test_components_that_are_missing_are_not_zero():
+    message = translate.velocity(Demo(vx=1500.0), STAMP, NAMES)
+    assert message.twist.linear.x == 1.5
+    assert math.isnan(message.twist.linear.y)
+    assert math.isnan(message.twist.angular.z)
+
+
+def test_the_altitude_is_that_of_an_ultrasound_rangefinder_with_its_limits():
+    message = translate.altitude(Demo(altitude=730.0), STAMP, NAMES)
+    assert (message.radiation_type, message.header.frame_id) == (Range.ULTRASOUND, "d1/altimeter_link")
+    assert (message.range, message.min_range, message.max_range) == pytest.approx((0.73, 0.2, 6.0))
+    (down,) = translate.static_transforms(NAMES, STAMP).transforms
+    q = down.transform.rotation
+    assert rotated(Quaternion(q.x, q.y, q.z, q.w), 1, 0, 0) == pytest.approx((0, 0, -1))
+
+
+def test_the_charge_is_a_share():
+    message = translate.battery_state(Demo(vbat_flying_percentage=87.0), STAMP, NAMES)
+    assert message.percentage == pytest.approx(0.87)
+    assert math.isnan(message.voltage)
+
+
+def test_detections_are_shares_of_the_picture():
+    block = VisionDetect((Feature(512, 430, 88, 61, 143), Feature(0, 1000, 10, 10)))
+    first, second = translate.detections(block, STAMP, NAMES).detections
+    assert (first.center_x, first.center_y, first.width, first.height) == pytest.approx((0.512, 0.43, 0.088, 0.061))
+    assert first.distance == pytest.approx(1.43)
+    assert math.isnan(second.distance)
+
+
+@pytest.mark.parametrize("make", [translate.imu, translate.battery_state, translate.altitude, translate.velocity])
+def test_what_is_not_told_gives_no_message(make):
+    assert make(Demo(), STAMP, NAMES) is None
+
+
+# Dead reckoning.
+
+
+def walk(*steps, **demo):
+    """Return the last pose after blocks at these times, s."""
+    dead_reckoning = DeadReckoning()
+    return [dead_reckoning.update(Demo(**{**LEVEL, **demo}), now_s) for now_s in steps][-1]
+
+
+def test_the_way_follows_the_heading():
+    pose = walk(0.0, 0.4, 0.8, vx=1000.0)
+    assert (pose.x, pose.y, pose.z) == pytest.approx((0.8, 0, 1))
+    pose = walk(0.0, 0.4, 0.8, vx=1000.0, psi=90_000.0)  # facing right
+    assert (pose.x, pose.y) == pytest.approx((0, -0.8))
+    pose = walk(0.0, 0.4, 0.8, vy=1000.0)  # to the right
+    assert (pose.x, pose.y) == pytest.approx((0, -0.8))
+
+
+def test_trust_falls_with_the_way_and_with_each_gap():
+    near, far = walk(0.0, 0.1, vx=1000.0), walk(0.0, 0.4, 0.8, vx=1000.0)
+    assert 0 < near.variance < far.variance
+    pose = walk(0.0, 3.0, vx=1000.0)
+    assert pose.x == 0, "nobody knows how the drone moved meanwhile"
+    assert pose.variance > 100
+
+
+@pytest.mark.parametrize("missing", ["phi", "theta", "psi", "altitude", "vx", "vy"])
+def test_there_is_no_odometry_where_something_is_missing(missing):
+    assert walk(0.0, **{missing: None}) is None
+
+
+def test_odometry_says_what_it_does_not_know():
+    message = translate.odometry(Demo(**LEVEL), walk(0.0), STAMP, NAMES)
+    assert (message.header.frame_id, message.child_frame_id) == ("d1/odom", "d1/base_link")
+    assert all(message.pose.covariance[7 * axis] > 0 for axis in (2, 3, 4, 5))
+    assert [message.twist.covariance[7 * axis] for axis in (2, 3, 4, 5)] == [1e6] * 4
+
+
+def test_a_captured_flight_ends_where_its_velocities_lead():
+    connection, dead_reckoning, x, y = ControllerConnection(), DeadReckoning(), 0.0, 0.0
+    for datagram in CAPTURE.read_bytes().splitlines():
+        connection.receive_data(datagram)
+    demos = [event for event in iter(connection.next_event, NEED_DATA) if isinstance(event, Demo)]
+    for number, demo in enumerate(demos):
+        pose = dead_reckoning.update(demo, number / 15)
+        if number:  # level to within 2 degrees: the heading is all that counts
+            heading = math.radians(demo.psi / 1000)  # clockwise
+            x += (demo.vx * math.cos(heading) - demo.vy * math.sin(heading)) / 15000
+            y -= (demo.vx * math.sin(heading) + demo.vy * math.cos(heading)) / 15000
+    assert (pose.x, pose.y) == pytest.approx((x, y), abs=0.02)
+    assert math.hypot(x, y) > 0.2
