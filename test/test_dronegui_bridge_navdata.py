@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui_bridge and what the GUI tells of its drone: with the emulated one, which starts as the real one does."""
 
+import itertools
 import json
 import math
 import socket
+import statistics
 from pathlib import Path
 
 import pytest
@@ -160,6 +162,34 @@ def test_a_gui_that_never_sends_navdata_is_said_to(ros, peer, navdata_port):
         assert press(ros, "takeoff").success
         assert not any(packet.presses("reset") for packet in peer.packets), "reset is pressed once only"
         assert process.count_lines("No navdata:") == 1
+
+
+def test_a_gui_without_navdata_is_bootstrapped_and_flown_by_what_is_assumed(ros, gui, navdata_port):
+    """As the real GUI does, it knows by then whether its drone flies, and only keeps it to itself."""
+    drone = gui("--no-navdata")
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    with bridge(drone, navdata_port, receive_navdata=False):
+        answer = press(ros, "takeoff")
+        assert (answer.success, "receive_navdata is false" in answer.message) == (True, True)
+        drone.wait_for_line("^reset: the GUI asks the drone for navdata")
+        drone.wait_for_line("^taking off -> flying")
+        answer = press(ros, "land")
+        assert (answer.success, "Nobody sees whether the drone lands" in answer.message) == (True, True)
+        drone.wait_for_line("^landing -> landed")
+        assert [flying.wait().data for _ in range(3)] == [False, True, False]
+
+
+def test_packets_keep_their_rate_in_a_flood_of_navdata(ros, peer, navdata, navdata_port):
+    demo = json.dumps({**LANDED, "vx": 1.0}).encode()
+    with bridge(peer, navdata_port) as process:
+        process.wait_for_line("Listening for navdata")
+        start = len(peer.packets)
+        while len(peer.packets) < start + 40:
+            for _ in range(200):
+                navdata.send(demo)
+        packets = peer.packets[start:]
+    gaps_s = [later.came_s - earlier.came_s for earlier, later in itertools.pairwise(packets[:40])]
+    assert statistics.median(gaps_s) == pytest.approx(0.05, abs=0.02)
 
 
 def test_reset_is_not_pressed_while_the_drone_flies(ros, peer, navdata, navdata_port):
