@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write one start script per console_scripts line of setup.cfg: python3 write_executables.py SETUP_CFG DIRECTORY."""
+"""Write one start script per executable in setup.cfg: python3 write_executables.py SETUP_CFG DIRECTORY."""
 
 import configparser
 import shutil
@@ -27,7 +27,7 @@ def main(setup_cfg: Path, directory: Path) -> None:
     config.read_string(setup_cfg.read_text())
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    for line in config["options.entry_points"]["console_scripts"].strip().splitlines():
+    for line in "".join(config["options.entry_points"].values()).strip().splitlines():
         name, target = (part.strip() for part in line.split("="))
         module, function = target.split(":")
         script = directory / name

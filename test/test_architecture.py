@@ -23,6 +23,7 @@ ALLOWED = {
     "controllers": {"translate", "program", "parameters", "log_limiter", "msg", "srv"},
     "emulators": {"links", "protocols"},
     "tools": {"translate", "program", "parameters", "responses", "msg", "srv"},
+    "tools/emulate": {"emulators"},
     "tools/demo": {"emulators", "translate", "program", "msg", "srv"},  # shows a flight, and so knows its world
     "program": {"responses"},
     "responses": set(),

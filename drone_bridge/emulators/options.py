@@ -1,16 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the options of emulators are read by; each raises what argparse makes a message of."""
+"""The command lines of emulators: what all have in common, and what their options are read by.
+
+Whatever reads an option raises what argparse makes a message of.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 KindT = TypeVar("KindT", bound=Enum)
+
+
+class EmulatorParser(argparse.ArgumentParser):
+    """The command line of one emulator, however it was started."""
+
+    def __init__(self, name: str, what: str, ends: str) -> None:
+        """`name` is the emulator's, `what` it is, and `ends` when it does so by itself."""
+        super().__init__(
+            prog=_program(name),
+            usage="%(prog)s [options]",
+            description=f"{what} Ends on SIGINT, SIGTERM or {ends}, with 0; with 2 when it can't start.",
+        )
+        self.add_argument(
+            "--ends-launch", action="store_true", help="for launch files: end the whole launch when it can't start"
+        )
+
+
+def _program(name: str) -> str:
+    """Return what a user has typed to start an emulator."""
+    started = Path(sys.argv[0]).name
+    if started == "__main__.py":
+        return f"python3 -m drone_bridge.emulators.{name}"
+    return f"drone-bridge emulate {name}" if started == "drone-bridge" else started
+
+
+def add_address(group: Any, default_port: int, purpose: str = "to listen on") -> None:
+    """Add --host and --port of a program that listens."""
+    group.add_argument("--host", default="127.0.0.1", help=f"{purpose} (%(default)s)")
+    group.add_argument("--port", type=port, default=default_port, help="0 listens on a free one (%(default)s)")
+
+
+def add_bad_network(group: Any) -> None:
+    """Add what UDP may do to datagrams."""
+    group.add_argument("--loss", type=probability, default=0.0, help="share of datagrams that is lost (%(default)s)")
+    group.add_argument("--reorder", type=probability, default=0.0, help="share that is overtaken (%(default)s)")
+
+
+def add_choice(group: Any, flag: str, default: Enum, what: str) -> None:
+    """Add an option whose values are those of an enumeration."""
+    kinds = type(default)
+    words = "|".join(str(kind.value) for kind in kinds)
+    group.add_argument(flag, type=one_of(kinds), default=default, metavar=words, help=f"{what} ({default.value})")
+
+
+def add_run(
+    parser: argparse.ArgumentParser,
+    *,
+    duration: str,
+    seed_of: str | None = None,
+    rate: tuple[float, str] | None = None,
+) -> Any:
+    """Add and return the options about a run: --duration and --trajectory, and others where they have a meaning.
+
+    `duration` is what it counts, `seed_of` what is random, `rate` its default and what it counts per second.
+    """
+    group = parser.add_argument_group("run")
+    if seed_of is not None:
+        group.add_argument("--seed", type=count, default=0, help=f"of {seed_of} (%(default)s)")
+    if rate is not None:
+        group.add_argument("--rate", type=positive, default=rate[0], help=f"{rate[1]} (%(default)s)")
+    group.add_argument("--duration", type=not_negative, help=f"end after so many {duration}")
+    group.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the vehicle there")
+    return group
 
 
 def port(text: str) -> int:

@@ -7,12 +7,13 @@ import argparse
 import asyncio
 import contextlib
 import csv
+import errno
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Final
+from typing import Final, TextIO
 
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError
@@ -33,8 +34,24 @@ def conduct(name: str, what: Conduct, options: argparse.Namespace) -> int:
             stack.enter_context(cancelled_by_signals(cancellation))
             return what(options, cancellation, stack)
     except (ValueError, OSError, LinkError, ProtocolError) as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        _print(f"{name}: {error}{_way_out(error)}", sys.stderr)
+        if options.ends_launch:
+            _end_launch()
         return CAN_NOT_START
+
+
+def _way_out(error: Exception) -> str:
+    """Return what to do about an error, where there is one thing to do."""
+    cause = error.__cause__ or error
+    if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
+        return " Another port is chosen by --port, or by port:= of the launch file."
+    return ""
+
+
+def _end_launch() -> None:
+    """Interrupt the launch that started this program, as Ctrl-C would. Humble's launch files have no on_exit for it."""
+    if os.getppid() > 1:
+        os.kill(os.getppid(), signal.SIGINT)
 
 
 async def over(cancellation: Cancellation, duration_s: float | None) -> None:
@@ -67,8 +84,16 @@ def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Report one event."""
-    print(text, flush=True)
+    """Report one event. Where nobody reads any more, the vehicle goes on without reports."""
+    _print(text, sys.stdout)
+
+
+def _print(text: str, file: TextIO) -> None:
+    try:
+        print(text, file=file, flush=True)
+    except OSError:
+        # For good: what is still in the buffer would fail again, at the latest at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
 
 
 class TrajectoryFile:

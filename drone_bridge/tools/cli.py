@@ -7,31 +7,45 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Final
 
-# Each command is a module with `main(argv) -> exit status`, imported only when it is asked for.
-COMMANDS = {
-    "demo": ("drone_bridge.tools.demo.command", "show what the package can do, without hardware"),
-    "info": ("drone_bridge.tools.bags.info", "tell what a bag holds"),
-    "launch": ("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
-    "play": ("drone_bridge.tools.playing.command", "publish what a bag holds"),
-    "report": ("drone_bridge.tools.reporting.command", "show a bag as one HTML page"),
+#: Exit status when a command can't be run, as argparse has it.
+REFUSED: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A module with `main(argv) -> exit status`, imported only when it is asked for."""
+
+    module: str
+    summary: str
+    needs_ros: bool = True
+
+
+COMMANDS: Final = {
+    "emulate": Command("drone_bridge.tools.emulate", "be a vehicle, to try things without hardware", needs_ros=False),
+    "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
+    "demo": Command("drone_bridge.tools.demo.command", "show what the package can do, without hardware"),
+    "info": Command("drone_bridge.tools.bags.info", "tell what a bag holds"),
+    "play": Command("drone_bridge.tools.playing.command", "publish what a bag holds"),
+    "report": Command("drone_bridge.tools.reporting.command", "show a bag as one HTML page", needs_ros=False),
 }
+WITHOUT_ROS: Final = """
+There is no ROS 2 here. Beside the commands above, Python programs can use drone_bridge.protocols (the five wire
+protocols) and drone_bridge.links (sockets that reconnect). ROS 2 would add the bridges, controllers, recorder and
+launch files: on Debian or Ubuntu, 'make setup' in the sources brings it from PyPI; elsewhere, build with colcon.
+"""
+#: What pip calls a module, where that is another name.
+DISTRIBUTIONS: Final = {"cv2": "opencv-python-headless", "yaml": "PyYAML"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named first in `argv` with the rest of it; returns its exit status."""
-    parser = argparse.ArgumentParser(
-        prog="drone-bridge",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="commands:\n" + "\n".join(f"  {name:10} {summary}" for name, (_, summary) in COMMANDS.items()),
-    )
-    parser.add_argument("command", choices=COMMANDS, metavar="command", help="'drone-bridge <command> --help' explains")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="what the command takes")
     try:
         try:
-            chosen = parser.parse_args(argv)
-            module, _ = COMMANDS[chosen.command]
-            status: int = importlib.import_module(module).main(chosen.arguments)
+            return _run(_parse(argv))
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:  # during the import, which takes a moment
@@ -39,7 +53,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end
         return 128 + signal.SIGPIPE
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    has_ros = _has_ros()
+    here = {name: command for name, command in COMMANDS.items() if has_ros or not command.needs_ros}
+    lines = [f"  {name:10} {command.summary}" for name, command in here.items()]
+    if not has_ros:
+        missing = [name for name in COMMANDS if name not in here]
+        lines += ["", f"commands that need ROS 2: {', '.join(missing)}", WITHOUT_ROS.rstrip()]
+    parser = argparse.ArgumentParser(
+        prog="drone-bridge",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="\n".join(["commands:", *lines]),
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="command", help="'drone-bridge <command> --help' explains")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="what the command takes")
+    return parser.parse_args(argv)
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    command = COMMANDS[chosen.command]
+    if command.needs_ros and not _has_ros():
+        print(f"drone-bridge {chosen.command}: this needs ROS 2, which is not here.\n{WITHOUT_ROS}", file=sys.stderr)
+        return REFUSED
+    try:
+        status: int = importlib.import_module(command.module).main(chosen.arguments)
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module in ("", "drone_bridge"):
+            raise
+        words = " ".join(["drone-bridge", chosen.command, *chosen.arguments[:1]])
+        print(f"{words}: this needs the Python package '{DISTRIBUTIONS.get(module, module)}'.", file=sys.stderr)
+        return REFUSED
     return status
+
+
+def _has_ros() -> bool:
+    return find_spec("rclpy") is not None
 
 
 if __name__ == "__main__":

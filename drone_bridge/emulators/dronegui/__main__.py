@@ -21,7 +21,15 @@ from typing import Final
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.dronegui.flight import COLUMNS, Airframe, Flight
 from drone_bridge.emulators.dronegui.gui import Dialect, Gui
-from drone_bridge.emulators.options import count, not_negative, port, positive, probability
+from drone_bridge.emulators.options import (
+    EmulatorParser,
+    add_address,
+    add_bad_network,
+    add_run,
+    not_negative,
+    port,
+    positive,
+)
 from drone_bridge.emulators.program import TrajectoryFile, conduct, say
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
@@ -116,23 +124,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m drone_bridge.emulators.dronegui",
-        usage="%(prog)s [options]",
-        description="A drone behind its control GUI, to try controllers on. Ends on SIGINT, SIGTERM or after "
-        "--duration, with 0; with 2 when it can't start.",
-    )
+    parser = EmulatorParser("dronegui", "A drone behind its control GUI, to try controllers on.", "after --duration")
     link = parser.add_argument_group("link")
-    link.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
-    link.add_argument("--port", type=port, default=DEFAULT_PORT, help="0 listens on a free one (%(default)s)")
+    add_address(link, DEFAULT_PORT)
     link.add_argument(
         "--strict-real",
         action="store_true",
         help="read packets as the real receiver does: refuse incomplete states, take loose values",
     )
     link.add_argument("--python-literals", action="store_true", help="accept True, False and None")
-    link.add_argument("--loss", type=probability, default=0.0, help="probability that a packet is lost (%(default)s)")
-    link.add_argument("--reorder", type=probability, default=0.0, help="that the next one overtakes it (%(default)s)")
+    add_bad_network(link)
     navdata = parser.add_argument_group("navdata: what the GUI tells its controllers")
     navdata.add_argument(
         "--navdata-port", type=port, default=DEFAULT_NAVDATA_PORT, help="of the controllers' hosts (%(default)s)"
@@ -154,11 +155,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     drone.add_argument("--max-climb", type=positive, default=0.7, help="at full gas, m/s (%(default)s)")
     drone.add_argument("--ceiling", type=positive, default=3.0, help="it does not climb higher, m (%(default)s)")
     drone.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
-    run = parser.add_argument_group("run")
-    run.add_argument("--seed", type=count, default=0, help="of gusts, losses and reordering (%(default)s)")
-    run.add_argument("--rate", type=positive, default=100.0, help="steps of the simulation per second (%(default)s)")
-    run.add_argument("--duration", type=not_negative, help="end after so many seconds")
-    run.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the flight there")
+    add_run(
+        parser,
+        seed_of="gusts, losses and reordering",
+        rate=(100.0, "steps of the simulation per second"),
+        duration="seconds",
+    )
     options = parser.parse_args(arguments)
     if options.max_tilt > 60:
         parser.error(f"argument --max-tilt: must be at most 60, not {options.max_tilt:g}")

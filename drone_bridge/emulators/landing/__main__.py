@@ -26,7 +26,16 @@ from drone_bridge.emulators.landing.rover import Pattern
 from drone_bridge.emulators.landing.touchdown import Touchdown
 from drone_bridge.emulators.landing.vehicle import PERIOD_S, Setup, Vehicle
 from drone_bridge.emulators.landing.world import COLUMNS, LANDING_GEAR, Phase
-from drone_bridge.emulators.options import count, not_negative, one_of, port, positive, probability, triple
+from drone_bridge.emulators.options import (
+    EmulatorParser,
+    add_bad_network,
+    add_choice,
+    add_run,
+    not_negative,
+    port,
+    positive,
+    triple,
+)
 from drone_bridge.emulators.program import TrajectoryFile, conduct, say
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError
@@ -95,7 +104,8 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
         cancellation,
         lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
     )
-    watch = Watch(vehicle, options.duration or math.inf, options.until_landed, trajectory)
+    duration = math.inf if options.duration is None else options.duration
+    watch = Watch(vehicle, duration, options.until_landed, trajectory)
     conversation = None
     with contextlib.suppress(LinkCancelledError):
         stream = connector.open()
@@ -140,17 +150,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m drone_bridge.emulators.landing",
-        usage="%(prog)s [options]",
-        description="A drone without GPS above a rover with a landing pad, to try landings on. Ends on SIGINT, SIGTERM "
-        "or after --duration, with 0; with 2 when it can't start.",
+    parser = EmulatorParser(
+        "landing", "A drone without GPS above a rover with a landing pad, to try landings on.", "after --duration"
     )
     link = parser.add_argument_group("link")
     link.add_argument("--host", default="127.0.0.1", help="where the telemetry goes (%(default)s)")
     link.add_argument("--port", type=port, default=DEFAULT_PORT, help="where the telemetry goes (%(default)s)")
-    link.add_argument("--loss", type=probability, default=0.0, help="share of what is sent that is lost (%(default)s)")
-    link.add_argument("--reorder", type=probability, default=0.0, help="share that is overtaken (%(default)s)")
+    add_bad_network(link)
     link.add_argument("--no-images", action="store_true", help="leave the camera's image out")
     link.add_argument(
         "--fault",
@@ -159,12 +165,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="truncate, garbage, not-jpeg, huge or stall in this telemetry document, from 0",
     )
     rover = parser.add_argument_group("rover")
-    rover.add_argument(
+    add_choice(
+        rover,
         "--rover",
-        type=one_of(Pattern),
-        default=Pattern.STATIONARY,
-        metavar="|".join(pattern.value for pattern in Pattern),
-        help="what it drives by itself, or follow: wherever rover telemetry says that it is (stationary)",
+        Pattern.STATIONARY,
+        "what it drives by itself, or follow: wherever rover telemetry says that it is",
     )
     rover.add_argument("--rover-speed", type=positive, default=0.5, help="m/s (%(default)s)")
     rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of its pattern, m (%(default)s)")
@@ -180,16 +185,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     drone.add_argument("--height", type=positive, default=5.0, help="of a start in the air, m (%(default)s)")
     drone.add_argument("--wind", type=triple, metavar="'X Y Z'", default=(0.0, 0.0, 0.0), help="m/s (none)")
     drone.add_argument("--gusts", type=not_negative, default=0.3, help="standard deviation, m/s (%(default)s)")
-    run = parser.add_argument_group("run")
-    run.add_argument("--seed", type=count, default=0, help="of start, gusts, noise, ground and losses (%(default)s)")
+    run = add_run(parser, seed_of="start, gusts, noise, ground and losses", duration="simulated seconds")
     run.add_argument("--speed", type=positive, default=1.0, help="simulated seconds per second (%(default)s)")
-    run.add_argument("--duration", type=positive, help="end after so many simulated seconds")
     run.add_argument(
         "--until-landed",
         action="store_true",
         help=f"exit 0 when the drone has stood on the pad for {STAYS_S:g} s after a good landing, 1 when it never does",
     )
-    run.add_argument("--trajectory", metavar="FILE.csv", help="write the state at each telemetry document there")
     options = parser.parse_args(arguments)
     if not options.port:
         parser.error("argument --port: must be above 0, as the telemetry goes there")

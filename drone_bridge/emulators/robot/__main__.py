@@ -18,7 +18,16 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.options import not_negative, one_of, port, positive, probability
+from drone_bridge.emulators.options import (
+    EmulatorParser,
+    add_address,
+    add_choice,
+    add_run,
+    not_negative,
+    port,
+    positive,
+    probability,
+)
 from drone_bridge.emulators.program import TrajectoryFile, conduct, over, say
 from drone_bridge.emulators.robot.control import Control, Dialect
 from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
@@ -87,22 +96,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m drone_bridge.emulators.robot",
-        usage="%(prog)s [options]",
-        description="A tracked robot to try drivers on, in real time. Ends on SIGINT, SIGTERM or after the duration, "
-        "with 0; with 2 when it can't start.",
-    )
+    parser = EmulatorParser("robot", "A tracked robot to try drivers on, in real time.", "after --duration")
     link = parser.add_argument_group("link")
-    link.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
-    link.add_argument("--port", type=port, default=TCP_PORT, help="0 listens on a free one (%(default)s)")
-    link.add_argument(
-        "--dialect",
-        type=one_of(Dialect),
-        default=Dialect.DOCUMENT,
-        metavar="|".join(dialect.value for dialect in Dialect),
-        help="how to speak (document)",
-    )
+    add_address(link, TCP_PORT)
+    add_choice(link, "--dialect", Dialect.DOCUMENT, "how to speak")
     link.add_argument(
         "--silence-timeout",
         type=not_negative,
@@ -133,13 +130,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     robot.add_argument(
         "--charge", type=probability, default=1.0, help="of the battery at the start, 0 to 1 (%(default)s)"
     )
-    run_options = parser.add_argument_group("run")
-    run_options.add_argument(
-        "--rate", type=positive, default=50.0, help="steps of the physics per second (%(default)s)"
-    )
+    run_options = add_run(parser, rate=(50.0, "steps of the physics per second"), duration="seconds")
     run_options.add_argument("--sensor-period", type=positive, default=1.0, help="between readings, s (%(default)s)")
-    run_options.add_argument("--duration", type=not_negative, help="end after so many seconds")
-    run_options.add_argument("--trajectory", metavar="FILE.csv", help="write each state there")
     run_options.add_argument("--verbose", action="store_true", help="report each change of the motors as well")
     return parser.parse_args(arguments)
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.options import count, not_negative, one_of, port, positive, read_by
+from drone_bridge.emulators.options import EmulatorParser, add_address, add_choice, add_run, positive, read_by
 from drone_bridge.emulators.program import TrajectoryFile, conduct, over, say
 from drone_bridge.emulators.simulator.connection import FaultKind
 from drone_bridge.emulators.simulator.quirks import Quirks
@@ -83,22 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m drone_bridge.emulators.simulator",
-        usage="%(prog)s [options]",
-        description="An underwater simulator to try clients on. Ends on SIGINT, SIGTERM or after the duration, with 0; "
-        "with 2 when it can't start.",
-    )
+    parser = EmulatorParser("simulator", "An underwater simulator to try clients on.", "after --duration")
     link = parser.add_argument_group("link")
-    link.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
-    link.add_argument("--port", type=port, default=TCP_PORT, help="0 listens on a free one (%(default)s)")
-    link.add_argument(
-        "--quirks",
-        type=one_of(Quirks),
-        default=Quirks.NONE,
-        metavar="|".join(quirks.value for quirks in Quirks),
-        help="none: as documented; real: as the CUAUV server speaks (none)",
-    )
+    add_address(link, TCP_PORT)
+    add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server speaks")
     link.add_argument(
         "--fault",
         type=fault_of(FaultKind),
@@ -122,9 +110,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="'W X Y Z'",
         help="from the vehicle's body frame to its model frame (1 0 0 0)",
     )
-    world.add_argument("--seed", type=count, default=0, help="of turbulence (%(default)s)")
-    run_options = parser.add_argument_group("run")
-    run_options.add_argument("--rate", type=positive, default=100.0, help="steps per second (%(default)s)")
+    run_options = add_run(
+        parser, seed_of="turbulence", rate=(100.0, "steps per second"), duration="seconds of the wall clock"
+    )
     run_options.add_argument(
         "--speed",
         type=positive,
@@ -133,8 +121,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     run_options.add_argument("--non-real-time", action="store_true", help="make steps as fast as possible")
     run_options.add_argument("--running", action="store_true", help="do not start paused")
-    run_options.add_argument("--duration", type=not_negative, help="end after so many seconds of the wall clock")
-    run_options.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the vehicle there")
     run_options.add_argument("--verbose", action="store_true", help="report each request as well")
     return parser.parse_args(arguments)
 

@@ -17,7 +17,16 @@ import time
 from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.options import count, not_negative, one_of, port, positive, triple
+from drone_bridge.emulators.options import (
+    EmulatorParser,
+    add_address,
+    add_choice,
+    add_run,
+    count,
+    not_negative,
+    positive,
+    triple,
+)
 from drone_bridge.emulators.program import TrajectoryFile, conduct, say
 from drone_bridge.emulators.testbed.conversation import Conversation, FaultKind, Setup
 from drone_bridge.emulators.testbed.flight import COLUMNS
@@ -137,30 +146,16 @@ def make_setup(options: argparse.Namespace) -> Setup:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m drone_bridge.emulators.testbed",
-        usage="%(prog)s [options]",
-        description="A testbed to try autopilots on. Serves one autopilot after the other, each from the start of the "
-        "same world. Ends on SIGINT, SIGTERM, or when a flight is over, with 0; with 2 when it can't start.",
+    parser = EmulatorParser(
+        "testbed",
+        "A testbed to try autopilots on. Serves one autopilot after the other, each from the start of the same world.",
+        ends="when a flight is over",
     )
     link = parser.add_argument_group("link")
     link.add_argument("--role", choices=("listen", "connect"), default="listen")
-    link.add_argument("--host", default="127.0.0.1", help="to listen on or to connect to (%(default)s)")
-    link.add_argument("--port", type=port, default=8000, help="0 listens on a free one (%(default)s)")
-    link.add_argument(
-        "--layout",
-        type=one_of(AttitudeLayout),
-        default=AttitudeLayout.PITCH_YAW,
-        metavar="|".join(layout.value for layout in AttitudeLayout),
-        help="what follows the images (pitch_yaw, as documented)",
-    )
-    link.add_argument(
-        "--angle-unit",
-        type=one_of(AngleUnit),
-        default=AngleUnit.DEGREES,
-        metavar="|".join(unit.value for unit in AngleUnit),
-        help="on the wire (degrees)",
-    )
+    add_address(link, 8000, "to listen on or to connect to")
+    add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "what follows the images")
+    add_choice(link, "--angle-unit", AngleUnit.DEGREES, "on the wire")
     link.add_argument("--negative-gravity", action="store_true", help="announce it as some testbeds do")
     link.add_argument(
         "--default-sockets",
@@ -189,13 +184,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--max-rate", type=not_negative, default=720.0, help="announced, not enforced, degrees/s (%(default)s)"
     )
     world = parser.add_argument_group("world")
-    world.add_argument("--seed", type=count, default=0, help="of target, obstacles, wind and gusts (%(default)s)")
     world.add_argument("--obstacles", type=count, default=0, help="grey spheres that hide the target (%(default)s)")
     world.add_argument("--target", type=triple, metavar="'X Y Z'", help="its centre, m, instead of the seed's")
     world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of the seed's")
     world.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
-    run = parser.add_argument_group("run")
-    run.add_argument("--rate", type=positive, default=60.0, help="steps per simulated second (%(default)s)")
+    run = add_run(
+        parser,
+        seed_of="target, obstacles, wind and gusts",
+        rate=(60.0, "steps per simulated second"),
+        duration="simulated seconds",
+    )
     run.add_argument(
         "--restart-every",
         type=count,
@@ -203,14 +201,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="start a new simulation, with time 0, on the same connection after so many",
     )
     run.add_argument("--steps", type=count, help="end after so many")
-    run.add_argument("--duration", type=not_negative, help="end after so many simulated seconds")
     pace = run.add_mutually_exclusive_group()
     pace.add_argument("--realtime", action="store_true", help="no faster than the wall clock")
     pace.add_argument("--fast", dest="realtime", action="store_false", help="as fast as answers come (default)")
     run.add_argument(
         "--until-reached", action="store_true", help="exit 0 as soon as the target is reached, 1 when it is not"
     )
-    run.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the flight there")
     return parser.parse_args(arguments)
 
 
