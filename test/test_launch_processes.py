@@ -127,6 +127,15 @@ def test_signal_stops_all_in_reverse_order(launch, number):
     undisturbed(stop, lambda order: order == ["controller-3"] * 2 + ["bridge-2"] * 2 + ["emulator-1"] * 2)
 
 
+def test_what_failed_by_itself_is_said_again_at_the_end(launch):
+    fails = "echo port taken >&2; exit 2"
+    runner = launch(shell(WAIT, name="waits"), shell(fails, name="emulator"))
+    runner.wait_for_line(r"\[waits-1\] ready")
+    runner.wait_for_line(r"\[launch\] emulator-2 failed")
+    assert runner.stop(signal.SIGINT) == 130
+    assert runner.lines[-1] == "[launch] emulator-2 failed with exit status 2: port taken"
+
+
 def test_a_hangup_is_ignored_under_nohup(launch):
     runner = launch(shell(WAIT, name="waits"), hangup="ignore")
     runner.wait_for_line(r"\[waits-1\] ready")

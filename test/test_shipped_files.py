@@ -16,7 +16,7 @@ from ros_session import RosSession
 
 ROOT = Path(__file__).parent.parent
 LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
-PARAMETER_FILES = sorted((ROOT / "config").glob("*.yaml"))
+PARAMETER_FILES = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.name != "no_parameters.yaml")
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
 # Parameters that rclpy gives to every node.
 OF_RCLPY = re.compile(r"use_sim_time|start_type_description_service|qos_overrides\..*")
@@ -50,7 +50,10 @@ TYPES = {
     "str": ParameterType.PARAMETER_STRING,
 }
 # The arguments that every launch file takes, and a port, or one of each peer.
-COMMON_ARGUMENTS = {"emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix", "host"}
+COMMON_ARGUMENTS = {
+    *("emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix", "host"),
+    *("params_file", "log_level", "use_sim_time"),
+}
 
 
 def by_name(paths):
@@ -60,11 +63,11 @@ def by_name(paths):
 def executables():
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    lines = config["options.entry_points"]["console_scripts"].split("\n")
+    lines = config["options.entry_points"]["drone_bridge.executables"].split("\n")
     return {line.split("=")[0].strip() for line in lines if line}
 
 
-NODES = executables() - {"drone-bridge"}
+NODES = {name for name in executables() if not name.endswith("_emulator")}
 # What nodes are told here so that they do nothing, and what they would have been told by nobody.
 IDLE = {"bridge": {"autostart": False}, "recorder": {"topics": "['/none']"}}
 UNTOLD = {"autostart": True, "topics": []}
@@ -131,6 +134,30 @@ def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
 
 
 @by_name(LAUNCH_FILES)
+def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path):
+    for node in ElementTree.parse(path).iter("node"):
+        parameters = [parameter.attrib for parameter in node.findall("param")]
+        assert {"name": "use_sim_time", "value": "$(var use_sim_time)", "type": "bool"} in parameters
+        if node.get("pkg") == "drone_bridge":
+            assert parameters[-1] == {"from": "$(var params_file)"}
+            assert node.get("ros_args") == "--log-level $(var log_level)"
+
+
+@by_name(LAUNCH_FILES)
+def test_a_launch_file_leaves_the_environment_of_others_alone(path):
+    tags = {element.tag for element in ElementTree.parse(path).iter()}
+    assert not tags & {"set_env", "unset_env"}
+
+
+@by_name(LAUNCH_FILES)
+def test_a_launch_file_starts_programs_of_the_package_alone(path):
+    """Whatever python3 there is on the PATH."""
+    for executable in ElementTree.parse(path).iter("executable"):
+        started = re.match(r"\$\(exec-in-pkg (\w+) drone_bridge\) --ends-launch ", executable.get("cmd"))
+        assert started[1] in executables()
+
+
+@by_name(LAUNCH_FILES)
 def test_a_value_that_becomes_part_of_a_variable_s_name_is_one_of_the_choices(path):
     root = ElementTree.parse(path).getroot()
     choices = {
@@ -161,6 +188,8 @@ def test_a_launch_file_sets_parameters_that_there_are(path, declared):
         assert node.get("exec") in executables()
         types = declared(node.get("exec")).types
         for parameter in node.findall("param"):
+            if OF_RCLPY.fullmatch(parameter.get("name", "")):
+                continue
             if "name" in parameter.attrib:
                 name = parameter.get("name")
                 assert name in types, f"{node.get('exec')} has no parameter {name}"

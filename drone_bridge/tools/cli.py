@@ -28,7 +28,7 @@ COMMANDS: Final = {
     "emulate": Command("drone_bridge.tools.emulate", "be a vehicle, to try things without hardware", needs_ros=False),
     "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
     "demo": Command("drone_bridge.tools.demo.command", "show what the package can do, without hardware"),
-    "info": Command("drone_bridge.tools.bags.info", "tell what a bag holds"),
+    "info": Command("drone_bridge.tools.bags.info", "tell what a bag holds", needs_ros=False),
     "play": Command("drone_bridge.tools.playing.command", "publish what a bag holds"),
     "report": Command("drone_bridge.tools.reporting.command", "show a bag as one HTML page", needs_ros=False),
 }

@@ -148,9 +148,15 @@ class _Evaluation:
         return joined if joined.startswith("/") else f"/{joined}"
 
     def _group(self, element: Element) -> None:
-        scoped = substitutions.truth(element.attributes.get("scoped", "true"))
+        scoped, forwarding = (
+            substitutions.truth(element.attributes.get(attribute, "true")) for attribute in ("scoped", "forwarding")
+        )
         outside = dict(self._scope.configurations), dict(self._scope.environment)
-        self._run(element.children)
+        kept = self._pairs(element.named("keep"))
+        if scoped and not forwarding:
+            self._scope.configurations, self._scope.environment = {}, dict(os.environ)
+        self._scope.configurations.update(kept)
+        self._run(child for child in element.children if child.tag != "keep")
         if scoped:
             self._scope.configurations, self._scope.environment = outside
 

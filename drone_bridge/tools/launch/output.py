@@ -88,6 +88,7 @@ class Lines:
         self._screen = screen
         self._loop = loop
         self._partial = b""
+        self.last = b""  # line that was shown
         os.set_blocking(pipe.fileno(), False)
         self.resume()
 
@@ -135,4 +136,5 @@ class Lines:
         return len(data)
 
     def _show(self, lines: list[bytes]) -> None:
+        self.last = next((line for line in reversed(lines) if line.strip()), self.last)
         self._screen.put(b"".join(b"%s%s\n" % (self._prefix, line.rstrip(b"\r")) for line in lines))

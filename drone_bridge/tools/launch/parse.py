@@ -75,7 +75,9 @@ _ACTIONS: dict[str, _Tag] = {
     "set_env": _tag("name value", _CONDITION),
     "unset_env": _tag("name", _CONDITION),
 }
-_ACTIONS["group"] = _tag("", _CONDITION, "scoped", _ACTIONS)
+_IN_GROUPS: dict[str, _Tag] = {}
+_ACTIONS["group"] = _tag("", _CONDITION, "scoped forwarding", _IN_GROUPS)
+_IN_GROUPS.update(_ACTIONS, keep=_PAIR)
 _ROOT = {"launch": _tag(literal="version", children=_ACTIONS)}
 
 

@@ -31,6 +31,7 @@ _AFTER_SIGINT = 1.0  # s more until those that are left get SIGTERM
 _AFTER_SIGTERM = 1.0  # s more until SIGKILL
 _AFTER_SIGKILL = 0.5  # s for the kernel to clear up
 _CANNOT_START = 126  # exit status, as in a shell
+_TOLD_TO_END = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit statuses of who has been, in many programs
 
 # From <linux/prctl.h>
 _PR_SET_PDEATHSIG = 1
@@ -51,13 +52,21 @@ class _Job:
         self.leader = leader
         self.has_ended = False
         self.is_gone = False  # it has ended, and nothing of its group is left
+        self.was_told = False  # to end, by a signal
         self._outputs = outputs
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the whole group; nobody else can have its number before `is_gone`."""
+        self.was_told = True
         if not self.is_gone:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.leader.pid, number)
+
+    @property
+    def last_words(self) -> str:
+        """The last line on its standard error, or else on its standard output."""
+        out, err = (output.last.decode(errors="replace").strip() for output in self._outputs)
+        return err or out
 
     def end(self, status: int) -> None:
         """Take note of the leader's end, with its exit status or minus the signal that ended it."""
@@ -84,6 +93,7 @@ class _Supervisor:
         self._stopping: asyncio.Task[None] | None = None
         self._status = 0  # of the runner, as decided by what made it stop
         self._has_failed = False
+        self._failures: dict[str, str] = {}  # by label
         self._requests = 0  # how often somebody has asked to stop
 
     async def run(self) -> int:
@@ -102,6 +112,9 @@ class _Supervisor:
         await self._wait(lambda: self._stopping is not None or not (self._jobs or self._respawns))
         if self._stopping:
             await self._stopping
+        if self._stopping:  # with much said by others since
+            for failure in self._failures.values():
+                self._say(failure)
         for screen in {self._stdout, self._stderr}:
             screen.close()
         return self._status or int(self._has_failed)
@@ -163,6 +176,8 @@ class _Supervisor:
         else:
             how = f"failed with exit status {status}" if status else "ended"
         self._say(f"{job.process.label} {how} (pid {job.leader.pid})")
+        if status > 0 and not (job.was_told and status in _TOLD_TO_END):
+            self._failures[job.process.label] = f"{job.process.label} {how}: {job.last_words}"
         self._count(job.process, status)
         if not self._stopping and not job.check_gone():
             task = self._loop.create_task(self._clear_up(job))

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every emulator does as a program: however it is started, interrupted, or left alone by who read its output."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import TIMEOUT_S, executable
+from ros_session import wait_until
+
+EMULATORS = ("testbed", "dronegui", "robot", "simulator", "landing")
+LISTENING = ("testbed", "robot", "simulator")  # over TCP
+each = pytest.mark.parametrize("name", EMULATORS)
+each_listening = pytest.mark.parametrize("name", LISTENING)
+
+
+def options(name, port=0):
+    """What keeps it from ports of its own choice."""
+    return ["--port", port or (1 if name == "landing" else 0), *(["--no-discovery"] if name == "robot" else [])]
+
+
+@each
+@pytest.mark.parametrize("how", ["executable", "command", "module"])
+def test_says_how_it_was_started(name, how):
+    module = f"drone_bridge.emulators.{name}"
+    command, program = {
+        "executable": ([executable(f"{name}_emulator")], f"{name}_emulator"),
+        "command": ([executable("drone-bridge"), "emulate", name], f"drone-bridge emulate {name}"),
+        "module": ([sys.executable, "-m", module], f"python3 -m {module}"),
+    }[how]  # fmt: skip
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    assert done.stdout.startswith(f"usage: {program} [options]")
+
+
+def catches_sigint(pid):
+    mask = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1]
+    return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)
+
+
+@each
+def test_an_interrupt_while_it_imports_is_quiet(name, start_child):
+    """From its own first line on. Before that there is Python alone, which catches the signal and complains."""
+    child = start_child(executable(f"{name}_emulator"), *options(name))
+    wait_until(lambda: catches_sigint(child.pid), "Python to start", period_s=0.001)
+    wait_until(lambda: not catches_sigint(child.pid), "the program to start", period_s=0.001)
+    assert child.stop(signal.SIGINT) in (-signal.SIGINT, 0)
+    assert "Traceback" not in child.output
+
+
+@each_listening
+def test_it_serves_on_when_nobody_reads_its_output(name, free_port):
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [executable(f"{name}_emulator"), *map(str, options(name, free_port))],
+        stdout=writing,
+        stderr=writing,
+        start_new_session=True,
+    )
+    os.close(writing)
+    try:
+        assert b"listening" in os.read(reading, 1000)
+        os.close(reading)
+        for _ in range(3):  # each of them is worth a line or two
+            with socket.create_connection(("127.0.0.1", free_port), TIMEOUT_S) as client:
+                client.settimeout(TIMEOUT_S)
+                if name == "testbed":  # which speaks first
+                    assert client.recv(48)
+                client.sendall(b"\x00" * 64)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+@each_listening
+def test_a_port_that_is_taken_is_named_with_the_way_out(name, start_child):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        child = start_child(executable(f"{name}_emulator"), *options(name, server.getsockname()[1]))
+        assert child.wait() == 2
+    assert child.lines[-1].endswith("Another port is chosen by --port, or by port:= of the launch file.")
+
+
+def test_it_ends_the_launch_that_started_it_only_if_told_to(start_child):
+    launching = """import subprocess, sys
+try:
+    print("ended with", subprocess.run(sys.argv[1:]).returncode, flush=True)
+    sys.stdin.read()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        command = [executable("testbed_emulator"), "--port", server.getsockname()[1]]
+        told = start_child(sys.executable, "-c", launching, *command, "--ends-launch")
+        assert told.wait() == 0
+        untold = start_child(sys.executable, "-c", launching, *command)
+        assert untold.wait() == 0
+    assert "interrupted" in told.lines
+    assert "ended with 2" in untold.lines
+    assert "interrupted" not in untold.lines
