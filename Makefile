@@ -2,8 +2,9 @@
 # For a machine without ROS. Where ROS is installed, use rosdep and colcon as for any other package.
 PYTHON ?= python3
 ACTIVATE := . env/activate
+WORKERS ?= $(shell echo $$(($$(nproc) * 2)))
 
-.PHONY: setup demo demo-all demo-landings demo-worlds test lint bench clean
+.PHONY: setup demo demo-all demo-landings demo-worlds check test lint bench clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -23,8 +24,13 @@ demo-worlds: setup
 lint: setup
 	@$(ACTIVATE) && ruff check . && ruff format --check . && mypy
 
+# What needs neither DDS nor other processes: a look before each commit.
+check: lint
+	@$(ACTIVATE) && pytest --alone -q -n 2 --dist loadfile --no-loadscope-reorder
+
+# Most of these wait for something most of the time, so there are more workers than cores.
 test: lint
-	@$(ACTIVATE) && pytest -n 2 --dist loadfile
+	@$(ACTIVATE) && pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 bench: setup
 	@$(ACTIVATE) && for name in testbed simulator telemetry; do python benchmark/$$name.py || exit; done

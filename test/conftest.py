@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every test gets: ROS to itself, data that hypothesis draws the same way each time, children that always end."""
 
+import ast
+import contextlib
+import functools
 import importlib
 import os
 import random
@@ -35,7 +38,66 @@ hypothesis.settings.register_profile("deterministic", derandomize=True, deadline
 hypothesis.settings.load_profile("deterministic")
 
 
+# What a test file imports that needs DDS, or other processes.
+NOT_ALONE = {"composition", "networks", "processes", "ros_session", "subprocess"}
+SECONDS_OF_FILES = "drone_bridge/seconds_of_files"  # in pytest's cache
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--alone", action="store_true", help="run the tests that need neither DDS nor other processes, which are quick"
+    )
+
+
+@functools.cache
+def is_alone(path):
+    """Return whether the tests of a file need neither DDS nor other processes."""
+    text = path.read_text()
+    nodes = list(ast.walk(ast.parse(text)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    if names & NOT_ALONE or "rclpy.init(" in text:
+        return False
+    support = [Path(__file__).parent / "support" / f"{name}.py" for name in names if name and "." not in name]
+    return all(is_alone(path) for path in support if path.is_file())
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("alone"):
+        needy = {"ros", "start_child", "domain"}
+        alone = [item for item in items if is_alone(Path(str(item.fspath))) and not needy & set(item.fixturenames)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(alone)])
+        items[:] = alone
+    # The file that took longest last time comes first, so that no worker is left with it at the end.
+    seconds = config.cache.get(SECONDS_OF_FILES, {})
+
+    def rank(item):
+        file = item.nodeid.partition("::")[0]
+        return (-seconds.get(file, 1.0), is_alone(Path(str(item.fspath))), file)
+
+    items.sort(key=rank)
+
+
+class Stopwatch:
+    """Notes how long each file takes."""
+
+    def __init__(self, config):
+        self._config = config
+        self._seconds = {}
+
+    def pytest_runtest_logreport(self, report):
+        file = report.nodeid.partition("::")[0]
+        self._seconds[file] = self._seconds.get(file, 0.0) + report.duration
+
+    def pytest_sessionfinish(self):
+        with contextlib.suppress(OSError):  # a tree that may only be read
+            known = self._config.cache.get(SECONDS_OF_FILES, {})
+            self._config.cache.set(SECONDS_OF_FILES, {**known, **self._seconds})
+
+
 def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # the one that hears of all tests
+        config.pluginmanager.register(Stopwatch(config))
     try:
         importlib.import_module("drone_bridge.msg")
     except ImportError as error:

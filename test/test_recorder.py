@@ -211,11 +211,11 @@ def test_topics_exclude_and_compression_select(node, tmp_path):
 
 def test_what_can_not_be_recorded_is_named_once_and_the_rest_goes_on(node, domain, tmp_path):
     # A prefix that lacks one interface package: to this recorder, Clock is a type nobody has heard of.
-    prefix, installed = tmp_path / "prefix", Path(os.environ["AMENT_PREFIX_PATH"].split(":")[0])
+    prefix, installed = tmp_path / "prefix", [Path(each) for each in os.environ["AMENT_PREFIX_PATH"].split(":")]
     index = Path("share/ament_index/resource_index")
     (prefix / index / "rosidl_interfaces").mkdir(parents=True)
     for folder in (Path("share"), index, index / "rosidl_interfaces"):
-        for path in (installed / folder).iterdir():
+        for path in (path for each in installed if (each / folder).is_dir() for path in (each / folder).iterdir()):
             if not (prefix / folder / path.name).exists() and path.name != "rosgraph_msgs":
                 (prefix / folder / path.name).symlink_to(path)
     unknown = node.create_publisher(Clock, "unknown", RELIABLE)
