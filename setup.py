@@ -33,7 +33,10 @@ setup(
     license=text("license"),
     packages=find_packages(include=["drone_bridge", "drone_bridge.*"]),
     python_requires=">=3.10",
-    install_requires=["numpy", "orjson>=3.9.15", "pybase64"],  # older orjson takes documents nested without end
-    extras_require={"landing": ["opencv-python-headless"]},  # for the emulator, which draws what a camera sees
+    install_requires=["numpy"],
+    extras_require={
+        "landing": ["opencv-python-headless"],  # for the emulator, which draws what a camera sees
+        "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
+    },
     data_files=[shared(folder) for folder in ("config", "config/sros2", "launch", "rviz", "urdf")],
 )

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Final
 
-import orjson
-
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.landing.vehicle import PERIOD_S, Vehicle
@@ -26,6 +24,7 @@ from drone_bridge.protocols.telemetry import (
     RoverConnection,
     RoverTelemetry,
 )
+from drone_bridge.protocols.telemetry.json_and_base64 import from_json, to_json
 
 ROVER_EVERY: Final = 2  # frames between two documents about the rover, when it is published
 COMPLAINT_PERIOD_S: Final = 1.0
@@ -169,9 +168,9 @@ def spoiled(document: bytes, kind: FaultKind) -> bytes:
         return document[: len(document) // 2]
     if kind is FaultKind.GARBAGE:
         return b"\xff\x00{" + document
-    fields = orjson.loads(document)
+    fields = from_json(document)
     if kind is FaultKind.NOT_JPEG:
         fields["camera"]["image"] = base64.b64encode(NO_JPEG).decode()
     elif kind is FaultKind.HUGE:
         fields["altimeter"]["altitude"] = HUGE
-    return orjson.dumps(fields)
+    return to_json(fields)

@@ -4,14 +4,13 @@
 Whatever is wrong with a document is a RemoteProtocolError that names the field, such as imu.orientation.roll.
 """
 
+import json
 import reprlib
 from typing import Any, Final
 
-import orjson
-import pybase64
-
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.telemetry import jpeg
+from drone_bridge.protocols.telemetry.json_and_base64 import from_base64, from_json, to_base64, to_json
 from drone_bridge.protocols.telemetry.messages import (
     MAX_FOV,
     MAX_MAGNITUDE,
@@ -49,9 +48,8 @@ def parse(document: Document, limits: Limits = DEFAULT_LIMITS) -> Object:
     if size > _BYTES_WITHOUT_IMAGE:
         _check_large(document, limits)
     try:
-        # orjson refuses what is nested too deep, NaN, Infinity, and numbers too large for a float.
-        parsed = orjson.loads(document)
-    except orjson.JSONDecodeError as error:
+        parsed = from_json(document)
+    except json.JSONDecodeError as error:
         raise RemoteProtocolError(f"The document is no JSON: {error.msg} at character {error.pos}.") from error
     if not isinstance(parsed, dict):
         raise RemoteProtocolError(f"The document is {_shown(parsed)}, and has to be an object.")
@@ -224,7 +222,7 @@ def _timestamp(document: Object) -> float | None:
 
 def _from_base64(text: str) -> bytes:
     try:
-        return pybase64.b64decode(text, validate=True)
+        return from_base64(text)
     except ValueError as error:
         raise RemoteProtocolError(
             "camera.image is no base64: letters are in it that don't belong there, or some are missing."
@@ -255,14 +253,14 @@ def write(message: Message) -> bytes:
         else:
             document = {field: getattr(message, field) for field in ("thrust", "pitch", "roll", "yaw")}
             read_command(document)
-        return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)  # which is about NumPy's numbers, too
-    except (RemoteProtocolError, orjson.JSONEncodeError) as error:
+        return to_json(document)
+    except (RemoteProtocolError, TypeError, ValueError) as error:
         raise LocalProtocolError(str(error)) from error
 
 
 def _drone_object(telemetry: DroneTelemetry) -> Object:
     imu, altimeter, pad, camera = telemetry.imu, telemetry.altimeter, telemetry.landing_pad, telemetry.camera
-    image = None if camera.jpeg is None else pybase64.b64encode_as_string(camera.jpeg)
+    image = None if camera.jpeg is None else to_base64(camera.jpeg)
     return {
         "imu": {
             "orientation": imu.orientation._asdict(),

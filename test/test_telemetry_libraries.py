@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Telemetry without orjson and pybase64: the same is taken and refused, and the same is sent."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drone_bridge.protocols.telemetry import json_and_base64
+
+DOCUMENTS = [
+    b"{}", b'{"a": 1, "b": [1.5, -0.0, 1e-400, null, true]}', b' \t{"a":"\\u00e4\\n"} ', '{"a": "ä"}',
+    b'{"a": "\xc3\xa4"}',
+    b"", b"{", b'{"a": NaN}', b'{"a": Infinity}', b'{"a": -Infinity}', b'{"a": 1e999}', b'{"a": ' + b"9" * 400 + b"}",
+    b'{"a": 18446744073709551615}', b'{"a": 18446744073709551616}', b'{"a": -9223372036854775809}', b'{"a": 01}',
+    b'{"a": "\\ud800"}', b'{"a": "\\ud83d\\ude00"}', b'{"a": "\xff"}', b"\xef\xbb\xbf{}", '\ufeff{}',
+    "{}".encode("utf-16"),
+    b'{"a": "\x01"}', b"[" * 100000, b'{"a":' * 5000 + b"1" + b"}" * 5000, b"{} {}", b"{'a': 1}", b'{"a": 1,}', b"nul",
+    bytearray(b'{"a": 1}'), memoryview(b'{"a": [2]}'), b'{"a": 1, "a": 2}', b'{"a": "\x7f"}', b"1", b'"a"',
+]  # fmt: skip
+
+
+@pytest.fixture
+def without(monkeypatch):
+    monkeypatch.setattr(json_and_base64, "HAS_ORJSON", False)
+    monkeypatch.setattr(json_and_base64, "HAS_PYBASE64", False)
+
+
+def read(document, read_json):
+    try:
+        return repr(read_json(document))
+    except json.JSONDecodeError:
+        return "refused"
+
+
+def test_the_quick_libraries_are_in_use_where_they_are():
+    assert json_and_base64.HAS_ORJSON
+    assert json_and_base64.HAS_PYBASE64
+
+
+@pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=lambda document: repr(bytes(str(document), "utf-8", "replace"))[:30]
+)
+def test_the_same_is_read(document):
+    assert read(document, json_and_base64._from_json) == read(document, json_and_base64.from_json)
+
+
+@given(st.binary(max_size=40) | st.text(max_size=40))
+def test_any_text_is_read_or_refused_alike(document):
+    assert read(document, json_and_base64._from_json) == read(document, json_and_base64.from_json)
+
+
+@given(st.text(alphabet="Aa0+/=-_ \n", max_size=12))
+def test_the_same_base64_is_read(text):
+    def decoded(decode):
+        try:
+            return decode(text, validate=True)
+        except ValueError:
+            return None
+
+    assert decoded(json_and_base64.pybase64.b64decode) == decoded(base64.b64decode)
+
+
+def test_the_same_is_sent(without):
+    value = {"a": [1, 2.5, np.float64(0.1), np.int64(3), np.bool_(True)], "b": "ä", "c": None}
+    assert json_and_base64.to_json(value) == json_and_base64.orjson.dumps(
+        value, option=json_and_base64.orjson.OPT_SERIALIZE_NUMPY
+    )
+    assert json_and_base64.to_base64(b"\x00\xff") == json_and_base64.pybase64.b64encode_as_string(b"\x00\xff")
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json_and_base64.to_json({"a": float("nan")})
+    with pytest.raises(TypeError, match="object is no type of JSON"):
+        json_and_base64.to_json({"a": object()})
