@@ -19,6 +19,8 @@ ROSDEP_KEYS = {
     "cv2": "python3-opencv",
     "hypothesis": "python3-hypothesis",
     "matplotlib": "python3-matplotlib",
+    "mcap": None,
+    "mcap_ros2": None,
     "numpy": "python3-numpy",
     "orjson": "python3-orjson",
     "plotly": "python3-plotly",

@@ -297,6 +297,32 @@ def test_room_is_given_back_when_a_message_is_written(tmp_path):
     assert [time for _, time, _ in messages_in(tmp_path / "flight")] == list(range(20))
 
 
+def test_what_comes_late_is_still_written_in_the_order_of_its_time(tmp_path):
+    """As /rosout comes, from many nodes: taken from one after the other."""
+    bag = Bag(tmp_path / "flight")
+    topic = make_topic()
+    writer = BackgroundWriter(bag, 10**6, on_failure=pytest.fail)
+    for time_ns in (5, 9, 3, 7, 7, 1):
+        writer.put(topic, time_ns, time_ns, string_cdr(str(time_ns)))
+    wait_until(lambda: bag.message_count or bag._storage.chunk.msgs, "the first message to be written")
+    writer.put(topic, 11, 11, string_cdr("11"))
+    writer.close(5)
+    stored = [content for kind, content in mcap_records(tmp_path / "flight") if kind == 0x05]
+    assert [int.from_bytes(content[6:14], "little") for content in stored] == [1, 3, 5, 7, 7, 9, 11]
+
+
+def test_a_queue_under_pressure_is_written_at_once(tmp_path):
+    bag = Bag(tmp_path / "flight")
+    topic = make_topic()
+    data = string_cdr("x" * 1000)
+    writer = BackgroundWriter(bag, 8 * (len(data) + MESSAGE_OVERHEAD), on_failure=pytest.fail)
+    written = 0
+    while written < 1000:  # far more than there would be time for if each waited
+        written += writer.put(topic, written, written, data)
+    writer.close(5)
+    assert bag.count(topic) == 1000
+
+
 def test_closing_does_not_wait_for_a_disk_that_is_too_slow(tmp_path):
     bag = SlowBag(tmp_path / "flight")
     topic = make_topic()

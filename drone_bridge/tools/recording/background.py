@@ -1,27 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """The thread that writes a bag, so that a slow disk never holds up those who receive."""
 
+import heapq
+import itertools
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import NamedTuple
 
 from drone_bridge.tools.recording.bag import Bag, Topic
 
 MESSAGE_OVERHEAD = 200  # bytes that a queued message takes beside its data, roughly
 FLUSH_INTERVAL_S = 2.0  # what a power cut can cost
+# What several publishers send on one topic is taken from them in turn, and not in the order of its time.
+ORDERING_S = 0.3
+ORDERING_SHARE = 4  # of the queue's room; beyond that, order matters less than what else would be dropped
+
+
+class _Queued(NamedTuple):
+    """A message that waits, before all with a later time."""
+
+    log_ns: int
+    serial: int
+    arrived_s: float  # of time.monotonic()
+    topic: Topic
+    publish_ns: int
+    data: bytes
 
 
 class BackgroundWriter:
-    """Queues messages for a bag, up to a number of bytes; what does not fit is dropped."""
+    """Queues messages for a bag in the order of their time, up to a number of bytes; what does not fit is dropped."""
 
     def __init__(self, bag: Bag, queue_bytes: int, on_failure: Callable[[], None]) -> None:
         """Start the thread. `on_failure` is called in it, once, when nothing more can be written."""
         self._bag = bag
         self._room = queue_bytes
+        self._room_for_ordering = queue_bytes - queue_bytes // ORDERING_SHARE
         self._on_failure = on_failure
-        self._queue: deque[tuple[Topic, int, int, bytes]] = deque()
+        self._queue: list[_Queued] = []  # a heap
+        self._serials = itertools.count()
         self._changed = threading.Condition()
         self._deadline: float | None = None  # of time.monotonic(), once close() was called
         self._failed = False
@@ -37,8 +55,10 @@ class BackgroundWriter:
             if size > self._room or self._failed:
                 return False
             self._room -= size
-            self._queue.append((topic, log_ns, publish_ns, data))
-            self._changed.notify()
+            queued = _Queued(log_ns, next(self._serials), time.monotonic(), topic, publish_ns, data)
+            heapq.heappush(self._queue, queued)
+            if len(self._queue) == 1 or self._room < self._room_for_ordering:
+                self._changed.notify()
         return True
 
     def close(self, timeout: float, topics: Iterable[Topic] = ()) -> None:
@@ -85,12 +105,22 @@ class BackgroundWriter:
                 if self._deadline is not None and (not self._queue or now >= self._deadline):
                     self._queue.clear()
                     return
-                if not self._queue:
-                    self._changed.wait(None if flush_at is None else flush_at - now)
+                ready_at = self._next_is_ready_at()
+                if ready_at is None or now < ready_at:
+                    wake_at = min((at for at in (flush_at, ready_at) if at is not None), default=None)
+                    self._changed.wait(None if wake_at is None else wake_at - now)
                     continue
-                topic, log_ns, publish_ns, data = self._queue.popleft()
-            self._bag.write(topic, log_ns, publish_ns, data)
+                message = heapq.heappop(self._queue)
+            self._bag.write(message.topic, message.log_ns, message.publish_ns, message.data)
             if flush_at is None:
                 flush_at = now + FLUSH_INTERVAL_S
             with self._changed:
-                self._room += len(data) + MESSAGE_OVERHEAD
+                self._room += len(message.data) + MESSAGE_OVERHEAD
+
+    def _next_is_ready_at(self) -> float | None:
+        """Return the time (s) from which on nothing earlier than the first message is expected; None without one."""
+        if not self._queue:
+            return None
+        if self._deadline is not None or self._room < self._room_for_ordering:
+            return 0.0
+        return self._queue[0].arrived_s + ORDERING_S
