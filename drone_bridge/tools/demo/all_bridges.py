@@ -11,6 +11,7 @@ from typing import Final
 import rclpy
 
 from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+from drone_bridge.tools.demo.progress import Progress
 from drone_bridge.tools.demo.rates import ExpectedTopic, RateMeter
 
 MEASURED_S: Final = 60.0
@@ -125,7 +126,14 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
     try:
         print(f"{len(TOPICS)} nodes and their peers start, and are then watched for {duration_s:g} s.", flush=True)
         meter.wait_for_all(START_TIMEOUT_S, lambda: composition.is_running)
-        meter.measure(duration_s, lambda: composition.is_running)
+        with Progress(total=round(duration_s)) as progress:
+            watched_since_s = time.monotonic()
+
+            def goes_on() -> bool:
+                progress.show("watching", int(time.monotonic() - watched_since_s))
+                return composition.is_running
+
+            meter.measure(duration_s, goes_on)
     finally:
         meter.destroy_node()
         rclpy.shutdown()

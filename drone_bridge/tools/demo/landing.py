@@ -18,6 +18,7 @@ from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_
 from drone_bridge.tools.demo.landing_picture import draw
 from drone_bridge.tools.demo.landing_recording import LandingRecording, read_landing
 from drone_bridge.tools.demo.landings import TOUCHDOWN
+from drone_bridge.tools.demo.progress import Progress
 from drone_bridge.tools.reporting.command import write_report
 
 SEED: Final = 7
@@ -92,19 +93,17 @@ def _watch(composition: Composition) -> None:
     executor.add_node(watcher)
     give_up_at_s, shown_at_s = time.monotonic() + PATIENCE_S, 0.0
     try:
-        # Nothing of the composition ends by itself, so what does has failed.
-        while not composition.find(r"(?m)^\[launch\] .*(ended|died)") and time.monotonic() < give_up_at_s:
-            executor.spin_once(timeout_sec=STATUS_PERIOD_S)
-            if time.monotonic() - shown_at_s < STATUS_PERIOD_S:
-                continue
-            shown_at_s = time.monotonic()
-            line = watcher.status_line()
-            is_terminal = sys.stdout.isatty()
-            print(f"\r\x1b[2K{line}" if is_terminal else line, end="" if is_terminal else "\n", flush=True)
-            if composition.find(TOUCHDOWN.pattern):
-                give_up_at_s = min(give_up_at_s, shown_at_s + RIDE_S)
+        with Progress() as progress:
+            # Nothing of the composition ends by itself, so what does has failed.
+            while not composition.find(r"(?m)^\[launch\] .*(ended|died)") and time.monotonic() < give_up_at_s:
+                executor.spin_once(timeout_sec=STATUS_PERIOD_S)
+                if time.monotonic() - shown_at_s < STATUS_PERIOD_S:
+                    continue
+                shown_at_s = time.monotonic()
+                progress.show(watcher.status_line())
+                if composition.find(TOUCHDOWN.pattern):
+                    give_up_at_s = min(give_up_at_s, shown_at_s + RIDE_S)
     finally:
-        print()
         watcher.destroy_node()
         rclpy.shutdown()
 

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+from drone_bridge.tools.demo.progress import Progress
 
 PATTERNS: Final = ("stationary", "linear", "circular", "square", "random")
 LANDINGS: Final = 20
@@ -59,9 +60,9 @@ def show(landings: int = LANDINGS, at_once: int = AT_ONCE, use_camera: bool = Fa
     `at_once` compositions work at the same time, each in a ROS domain of its own, and each on one drone after the
     other. With `use_camera` pads are found in images alone.
     """
-    rounds = _Landings(Task(pattern, seed) for seed in range(landings) for pattern in PATTERNS)
     compositions = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, Progress(total=landings * len(PATTERNS)) as progress:
+        rounds = _Landings((Task(pattern, seed) for seed in range(landings) for pattern in PATTERNS), progress)
         try:
             for port, log in zip(*_places(at_once, Path(folder)), strict=True):
                 compositions.append((_compose(port, log, use_camera), port))
@@ -107,7 +108,8 @@ def _compose(port: int, log: Path, use_camera: bool) -> Composition:
 class _Landings:
     """What is still to be tried, shared by threads that each have a composition, and what came of it."""
 
-    def __init__(self, tasks: Iterable[Task]) -> None:
+    def __init__(self, tasks: Iterable[Task], progress: Progress) -> None:
+        self._progress = progress
         self.results: dict[Task, Landing | None] = {}
         self._tasks = deque(tasks)
         self._flying: set[subprocess.Popen[str]] = set()
@@ -119,7 +121,8 @@ class _Landings:
                 task = self._tasks.popleft()
             except IndexError:
                 return
-            self.results[task] = self._land(task, port)
+            self.results[task], said = self._land(task, port)
+            self._progress.show(f"{task.pattern}, seed {task.seed}: {said}", len(self.results))
 
     def stop(self) -> None:
         """Try nothing more, and end what is being tried."""
@@ -127,8 +130,8 @@ class _Landings:
         for process in tuple(self._flying):
             process.send_signal(signal.SIGINT)
 
-    def _land(self, task: Task, port: int) -> Landing | None:
-        """Return how the drone came down, None if it did not."""
+    def _land(self, task: Task, port: int) -> tuple[Landing | None, str]:
+        """Return how the drone came down, None if it did not, and what was said of it."""
         process = subprocess.Popen(
             [sys.executable, "-m", "drone_bridge.emulators.landing", *_options(task, port)],
             stdout=subprocess.PIPE,
@@ -149,8 +152,7 @@ class _Landings:
         process.wait()
         stopper.cancel()
         self._flying.discard(process)
-        print(f"{task.pattern}, seed {task.seed}: {said}", flush=True)
-        return landing
+        return landing, said
 
 
 def _options(task: Task, port: int) -> list[str]:

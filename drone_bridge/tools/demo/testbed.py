@@ -15,6 +15,7 @@ from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
 from drone_bridge.tools.demo.flight import Recording, Watcher, read_bag
 from drone_bridge.tools.demo.picture import draw
+from drone_bridge.tools.demo.progress import Progress
 from drone_bridge.tools.reporting.command import write_report
 
 SEED: Final = 222  # the target is high to the left, with obstacles in view and none in the way
@@ -73,25 +74,20 @@ def _watch(world: World, composition: Composition) -> dict[str, str]:
     give_up_at_s = time.monotonic() + PATIENCE_S
     shown_at_s = 0.0
     try:
-        # Nothing of the composition ends by itself, so what does has failed.
-        while not composition.find(r"(?m)^\[launch\] .*(ended|died)") and time.monotonic() < give_up_at_s:
-            executor.spin_once(timeout_sec=STATUS_PERIOD_S)
-            if time.monotonic() - shown_at_s >= STATUS_PERIOD_S:
-                shown_at_s = time.monotonic()
-                _show(watcher.status_line())
-                reached = composition.find(r"target reached at t=([\d.]+) s")
-                if reached and watcher.simulated_s > float(reached[1]) + HOLD_S:
-                    break
+        with Progress() as progress:
+            # Nothing of the composition ends by itself, so what does has failed.
+            while not composition.find(r"(?m)^\[launch\] .*(ended|died)") and time.monotonic() < give_up_at_s:
+                executor.spin_once(timeout_sec=STATUS_PERIOD_S)
+                if time.monotonic() - shown_at_s >= STATUS_PERIOD_S:
+                    shown_at_s = time.monotonic()
+                    progress.show(watcher.status_line())
+                    reached = composition.find(r"target reached at t=([\d.]+) s")
+                    if reached and watcher.simulated_s > float(reached[1]) + HOLD_S:
+                        break
         return watcher.diagnostics
     finally:
-        print()
         watcher.destroy_node()
         rclpy.shutdown()
-
-
-def _show(line: str) -> None:
-    """Replace the status line on a terminal; elsewhere, print one after the other."""
-    print(f"\r\x1b[2K{line}" if sys.stdout.isatty() else line, end="" if sys.stdout.isatty() else "\n", flush=True)
 
 
 def _print_table(recording: Recording, reached_at_s: float, diagnostics: dict[str, str], folder: Path) -> None:

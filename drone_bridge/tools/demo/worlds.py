@@ -13,6 +13,7 @@ import numpy as np
 
 from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+from drone_bridge.tools.demo.progress import Progress
 
 WORLDS: Final = 20
 ENOUGH: Final = 19
@@ -27,9 +28,9 @@ def show(worlds: int = WORLDS) -> int:
     """Fly in every world and mode, print the table, and return 0 if enough targets were reached."""
     keep_to_ourselves()
     results: dict[str, list[float | None]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for mode in MODES:
-            results[mode] = _fly_all(mode, worlds, Path(folder) / f"{mode}.txt")
+    with tempfile.TemporaryDirectory() as folder, Progress(total=worlds * len(MODES)) as progress:
+        for number, mode in enumerate(MODES):
+            results[mode] = _fly_all(mode, worlds, Path(folder) / f"{mode}.txt", progress, done=number * worlds)
     print(f"\n{'seed':>4}  {'target at':>9}  " + "  ".join(f"{mode:>10}" for mode in MODES))
     for seed in range(worlds):
         distance_m = float(np.linalg.norm(World.random(seed).targets[0].centre))
@@ -41,7 +42,7 @@ def show(worlds: int = WORLDS) -> int:
     return 0 if all(count * WORLDS >= ENOUGH * worlds for count in reached.values()) else 1
 
 
-def _fly_all(mode: str, worlds: int, log: Path) -> list[float | None]:
+def _fly_all(mode: str, worlds: int, log: Path, progress: Progress, done: int) -> list[float | None]:
     """Return the simulated time to the target per world, None where it was not reached.
 
     Bridge and controller stay; one testbed after the other connects to the bridge.
@@ -53,12 +54,18 @@ def _fly_all(mode: str, worlds: int, log: Path) -> list[float | None]:
     try:
         if not composition.wait_for("Waiting for a peer", START_TIMEOUT_S):
             raise RuntimeError(f"The bridge did not start:\n{composition.tail()}")
-        return [_fly(mode, seed, port) for seed in range(worlds)]
+        times = []
+        for seed in range(worlds):
+            time_s, said = _fly(mode, seed, port)
+            times.append(time_s)
+            progress.show(f"{mode}, seed {seed}: {said}", done + len(times))
+        return times
     finally:
         composition.stop()
 
 
-def _fly(mode: str, seed: int, port: int) -> float | None:
+def _fly(mode: str, seed: int, port: int) -> tuple[float | None, str]:
+    """Return the simulated time to the target, None where it was not reached, and the testbed's last line."""
     options = f"--role connect --port {port} --seed {seed} {MODES[mode]} --once --until-reached"
     process = subprocess.Popen(
         [sys.executable, "-m", "drone_bridge.emulators.testbed", *options.split(), "--duration", str(LONGEST_FLIGHT_S)],
@@ -71,5 +78,4 @@ def _fly(mode: str, seed: int, port: int) -> float | None:
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate()
     reached = re.search(r"target reached at t=([\d.]+) s", output)
-    print(f"{mode}, seed {seed}: {output.strip().splitlines()[-1]}", flush=True)
-    return float(reached[1]) if reached else None
+    return float(reached[1]) if reached else None, output.strip().splitlines()[-1]
