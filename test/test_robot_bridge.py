@@ -455,8 +455,8 @@ def test_robotd_hangs_up_after_a_driver_vanished_and_is_connected_to_again(ros, 
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"\0\2\x07\0\1", "broken packet of type 0x07"),
-        (b"\0\0\4", "broken packet of type 0x04"),
+        (b"\0\2\x07\0\1", "a packet of type 0x07 that is broken"),
+        (b"\0\0\4", "a packet of type 0x04 that is broken"),
     ],
 )
 def test_garbage_ends_the_connection_stopped_and_starts_a_new_one(ros, peer, data, complaint):

@@ -295,7 +295,7 @@ def test_it_can_keep_out_of_discovery(emulate):
     assert not emulate("--no-discovery").count_lines("discovery on")
 
 
-@pytest.mark.parametrize(("fault", "error"), [("truncate@1", "closed inside"), ("garbage@1", "broken packet")])
+@pytest.mark.parametrize(("fault", "error"), [("truncate@1", "closed inside"), ("garbage@1", "that is broken")])
 def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
     emulator = emulate("--fault", fault)
     driver = connect(emulator)

@@ -346,7 +346,7 @@ def test_a_packet_of_the_largest_length_passes_and_a_larger_one_does_not():
 def test_a_robot_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
     events = driver_reads(packet(0x04, b"\0\1") + packet(kind, payload) + packet(0x04, b"\0\2"))
     assert events[0] == BindSuccess(1)
-    assert f"The robot sent a broken packet of type 0x{kind:02x}: " in complaint(events)
+    assert f"The robot sent a packet of type 0x{kind:02x} that is broken: " in complaint(events)
     assert len(events) == 2
 
 
@@ -366,7 +366,9 @@ def test_a_robot_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
     ],
 )
 def test_a_driver_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
-    assert f"The driver sent a broken packet of type 0x{kind:02x}: " in complaint(robot_reads(packet(kind, payload)))
+    assert f"The driver sent a packet of type 0x{kind:02x} that is broken: " in complaint(
+        robot_reads(packet(kind, payload))
+    )
 
 
 def test_a_broken_protocol_stays_broken():
@@ -382,9 +384,9 @@ def test_a_broken_protocol_stays_broken():
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
-        (SkidSteerUpdate(0, 2049, 0), "left speed is 2049"),
-        (SkidSteerUpdate(0, 0, -2049), "right speed is -2049"),
-        (BindSubsystem(65536), "65536 does not fit"),
+        (SkidSteerUpdate(0, 2049, 0), "left of SkidSteerUpdate is 2049"),
+        (SkidSteerUpdate(0, 0, -2049), "right of SkidSteerUpdate is -2049"),
+        (BindSubsystem(65536), "65536, which does not fit"),
         (KeepAlive(2**63), "does not fit"),
         (RegisterDriver("\ud800"), "UTF-8"),
         (RegisterDriver("x" * 65536), "65536 bytes"),
@@ -411,13 +413,13 @@ def test_a_driver_registers_before_it_binds():
         (QuerySubsystems(), "A robot does not send QuerySubsystems"),
         (SubsystemInfo((Subsystem(1, "drive", left=MotorSensors(0, 1, 2, 3)),)), "both sides or none"),
         (SubsystemInfo((Subsystem(2, "lamp", "", DRIVE.left, DRIVE.right),)), "Only a skid steer"),
-        (SubsystemInfo((Subsystem(256, "lamp"),)), "256 does not fit"),
-        (SubsystemInfo((), missing=65536), "more than the 65535"),
-        (SensorInfo((Sensor(1, "pack", value=3),)), "full voltage of 'pack' is unknown"),
-        (SensorInfo((Sensor(2, "left"),)), "value of 'left' is unknown"),
+        (SubsystemInfo((Subsystem(256, "lamp"),)), "256, which does not fit"),
+        (SubsystemInfo((), missing=65536), "number of subsystems is 65536"),
+        (SensorInfo((Sensor(1, "pack", value=3),)), "full voltage of 'pack' is None"),
+        (SensorInfo((Sensor(2, "left"),)), "value of 'left' is None"),
         (SensorInfo((BATTERY,), SensorLayout.ROBOTD_1_2), "whole volts"),
         (SensorInfo((Sensor(2, "left", value=2**31),)), "does not fit"),
-        (SensorUpdate((SensorReading(-1, 0),)), "-1 does not fit"),
+        (SensorUpdate((SensorReading(-1, 0),)), "-1, which does not fit"),
     ],
 )
 def test_a_robot_sends_nothing_that_the_protocol_does_not_allow(event, reason):
@@ -428,7 +430,7 @@ def test_a_robot_sends_nothing_that_the_protocol_does_not_allow(event, reason):
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"\0", "inside the header of a packet, after 1 of 3 bytes"),
+        (b"\0", "inside a header, after 1 of 3 bytes"),
         (b"\0\2\4\0", "inside a packet of type 0x04, after 4 of 5 bytes"),
     ],
 )

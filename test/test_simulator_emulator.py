@@ -256,7 +256,7 @@ def cpu_seconds(pid):
         (b"\x63\0\0\0\0", "of type 99"),
         (b"\x21\0\0\0\1\0", "Reassure with 1 bytes instead of 0"),
         (b"\x04\0\0\0\6\0\0\0\0\0\0", "GetEntity with 6 bytes"),
-        (b"\x0e\0\0\0\x0a\0\0\0\0\0\0\0\1\xff\0", "broken StreamEntity"),
+        (b"\x0e\0\0\0\x0a\0\0\0\0\0\0\0\1\xff\0", "StreamEntity that is broken"),
         (b"\x13\xff\xff\xff\xff", "4294967295 bytes"),
         (b"GET / HTTP/1.1\r\n\r\n" * 2000, "of type 71"),
     ],
@@ -363,7 +363,7 @@ def test_clients_may_come_and_go_while_it_runs(simulator, connect):
 # Faults and the program.
 
 
-@pytest.mark.parametrize(("fault", "error"), [("truncate@1", "closed inside"), ("garbage@1", "9 IDs")])
+@pytest.mark.parametrize(("fault", "error"), [("truncate@1", "closed inside"), ("garbage@1", "ids of 36 bytes")])
 def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
     emulator = emulate("--fault", fault)
     client = connect(emulator)

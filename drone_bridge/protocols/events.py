@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every connection's next_event() can return beside the messages of its protocol."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Literal
+from typing import Final, Generic, Literal, TypeVar
+
+EventT = TypeVar("EventT")
 
 
 class _Signal(Enum):
@@ -21,3 +25,21 @@ NEED_DATA: Final = _Signal.NEED_DATA
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
     """The peer ended the conversation where the protocol allows it to end."""
+
+
+class EventSource(ABC, Generic[EventT]):
+    """A connection, as whoever takes events from it sees it."""
+
+    @abstractmethod
+    def next_event(self) -> EventT | NeedData:
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError."""
+
+    def events(self) -> Iterator[EventT]:
+        """Return the events that there are, until more data are needed or the connection has closed.
+
+        Raises what `next_event` does; of documents and datagrams, those after a refused one are left for another call.
+        """
+        while (event := self.next_event()) is not NEED_DATA:
+            yield event
+            if isinstance(event, ConnectionClosed):
+                return

@@ -14,8 +14,8 @@ from drone_bridge.bridges.simulator.desired_items import DesiredItems
 from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.codec import MisfitError
 from drone_bridge.protocols.simulator import Attribute
-from drone_bridge.protocols.wire import MisfitError
 from drone_bridge.translate.simulator import STREAMED, BodyToModel
 
 #: Extended attributes of the vehicle. The first is a world's mark, which tells after a reconnect whether it is still

@@ -14,8 +14,8 @@ from drone_bridge.emulators.simulator.items import INVALID, NAMES, Client, Item,
 from drone_bridge.emulators.simulator.run import RunControl, Tempo
 from drone_bridge.emulators.simulator.world import ENGINE_OBJECTS, World
 from drone_bridge.protocols import simulator as wire
+from drone_bridge.protocols.codec import MisfitError
 from drone_bridge.protocols.simulator import ItemType
-from drone_bridge.protocols.simulator.wire import MisfitError
 
 NO_ENTITY: Final = "No entity with given ID."  # as the CUAUV server says
 NO_EXTENDED: Final = "No extended entity attribute with given key."  # as well
@@ -192,8 +192,9 @@ def _turbulence(context: Context, number: int, attribute: int) -> Turbulence:
 
 def _turbulence_limits(data: bytes, code: int) -> TurbulenceLimits:
     try:
-        numbers = wire.Turbulence.LAYOUT.unpack(wire.Turbulence.decode(data).encode())
-        return TurbulenceLimits(numbers[0:3], numbers[3:6], numbers[6:8], numbers[8:11], numbers[11:14], numbers[14:16])
+        asked = wire.Turbulence.decode(data)
+        force_rates, torque_rates = (asked.force_rate_a, asked.force_rate_b), (asked.torque_rate_a, asked.torque_rate_b)
+        return TurbulenceLimits(asked.force_a, asked.force_b, force_rates, asked.torque_a, asked.torque_b, torque_rates)
     except MisfitError as error:
         raise RefusedError(code, f"The data are no turbulence: {error}.") from error
     except ValueError as error:

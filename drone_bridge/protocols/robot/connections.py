@@ -2,11 +2,12 @@
 """The two ends of a conversation in the robot protocol."""
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
 
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
+from drone_bridge.protocols.codec import MisfitError, Numbers
+from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.protocols.events import ConnectionClosed, EventT
 from drone_bridge.protocols.robot.lists import (
     KNOWN_SENSOR_TYPES,
     SensorInfo,
@@ -29,18 +30,13 @@ from drone_bridge.protocols.robot.packets import (
     SubsystemBound,
     UnbindSubsystem,
     UnknownPacket,
-    decode_light_update,
-    decode_opaque_update,
-    decode_skid_steer_update,
 )
-from drone_bridge.protocols.robot.wire import MisfitError
+from drone_bridge.protocols.robot.wire import Packet
+from drone_bridge.protocols.stream import StreamConnection
 
 PROTOCOL_VERSION: Final = 2
 TCP_PORT: Final = 25600
 MAX_PAYLOAD_BYTES: Final = 0xFFFF
-
-_HEADER: Final = struct.Struct(">HB")  # length of what follows, type
-_UPDATE: Final = 0x05  # to the robot
 
 Update = SkidSteerUpdate | LightUpdate | OpaqueUpdate
 FromDriver = KeepAlive | QuerySubsystems | RegisterDriver | BindSubsystem | UnbindSubsystem | Update | UnknownPacket
@@ -57,193 +53,167 @@ FromRobot = (
     | UnknownPacket
 )
 
-_FROM_DRIVER: Final[dict[type, int]] = {
-    KeepAlive: 0x01,
-    QuerySubsystems: 0x02,
-    RegisterDriver: 0x03,
-    BindSubsystem: 0x04,
-    SkidSteerUpdate: _UPDATE,
-    LightUpdate: _UPDATE,
-    OpaqueUpdate: _UPDATE,
-    UnbindSubsystem: 0x06,
+_UPDATES: Final[dict[int, type[SkidSteerUpdate | LightUpdate]]] = {
+    SubsystemType.SKID_STEER: SkidSteerUpdate,
+    SubsystemType.LIGHTS: LightUpdate,
 }
-_FROM_ROBOT: Final[dict[type, int]] = {
-    KeepAlive: 0x01,
-    SubsystemInfo: 0x02,
-    BindFailure: 0x03,
-    BindSuccess: 0x04,
-    SensorUpdate: 0x05,
-    SubsystemBound: 0x06,
-    SensorInfo: 0x07,
-    LogMessage: 0x08,
-    FirmwareInfo: 0x09,
-}
-_UPDATE_DECODERS: Final[dict[int, Callable[[bytes], Update]]] = {
-    SubsystemType.SKID_STEER: decode_skid_steer_update,
-    SubsystemType.LIGHTS: decode_light_update,
-}
+_TYPE: Final = Numbers("B")
 
 
-class _Packets:
-    """Cuts received bytes into packets and reads them; what both roles share."""
+class _Connection(StreamConnection[EventT]):
+    """What both roles share. `_sent` and `_received` are the packets of either direction, by type."""
 
-    def __init__(self, peer: str, decoders: Mapping[int, Callable[[bytes], object]]) -> None:
-        """`peer` is what to call the other side; `decoders` read payloads, by type."""
-        self._peer = peer
-        self._decoders = decoders
-        self._buffer = bytearray()
-        self._ended = False
-        self._failure: RemoteProtocolError | None = None
+    _header = struct.Struct(">HB")  # length of what follows, type
+    _us: ClassVar[str]
+    _sent: ClassVar[Mapping[int, tuple[type[Packet], ...]]]
+    _received: ClassVar[Mapping[int, type[Packet]]]
 
-    def receive(self, data: bytes | bytearray | memoryview) -> None:
-        if not (self._failure or self._ended):
-            self._buffer += data
+    def _measure(self, *header: int) -> tuple[str, int]:
+        length, kind = header
+        return f"a packet of type 0x{kind:02x}", length
 
-    def end(self) -> None:
-        self._ended = True
+    def _read_message(self, header: tuple[int, ...], start: int, end: int) -> Any:
+        payload = bytes(memoryview(self._buffer)[start:end])
+        packet = self._received.get(header[1])
+        return self._decode(packet, payload) if packet else UnknownPacket(header[1], payload)
 
-    def next(self) -> object:
-        """Return the next packet, NEED_DATA or ConnectionClosed. Raises RemoteProtocolError, again at each call."""
-        if self._failure:
-            raise self._failure
-        if len(self._buffer) < _HEADER.size:
-            return self._at_end("the header of a packet", _HEADER.size)
-        length, kind = _HEADER.unpack_from(self._buffer)
-        end = _HEADER.size + length
-        if len(self._buffer) < end:
-            return self._at_end(f"a packet of type 0x{kind:02x}", end)
-        payload = bytes(memoryview(self._buffer)[_HEADER.size : end])
-        del self._buffer[:end]
-        decoder = self._decoders.get(kind)
-        if decoder is None:
-            return UnknownPacket(kind, payload)
-        try:
-            return decoder(payload)
-        except MisfitError as error:
-            raise self._fail(f"The {self._peer} sent a broken packet of type 0x{kind:02x}: {error}.") from None
+    def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
+        return packet.decode(payload)
 
-    def _at_end(self, inside: str, needed: int) -> NeedData | ConnectionClosed:
-        if not self._ended:
-            return NEED_DATA
-        if self._buffer:
-            got = f"{len(self._buffer)} of {needed} bytes"
-            raise self._fail(f"The {self._peer} closed inside {inside}, after {got}.")
-        return ConnectionClosed()
-
-    def _fail(self, sentence: str) -> RemoteProtocolError:
-        self._failure = RemoteProtocolError(sentence)
-        self._buffer.clear()
-        return self._failure
+    def _frame(self, packet: Packet) -> bytes:
+        """Return a packet with its header. Raises LocalProtocolError."""
+        name = type(packet).__name__
+        is_unknown = isinstance(packet, UnknownPacket)
+        kind = packet.type if isinstance(packet, UnknownPacket) else getattr(packet, "ID", -1)
+        if is_unknown == (kind in tuple(self._sent)) or not (is_unknown or type(packet) in self._sent[kind]):
+            raise LocalProtocolError(f"A {self._us} does not send {name}.")
+        payload = packet.encode()
+        if len(payload) > MAX_PAYLOAD_BYTES:
+            raise LocalProtocolError(f"{name} has {len(payload)} bytes, and {MAX_PAYLOAD_BYTES} are allowed.")
+        return len(payload).to_bytes(2, "big") + _TYPE.pack(kind, f"type of {name}") + payload
 
 
-def _frame(packet: FromDriver | FromRobot, kinds: Mapping[type, int], role: str) -> bytes:
-    """Return a packet with its header. Raises LocalProtocolError."""
-    kind = packet.type if isinstance(packet, UnknownPacket) else kinds.get(type(packet))
-    if kind is None or (isinstance(packet, UnknownPacket) and kind in kinds.values()):
-        raise LocalProtocolError(f"A {role} does not send {type(packet).__name__}.")
-    payload = packet.encode()
-    if len(payload) > MAX_PAYLOAD_BYTES:
-        raise LocalProtocolError(
-            f"{type(packet).__name__} has {len(payload)} bytes, and {MAX_PAYLOAD_BYTES} are allowed."
-        )
-    return _HEADER.pack(len(payload), kind) + payload
+def _by_type(*packets: type[Packet]) -> dict[int, type[Packet]]:
+    return {packet.ID: packet for packet in packets}
 
 
-class DriverConnection:
-    """The driver's side. `next_event` gives what the robot sends, UnknownPacket for types the document lacks."""
+_FROM_DRIVER: Final = _by_type(KeepAlive, QuerySubsystems, RegisterDriver, BindSubsystem, OpaqueUpdate, UnbindSubsystem)
+_FROM_ROBOT: Final = _by_type(
+    KeepAlive,
+    SubsystemInfo,
+    BindFailure,
+    BindSuccess,
+    SensorUpdate,
+    SubsystemBound,
+    SensorInfo,
+    LogMessage,
+    FirmwareInfo,
+)
+
+
+class _Listed:
+    """What the robot has listed on a connection, which tells what later packets mean."""
 
     def __init__(self) -> None:
+        self._subsystems: SubsystemInfo | None = None
         self._sensors = SensorInfo(())
-        self._is_registered = False
-        self._packets = _Packets(
-            "robot",
-            {
-                0x01: KeepAlive.decode,
-                0x02: SubsystemInfo.decode,
-                0x03: BindFailure.decode,
-                0x04: BindSuccess.decode,
-                0x05: lambda payload: SensorUpdate.decode(payload, self._has_known_width),
-                0x06: SubsystemBound.decode,
-                0x07: self._read_sensors,
-                0x08: LogMessage.decode,
-                0x09: FirmwareInfo.decode,
-            },
-        )
 
-    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take received bytes. What follows a broken packet is ignored."""
-        self._packets.receive(data)
+    def note(self, packet: Packet) -> None:
+        if isinstance(packet, SubsystemInfo):
+            self._subsystems = packet
+        elif isinstance(packet, SensorInfo):
+            self._sensors = packet
 
-    def receive_eof(self) -> None:
-        """Say that the peer has closed its side: the regular end between packets, an error inside one."""
-        self._packets.end()
-
-    def next_event(self) -> FromRobot | ConnectionClosed | NeedData:
-        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
-        return self._packets.next()  # type: ignore[return-value]
-
-    def send(self, event: FromDriver) -> bytes:
-        """Return the bytes of a packet.
-
-        Raises LocalProtocolError for what a driver does not send, what does not fit the wire, and a bind before the
-        driver is registered.
-        """
-        if isinstance(event, BindSubsystem) and not self._is_registered:
-            raise LocalProtocolError("A driver has to register before it binds a subsystem.")
-        data = _frame(event, _FROM_DRIVER, "driver")
-        self._is_registered |= isinstance(event, RegisterDriver)
-        return data
-
-    def _read_sensors(self, payload: bytes) -> SensorInfo:
-        self._sensors = SensorInfo.decode(payload)
-        return self._sensors
-
-    def _has_known_width(self, sensor: int) -> bool:
+    def has_known_width(self, sensor: int) -> bool:
         """Return whether the readings of a sensor are int32, as those of all types in the document are."""
         listed = self._sensors.sensors
         return listed[sensor].type in KNOWN_SENSOR_TYPES if sensor < len(listed) else not self._sensors.missing
 
+    def decode(self, packet: type[Packet], payload: bytes) -> Packet:
+        """Return what a payload from the robot says. Raises MisfitError."""
+        if packet is SensorUpdate:
+            return SensorUpdate.decode(payload, self.has_known_width)
+        return packet.decode(payload)
 
-class RobotConnection:
+    def check(self, update: Update) -> None:
+        """Raise LocalProtocolError for an update that is not what the subsystem takes, as far as it is known."""
+        if self._subsystems is None:
+            return
+        listed = self._subsystems.subsystems
+        if update.id >= len(listed) and self._subsystems.missing:
+            return
+        taken = _UPDATES.get(listed[update.id].type, OpaqueUpdate) if update.id < len(listed) else OpaqueUpdate
+        if not isinstance(update, taken):
+            raise LocalProtocolError(f"Subsystem {update.id} takes {taken.__name__}, and not {type(update).__name__}.")
+
+
+class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
+    """The driver's side. `next_event` gives what the robot sends, UnknownPacket for types the document lacks."""
+
+    _peer, _us = "robot", "driver"
+    _sent: ClassVar = {
+        kind: (SkidSteerUpdate, LightUpdate, OpaqueUpdate) if packet is OpaqueUpdate else (packet,)
+        for kind, packet in _FROM_DRIVER.items()
+    }
+    _received = _FROM_ROBOT
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._listed = _Listed()
+        self._is_registered = False
+
+    def send(self, event: FromDriver) -> bytes:
+        """Return the bytes of a packet.
+
+        Raises LocalProtocolError for what a driver does not send, what does not fit the wire, an update that is not
+        for the type of its subsystem, and a bind before the driver is registered.
+        """
+        if isinstance(event, BindSubsystem) and not self._is_registered:
+            raise LocalProtocolError("A driver has to register before it binds a subsystem.")
+        data = self._frame(event)
+        if isinstance(event, Update):
+            self._listed.check(event)
+        self._is_registered |= isinstance(event, RegisterDriver)
+        return data
+
+    def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
+        received = self._listed.decode(packet, payload)
+        self._listed.note(received)
+        return received
+
+
+class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
     """The robot's side, for one driver. `next_event` gives what the driver sends."""
+
+    _peer, _us = "driver", "robot"
+    _sent: ClassVar = {kind: (packet,) for kind, packet in _FROM_ROBOT.items()}
+    _received = _FROM_DRIVER
 
     def __init__(self, subsystem_types: Sequence[int]) -> None:
         """`subsystem_types`: of the robot's subsystems in order, as they tell what an update means."""
+        super().__init__()
         self._subsystem_types = tuple(subsystem_types)
-        self._packets = _Packets(
-            "driver",
-            {
-                0x01: KeepAlive.decode,
-                0x02: QuerySubsystems.decode,
-                0x03: RegisterDriver.decode,
-                0x04: BindSubsystem.decode,
-                _UPDATE: self._read_update,
-                0x06: UnbindSubsystem.decode,
-            },
-        )
-
-    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take received bytes. What follows a broken packet is ignored."""
-        self._packets.receive(data)
-
-    def receive_eof(self) -> None:
-        """Say that the peer has closed its side: the regular end between packets, an error inside one."""
-        self._packets.end()
-
-    def next_event(self) -> FromDriver | ConnectionClosed | NeedData:
-        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
-        return self._packets.next()  # type: ignore[return-value]
+        self._listed = _Listed()
 
     def send(self, event: FromRobot) -> bytes:
         """Return the bytes of a packet.
 
-        Raises LocalProtocolError for what a robot does not send and for what does not fit the wire.
+        Raises LocalProtocolError for what a robot does not send, what does not fit the wire, and a list that a driver
+        would read as something else, as nothing on the wire tells its layout.
         """
-        return _frame(event, _FROM_ROBOT, "robot")
+        data = self._frame(event)
+        if isinstance(event, SubsystemInfo | SensorInfo | SensorUpdate):
+            try:
+                is_read_back = self._listed.decode(type(event), data[self._header.size :]) == event
+            except MisfitError:
+                is_read_back = False
+            if not is_read_back:
+                raise LocalProtocolError(f"A driver would read {event!r:.500} as something else.")
+        self._listed.note(event)
+        return data
 
-    def _read_update(self, payload: bytes) -> Update:
-        update = decode_opaque_update(payload)
-        if update.id >= len(self._subsystem_types):
-            return update
-        decoder = _UPDATE_DECODERS.get(self._subsystem_types[update.id])
-        return decoder(payload) if decoder else update
+    def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
+        received = packet.decode(payload)
+        if isinstance(received, OpaqueUpdate) and received.id < len(self._subsystem_types):
+            return _UPDATES.get(self._subsystem_types[received.id], OpaqueUpdate).decode(payload)
+        return received

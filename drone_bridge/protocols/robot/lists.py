@@ -8,21 +8,19 @@ An entry of a type that is not known ends what can be read, as nothing tells its
 believed only if the names up to it look like text, else any garbage would pass for it.
 """
 
-import struct
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from typing import Final, TypeVar
 
+from drone_bridge.protocols.codec import Bytes, Int32, MisfitError, Numbers, UInt8, UInt16, layout_of
 from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.robot.wire import MisfitError, Reader, pack, pack_text
+from drone_bridge.protocols.robot.wire import Packet, Reader, String
 
-_UINT8: Final = struct.Struct(">B")
-_INT16: Final = struct.Struct(">h")
-_UINT16: Final = struct.Struct(">H")
-_INT32: Final = struct.Struct(">i")
-_TWO_INT32: Final = struct.Struct(">ii")
-_MOTOR_SENSORS: Final = struct.Struct(">4H")
+_UINT16: Final = Numbers("H")
+_INT32: Final = Numbers("i")
+_STRING: Final = layout_of(String)
+_REST: Final = Bytes()
 _SMALLEST_SUBSYSTEM: Final = 1 + 2 + 2  # bytes: type, two empty strings
 _SMALLEST_SENSOR: Final = 2 + 2  # bytes: type, an empty string
 _HIGHEST_TYPE: Final = 0x7FFF  # of a sensor: what the document's int16 can say
@@ -60,52 +58,64 @@ class SensorLayout(str, Enum):
     ROBOTD_1_2 = "robotd-1.2"  # the type is an int32, and only batteries have a value: full voltage in whole volts
 
 
+_TYPES: Final = {SensorLayout.DOCUMENT: Numbers("h"), SensorLayout.ROBOTD_1_2: _INT32}
+
+
 @dataclass(frozen=True, slots=True)
-class MotorSensors:
+class MotorSensors(Packet):
     """The sensors of one side's motor, by their places in the list of sensors."""
 
-    battery: int
-    temperature: int
-    current: int
-    pwm: int
+    battery: UInt16
+    temperature: UInt16
+    current: UInt16
+    pwm: UInt16
 
 
 @dataclass(frozen=True, slots=True)
-class Subsystem:
+class Subsystem(Packet):
     """Something that a driver can bind."""
 
-    type: int  # a SubsystemType, or another number
-    name: str
-    driver: str = ""  # who has it; empty when nobody has
+    type: UInt8  # a SubsystemType, or another number
+    name: String
+    driver: String = ""  # who has it; empty when nobody has
     left: MotorSensors | None = None  # of a skid steer, unless the robot speaks protocol 1
     right: MotorSensors | None = None
 
+    def encode(self) -> bytes:
+        """Return its entry in the list. Raises LocalProtocolError."""
+        head = Packet.encode(self)
+        if self.left is None and self.right is None:
+            return head
+        if self.left is None or self.right is None:
+            raise LocalProtocolError("A subsystem has the sensors of either both sides or none.")
+        if self.type != SubsystemType.SKID_STEER:
+            raise LocalProtocolError(f"Only a skid steer has motors, not a subsystem of type {self.type}.")
+        return head + self.left.encode() + self.right.encode()
+
+    @classmethod
+    def read_entry(cls, reader: Reader, has_sensors: bool) -> "Subsystem":
+        """Return the next entry of a list, whose skid steers have their sensors or not."""
+        subsystem = cls.read(reader)
+        if subsystem.type != SubsystemType.SKID_STEER or not has_sensors:
+            return subsystem
+        return replace(subsystem, left=MotorSensors.read(reader), right=MotorSensors.read(reader))
+
 
 @dataclass(frozen=True, slots=True)
-class SubsystemInfo:
+class SubsystemInfo(Packet):
     """0x02: what there is to bind. A subsystem's id is its place in the list."""
 
+    ID = 0x02
     subsystems: tuple[Subsystem, ...]
     opaque: bytes = b""  # from the value of the first subsystem of an unknown type on, which is the last one listed
     missing: int = 0  # how many more subsystems the opaque bytes hold
-    has_replacements: bool = False
+    has_replacements: bool = field(default=False, compare=False)
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
-        _check_count(len(self.subsystems), self.missing, "subsystems")
-        parts = [pack(_UINT16, "The number of subsystems", len(self.subsystems) + self.missing)]
-        for subsystem in self.subsystems:
-            parts.append(pack(_UINT8, "The type of a subsystem", subsystem.type))
-            parts.append(pack_text(subsystem.name, "The name of a subsystem"))
-            parts.append(pack_text(subsystem.driver, "The name of a driver"))
-            if (subsystem.left is None) != (subsystem.right is None):
-                raise LocalProtocolError("A subsystem has the sensors of either both sides or none.")
-            if subsystem.type != SubsystemType.SKID_STEER and subsystem.left:
-                raise LocalProtocolError(f"Only a skid steer has motors, not a subsystem of type {subsystem.type}.")
-            for motor in (subsystem.left, subsystem.right):
-                if motor:
-                    parts.append(pack(_MOTOR_SENSORS, "The sensors of a motor", *astuple(motor)))
-        return b"".join((*parts, self.opaque))
+        count = _UINT16.pack(len(self.subsystems) + self.missing, "number of subsystems")
+        entries = [subsystem.encode() for subsystem in self.subsystems]
+        return b"".join((count, *entries, _REST.pack(self.opaque, "rest")))
 
     @classmethod
     def decode(cls, payload: bytes) -> "SubsystemInfo":
@@ -119,16 +129,10 @@ class SubsystemInfo:
 
     @classmethod
     def _read(cls, reader: Reader, has_sensors: bool, may_be_opaque: bool = False) -> "SubsystemInfo":
-        count = reader.number(_UINT16)
         subsystems = []
-        for missing in reversed(range(count)):
-            kind = reader.number(_UINT8)
-            name, driver = reader.text(), reader.text()
-            left = right = None
-            if kind == SubsystemType.SKID_STEER and has_sensors:
-                left, right = (MotorSensors(*reader.numbers(_MOTOR_SENSORS)) for _ in range(2))
-            subsystems.append(Subsystem(kind, name, driver, left, right))
-            if may_be_opaque and kind not in _SUBSYSTEM_TYPES:
+        for missing in reversed(range(_UINT16.read(reader, "count"))):
+            subsystems.append(Subsystem.read_entry(reader, has_sensors))
+            if may_be_opaque and subsystems[-1].type not in _SUBSYSTEM_TYPES:
                 opaque = _opaque(reader, missing * _SMALLEST_SUBSYSTEM)
                 return cls(tuple(subsystems), opaque, missing, reader.has_replacements)
         reader.expect_end()
@@ -146,45 +150,39 @@ class Sensor:
 
 
 @dataclass(frozen=True, slots=True)
-class SensorInfo:
+class SensorInfo(Packet):
     """0x07: what is measured. A sensor's id is its place in the list."""
 
+    ID = 0x07
     sensors: tuple[Sensor, ...]
     layout: SensorLayout = SensorLayout.DOCUMENT
     opaque: bytes = b""  # from the value of the first sensor of an unknown type on, which is the last one listed
     missing: int = 0  # how many more sensors the opaque bytes hold
-    has_replacements: bool = False
+    has_replacements: bool = field(default=False, compare=False)
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
-        _check_count(len(self.sensors), self.missing, "sensors")
-        parts = [pack(_UINT16, "The number of sensors", len(self.sensors) + self.missing)]
-        type_layout = _INT16 if self.layout is SensorLayout.DOCUMENT else _INT32
+        parts = [_UINT16.pack(len(self.sensors) + self.missing, "number of sensors")]
         for sensor in self.sensors:
-            parts.append(pack(type_layout, "The type of a sensor", sensor.type))
-            parts.append(pack_text(sensor.name, "The name of a sensor"))
+            parts.append(_TYPES[self.layout].pack(sensor.type, "type of a sensor"))
+            parts.append(_STRING.pack(sensor.name, "name of a sensor"))
             parts.append(self._encode_value(sensor))
-        return b"".join((*parts, self.opaque))
+        return b"".join((*parts, _REST.pack(self.opaque, "rest")))
 
     def _encode_value(self, sensor: Sensor) -> bytes:
-        def known(value: int | None, meaning: str) -> int:
-            if value is None:
-                raise LocalProtocolError(f"{meaning} of {sensor.name!r} is unknown, and the layout carries it.")
-            return value
-
+        value, voltage = f"value of {sensor.name!r:.100}", f"full voltage of {sensor.name!r:.100}"
         if self.layout is SensorLayout.ROBOTD_1_2:
             if sensor.type != SensorType.BATTERY:
                 return b""
-            volts, remainder = divmod(known(sensor.full_voltage_mv, "The full voltage"), _MILLIVOLTS_PER_VOLT)
-            if remainder:
-                raise LocalProtocolError(f"The full voltage of {sensor.name!r} has to be whole volts in this layout.")
-            return pack(_INT32, "The full voltage", volts)
+            millivolts = sensor.full_voltage_mv
+            if not isinstance(millivolts, int) or millivolts % _MILLIVOLTS_PER_VOLT:
+                raise LocalProtocolError(f"The {voltage} is {millivolts} mV, and has to be whole volts in this layout.")
+            return _INT32.pack(millivolts // _MILLIVOLTS_PER_VOLT, voltage)
         if sensor.type == SensorType.NULL or sensor.type not in KNOWN_SENSOR_TYPES:
             return b""
-        value = pack(_INT32, "The value", known(sensor.value, "The value"))
         if sensor.type == SensorType.BATTERY:
-            return pack(_INT32, "The full voltage", known(sensor.full_voltage_mv, "The full voltage")) + value
-        return value
+            return _INT32.pack(sensor.full_voltage_mv, voltage) + _INT32.pack(sensor.value, value)
+        return _INT32.pack(sensor.value, value)
 
     @classmethod
     def decode(cls, payload: bytes) -> "SensorInfo":
@@ -199,17 +197,16 @@ class SensorInfo:
     @classmethod
     def _read_document(cls, reader: Reader, may_be_opaque: bool = False) -> "SensorInfo":
         layout = SensorLayout.DOCUMENT
-        count = reader.number(_UINT16)
         sensors: list[Sensor] = []
-        for missing in reversed(range(count)):
-            kind, name = reader.number(_INT16), reader.text()
+        for missing in reversed(range(_UINT16.read(reader, "count"))):
+            kind, name = _TYPES[layout].read(reader, "type"), _STRING.read(reader, "name")
             if kind == SensorType.BATTERY:
-                full_voltage_mv, value = reader.numbers(_TWO_INT32)
-                sensors.append(Sensor(kind, name, value, full_voltage_mv))
+                full_voltage_mv = _INT32.read(reader, "full voltage")
+                sensors.append(Sensor(kind, name, _INT32.read(reader, "value"), full_voltage_mv))
             elif kind == SensorType.NULL:
                 sensors.append(Sensor(kind, name))
             elif kind in KNOWN_SENSOR_TYPES:
-                sensors.append(Sensor(kind, name, reader.number(_INT32)))
+                sensors.append(Sensor(kind, name, _INT32.read(reader, "value")))
             elif may_be_opaque:
                 sensors.append(Sensor(kind, name))
                 opaque = _opaque(reader, missing * _SMALLEST_SENSOR)
@@ -223,30 +220,31 @@ class SensorInfo:
     def _read_robotd(cls, reader: Reader) -> "SensorInfo":
         """Read types that are not known as well: here they have no value."""
         sensors: list[Sensor] = []
-        for _ in range(reader.number(_UINT16)):
-            kind = reader.number(_INT32)
+        for _ in range(_UINT16.read(reader, "count")):
+            kind = _INT32.read(reader, "type")
             if not 0 <= kind <= _HIGHEST_TYPE:
                 raise MisfitError(f"the type {kind} of sensor {len(sensors)} is none")
-            name = reader.text()
+            name = _STRING.read(reader, "name")
             is_battery = kind == SensorType.BATTERY
-            full_voltage_mv = reader.number(_INT32) * _MILLIVOLTS_PER_VOLT if is_battery else None
+            full_voltage_mv = _INT32.read(reader, "full voltage") * _MILLIVOLTS_PER_VOLT if is_battery else None
             sensors.append(Sensor(kind, name, full_voltage_mv=full_voltage_mv))
         reader.expect_end()
         return cls(tuple(sensors), SensorLayout.ROBOTD_1_2, has_replacements=reader.has_replacements)
 
 
 @dataclass(frozen=True, slots=True)
-class SensorReading:
+class SensorReading(Packet):
     """The newest value of one sensor."""
 
-    sensor: int  # its place in the list of sensors
-    value: int  # in the unit of its type, see Sensor
+    sensor: UInt16  # its place in the list of sensors
+    value: Int32  # in the unit of its type, see Sensor
 
 
 @dataclass(frozen=True, slots=True)
-class SensorUpdate:
+class SensorUpdate(Packet):
     """0x05: readings."""
 
+    ID = 0x05
     readings: tuple[SensorReading, ...]
     has_ids: bool = True  # protocol 1 sends none: then the readings are those of the sensors in order
     opaque: bytes = b""  # from the first reading of a sensor of an unknown type on
@@ -254,13 +252,12 @@ class SensorUpdate:
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
-        _check_count(len(self.readings), self.missing, "readings")
-        parts = [pack(_UINT16, "The number of readings", len(self.readings) + self.missing)]
-        for reading in self.readings:
-            if self.has_ids:
-                parts.append(pack(_UINT16, "The id of a sensor", reading.sensor))
-            parts.append(pack(_INT32, "A reading", reading.value))
-        return b"".join((*parts, self.opaque))
+        count = _UINT16.pack(len(self.readings) + self.missing, "number of readings")
+        if self.has_ids:
+            readings = [reading.encode() for reading in self.readings]
+        else:
+            readings = [_INT32.pack(reading.value, "reading") for reading in self.readings]
+        return b"".join((count, *readings, _REST.pack(self.opaque, "rest")))
 
     @classmethod
     def decode(cls, payload: bytes, has_known_width: Callable[[int], bool] = lambda _: True) -> "SensorUpdate":
@@ -279,22 +276,22 @@ class SensorUpdate:
 
     @classmethod
     def _read(cls, reader: Reader, has_known_width: Callable[[int], bool]) -> "SensorUpdate":
-        count = reader.number(_UINT16)
         readings: list[SensorReading] = []
-        while len(readings) < count:
-            sensor = reader.number(_UINT16)
+        for missing in range(_UINT16.read(reader, "count"), 0, -1):
+            sensor = _UINT16.read(reader, "sensor")
             if not has_known_width(sensor):
-                missing = count - len(readings)
-                return cls(tuple(readings), opaque=_UINT16.pack(sensor) + reader.rest(), missing=missing)
-            readings.append(SensorReading(sensor, reader.number(_INT32)))
+                opaque = _UINT16.pack(sensor, "sensor") + reader.take(reader.remaining, "rest")
+                return cls(tuple(readings), opaque=opaque, missing=missing)
+            readings.append(SensorReading(sensor, _INT32.read(reader, "value")))
         reader.expect_end()
         return cls(tuple(readings))
 
     @classmethod
     def _read_without_ids(cls, reader: Reader) -> "SensorUpdate":
-        readings = [SensorReading(i, reader.number(_INT32)) for i in range(reader.number(_UINT16))]
+        count = _UINT16.read(reader, "count")
+        readings = tuple([SensorReading(i, _INT32.read(reader, "value")) for i in range(count)])
         reader.expect_end()
-        return cls(tuple(readings), has_ids=False)
+        return cls(readings, has_ids=False)
 
 
 def _best(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callable[[Reader], ListT]) -> ListT:
@@ -327,9 +324,4 @@ def _opaque(reader: Reader, smallest: int) -> bytes:
     """Return the bytes from an entry of an unknown type on, at least `smallest` of them, if that can be believed."""
     if not reader.is_readable or reader.remaining < smallest:
         raise MisfitError("what follows an unknown type is too short, or the names are no text")
-    return reader.rest()
-
-
-def _check_count(listed: int, missing: int, what: str) -> None:
-    if listed + missing > 0xFFFF:
-        raise LocalProtocolError(f"{listed + missing} {what} are more than the {0xFFFF} that the wire can count.")
+    return reader.take(reader.remaining, "rest")

@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the robot protocol lays out numbers and strings: big-endian, strings with a uint16 length in front."""
+"""What the robot protocol's packets are made of."""
 
-import struct
-from typing import Final
+from dataclasses import replace
+from typing import Annotated, Any, Final, TypeVar
 
-from drone_bridge.protocols import wire
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.wire import MisfitError, pack
-
-__all__ = ["MAX_STRING_BYTES", "MisfitError", "Reader", "pack", "pack_text"]
+from drone_bridge.protocols import codec
+from drone_bridge.protocols.codec import Message, Text
 
 MAX_STRING_BYTES: Final = 0xFFFF  # what its uint16 length can say
 
-_LENGTH: Final = struct.Struct(">H")
+PacketT = TypeVar("PacketT", bound="Packet")
 
 
-class Reader(wire.Reader):
-    """Reads one packet's payload from its start. Every method raises MisfitError when bytes are missing."""
+class Reader(codec.Reader):
+    """Reads one packet's payload, and notes what strings looked like."""
 
     def __init__(self, payload: bytes) -> None:
         super().__init__(payload)
@@ -25,24 +22,35 @@ class Reader(wire.Reader):
         #: Whether each string read so far looks like text, without control characters.
         self.is_readable = True
 
-    def text(self) -> str:
-        """Return the next string."""
-        raw = self.take(self.number(_LENGTH), "a string")
+
+class _String(Text):
+    def __init__(self) -> None:
+        super().__init__("H", errors="strict")
+
+    def read(self, reader: codec.Reader, meaning: str) -> Any:
+        assert isinstance(reader, Reader)
+        raw = self.read_bytes(reader, meaning)
         try:
             text = raw.decode()
         except UnicodeDecodeError:
             text = raw.decode(errors="replace")
-            self.has_replacements = True
-        self.is_readable &= text.isprintable()
+            reader.has_replacements = True
+        reader.is_readable &= text.isprintable()
         return text
 
 
-def pack_text(text: str, meaning: str) -> bytes:
-    """Return a string as the wire has it. Raises LocalProtocolError, naming the meaning, when it does not fit."""
-    try:
-        raw = text.encode()
-    except UnicodeEncodeError as error:
-        raise LocalProtocolError(f"{meaning} {text!r} has characters that UTF-8 can't carry.") from error
-    if len(raw) > MAX_STRING_BYTES:
-        raise LocalProtocolError(f"{meaning} has {len(raw)} bytes, and {MAX_STRING_BYTES} are allowed.")
-    return _LENGTH.pack(len(raw)) + raw
+String = Annotated[str, _String()]
+
+
+class Packet(Message):
+    """A packet whose `has_replacements`, if it has one, tells how its strings were read."""
+
+    __slots__ = ()
+
+    @classmethod
+    def decode(cls: type[PacketT], body: bytes) -> PacketT:
+        """Return what a payload says, all of it. Raises MisfitError."""
+        reader = Reader(body)
+        packet = cls.read(reader)
+        reader.expect_end()
+        return replace(packet, has_replacements=True) if reader.has_replacements else packet  # type: ignore[type-var]

@@ -9,26 +9,12 @@ The document leaves some bodies open. They are laid out here in its style, and n
 - CBCAST is what the document describes as CBSTART: the ID of a camera.
 """
 
-import struct
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Annotated, Final
 
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.simulator.wire import (
-    Empty,
-    Flat,
-    IdList,
-    ItemType,
-    Quaternion,
-    Reader,
-    Request,
-    Response,
-    Vector,
-    is_vector,
-    pack,
-    pack_numbers,
-)
+from drone_bridge.protocols.codec import Bytes, Choice, Flag, Float32, Float64, Numbers, UInt8, UInt32
+from drone_bridge.protocols.simulator.wire import Ids, ItemType, Quaternion, Request, Response, Vector
 from drone_bridge.protocols.simulator.world import Added, Ok
 
 
@@ -44,25 +30,24 @@ class CameraAttribute(IntEnum):
 #: A quaternion or vector, a float for FOCAL_LENGTH, a bool for ENABLED, bytes for attributes that don't exist.
 CameraValue = tuple[float, ...] | float | bool | bytes
 
-_LAYOUTS: Final[dict[int, struct.Struct]] = {
-    CameraAttribute.ORIENTATION: struct.Struct(">4d"),
-    CameraAttribute.POSITION: struct.Struct(">3d"),
-    CameraAttribute.FOCAL_LENGTH: struct.Struct(">d"),
-    CameraAttribute.ENABLED: struct.Struct(">?"),
+_VALUES: Final = {
+    CameraAttribute.ORIENTATION: Numbers("d", 4),
+    CameraAttribute.POSITION: Numbers("d", 3),
+    CameraAttribute.FOCAL_LENGTH: Numbers("d"),
+    CameraAttribute.ENABLED: Numbers("?"),
 }
-_CAMERA: Final = struct.Struct(">I4d3dd?")
-_ID_AND_ATTRIBUTE: Final = struct.Struct(">IB")
 
 
 @dataclass(frozen=True, slots=True)
-class CamerasListed(IdList, Response):
+class CamerasListed(Response):
     """Type 11: the cameras that there are."""
 
     ID = 11
+    ids: Ids
 
 
 @dataclass(frozen=True, slots=True)
-class ListCameras(Empty, Request):
+class ListCameras(Request):
     """CLIST (9): ask for the cameras that there are."""
 
     ID = 9
@@ -79,28 +64,11 @@ class AddCamera(Request):
     NAME = "CADD"
     ANSWER = Added
     ADDS = ItemType.CAMERA
-    entity: int
+    entity: UInt32
     orientation: Quaternion  # of the camera in the entity's model frame
     position: Vector  # m, in the entity's model frame
-    focal_length: float
-    enabled: bool = True  # else its streams are silent
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        if not (is_vector(self.orientation, 4) and is_vector(self.position, 3)):
-            raise LocalProtocolError(
-                f"A camera has an orientation of 4 numbers and a position of 3, "
-                f"not {self.orientation!r} and {self.position!r}."
-            )
-        return pack_numbers(
-            _CAMERA, "AddCamera", self.entity, self.orientation, self.position, self.focal_length, self.enabled
-        )
-
-    @classmethod
-    def read(cls, reader: Reader) -> "AddCamera":
-        """Return what the body says."""
-        n = reader.numbers(_CAMERA)
-        return cls(n[0], n[1:5], n[5:8], n[8], n[9])
+    focal_length: Float64
+    enabled: Flag = True  # else its streams are silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,58 +81,36 @@ class SetCamera(Request):
     ID = 11
     NAME = "CSET"
     ANSWER = Ok
-    id: int
-    attribute: int  # a CameraAttribute
-    value: CameraValue
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        head = pack(_ID_AND_ATTRIBUTE, "SetCamera", self.id, self.attribute)
-        layout = _LAYOUTS.get(self.attribute)
-        if isinstance(self.value, bytes) == (layout is not None):
-            raise LocalProtocolError(f"{self.value!r} is no value for attribute {self.attribute} of a camera.")
-        if isinstance(self.value, bytes) or layout is None:
-            return head + bytes(self.value)  # type: ignore[arg-type]
-        return head + pack_numbers(layout, f"The value of {CameraAttribute(self.attribute).name}", self.value)
-
-    @classmethod
-    def read(cls, reader: Reader) -> "SetCamera":
-        """Return what the body says."""
-        camera, attribute = reader.numbers(_ID_AND_ATTRIBUTE)
-        layout = _LAYOUTS.get(attribute)
-        if layout is None:
-            return cls(camera, attribute, reader.rest())
-        values = reader.numbers(layout)
-        return cls(camera, attribute, values[0] if len(values) == 1 else values)
+    id: UInt32
+    attribute: UInt8  # a CameraAttribute
+    value: Annotated[CameraValue, Choice("attribute", _VALUES, otherwise=Bytes())]
 
 
 @dataclass(frozen=True, slots=True)
-class CameraGot(Flat, Response):
+class CameraGot(Response):
     """CGOT (7): where an entity appears; as CameraData, without a stream."""
 
     ID = 7
-    LAYOUT = struct.Struct(">4f")
-    x: float
-    y: float
-    radius: float
-    depth: float  # m
+    x: Float32
+    y: Float32
+    radius: Float32
+    depth: Float32  # m
 
 
 @dataclass(frozen=True, slots=True)
-class ViewCamera(Flat, Request):
+class ViewCamera(Request):
     """CVIEW (12): ask where an entity appears."""
 
     ID = 12
     NAME = "CVIEW"
     IS_KNOWN_TO_CUAUV = False
     ANSWER = CameraGot
-    LAYOUT = struct.Struct(">II")
-    id: int
-    target: int  # the ID of an entity
+    id: UInt32
+    target: UInt32  # the ID of an entity
 
 
 @dataclass(frozen=True, slots=True)
-class StreamCamera(Flat, Request):
+class StreamCamera(Request):
     """CSTREAM (15): send CameraData after every `period` steps.
 
     Error 0: there is no such camera; 1: there is no such target; 2: the camera is on it.
@@ -174,30 +120,28 @@ class StreamCamera(Flat, Request):
     NAME = "CSTREAM"
     ANSWER = Added
     ADDS = ItemType.CAMERA_STREAM
-    LAYOUT = struct.Struct(">III")
-    id: int
-    period: int  # steps; with 0 nothing is ever sent
-    target: int  # the ID of the entity to look for
+    id: UInt32
+    period: UInt32  # steps; with 0 nothing is ever sent
+    target: UInt32  # the ID of the entity to look for
 
 
 @dataclass(frozen=True, slots=True)
-class CameraData(Flat, Response):
+class CameraData(Response):
     """CDATA (130): where an entity appears on the screen.
 
     (0, 0) is straight ahead, x grows to the right and y downwards.
     """
 
     ID = 130
-    LAYOUT = struct.Struct(">I4f")
-    id: int  # of the stream
-    x: float
-    y: float
-    radius: float  # apparent; 0 when it can't be seen
-    depth: float  # m, along the camera's x axis
+    id: UInt32  # of the stream
+    x: Float32
+    y: Float32
+    radius: Float32  # apparent; 0 when it can't be seen
+    depth: Float32  # m, along the camera's x axis
 
 
 @dataclass(frozen=True, slots=True)
-class BroadcastCamera(Flat, Request):
+class BroadcastCamera(Request):
     """CBCAST (16): start a broadcast to shared memory."""
 
     ID = 16
@@ -205,5 +149,4 @@ class BroadcastCamera(Flat, Request):
     IS_KNOWN_TO_CUAUV = False
     ANSWER = Added
     ADDS = ItemType.CAMERA_BROADCAST
-    LAYOUT = struct.Struct(">I")
-    id: int
+    id: UInt32

@@ -4,10 +4,11 @@
 import struct
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
+from drone_bridge.protocols.codec import Message
+from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.protocols.events import ConnectionClosed, EventT, NeedData
 from drone_bridge.protocols.simulator import (
     cameras,
     entities,
@@ -18,9 +19,9 @@ from drone_bridge.protocols.simulator import (
     world,
 )
 from drone_bridge.protocols.simulator.entity_streams import EntityData, EntityDataLayout, entity_data_layout
-from drone_bridge.protocols.simulator.wire import Message, Request, Response
+from drone_bridge.protocols.simulator.wire import Request, Response
 from drone_bridge.protocols.simulator.world import Error
-from drone_bridge.protocols.wire import MisfitError
+from drone_bridge.protocols.stream import StreamConnection
 
 TCP_PORT: Final = 7772
 VEHICLE: Final = 0  # the ID of the entity that is there from the start
@@ -68,90 +69,57 @@ def frame(message: Message) -> bytes:
     What a server sends to many clients needs to be framed only once.
     """
     body = message.encode()
+    if len(body) > MAX_BODY_BYTES:
+        raise LocalProtocolError(f"{type(message).__name__} has {len(body)} bytes, and {MAX_BODY_BYTES} are allowed.")
     return _HEADER.pack(message.ID, len(body)) + body
 
 
-class _Messages:
-    """Cuts received bytes into messages and reads them; what both roles share."""
+class _Connection(StreamConnection[EventT]):
+    """What both roles share."""
 
-    def __init__(self, peer: str, kinds: dict[int, Any], max_body_bytes: int) -> None:
-        self._peer = peer
-        self._kinds = kinds
+    _header = _HEADER
+    _kinds: ClassVar[dict[int, Any]]
+
+    def __init__(self, max_body_bytes: int) -> None:
+        super().__init__()
         self._max_body_bytes = max_body_bytes
-        self._buffer = bytearray()
-        self._start = 0  # of the first message in the buffer that has not been read
-        self._ended = False
-        self._failure: RemoteProtocolError | None = None
         self._layouts: dict[int, EntityDataLayout] = {}  # of the last EntityData, by stream
 
-    def receive(self, data: bytes | bytearray | memoryview) -> None:
-        if self._failure or self._ended:
-            return
-        if self._start:
-            del self._buffer[: self._start]
-            self._start = 0
-        self._buffer += data
-
-    def end(self) -> None:
-        self._ended = True
-
-    def next(self) -> Any:
-        """Return the next message, NEED_DATA or ConnectionClosed. Raises RemoteProtocolError, again at each call."""
-        if self._failure:
-            raise self._failure
-        buffer, start = self._buffer, self._start
-        available = len(buffer) - start
-        if available < _HEADER.size:
-            return self._at_end("a header", _HEADER.size)
-        kind, length = _HEADER.unpack_from(buffer, start)
+    def _measure(self, *header: int) -> tuple[str, int]:
+        kind, length = header
         message = self._kinds.get(kind)
         if message is None:
-            raise self.fail(f"sent a message of type {kind}, which it does not have")
+            raise self._fail(f"sent a message of type {kind}, which it does not have")
         if length != message.BODY_BYTES:
             if message.BODY_BYTES is not None:
-                raise self.fail(f"sent {message.__name__} with {length} bytes instead of {message.BODY_BYTES}")
+                raise self._fail(f"sent {message.__name__} with {length} bytes instead of {message.BODY_BYTES}")
             if length > self._max_body_bytes:
-                raise self.fail(f"sent {message.__name__} with {length} bytes; {self._max_body_bytes} are allowed")
-        if available < _HEADER.size + length:
-            return self._at_end(message.__name__, _HEADER.size + length)
-        body = start + _HEADER.size
-        self._start = body + length
-        if message is EntityData and length >= _STREAM_ID.size:
-            layout = self._layouts.get(_STREAM_ID.unpack_from(buffer, body)[0])
-            if layout and layout.size == length and (data := layout.decode(buffer, body)):
-                return data
-        try:
-            event = message.decode(bytes(memoryview(buffer)[body : self._start]))
-        except MisfitError as error:
-            raise self.fail(f"sent a broken {message.__name__}: {error}") from None
-        if message is EntityData:
-            if len(self._layouts) >= _MAX_KNOWN_STREAMS:
-                self._layouts.clear()
-            self._layouts[event.id] = entity_data_layout(event.attributes)
-        return event
+                raise self._fail(f"sent {message.__name__} with {length} bytes; {self._max_body_bytes} are allowed")
+        return message.__name__, length
 
-    @property
-    def inside_message(self) -> bool:
-        return len(self._buffer) > self._start
-
-    def fail(self, deed: str) -> RemoteProtocolError:
-        """Return what to raise from now on."""
-        self._failure = RemoteProtocolError(f"The {self._peer} {deed}.")
-        self._buffer.clear()
-        self._layouts.clear()
-        return self._failure
-
-    def _at_end(self, inside: str, needed: int) -> NeedData | ConnectionClosed:
-        if not self._ended:
-            return NEED_DATA
-        got = len(self._buffer) - self._start
-        if got:
-            raise self.fail(f"closed inside {inside}, after {got} of {needed} bytes")
-        return ConnectionClosed()
+    def _read_message(self, header: tuple[int, ...], start: int, end: int) -> Any:
+        kind, length = header
+        if kind != EntityData.ID or self._kinds is REQUESTS:
+            return self._kinds[kind].decode(bytes(memoryview(self._buffer)[start:end]))
+        if length >= _STREAM_ID.size:
+            layout = self._layouts.get(_STREAM_ID.unpack_from(self._buffer, start)[0])
+            if layout and layout.size == length and (known := layout.decode(self._buffer, start)):
+                return known
+        data = EntityData.decode(bytes(memoryview(self._buffer)[start:end]))
+        if len(self._layouts) >= _MAX_KNOWN_STREAMS:
+            self._layouts.clear()
+        self._layouts[data.id] = entity_data_layout(data.attributes)
+        return data
 
 
-class ClientConnection:
-    """A client's side. `next_event` gives Answers in the order of the requests, and what is sent out of band."""
+class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
+    """A client's side. `next_event` gives Answers in the order of the requests, and what is sent out of band.
+
+    A server closes without a word when it does not like a request, so `outstanding` may be above 0 at the end.
+    """
+
+    _peer = "simulator"
+    _kinds = RESPONSES
 
     def __init__(
         self,
@@ -161,7 +129,7 @@ class ClientConnection:
         max_outstanding: int = MAX_OUTSTANDING,
     ) -> None:
         """`max_body_bytes` is for what is read, `max_request_bytes` for what is sent, both without headers."""
-        self._messages = _Messages("simulator", RESPONSES, max_body_bytes)
+        super().__init__(max_body_bytes)
         self._max_request_bytes = max_request_bytes
         self._max_outstanding = max_outstanding
         self._requests: deque[Request] = deque()
@@ -176,23 +144,12 @@ class ClientConnection:
         """The request that the next answer is to."""
         return self._requests[0] if self._requests else None
 
-    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take received bytes. What follows a broken message is ignored."""
-        self._messages.receive(data)
-
-    def receive_eof(self) -> None:
-        """Say that the peer has closed its side: the regular end between messages, an error inside one.
-
-        A server closes without a word when it does not like a request, so `outstanding` may be above 0 at the end.
-        """
-        self._messages.end()
-
     def next_event(self) -> Answer | Response | ConnectionClosed | NeedData:
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
-        event = self._messages.next()
+        event = super().next_event()
         if isinstance(event, Response) and event.is_in_band:
             return self._answer(event)
-        return event  # type: ignore[no-any-return]
+        return event
 
     def send(self, request: Request) -> bytes:
         """Return the bytes of a request, to be written at once: the CUAUV server can't read it in pieces.
@@ -217,22 +174,25 @@ class ClientConnection:
 
     def _answer(self, response: Response) -> Answer:
         if not self._requests:
-            raise self._messages.fail(f"sent {type(response).__name__}, and nothing had been asked")
+            raise self._fail(f"sent {type(response).__name__}, and nothing had been asked")
         request = self._requests[0]
         if not isinstance(response, Error) and not (
             isinstance(response, request.ANSWER) and request.is_answered_by(response)
         ):
-            raise self._messages.fail(f"answered {request!r} with {response!r}"[:1000])
+            raise self._fail(f"answered {request!r} with {response!r}"[:1000])
         self._requests.popleft()
         return Answer(request, response)
 
 
-class ServerConnection:
+class ServerConnection(_Connection[Request | ConnectionClosed]):
     """The server's side, for one client. `next_event` gives requests; each has to be answered, in order."""
+
+    _peer = "client"
+    _kinds = REQUESTS
 
     def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         """`max_body_bytes` is for what is read, without headers; the CUAUV server's is MAX_REQUEST_BYTES."""
-        self._messages = _Messages("client", REQUESTS, max_body_bytes)
+        super().__init__(max_body_bytes)
         self._requests: deque[Request] = deque()
 
     @property
@@ -240,29 +200,16 @@ class ServerConnection:
         """How many requests have no answer yet."""
         return len(self._requests)
 
-    @property
-    def inside_message(self) -> bool:
-        """Whether received bytes wait for the rest of their message, when `next_event` has given NEED_DATA."""
-        return self._messages.inside_message
-
-    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take received bytes. What follows a broken message is ignored."""
-        self._messages.receive(data)
-
-    def receive_eof(self) -> None:
-        """Say that the peer has closed its side: the regular end between messages, an error inside one."""
-        self._messages.end()
-
     def next_event(self) -> Request | ConnectionClosed | NeedData:
         """Return the next event, or NEED_DATA.
 
         Raises RemoteProtocolError, again at each call, for what the document does not allow, a request that it does
         not have included. The CUAUV server closes then, without an answer.
         """
-        event = self._messages.next()
+        event = super().next_event()
         if isinstance(event, Request):
             self._requests.append(event)
-        return event  # type: ignore[no-any-return]
+        return event
 
     def send(self, response: Response) -> bytes:
         """Return the bytes of a response.

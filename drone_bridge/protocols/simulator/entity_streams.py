@@ -6,24 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from drone_bridge.protocols.codec import ListOf, MisfitError, Numbers, Reader, UInt8, UInt32, pack
 from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.simulator.entities import FORMATS, Attribute, AttributeValue, read_value
-from drone_bridge.protocols.simulator.wire import (
-    UINT8,
-    ItemType,
-    MisfitError,
-    Reader,
-    Request,
-    Response,
-    is_vector,
-    pack,
-)
+from drone_bridge.protocols.simulator.entities import VALUES, AttributeValue
+from drone_bridge.protocols.simulator.wire import ItemType, Request, Response
 from drone_bridge.protocols.simulator.world import Added
 
-_STREAM: Final = struct.Struct(">IIB")
 _ID_AND_COUNT: Final = struct.Struct(">IB")
+_ATTRIBUTE: Final = Numbers("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +26,9 @@ class StreamEntity(Request):
     NAME = "ESTREAM"
     ANSWER = Added
     ADDS = ItemType.ENTITY_STREAM
-    id: int
-    period: int  # steps; with 0 nothing is ever sent
-    attributes: tuple[int, ...]  # at most 255
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        head = pack(_STREAM, "StreamEntity", self.id, self.period, len(self.attributes))
-        return head + pack(struct.Struct(f">{len(self.attributes)}B"), "The attributes", *self.attributes)
-
-    @classmethod
-    def read(cls, reader: Reader) -> "StreamEntity":
-        """Return what the body says."""
-        entity, period, count = reader.numbers(_STREAM)
-        return cls(entity, period, tuple(reader.take(count, "attributes")))
+    id: UInt32
+    period: UInt32  # steps; with 0 nothing is ever sent
+    attributes: Annotated[tuple[int, ...], ListOf("B", UInt8)]  # at most 255
 
 
 class EntityDataLayout:
@@ -62,12 +43,12 @@ class EntityDataLayout:
         self._attributes = attributes
         form, places, marks, position = ">IB", [], [1], 2
         for attribute in attributes:
-            value_format, width = FORMATS[attribute]
-            form += f"B{value_format}"
+            value = VALUES[attribute]
+            form += f"B{value.form}"
             marks.append(position)
             first = position + 1
-            places.append(first if attribute == Attribute.CORPOREAL else slice(first, first + width))
-            position = first + width
+            position = first + value.width
+            places.append(first if value.width == 1 else slice(first, position))
         self._layout = struct.Struct(form)
         self._places: list[Any] = places
         self._marks = itemgetter(*marks)  # where the number of attributes and their IDs are
@@ -87,18 +68,13 @@ class EntityDataLayout:
 
     def encode(self, stream: int, values: Sequence[AttributeValue]) -> bytes:
         """Return the body. Raises LocalProtocolError for values that don't fit the attributes."""
-        if len(values) != len(self._attributes):
-            raise LocalProtocolError(f"There are {len(values)} values for {len(self._attributes)} attributes.")
+        if not isinstance(values, tuple | list) or len(values) != len(self._attributes):
+            raise LocalProtocolError(f"The values for {len(self._attributes)} attributes are {values!r:.200}.")
         numbers: list[Any] = [stream, len(values)]
-        for attribute, value, place in zip(self._attributes, values, self._places, strict=True):
+        for attribute, value in zip(self._attributes, values, strict=True):
             numbers.append(attribute)
-            if isinstance(place, int):
-                numbers.append(value)
-            elif is_vector(value, place.stop - place.start):
-                numbers.extend(value)  # type: ignore[arg-type]
-            else:
-                raise LocalProtocolError(f"The value of {Attribute(attribute).name} can't be {value!r}.")
-        return pack(self._layout, "EntityData", *numbers)
+            numbers.extend(VALUES[attribute].flat(value, f"value of attribute {attribute}"))
+        return pack(self._layout, numbers, "EntityData")
 
 
 @lru_cache(maxsize=256)
@@ -119,9 +95,11 @@ class EntityData(Response):
     def encode(self) -> bytes:
         """Return the body."""
         try:
-            layout = entity_data_layout(self.attributes)
-        except KeyError as error:
-            raise LocalProtocolError(f"There is no attribute {error}; there are 0 to {max(Attribute)}.") from None
+            layout = entity_data_layout(tuple(self.attributes))
+        except (KeyError, TypeError) as error:
+            raise LocalProtocolError(
+                f"The attributes of EntityData are {self.attributes!r:.200}; there are 0 to {max(VALUES)}."
+            ) from error
         return layout.encode(self.id, self.values)
 
     @classmethod
@@ -130,9 +108,9 @@ class EntityData(Response):
         stream, count = reader.numbers(_ID_AND_COUNT)
         attributes, values = [], []
         for _ in range(count):
-            attribute = reader.number(UINT8)
-            if attribute not in FORMATS:
+            attribute = _ATTRIBUTE.read(reader, "attribute")
+            if attribute not in VALUES:
                 raise MisfitError(f"there is no attribute {attribute}, so nothing tells where it ends")
             attributes.append(attribute)
-            values.append(read_value(attribute, reader))
+            values.append(VALUES[attribute].read(reader, "value"))
         return cls(stream, tuple(attributes), tuple(values))

@@ -13,63 +13,35 @@ entities and cameras:
 No known server implements them.
 """
 
-import struct
-from dataclasses import astuple, dataclass
-from typing import ClassVar, Final
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final
 
-from drone_bridge.protocols.simulator.wire import (
-    UINT8,
-    UINT32,
-    Empty,
-    Flat,
-    IdList,
-    ItemType,
-    Reader,
-    Request,
-    Response,
-    Vector,
-    pack,
-    pack_numbers,
-    pack_text,
-    read_text,
-)
+from drone_bridge.protocols.codec import Float64, ListOf, Message, RestOfBody, UInt8, UInt32
+from drone_bridge.protocols.simulator.wire import Ids, ItemType, Name, Request, Response, Vector
 from drone_bridge.protocols.simulator.world import Added, Ok
 
 PARAMETERS: Final = 0  # the attribute of an object that holds what its class takes in OADD
-_ID_AND_ATTRIBUTE: Final = struct.Struct(">IB")
 
 
 @dataclass(frozen=True, slots=True)
-class Turbulence:
+class Turbulence(Message):
     """What the class `turbulence` takes: a force and a torque in the world frame, on every corporeal entity.
 
-    The document names the numbers and does not explain them. The CUAUV server lets each component walk: it starts at
-    zero, changes in each step at a rate drawn evenly from between two rates, and is kept between its bounds a
-    and b. So equal bounds make it constant, whatever the rates, and rates of one sign drive it to a bound.
+    Encoded, it is AddObject.data. The document names the numbers and does not explain them. The CUAUV server lets each
+    component walk: it starts at zero, changes in each step at a rate drawn evenly from between two rates, and is kept
+    between its bounds a and b. So equal bounds make it constant, whatever the rates, and rates of one sign drive it to
+    a bound.
     """
 
     CLASS: ClassVar[str] = "turbulence"
-    LAYOUT: ClassVar[struct.Struct] = struct.Struct(">16d")
     force_a: Vector  # lowest, N
     force_b: Vector  # highest, N
-    force_rate_a: float  # fda, lowest, N/s
-    force_rate_b: float  # fdb, highest, N/s
+    force_rate_a: Float64  # fda, lowest, N/s
+    force_rate_b: Float64  # fdb, highest, N/s
     torque_a: Vector  # lowest, N m
     torque_b: Vector  # highest, N m
-    torque_rate_a: float  # tda, lowest, N m/s
-    torque_rate_b: float  # tdb, highest, N m/s
-
-    def encode(self) -> bytes:
-        """Return the bytes for AddObject.data."""
-        return pack_numbers(self.LAYOUT, "Turbulence", *astuple(self))
-
-    @classmethod
-    def decode(cls, data: bytes) -> "Turbulence":
-        """Read AddObject.data. Raises MisfitError."""
-        reader = Reader(data)
-        n = reader.numbers(cls.LAYOUT)
-        reader.expect_end()
-        return cls(n[0:3], n[3:6], n[6], n[7], n[8:11], n[11:14], n[14], n[15])
+    torque_rate_a: Float64  # tda, lowest, N m/s
+    torque_rate_b: Float64  # tdb, highest, N m/s
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +49,11 @@ class ObjectClassesListed(Response):
     """Type 10: the classes of objects that can be added."""
 
     ID = 10
-    names: tuple[str, ...]
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        count = pack(UINT32, "The number of classes", len(self.names))
-        return count + b"".join(pack_text(name, "The name of a class") for name in self.names)
-
-    @classmethod
-    def read(cls, reader: Reader) -> "ObjectClassesListed":
-        """Return what the body says."""
-        names = []
-        # Every name has a length, so the bytes run out long before a count that is a lie does.
-        for _ in range(reader.number(UINT32)):
-            names.append(read_text(reader, "the name of a class"))
-        return cls(tuple(names))
+    names: Annotated[tuple[str, ...], ListOf("I", Name)]
 
 
 @dataclass(frozen=True, slots=True)
-class ListObjectClasses(Empty, Request):
+class ListObjectClasses(Request):
     """OCLASSES (5): ask for the classes of objects that can be added."""
 
     ID = 5
@@ -105,14 +63,15 @@ class ListObjectClasses(Empty, Request):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectsListed(IdList, Response):
+class ObjectsListed(Response):
     """OLISTED (5): the objects that there are."""
 
     ID = 5
+    ids: Ids
 
 
 @dataclass(frozen=True, slots=True)
-class ListObjects(Empty, Request):
+class ListObjects(Request):
     """OLIST (6): ask for the objects that there are."""
 
     ID = 6
@@ -129,22 +88,13 @@ class AddObject(Request):
     NAME = "OADD"
     ANSWER = Added
     ADDS = ItemType.OBJECT
-    class_name: str
-    data: bytes
+    class_name: Name
+    data: RestOfBody
 
     @property
     def texts(self) -> tuple[str | bytes, ...]:
         """The name of its class."""
         return (self.class_name,)
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        return pack_text(self.class_name, "The name of a class") + self.data
-
-    @classmethod
-    def read(cls, reader: Reader) -> "AddObject":
-        """Return what the body says."""
-        return cls(read_text(reader, "the name of a class"), reader.rest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,19 +105,9 @@ class SetObject(Request):
     NAME = "OSET"
     IS_KNOWN_TO_CUAUV = False
     ANSWER = Ok
-    id: int
-    attribute: int
-    data: bytes
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        return pack(_ID_AND_ATTRIBUTE, "SetObject", self.id, self.attribute) + self.data
-
-    @classmethod
-    def read(cls, reader: Reader) -> "SetObject":
-        """Return what the body says."""
-        thing, attribute = reader.numbers(_ID_AND_ATTRIBUTE)
-        return cls(thing, attribute, reader.rest())
+    id: UInt32
+    attribute: UInt8
+    data: RestOfBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,30 +115,20 @@ class ObjectGot(Response):
     """OGOT (6): an attribute of an object."""
 
     ID = 6
-    attribute: int
-    data: bytes
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        return pack(UINT8, "The attribute", self.attribute) + self.data
-
-    @classmethod
-    def read(cls, reader: Reader) -> "ObjectGot":
-        """Return what the body says."""
-        return cls(reader.number(UINT8), reader.rest())
+    attribute: UInt8
+    data: RestOfBody
 
 
 @dataclass(frozen=True, slots=True)
-class GetObject(Flat, Request):
+class GetObject(Request):
     """OGET (18): ask for an attribute of an object."""
 
     ID = 18
     NAME = "OGET"
     IS_KNOWN_TO_CUAUV = False
     ANSWER = ObjectGot
-    LAYOUT = _ID_AND_ATTRIBUTE
-    id: int
-    attribute: int = PARAMETERS
+    id: UInt32
+    attribute: UInt8 = PARAMETERS
 
     def is_answered_by(self, response: Response) -> bool:
         """Return whether a response gives the attribute that was asked for."""

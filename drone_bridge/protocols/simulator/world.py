@@ -1,30 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator protocol's messages about the world as a whole: running it, its items, and answers of any kind."""
 
-import struct
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
+from drone_bridge.protocols.codec import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64
 from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.simulator.wire import (
-    UINT32,
-    Empty,
-    Flat,
-    ItemType,
-    MisfitError,
-    Reader,
-    Request,
-    Response,
-    pack,
-    pack_text,
-    read_text,
-)
+from drone_bridge.protocols.simulator.wire import ItemType, Name, Request, Response
 
-_SPIED: Final = {1: struct.Struct(">BBB"), 4: struct.Struct(">BBI")}  # by the bytes of the ID
+_IS_ADDED: Final = Numbers("?")
+_TYPE: Final = Numbers("B")
+_SPIED_IDS: Final = {1: Numbers("B"), 4: Numbers("I")}  # by the bytes of the ID
 
 
 @dataclass(frozen=True, slots=True)
-class Ok(Empty, Response):
+class Ok(Response):
     """OK (0): a request was completed."""
 
     ID = 0
@@ -35,61 +25,39 @@ class Error(Response):
     """ERROR (1): a request failed. What a code means depends on the request."""
 
     ID = 1
-    code: int
-    message: str = ""
-
-    def encode(self) -> bytes:
-        """Return the body."""
-        return pack(UINT32, "The code of an error", self.code) + pack_text(self.message, "The message of an error")
-
-    @classmethod
-    def read(cls, reader: Reader) -> "Error":
-        """Return what the body says."""
-        return cls(reader.number(UINT32), read_text(reader, "a message"))
+    code: UInt32
+    message: Name = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Added(Flat, Response):
+class Added(Response):
     """ADDED (2): a request to add something was completed."""
 
     ID = 2
-    LAYOUT = struct.Struct(">BI")
-    type: int  # an ItemType
-    id: int
+    type: UInt8  # an ItemType
+    id: UInt32
 
 
 @dataclass(frozen=True, slots=True)
-class Completed(Empty, Response):
+class Completed(Response):
     """COMPLETED (255): the steps of a Run are done, or the server is shutting down. Goes to every client."""
 
     ID = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Remove(Flat, Request):
-    """REMOVE (0): remove an item of any type. Error 0: there is none; 1: there is no such type.
-
-    The CUAUV server takes objects for forces, of which 0 is gravity's, and does nothing about other types.
-    """
+class Remove(Request):
+    """REMOVE (0): remove an item of any type."""
 
     ID = 0
     NAME = "REMOVE"
     ANSWER = Ok
-    LAYOUT = struct.Struct(">BI")
-    #: What the CUAUV server removes. It says OK to everything else, whether it is there or not, and leaves it there.
-    REMOVED_BY_CUAUV: ClassVar[tuple[ItemType, ...]] = (
-        ItemType.ENTITY,
-        ItemType.OBJECT,
-        ItemType.CAMERA,
-        ItemType.CAMERA_STREAM,
-        ItemType.SPY,
-    )
-    type: int  # an ItemType
-    id: int
+    type: UInt8  # an ItemType
+    id: UInt32
 
 
 @dataclass(frozen=True, slots=True)
-class Spy(Empty, Request):
+class Spy(Request):
     """SPY (22): tell this client of all that is added and removed from now on."""
 
     ID = 22
@@ -114,39 +82,42 @@ class Spied(Response):
 
     def encode(self) -> bytes:
         """Return the body."""
-        layout = _SPIED.get(self.id_bytes)
-        if layout is None:
-            raise LocalProtocolError(f"The ID in Spied has 1 or 4 bytes, not {self.id_bytes}.")
-        return pack(layout, "Spied", bool(self.is_added), self.type, self.id)
+        if self.id_bytes not in (1, 4):
+            raise LocalProtocolError(f"The ID in Spied has 1 or 4 bytes, not {self.id_bytes!r:.200}.")
+        id_numbers = _SPIED_IDS[self.id_bytes]
+        return (
+            _IS_ADDED.pack(self.is_added, "is_added of Spied")
+            + _TYPE.pack(self.type, "type of Spied")
+            + id_numbers.pack(self.id, "id of Spied")
+        )
 
     @classmethod
     def read(cls, reader: Reader) -> "Spied":
         """Return what the body says."""
         id_bytes = reader.remaining - 2
-        layout = _SPIED.get(id_bytes)
-        if layout is None:
+        id_numbers = _SPIED_IDS.get(id_bytes)
+        if id_numbers is None:
             raise MisfitError(f"it has {reader.remaining} bytes, and 3 or 6 are allowed")
-        is_added, kind, item = reader.numbers(layout)
-        return cls(bool(is_added), kind, item, id_bytes)
+        is_added, kind = _IS_ADDED.read(reader, "is_added"), _TYPE.read(reader, "type")
+        return cls(is_added, kind, id_numbers.read(reader, "id"), id_bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class Configured(Flat, Response):
+class Configured(Response):
     """CONFIGED (8): how the world is run. A step lasts speed / frequency simulated seconds.
 
     With `non_real_time` steps follow each other as fast as they can, and still last that long.
     """
 
     ID = 8
-    LAYOUT = struct.Struct(">dd??")
-    frequency: float  # steps per second of the wall clock
-    speed: float  # simulated seconds per second of the wall clock
-    non_real_time: bool
-    use_desired_thrusters: bool
+    frequency: Float64  # steps per second of the wall clock
+    speed: Float64  # simulated seconds per second of the wall clock
+    non_real_time: Flag
+    use_desired_thrusters: Flag
 
 
 @dataclass(frozen=True, slots=True)
-class GetConfig(Empty, Request):
+class GetConfig(Request):
     """CONFIG (17): ask how the world is run."""
 
     ID = 17
@@ -155,7 +126,7 @@ class GetConfig(Empty, Request):
 
 
 @dataclass(frozen=True, slots=True)
-class Reassure(Empty, Request):
+class Reassure(Request):
     """REASSURE (33): answered with OK, always."""
 
     ID = 33
@@ -164,18 +135,17 @@ class Reassure(Empty, Request):
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Flat, Request):
+class Run(Request):
     """RUN (254): unpause the world. Completed follows after the last of a number of steps."""
 
     ID = 254
     NAME = "RUN"
     ANSWER = Ok
-    LAYOUT = struct.Struct(">Q")
-    steps: int = 0  # 0: for ever
+    steps: UInt64 = 0  # 0: for ever
 
 
 @dataclass(frozen=True, slots=True)
-class Pause(Empty, Request):
+class Pause(Request):
     """PAUSE (255): stop the world. No Completed follows for the Run that this ends."""
 
     ID = 255

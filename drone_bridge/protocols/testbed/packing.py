@@ -7,18 +7,22 @@ from collections.abc import Iterable
 from typing import Final
 
 from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.testbed.messages import MotionParameters, non_finite
+from drone_bridge.protocols.testbed.messages import Constants, MotionParameters, non_finite
 
 CONSTANTS: Final = struct.Struct(">ffiiffffffff")
 REPLY: Final = struct.Struct(">ffff")
+constant_values: Final = operator.attrgetter(*Constants.__slots__)
 reply_values: Final = operator.attrgetter(*MotionParameters.__slots__)  # astuple is slow, and this is done per frame
 
 
 def pack(layout: struct.Struct, names: Iterable[str], values: tuple[float, ...]) -> bytes:
     """Pack values that have to survive as finite float32. Raises LocalProtocolError."""
-    if complaint := non_finite(zip(names, values, strict=True)):
-        raise LocalProtocolError(complaint)
     try:
-        return layout.pack(*values)
-    except (struct.error, OverflowError) as error:
-        raise LocalProtocolError(f"{dict(zip(names, values, strict=True))} does not fit the wire: {error}.") from error
+        complaint = non_finite(zip(names, values, strict=True))
+        packed = layout.pack(*values)
+    except (struct.error, OverflowError, TypeError, ValueError) as error:
+        named = dict(zip(names, values, strict=True))
+        raise LocalProtocolError(f"{named!r:.500} does not fit the wire: {error}.") from error
+    if complaint:
+        raise LocalProtocolError(complaint)
+    return packed

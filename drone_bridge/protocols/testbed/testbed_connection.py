@@ -2,7 +2,6 @@
 """The testbed's end of a conversation in the testbed protocol."""
 
 import math
-from dataclasses import astuple
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
@@ -18,7 +17,7 @@ from drone_bridge.protocols.testbed.messages import (
     implausible_floats,
     non_finite,
 )
-from drone_bridge.protocols.testbed.packing import CONSTANTS, REPLY, pack
+from drone_bridge.protocols.testbed.packing import CONSTANTS, REPLY, constant_values, pack
 
 
 class TestbedConnection:
@@ -89,7 +88,7 @@ class TestbedConnection:
     def _send_constants(self, constants: Constants) -> bytes:
         if self._constants:
             raise LocalProtocolError("The constants are sent once.")
-        data = pack(CONSTANTS, Constants.__slots__, astuple(constants))
+        data = pack(CONSTANTS, Constants.__slots__, constant_values(constants))
         read = Constants(*CONSTANTS.unpack(data))  # as the autopilot will: rounding may reach what a limit excludes
         if complaint := implausible_constants(read, self._angle_unit, self._limits, self._floats.size):
             raise LocalProtocolError(complaint)
@@ -101,7 +100,10 @@ class TestbedConnection:
             raise LocalProtocolError("The constants have to be sent before the first frame.")
         if self._awaits_reply:
             raise LocalProtocolError("A frame can be sent only when the one before has been answered.")
-        images = [memoryview(image).cast("B") for image in (frame.left, frame.right)]
+        try:
+            images = [memoryview(image).cast("B") for image in (frame.left, frame.right)]
+        except TypeError as error:
+            raise LocalProtocolError(f"An image is not bytes in one piece: {error}.") from error
         for name, image in zip(("left", "right"), images, strict=True):
             if len(image) != self._constants.image_bytes:
                 raise LocalProtocolError(
@@ -117,7 +119,10 @@ class TestbedConnection:
         return b"".join((*images, floats))
 
     def _values(self, frame: SensorFrame) -> tuple[float, ...]:
-        x, y, z = frame.position or (None, None, None)
+        position = (None, None, None) if frame.position is None else frame.position
+        if not isinstance(position, tuple | list) or len(position) != 3:
+            raise LocalProtocolError(f"The position of a frame is {position!r:.200}, and has to be three numbers.")
+        x, y, z = position
         named = {"x": x, "y": y, "z": z, "heading": frame.yaw, "pitch": frame.pitch, "roll": frame.roll}
         named |= {"yaw": frame.yaw, "time": frame.time}
         values = []

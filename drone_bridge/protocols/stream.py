@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the binary protocols share: a stream that is cut into messages."""
+
+import struct
+from abc import abstractmethod
+from typing import ClassVar
+
+from drone_bridge.protocols.codec import MisfitError
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, EventSource, EventT, NeedData
+
+
+class StreamConnection(EventSource[EventT]):
+    """One end of a conversation in a stream of messages, each with a header that tells its type and length."""
+
+    _header: ClassVar[struct.Struct]
+    _peer: ClassVar[str]  # what to call the other side
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._start = 0  # of the first message in the buffer that has not been read
+        self._has_ended = False
+        self._failure: RemoteProtocolError | None = None
+
+    @property
+    def inside_message(self) -> bool:
+        """Whether received bytes wait for the rest of their message, when `next_event` has given NEED_DATA."""
+        return len(self._buffer) > self._start
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
+        """Take received bytes. What follows a broken message is ignored."""
+        if self._failure or self._has_ended:
+            return
+        if self._start:
+            del self._buffer[: self._start]
+            self._start = 0
+        self._buffer += data
+
+    def receive_eof(self) -> None:
+        """Say that the peer has closed its side: the regular end between messages, an error inside one."""
+        self._has_ended = True
+
+    def next_event(self) -> EventT | NeedData:
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
+        if self._failure:
+            raise self._failure
+        available = len(self._buffer) - self._start
+        if available < self._header.size:
+            return self._wait_or_end("a header", self._header.size)
+        header = self._header.unpack_from(self._buffer, self._start)
+        name, length = self._measure(*header)
+        if available < self._header.size + length:
+            return self._wait_or_end(name, self._header.size + length)
+        body = self._start + self._header.size
+        self._start = body + length
+        try:
+            return self._read_message(header, body, self._start)
+        except MisfitError as error:
+            raise self._fail(f"sent {name} that is broken: {error}") from None
+
+    @abstractmethod
+    def _measure(self, *header: int) -> tuple[str, int]:
+        """Return what to call a message, and the length of its body. Raises what `_fail` returns to refuse it."""
+
+    @abstractmethod
+    def _read_message(self, header: tuple[int, ...], start: int, end: int) -> EventT:
+        """Return what the body in the buffer from start to end says. Raises MisfitError."""
+
+    def _fail(self, deed: str) -> RemoteProtocolError:
+        """Return what to raise from now on."""
+        self._failure = RemoteProtocolError(f"The {self._peer} {deed}.")
+        self._buffer.clear()
+        self._start = 0
+        return self._failure
+
+    def _wait_or_end(self, inside: str, needed: int) -> EventT | NeedData:
+        if not self._has_ended:
+            return NEED_DATA
+        if got := len(self._buffer) - self._start:
+            raise self._fail(f"closed inside {inside}, after {got} of {needed} bytes")
+        return ConnectionClosed()  # type: ignore[return-value] # which is among the events of each connection
