@@ -2,7 +2,7 @@
 """The simulator protocol's messages about the world as a whole: running it, its items, and answers of any kind."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from drone_bridge.protocols.codec import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64
 from drone_bridge.protocols.errors import LocalProtocolError
@@ -47,11 +47,22 @@ class Completed(Response):
 
 @dataclass(frozen=True, slots=True)
 class Remove(Request):
-    """REMOVE (0): remove an item of any type."""
+    """REMOVE (0): remove an item of any type. Error 0: there is none; 1: there is no such type.
+
+    The CUAUV server takes objects for forces, of which 0 is gravity's, and does nothing about other types.
+    """
 
     ID = 0
     NAME = "REMOVE"
     ANSWER = Ok
+    #: What the CUAUV server removes. It says OK to everything else, whether it is there or not, and leaves it there.
+    REMOVED_BY_CUAUV: ClassVar[tuple[ItemType, ...]] = (
+        ItemType.ENTITY,
+        ItemType.OBJECT,
+        ItemType.CAMERA,
+        ItemType.CAMERA_STREAM,
+        ItemType.SPY,
+    )
     type: UInt8  # an ItemType
     id: UInt32
 
