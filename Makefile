@@ -4,7 +4,7 @@ PYTHON ?= python3
 ACTIVATE := . env/activate
 WORKERS ?= $(shell echo $$(($$(nproc) * 2)))
 
-.PHONY: setup demo demo-all demo-landings demo-worlds check test lint bench clean
+.PHONY: setup demo demo-all demo-landings demo-worlds check test lint bench fuzz clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -34,6 +34,11 @@ test: lint
 
 bench: setup
 	@$(ACTIVATE) && for name in testbed simulator telemetry; do python benchmark/$$name.py || exit; done
+
+# Every codec in every role against mutations of captures: make fuzz INPUTS=1000000
+INPUTS ?= 10000
+fuzz: setup
+	@$(ACTIVATE) && python benchmark/fuzz.py --inputs $(INPUTS)
 
 clean:
 	rm -rf .venv build log demo

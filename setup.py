@@ -32,6 +32,7 @@ setup(
     description=text("description"),
     license=text("license"),
     packages=find_packages(include=["drone_bridge", "drone_bridge.*"]),
+    package_data={"drone_bridge": ["py.typed"]},
     python_requires=">=3.10",
     install_requires=["numpy"],
     extras_require={

@@ -11,7 +11,7 @@ from drone_bridge.protocols.dronegui import navdata
 from drone_bridge.protocols.dronegui.documents import is_number, parse, shown
 from drone_bridge.protocols.dronegui.messages import AXES, BUTTONS, ControlPacket, Controls, LatePacket, Navdata
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, NeedData
+from drone_bridge.protocols.events import NEED_DATA, EventSource, NeedData
 
 #: UDP, where the GUI takes control packets.
 DEFAULT_PORT: Final = 5560
@@ -42,7 +42,7 @@ class _Inbox(Generic[EventT]):
         return outcome
 
 
-class ControllerConnection:
+class ControllerConnection(EventSource[Navdata]):
     """The controller's side: complete states go out, numbered from 1; navdata comes in, on a port of its own.
 
     A datagram that is refused changes nothing for those after it.
@@ -79,7 +79,7 @@ class ControllerConnection:
         return self._inbox.next_event()
 
 
-class ReceiverConnection:
+class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
     """The GUI's side: control packets come in, `ControlPacket`s and `LatePacket`s come out; navdata is sent.
 
     A datagram that is refused changes nothing, and those after it are read as if it had not come.

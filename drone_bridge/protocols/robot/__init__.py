@@ -10,6 +10,7 @@ Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header.
 
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
 from drone_bridge.protocols.robot.connections import (
+    DEFAULT_PORT,
     MAX_PAYLOAD_BYTES,
     PROTOCOL_VERSION,
     TCP_PORT,
@@ -50,6 +51,7 @@ from drone_bridge.protocols.robot.packets import (
 from drone_bridge.protocols.robot.wire import MAX_STRING_BYTES
 
 __all__ = [
+    "DEFAULT_PORT",
     "FULL_SPEED",
     "MAX_PAYLOAD_BYTES",
     "MAX_STRING_BYTES",

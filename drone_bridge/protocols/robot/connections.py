@@ -35,7 +35,8 @@ from drone_bridge.protocols.robot.wire import Packet
 from drone_bridge.protocols.stream import StreamConnection
 
 PROTOCOL_VERSION: Final = 2
-TCP_PORT: Final = 25600
+DEFAULT_PORT: Final = 25600
+TCP_PORT: Final = DEFAULT_PORT  # its name of old
 MAX_PAYLOAD_BYTES: Final = 0xFFFF
 
 Update = SkidSteerUpdate | LightUpdate | OpaqueUpdate

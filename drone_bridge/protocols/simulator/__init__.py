@@ -24,6 +24,7 @@ from drone_bridge.protocols.simulator.cameras import (
     ViewCamera,
 )
 from drone_bridge.protocols.simulator.connections import (
+    DEFAULT_PORT,
     MAX_BODY_BYTES,
     MAX_OUTSTANDING,
     MAX_REQUEST_BYTES,
@@ -99,6 +100,7 @@ from drone_bridge.protocols.simulator.world import (
 )
 
 __all__ = [
+    "DEFAULT_PORT",
     "MAX_BODY_BYTES",
     "MAX_OUTSTANDING",
     "MAX_REQUEST_BYTES",

@@ -23,7 +23,8 @@ from drone_bridge.protocols.simulator.wire import Request, Response
 from drone_bridge.protocols.simulator.world import Error
 from drone_bridge.protocols.stream import StreamConnection
 
-TCP_PORT: Final = 7772
+DEFAULT_PORT: Final = 7772
+TCP_PORT: Final = DEFAULT_PORT  # its name of old
 VEHICLE: Final = 0  # the ID of the entity that is there from the start
 MAX_BODY_BYTES: Final = 16 << 20  # of what is read
 MAX_REQUEST_BYTES: Final = 1024  # of the body of a request: the CUAUV server closes on a longer one

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, NeedData
+from drone_bridge.protocols.events import NEED_DATA, EventSource, NeedData
 from drone_bridge.protocols.telemetry.documents import (
     DEFAULT_LIMITS,
     Document,
@@ -58,7 +58,7 @@ class _Outcomes(Generic[EventT]):
         return outcome
 
 
-class ControllerConnection:
+class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTelemetry]):
     """The controller's side: telemetry of one drone and one rover comes in, commands to the drone go out.
 
     A document that is refused changes nothing, and those after it are read as if it had not come.
@@ -106,7 +106,7 @@ class ControllerConnection:
         return telemetry
 
 
-class DroneConnection:
+class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
     """The drone's side: commands come in, and telemetry of a rover that it is to find; its own telemetry goes out."""
 
     def __init__(self) -> None:

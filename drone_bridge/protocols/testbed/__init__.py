@@ -14,6 +14,7 @@ from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
 from drone_bridge.protocols.testbed.autopilot_connection import AutopilotConnection
 from drone_bridge.protocols.testbed.messages import (
     BYTES_PER_PIXEL,
+    DEFAULT_PORT,
     AngleUnit,
     AttitudeLayout,
     Constants,
@@ -27,6 +28,7 @@ from drone_bridge.protocols.testbed.testbed_connection import TestbedConnection
 
 __all__ = [
     "BYTES_PER_PIXEL",
+    "DEFAULT_PORT",
     "NEED_DATA",
     "AngleUnit",
     "AttitudeLayout",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
+from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
 from drone_bridge.protocols.testbed import layouts
 from drone_bridge.protocols.testbed.messages import (
     AngleUnit,
@@ -31,7 +31,7 @@ def _new_image(size: int) -> "array[int]":
     return array("B", bytes(size))
 
 
-class AutopilotConnection:
+class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFrame | ConnectionClosed]):
     """The autopilot's side: constants and frames come in, motion parameters go out.
 
     Bytes come either through `receive_data`, or without a copy through `get_buffers` (or `get_buffer`) and

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Final, Union
 
+DEFAULT_PORT: Final = 8000  # TCP, where testbeds usually listen
 BYTES_PER_PIXEL: Final = 3  # red, green, blue
 # pi as a float32 is a little more than pi, and rounding may put a half turn just above 180 degrees.
 _HALF_TURN_TOLERANCE: Final = 1.0001

@@ -4,7 +4,7 @@
 import math
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, NeedData
+from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
 from drone_bridge.protocols.testbed import layouts
 from drone_bridge.protocols.testbed.messages import (
     AngleUnit,
@@ -20,7 +20,7 @@ from drone_bridge.protocols.testbed.messages import (
 from drone_bridge.protocols.testbed.packing import CONSTANTS, REPLY, constant_values, pack
 
 
-class TestbedConnection:
+class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
     """The testbed's side: constants and frames go out, motion parameters come in, in strict turns."""
 
     __test__ = False  # not a test, whatever its name tells pytest

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fuzzing of `make fuzz`, for a moment, and that it would find something."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+FUZZ = Path(__file__).resolve().parent.parent / "benchmark" / "fuzz.py"
+spec = importlib.util.spec_from_file_location("fuzz", FUZZ)
+fuzz = sys.modules["fuzz"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(fuzz)
+
+
+@pytest.mark.parametrize("target", list(fuzz.targets()), ids=lambda target: target.name)
+def test_no_mutation_of_a_capture_escapes(target):
+    inputs = 150
+    refused, _, wrong = fuzz.run(target, inputs, seed=2)
+    assert not wrong
+    assert refused > 0
+
+
+@pytest.mark.parametrize("target", list(fuzz.targets()), ids=lambda target: target.name)
+def test_what_it_mutates_is_understood_unmutated(target):
+    for seed in target.seeds:
+        connection = target.make()
+        connection.receive_data(seed)
+        assert connection.next_event() is not fuzz.NEED_DATA
+
+
+def test_an_exception_is_found_and_can_be_had_again():
+    class Connection(fuzz.robot.DriverConnection):
+        def receive_data(self, data):
+            if b"\xff" in data:
+                raise ZeroDivisionError("a fault of its own")
+            super().receive_data(data)
+
+    target = fuzz.Target("faulty", Connection, (bytes(100),))
+    wrong = fuzz.run(target, 200, seed=1)[2]
+    assert wrong
+    assert "ZeroDivisionError: a fault of its own" in wrong[0]
+    assert wrong == fuzz.run(target, 200, seed=1)[2]
+
+
+def test_a_connection_that_never_ends_is_found(monkeypatch):
+    class Connection(fuzz.robot.DriverConnection):
+        def next_event(self):
+            return fuzz.robot.KeepAlive(1)
+
+    monkeypatch.setattr(fuzz, "MAX_EVENTS", 50)
+    assert "no end" in fuzz.run(fuzz.Target("endless", Connection, (bytes(9),)), 1, seed=1)[2][0]
