@@ -195,14 +195,43 @@ def test_the_motors_stop_when_their_driver_vanishes(robot, connect):
     bob.bind(TRACKS)
 
 
-def test_the_motors_stop_when_their_driver_says_nothing(emulate, connect):
+def test_a_silent_driver_is_dropped_stopped_and_what_it_had_can_be_bound_again(emulate, connect):
+    """A driver that hangs, or whose cable is pulled, closes no connection."""
     emulator = emulate("--silence-timeout", "0.2")
-    driver = connect(emulator, "alice")
-    driver.bind(TRACKS)
-    driver.send(SkidSteerUpdate(TRACKS, 500, 500))
+    alice = connect(emulator, "alice")
+    alice.bind(TRACKS)
+    alice.send(SkidSteerUpdate(TRACKS, 500, 500))
     emulator.wait_for_line("motors stopped: alice is silent")
-    driver.send(SkidSteerUpdate(TRACKS, 600, 600))  # and go on when it is back
-    emulator.wait_for_line("motors 600 600")
+    emulator.wait_for_line("alice is gone: it has said nothing for 0.2 s")
+    connect(emulator, "alice").bind(TRACKS)
+
+
+def test_silent_connections_do_not_lock_drivers_out(emulate, connect):
+    emulator = emulate("--silence-timeout", "0.5")
+    for _ in range(16):
+        connect(emulator)
+    wait_until(lambda: emulator.count_lines("^connected to ") == 16, "16 connections")
+    wait_until(lambda: emulator.count_lines("is gone: it has said nothing") == 16, "16 dropped ones")
+    connect(emulator, "alice").bind(TRACKS)
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        (("--no-light",), ["tracks"]),
+        (("--subsystems", "headlight,tracks"), ["headlight", "tracks"]),
+        (("--subsystems", "headlight"), ["headlight"]),
+    ],
+)
+def test_its_subsystems_can_be_chosen(emulate, connect, option, expected):
+    emulator = emulate(*option)
+    driver = connect(emulator, "alice")
+    subsystems = driver.list_subsystems()
+    assert [subsystem.name for subsystem in subsystems] == expected
+    for number, subsystem in enumerate(subsystems):
+        assert (subsystem.left is not None) == (subsystem.name == "tracks")
+        driver.bind(number)
+    assert driver.list_subsystems()[-1].driver == "alice"
 
 
 def test_a_driver_that_reads_nothing_is_given_up(robot, connect):
@@ -251,29 +280,103 @@ def test_robotd_hangs_up_on_a_bind_without_registration(emulate, connect):
     emulator.wait_for_line("is gone: it binds without having registered")
 
 
-def test_robotd_hangs_up_on_a_bind_after_another_driver_has_vanished(emulate, connect):
+@pytest.mark.parametrize("is_orderly", [True, False], ids=["orderly", "crash"])
+def test_robotd_refuses_every_bind_once_a_driver_has_gone(emulate, connect, is_orderly):
+    """As the real program does: the binder becomes an owner who is not there."""
+    emulator = emulate(*ROBOTD, "--no-light")
+    alice, watcher = connect(emulator, "alice"), connect(emulator, "watcher")
+    alice.bind(TRACKS)
+    if is_orderly:
+        alice.send(SkidSteerUpdate(TRACKS, 0, 0), UnbindSubsystem(TRACKS))
+        alice.settle()
+    watcher.settle()
+    watcher.events.clear()
+    alice.close()
+    watcher.wait_for(LogMessage, lambda log: log.text.endswith("[alice] lost connection"))
+    bob = connect(emulator, "bob")
+    assert bob.list_subsystems()[TRACKS].driver == ""  # freed, but not announced
+    bob.send(BindSubsystem(TRACKS))
+    bob.wait_for(LogMessage, lambda log: log.text.endswith("[bob] #<IOError: closed stream>"))
+    with pytest.raises(AssertionError, match="closed after"):
+        bob.wait_for(BindSuccess)
+    for name in ("bob", "carol"):
+        driver = connect(emulator, name)
+        assert driver.list_subsystems()[TRACKS].driver == "bob"
+        driver.send(BindSubsystem(TRACKS))
+        assert driver.wait_for(BindFailure) == BindFailure(TRACKS)
+        driver.settle()
+    watcher.settle()
+    assert not any(isinstance(event, SubsystemBound) for event in watcher.events)
+
+
+def test_robotd_leaves_the_motors_running_when_their_driver_goes(emulate, connect):
     emulator = emulate(*ROBOTD)
     alice = connect(emulator, "alice")
     alice.bind(TRACKS)
+    alice.send(SkidSteerUpdate(TRACKS, 7, 7))
+    emulator.wait_for_line("motors 7 7")
     alice.close()
-    emulator.wait_for_line("motors stopped: alice has vanished")  # unlike the original
-    bob = connect(emulator, "bob")
-    assert bob.query()[1].subsystems[TRACKS].driver == "alice"
-    bob.send(BindSubsystem(TRACKS))
-    assert bob.next_event() == ConnectionClosed()
-    connect(emulator, "bob").bind(TRACKS)
+    emulator.wait_for_line("alice is gone")
+    assert not emulator.count_lines("motors stopped")
+
+
+def test_robotd_frees_what_a_driver_once_had_whoever_has_it_when_that_driver_goes(emulate, connect):
+    emulator = emulate(*ROBOTD)
+    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+    alice.bind(TRACKS)
+    alice.send(UnbindSubsystem(TRACKS))
+    alice.settle()
+    bob.bind(TRACKS)
+    alice.close()
+    emulator.wait_for_line("alice is gone")
+    assert bob.list_subsystems()[TRACKS].driver == ""
+    bob.send(SkidSteerUpdate(TRACKS, 5, 5), KeepAlive(1))  # which is taken for something else from here on
+    emulator.wait_for_line("bob updates what it has not bound, and is not understood any more")
+
+
+def test_robotd_announces_no_release(emulate, connect):
+    emulator = emulate(*ROBOTD)
+    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
+    alice.bind(TRACKS)
+    alice.send(UnbindSubsystem(TRACKS))
+    alice.settle()
+    bob.settle()
+    bob.bind(TRACKS)
+    assert not any(isinstance(event, SubsystemBound) and not event.driver for event in bob.events)
+
+
+def test_robotd_drops_a_silent_driver_only_when_it_is_full(emulate, connect):
+    emulator = emulate(*ROBOTD, "--silence-timeout", "0.1")
+    driver = connect(emulator, "alice")
+    time.sleep(0.3)  # in which it would be dropped
+    driver.settle()
+    for _ in range(15):
+        connect(emulator)
+    emulator.wait_for_line("is gone: it has said nothing for 0.1 s")
+
+
+def test_robotd_hangs_up_on_whoever_names_what_it_does_not_have(emulate, connect):
+    emulator = emulate(*ROBOTD)
+    driver = connect(emulator, "alice")
+    driver.send(BindSubsystem(2))
+    with pytest.raises(AssertionError, match="closed after"):
+        driver.wait_for(BindFailure)
+    emulator.wait_for_line("alice is gone: there is no subsystem 2")
 
 
 def test_robotd_does_not_stop_on_unbind_but_on_an_old_keep_alive(emulate, connect):
     emulator = emulate(*ROBOTD)
     driver = connect(emulator, "alice")
     driver.bind(TRACKS)
-    driver.send(SkidSteerUpdate(TRACKS, 7, 7), UnbindSubsystem(TRACKS))
-    emulator.wait_for_line("unbound subsystem 0")
-    assert not emulator.count_lines("motors stopped")
+    driver.send(SkidSteerUpdate(TRACKS, 7, 7))
     driver.settle(mark=-2500)
     stopped = emulator.wait_for_line(r"motors stopped: the keep-alive of alice is (\d+\.\d) s old")
     assert 2.5 <= float(stopped[1]) < 120  # however long it was on its way
+    assert any(isinstance(e, LogMessage) and e.text.endswith("] {tracks} safe mode") for e in driver.events)
+    driver.send(SkidSteerUpdate(TRACKS, 8, 8), UnbindSubsystem(TRACKS))
+    emulator.wait_for_line("motors 8 8")  # an update starts them again at once
+    emulator.wait_for_line("unbound subsystem 0")
+    assert emulator.count_lines("motors stopped") == 1
 
 
 # Discovery, faults, the program.
@@ -360,6 +463,7 @@ def test_it_ends_well_when_it_is_told_to(emulate, connect, number):
         (("--port", "70000"), "must be at most 65535"),
         (("--fault", "smoke@1"), "must be truncate@N, garbage@N or silence@N"),
         (("--charge", "2"), "must be"),
+        (("--subsystems", "arm"), "must be tracks and headlight, each at most once, not 'arm'"),
         (("--discovery-interface", "lo"), "has to be an IPv4 address"),
         (("--host", "192.0.2.1"), ""),
         (("--name", ""), "from 1 to 255 bytes"),

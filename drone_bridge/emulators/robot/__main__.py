@@ -16,6 +16,7 @@ import math
 import socket
 import sys
 from collections.abc import Sequence
+from enum import Enum
 
 from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.options import (
@@ -29,12 +30,20 @@ from drone_bridge.emulators.options import (
     probability,
 )
 from drone_bridge.emulators.program import TrajectoryFile, conduct, over, say
-from drone_bridge.emulators.robot.control import Control, Dialect
+from drone_bridge.emulators.robot.control import ALL_SUBSYSTEMS, NAMES, Control
+from drone_bridge.emulators.robot.robotd import RobotdControl
 from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
 from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
-from drone_bridge.protocols.robot import TCP_PORT
+from drone_bridge.protocols.robot import TCP_PORT, SubsystemType
+
+
+class Dialect(str, Enum):
+    """How the robot speaks."""
+
+    DOCUMENT = "document"
+    ROBOTD_1_2 = "robotd-1.2"  # as that program does; see docs/robot.md
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
@@ -49,9 +58,9 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed, options.full_voltage, options.capacity)
     vehicle = Vehicle(chassis, charge=options.charge)
-    server = Server(
-        Control(vehicle, options.dialect, options.verbose), options.fault, options.silence_timeout or math.inf
-    )
+    behave = RobotdControl if options.dialect is Dialect.ROBOTD_1_2 else Control
+    control = behave(vehicle, options.subsystems, options.verbose)
+    server = Server(control, options.fault, options.silence_timeout or math.inf)
     loop = asyncio.get_running_loop()
     with contextlib.ExitStack() as stack:
         listener = await asyncio.start_server(server.serve, options.host, options.port)
@@ -104,7 +113,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--silence-timeout",
         type=not_negative,
         default=2.0,
-        help="the motors stop when their driver is silent for so long, s; 0 for never (%(default)s)",
+        help="a driver that is silent for so long is dropped, and its motors are stopped, s; 0 for never "
+        "(%(default)s); robotd-1.2 never does, unless 16 drivers are connected",
     )
     link.add_argument(
         "--fault",
@@ -123,6 +133,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for all (%(default)s)"
     )
     robot = parser.add_argument_group("robot")
+    robot.add_argument(
+        "--subsystems",
+        type=_subsystems,
+        default=ALL_SUBSYSTEMS,
+        metavar="tracks,headlight",
+        help="what it has, in this order (%(metavar)s)",
+    )
+    robot.add_argument(
+        "--no-light",
+        dest="subsystems",
+        action="store_const",
+        const=(SubsystemType.SKID_STEER,),
+        help="has tracks only: robotd's Java driver can't read a list with anything after them",
+    )
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
     robot.add_argument("--full-voltage", type=positive, default=12.6, help="V (%(default)s)")
@@ -134,6 +158,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     run_options.add_argument("--sensor-period", type=positive, default=1.0, help="between readings, s (%(default)s)")
     run_options.add_argument("--verbose", action="store_true", help="report each change of the motors as well")
     return parser.parse_args(arguments)
+
+
+def _subsystems(text: str) -> tuple[SubsystemType, ...]:
+    """Read the names of subsystems, separated by commas."""
+    types = {name: kind for kind, name in NAMES.items()}
+    names = [name.strip() for name in text.split(",")]
+    if len(set(names)) < len(names) or not types.keys() >= set(names):
+        raise argparse.ArgumentTypeError(f"must be {' and '.join(types)}, each at most once, not {text!r}")
+    return tuple(types[name] for name in names)
 
 
 if __name__ == "__main__":

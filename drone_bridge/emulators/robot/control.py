@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final
 
 from drone_bridge.emulators.program import say
@@ -27,7 +27,6 @@ from drone_bridge.protocols.robot import (
     RegisterDriver,
     Sensor,
     SensorInfo,
-    SensorLayout,
     SensorReading,
     SensorType,
     SensorUpdate,
@@ -40,20 +39,11 @@ from drone_bridge.protocols.robot import (
 )
 from drone_bridge.protocols.text import printable
 
-TRACKS: Final = 0
-LIGHT: Final = 1
-SUBSYSTEM_TYPES: Final = (SubsystemType.SKID_STEER, SubsystemType.LIGHTS)
-OLDEST_KEEP_ALIVE_S: Final = 2.0  # robotd stops the motors for one that is older, by its own clock
+MAX_DRIVERS: Final = 16
 LONGEST_NAME: Final = 255  # characters of a driver; a longer name would not fit the packets that tell of it
-_NAMES: Final = ("tracks", "headlight")
+NAMES: Final = {SubsystemType.SKID_STEER: "tracks", SubsystemType.LIGHTS: "headlight"}
+ALL_SUBSYSTEMS: Final = tuple(NAMES)
 _MOTORS: Final = (MotorSensors(0, 1, 2, 3), MotorSensors(0, 4, 5, 6))  # left, right; they share the battery
-
-
-class Dialect(str, Enum):
-    """How the robot speaks."""
-
-    DOCUMENT = "document"
-    ROBOTD_1_2 = "robotd-1.2"  # as that program does, so far as it is known; see docs/robot.md
 
 
 class HangUpError(Exception):
@@ -66,35 +56,33 @@ class Driver:
 
     peer: str
     send: Callable[[FromRobot], None]
+    close: Callable[[], None]
     last_heard_s: float  # by a monotonic clock
     name: str | None = None  # None before it has registered
-    is_silent: bool = False
+    dropped_because: str = ""  # set when the robot, and not the driver, ends the connection
+    order: int = field(default_factory=itertools.count().__next__)  # of connecting
 
     def __str__(self) -> str:
         return printable(self.name) if self.name else self.peer
 
-
-@dataclass(slots=True)
-class _Binding:
-    """Who has one subsystem. A name without a driver is that of one who has vanished, which robotd never forgets."""
-
-    driver: Driver | None = None
-    name: str = ""
+    def drop(self, reason: str) -> None:
+        """Close the connection."""
+        self.dropped_because = reason
+        self.close()
 
 
 @dataclass(slots=True)
 class Control:
-    """The robot's behaviour."""
+    """The robot's behaviour as documented; `robotd.RobotdControl` is how one program really behaves."""
 
     vehicle: Vehicle
-    dialect: Dialect = Dialect.DOCUMENT
+    subsystem_types: tuple[SubsystemType, ...] = ALL_SUBSYSTEMS
     is_verbose: bool = False
     drivers: list[Driver] = field(default_factory=list)
-    _bindings: list[_Binding] = field(default_factory=lambda: [_Binding() for _ in SUBSYSTEM_TYPES])
+    _owners: list[Driver | None] = field(init=False)
 
-    @property
-    def _is_robotd(self) -> bool:
-        return self.dialect is Dialect.ROBOTD_1_2
+    def __post_init__(self) -> None:
+        self._owners = [None] * len(self.subsystem_types)
 
     # What drivers do.
 
@@ -107,14 +95,11 @@ class Control:
             now_s: by the monotonic clock.
             clock_ms: by the clock of the wall, which keep-alives are compared with.
         """
-        driver.last_heard_s, driver.is_silent = now_s, False
+        driver.last_heard_s = now_s
         if isinstance(packet, KeepAlive):
-            driver.send(packet)
-            if self._is_robotd and clock_ms - packet.time_ms > 1000 * OLDEST_KEEP_ALIVE_S:
-                self._stop(f"the keep-alive of {driver} is {(clock_ms - packet.time_ms) / 1000:.1f} s old")
+            self._keep_alive(driver, packet, clock_ms)
         elif isinstance(packet, QuerySubsystems):
-            for answer in (self._sensor_info(), self._subsystem_info(), FirmwareInfo(*self._firmware())):
-                driver.send(answer)
+            self._query(driver)
         elif isinstance(packet, RegisterDriver):
             driver.name = packet.name[:LONGEST_NAME]
             say(f"{driver.peer} is {driver}")
@@ -122,68 +107,70 @@ class Control:
             self._bind(driver, packet.id)
         elif isinstance(packet, UnbindSubsystem):
             self._unbind(driver, packet.id)
-        elif isinstance(packet, SkidSteerUpdate) and self._has(driver, packet.id):
-            self._report_motors(packet.left, packet.right)
-            self.vehicle.drive(packet.left, packet.right)
-        elif isinstance(packet, LightUpdate) and self._has(driver, packet.id):
-            self.vehicle.is_light_on = packet.is_on
-            say(f"light {'on' if packet.is_on else 'off'}")
+        elif isinstance(packet, (SkidSteerUpdate, LightUpdate)):
+            self._update(driver, packet)
 
     def leave(self, driver: Driver) -> None:
-        """Note that a driver has closed its connection, or that it was lost. Stops the motors, unlike robotd."""
+        """Note that a driver has closed its connection, or that it was lost: its motors are stopped."""
         self.drivers.remove(driver)
-        for number, binding in enumerate(self._bindings):
-            if binding.driver is not driver:
-                continue
-            binding.driver = None
-            if SUBSYSTEM_TYPES[number] is SubsystemType.SKID_STEER:
-                self._stop(f"{driver} has vanished")
-            if not self._is_robotd:
+        for number, owner in enumerate(self._owners):
+            if owner is driver:
+                if self._is_skid_steer(number):
+                    self._stop(f"{driver} has vanished")
                 self._release(number, driver)
 
     def look_for_silence(self, now_s: float, allowed_s: float) -> None:
-        """Stop the motors when the driver who has them has not been heard of for so long."""
-        driver = self._bindings[TRACKS].driver
-        if driver and not driver.is_silent and now_s - driver.last_heard_s > allowed_s:
-            driver.is_silent = True
-            self._stop(f"{driver} is silent")
+        """Drop the drivers who have not been heard of for so long, with all that they have."""
+        for driver in tuple(self.drivers):
+            if not driver.dropped_because and now_s - driver.last_heard_s > allowed_s:
+                if any(owner is driver and self._is_skid_steer(number) for number, owner in enumerate(self._owners)):
+                    self._stop(f"{driver} is silent")
+                driver.drop(f"it has said nothing for {allowed_s:g} s")
+
+    def _keep_alive(self, driver: Driver, packet: KeepAlive, clock_ms: int) -> None:
+        del clock_ms  # the document gives keep-alives no age
+        driver.send(packet)
+
+    def _query(self, driver: Driver) -> None:
+        for answer in (self._sensor_info(), self._subsystem_info(), self._firmware()):
+            driver.send(answer)
 
     def _bind(self, driver: Driver, number: int) -> None:
-        if self._is_robotd:
-            self._hang_up_as_robotd(driver, number)
-        binding = self._bindings[number] if number < len(self._bindings) else None
-        if driver.name is None or binding is None or binding.driver not in (None, driver):
+        if driver.name is None or number >= len(self._owners) or self._owners[number] not in (None, driver):
             driver.send(BindFailure(number))
             return
-        if binding.driver is None:
-            binding.driver, binding.name = driver, driver.name
+        if self._owners[number] is None:
+            self._owners[number] = driver
             self._tell_everybody(SubsystemBound(number, driver.name))
             self._log(f"[{driver}] bound subsystem {number}")
         driver.send(BindSuccess(number))
 
-    def _hang_up_as_robotd(self, driver: Driver, number: int) -> None:
-        if driver.name is None:
-            raise HangUpError("it binds without having registered")
-        if number < len(self._bindings):
-            binding = self._bindings[number]
-            if binding.name and not binding.driver:
-                vanished, binding.name = printable(binding.name), ""
-                raise HangUpError(f"it binds what {vanished} had, who has vanished")
-
     def _unbind(self, driver: Driver, number: int) -> None:
-        if not self._has(driver, number):
+        if self._has(driver, number):
+            if self._is_skid_steer(number):
+                self._stop(f"{driver} has unbound them")
+            self._release(number, driver)
+
+    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate) -> None:
+        if not self._has(driver, packet.id):
             return
-        if SUBSYSTEM_TYPES[number] is SubsystemType.SKID_STEER and not self._is_robotd:
-            self._stop(f"{driver} has unbound them")
-        self._release(number, driver)
+        if isinstance(packet, LightUpdate):
+            self.vehicle.is_light_on = packet.is_on
+            say(f"light {'on' if packet.is_on else 'off'}")
+        else:
+            self._report_motors(packet.left, packet.right)
+            self.vehicle.drive(packet.left, packet.right)
 
     def _release(self, number: int, driver: Driver) -> None:
-        self._bindings[number] = _Binding()
+        self._owners[number] = None
         self._tell_everybody(SubsystemBound(number, ""))
         self._log(f"[{driver}] unbound subsystem {number}")
 
     def _has(self, driver: Driver, number: int) -> bool:
-        return number < len(self._bindings) and self._bindings[number].driver is driver
+        return number < len(self._owners) and self._owners[number] is driver
+
+    def _is_skid_steer(self, number: int) -> bool:
+        return self.subsystem_types[number] is SubsystemType.SKID_STEER
 
     def _stop(self, reason: str) -> None:
         self.vehicle.stop()
@@ -196,10 +183,9 @@ class Control:
     # What drivers get.
 
     def update_sensors(self) -> None:
-        """Send every driver the readings, which robotd never does."""
-        if not self._is_robotd:
-            readings = (SensorReading(i, sensor.value or 0) for i, sensor in enumerate(self._sensors()))
-            self._tell_everybody(SensorUpdate(tuple(readings)))
+        """Send every driver the readings."""
+        readings = (SensorReading(i, sensor.value or 0) for i, sensor in enumerate(self._sensors()))
+        self._tell_everybody(SensorUpdate(tuple(readings)))
 
     def _log(self, text: str) -> None:
         say(text)
@@ -209,29 +195,24 @@ class Control:
         for driver in tuple(self.drivers):
             driver.send(packet)
 
-    def _firmware(self) -> tuple[str, str, int]:
-        return ("robotd", "1.2", PROTOCOL_VERSION) if self._is_robotd else ("emulator", "1", PROTOCOL_VERSION)
+    def _firmware(self) -> FirmwareInfo:
+        return FirmwareInfo("emulator", "1", PROTOCOL_VERSION)
 
     def _subsystem_info(self) -> SubsystemInfo:
-        motors = (_MOTORS, (None, None))
         return SubsystemInfo(
             tuple(
-                Subsystem(kind, name, binding.name, *sides)
-                for kind, name, binding, sides in zip(SUBSYSTEM_TYPES, _NAMES, self._bindings, motors, strict=True)
+                Subsystem(
+                    kind,
+                    NAMES[kind],
+                    (owner and owner.name) or "",
+                    *(_MOTORS if kind is SubsystemType.SKID_STEER else ()),
+                )
+                for kind, owner in zip(self.subsystem_types, self._owners, strict=True)
             )
         )
 
     def _sensor_info(self) -> SensorInfo:
-        if not self._is_robotd:
-            return SensorInfo(tuple(self._sensors()))
-        full_voltage_mv = 1000 * round(self.vehicle.chassis.full_voltage)
-        return SensorInfo(
-            tuple(
-                Sensor(sensor.type, sensor.name, full_voltage_mv=sensor.full_voltage_mv and full_voltage_mv)
-                for sensor in self._sensors()
-            ),
-            SensorLayout.ROBOTD_1_2,
-        )
+        return SensorInfo(tuple(self._sensors()))
 
     def _sensors(self) -> Iterable[Sensor]:
         vehicle = self.vehicle

@@ -12,11 +12,10 @@ from typing import Final
 
 from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.program import TrajectoryFile, say
-from drone_bridge.emulators.robot.control import SUBSYSTEM_TYPES, Control, Driver, HangUpError
+from drone_bridge.emulators.robot.control import MAX_DRIVERS, Control, Driver, HangUpError
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.robot import NEED_DATA, ConnectionClosed, FromRobot, KeepAlive, RobotConnection
 
-MAX_DRIVERS: Final = 16
 MAX_UNREAD_BYTES: Final = 256 * 1024  # of what a driver does not take; one that lets more pile up is given up
 SEND_BUFFER_BYTES: Final = 64 * 1024
 MAX_STEP_S: Final = 0.1  # of the physics, when the machine was busy with something else for long
@@ -38,7 +37,7 @@ class Server:
     """Serves drivers, and lets time pass."""
 
     def __init__(self, control: Control, fault: Fault[FaultKind] | None, silence_s: float) -> None:
-        """`silence_s`: how long a driver may say nothing before the motors are stopped."""
+        """`silence_s`: how long a driver may say nothing before it is dropped."""
         self._control = control
         self._fault = fault
         self._silence_s = silence_s
@@ -71,7 +70,7 @@ class Server:
     async def _converse(
         self, peer: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, fault: Fault[FaultKind] | None
     ) -> None:
-        connection = RobotConnection(SUBSYSTEM_TYPES)
+        connection = RobotConnection(self._control.subsystem_types)
         fault_plan = _FaultPlan(fault, writer)
 
         def send(packet: FromRobot) -> None:
@@ -80,7 +79,7 @@ class Server:
             elif not writer.is_closing() and not fault_plan.takes_over(packet):
                 writer.write(connection.send(packet))
 
-        driver = Driver(peer, send, time.monotonic())
+        driver = Driver(peer, send, writer.transport.abort, time.monotonic())
         self._control.drivers.append(driver)
         reason = "it has closed the connection"
         try:
@@ -98,7 +97,7 @@ class Server:
             reason = f"the connection was lost: {error.strerror or error}"
         finally:
             self._control.leave(driver)
-            say(f"{driver} is gone: {reason}")
+            say(f"{driver} is gone: {driver.dropped_because or reason}")
 
     def _handle(self, driver: Driver, connection: RobotConnection) -> None:
         while (event := connection.next_event()) is not NEED_DATA:
