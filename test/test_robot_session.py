@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.bridges.robot.session import BIND_PAUSE_S, KEEP_ALIVE_PERIOD_S, RobotSession
+from drone_bridge.bridges.robot.holders import Holders, Obstruction
+from drone_bridge.bridges.robot.keep_alives import KEEP_ALIVE_PERIOD_S, OLDEST_KEEP_ALIVE_S, SAFE_MODE_LASTS_S
+from drone_bridge.bridges.robot.session import BIND_PAUSE_S, QUERY_PERIOD_S, RobotSession
 from drone_bridge.bridges.robot.wishes import Wishes
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
@@ -68,10 +70,11 @@ class Log:
 class Scene:
     """A session, its listener, and a clock."""
 
-    def __init__(self, skid_steer=("first",), lights=("first",), wishes=None):
+    def __init__(self, skid_steer=("first",), lights=("first",), wishes=None, holders=None):
         self.log = Log()
         self.wishes = wishes or Wishes(skid_steer, lights)
-        self.session = RobotSession("me", self.wishes, TIMEOUT_S, self.log, now_s=100.0)
+        self.holders = holders or Holders("me")
+        self.session = RobotSession(self.wishes, self.holders, TIMEOUT_S, self.log, now_s=100.0)
         self.now_s = 100.0
         self.sent()
 
@@ -89,8 +92,14 @@ class Scene:
         sent, self.session.outbox = self.session.outbox, []
         return sent
 
+    def keep_alive(self):
+        """Let time pass until a keep-alive is sent, and return it."""
+        self.now_s = max(self.now_s, self.session._keep_alives.due_s)
+        self.session.tick(self.now_s, round(1000 * self.now_s))
+        return [packet for packet in self.sent() if isinstance(packet, KeepAlive)]
+
     def drive(self, *speeds):
-        self.session.drive(Speeds(*speeds))
+        self.session.drive(Speeds(*speeds), self.now_s)
         return self.sent()
 
     def ask(self, task, *arguments):
@@ -117,7 +126,7 @@ def bound():
 
 
 def test_it_registers_before_anything_else():
-    session = RobotSession("me", Wishes((), ()), TIMEOUT_S, Log(), 0.0)
+    session = RobotSession(Wishes((), ()), Holders("me"), TIMEOUT_S, Log(), 0.0)
     assert session.outbox == [RegisterDriver("me"), QuerySubsystems()]
 
 
@@ -284,11 +293,137 @@ def test_a_robot_that_does_not_say_what_there_is_is_lost(scene):
         scene.wait(TIMEOUT_S / 4)
 
 
-def test_speeds_are_told_again_with_each_keep_alive(bound):
-    """For a robot that stopped by itself."""
+def test_a_robot_that_stopped_by_itself_is_not_started_again_by_a_keep_alive(bound):
     assert bound.drive(5, 5) == [SkidSteerUpdate(0, 5, 5)]
     bound.wait(KEEP_ALIVE_PERIOD_S)
+    assert bound.drive(5, 5) == []
+
+
+SAFE_MODE = LogMessage("[Nov 20 2026 11:53:01 PM] {drive} safe mode")
+
+
+def test_nothing_is_driven_while_the_robot_says_that_it_is_in_safe_mode(bound):
+    """robotd says so at every keep-alive that is too old by its clock, and starts again with any update."""
+    bound.drive(5, 5)
+    for speed in range(6, 16):
+        bound.hear(SAFE_MODE, *bound.keep_alive())
+        assert bound.drive(speed, speed) == ([SkidSteerUpdate(0, 0, 0)] if speed == 6 else [])
+    assert "compare the clocks" in bound.session.why_to_stand_still(bound.now_s)
+    for _ in range(round(SAFE_MODE_LASTS_S / KEEP_ALIVE_PERIOD_S)):
+        assert bound.drive(7, 7) == []
+        bound.hear(*bound.keep_alive())
+    assert bound.session.why_to_stand_still(bound.now_s) is None
+    assert bound.drive(7, 7) == [SkidSteerUpdate(0, 7, 7)]
+
+
+@pytest.mark.parametrize("text", ["{arm} safe mode", "safe mode", "{drive} safe mode is over"])
+def test_other_lines_of_the_log_stop_nothing(bound, text):
+    bound.hear(LogMessage(text))
     assert bound.drive(5, 5) == [SkidSteerUpdate(0, 5, 5)]
+
+
+def test_nothing_is_driven_when_keep_alives_come_back_late(bound):
+    delayed = []
+    for _ in range(round(OLDEST_KEEP_ALIVE_S / KEEP_ALIVE_PERIOD_S) + 2):
+        assert bound.session.why_to_stand_still(bound.now_s) is None
+        delayed += bound.keep_alive()
+        bound.hear(LogMessage("still here"))
+    assert bound.drive(5, 5) == [SkidSteerUpdate(0, 0, 0)]
+    assert "answered no keep-alive" in bound.session.why_to_stand_still(bound.now_s)
+    bound.hear(delayed[0])
+    assert bound.counts() == ["slow keep-alives"]
+    assert "took 2.5 s to the robot and back" in bound.log.complaints[0][1]
+    assert bound.drive(5, 5) == []  # the keep-alive that came back is too old to tell that they are in time again
+    bound.hear(*bound.keep_alive())
+    assert bound.drive(5, 5) == [SkidSteerUpdate(0, 5, 5)]
+
+
+# What others hold.
+
+ROBOTD = FirmwareInfo("robotd", "1.2", 2)
+
+
+def held_by(name):
+    return SubsystemInfo((Subsystem(1, "drive", name),))
+
+
+def refused(holder, firmware=ROBOTD, **options):
+    """Return a scene in which the drive was refused."""
+    scene = Scene(**options)
+    assert scene.hear(held_by(holder)) == [BindSubsystem(0)]
+    scene.hear(firmware, BindFailure(0))
+    return scene
+
+
+def test_what_another_driver_holds_is_asked_for_every_few_seconds(scene):
+    """A robot need not announce that it was given back."""
+    scene = refused("bob", FirmwareInfo("emulator", "1", 2))
+    assert scene.session.obstruction == Obstruction("Subsystem 0 (drive) is held by 'bob'.", False)
+    for _ in range(3):
+        passed_s = 0.0
+        while not (sent := scene.wait(0.5)):
+            scene.hear(LogMessage("still here"))
+            passed_s += 0.5
+        assert sent == [QuerySubsystems()]
+        assert passed_s <= QUERY_PERIOD_S
+        assert scene.hear(held_by("bob")) == []
+    scene.hear(held_by(""))
+    assert scene.wait(0.0) == [BindSubsystem(0)]
+    scene.hear(BindSuccess(0))
+    assert scene.session.obstruction is None
+    for _ in range(10):
+        scene.hear(LogMessage("still here"))
+        assert scene.wait(0.5) == []
+
+
+def test_a_driver_whom_robotd_called_lost_and_still_lists_is_gone():
+    scene = refused("h2")
+    assert scene.session.obstruction == Obstruction(
+        "Subsystem 0 (drive) is held by 'h2'. If that driver is gone, restart robotd, which does not notice by itself.",
+        True,
+    )
+    scene.hear(LogMessage("[Nov 20 2026 11:52:58 PM] [h2] lost connection"))
+    assert scene.session.obstruction == Obstruction(
+        "Subsystem 0 (drive) is held by 'h2', who is gone: restart robotd.", True
+    )
+
+
+def test_what_was_being_bound_when_robotd_hung_up_is_held_by_ourselves_for_ever():
+    first = Scene()
+    first.hear(held_by(""), ROBOTD, LogMessage("[Nov 20 2026 11:52:58 PM] [me] #<IOError: closed stream>"))
+    first.session.end("gone")
+    again = refused("me", holders=first.holders)
+    assert again.session.obstruction.sentence == "Subsystem 0 (drive) is held by 'me', who is gone: restart robotd."
+    assert again.session.obstruction.is_error
+
+
+def test_our_own_name_on_a_robot_that_this_program_has_not_met_may_be_another_s():
+    obstruction = refused("me").session.obstruction
+    assert "Unless another driver uses it, restart robotd" in obstruction.sentence
+    assert obstruction.is_error
+
+
+def test_a_refusal_although_nobody_holds_it_is_told():
+    scene = refused("")
+    assert scene.session.obstruction.sentence == (
+        "Subsystem 0 (drive) was refused, although nobody holds it: restart robotd."
+    )
+
+
+def test_what_is_not_wanted_any_more_obstructs_nothing():
+    scene = refused("bob")
+    scene.ask(scene.session.unbind, 0)
+    assert scene.session.obstruction is None
+
+
+def test_what_a_list_shows_as_free_is_not_ours_any_more(bound):
+    """robotd frees, without a word, what a driver who goes once had, whoever has it now."""
+    bound.now_s += BIND_PAUSE_S
+    bound.hear(ROBOTD)
+    assert bound.hear(SubsystemInfo((Subsystem(1, "drive", ""), Subsystem(2, "lamp", "me"), SECOND_LAMP, ARM))) == []
+    assert bound.counts() == ["lost subsystems"]
+    assert bound.drive(5, 5) == []
+    assert bound.wait(0.0) == [BindSubsystem(0)]
 
 
 # The operator.

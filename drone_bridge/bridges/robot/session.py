@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from drone_bridge.bridges.robot.holders import Holders, Obstruction
+from drone_bridge.bridges.robot.keep_alives import OLDEST_KEEP_ALIVE_S, SLOW_ROUND_TRIP_S, KeepAlives
 from drone_bridge.bridges.robot.wishes import Wishes
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
@@ -32,8 +34,9 @@ from drone_bridge.protocols.robot import (
 from drone_bridge.protocols.text import printable
 from drone_bridge.translate.robot import STOPPED, Speeds
 
-KEEP_ALIVE_PERIOD_S: Final = 0.5
 BIND_PAUSE_S: Final = 1.0  # between two attempts to bind the same, so that a robot that takes it away is not stormed
+#: While something wanted is held by others. A robot need not announce that it was given back.
+QUERY_PERIOD_S: Final = 3.0
 
 #: Gets whether something worked, and a sentence.
 Answer = Callable[[bool, str], None]
@@ -85,13 +88,21 @@ class RobotSession:
     """
 
     def __init__(
-        self, driver_name: str, wishes: Wishes, link_timeout_s: float, listener: Listener, now_s: float
+        self,
+        wishes: Wishes,
+        holders: Holders,
+        link_timeout_s: float,
+        listener: Listener,
+        now_s: float,
     ) -> None:
-        self.outbox: list[FromDriver] = [RegisterDriver(driver_name), QuerySubsystems()]
+        """`holders` tells who this driver is, too."""
+        self.outbox: list[FromDriver] = [RegisterDriver(holders.driver_name), QuerySubsystems()]
         self.info: SubsystemInfo | None = None
         self.bound: set[int] = set()
-        self._driver_name = driver_name
+        self._driver_name = holders.driver_name
         self._wishes = wishes
+        self._holders = holders
+        holders.begin()
         self._wanted: set[int] = set()
         self._link_timeout_s = link_timeout_s
         self._listener = listener
@@ -99,8 +110,10 @@ class RobotSession:
         self._attempts: dict[int, _Attempt] = {}
         self._attempted_s: dict[int, float] = {}
         self._to_bind: dict[int, float] = {}  # when, at the earliest
-        self._in_flight: dict[int, float] = {}  # keep-alives, by their time in ms: when they were sent
-        self._started_s = self._heard_s = self._keep_alive_due_s = now_s
+        self._refused: set[int] = set()
+        self._keep_alives = KeepAlives(now_s)
+        self._started_s = self._heard_s = now_s
+        self._query_due_s = now_s + QUERY_PERIOD_S
         self._sent_speeds: dict[int, Speeds] = {}
         self._sent_lights: dict[int, bool] = {}
         self._is_settled = False
@@ -126,8 +139,27 @@ class RobotSession:
         """What is being bound, for people."""
         return [self._called(number) for number in self._attempts]
 
+    @property
+    def obstruction(self) -> Obstruction | None:
+        """Why something wanted can't be had, the worst of it; None when all is bound, or being bound."""
+        found = [
+            self._holders.obstruction(
+                self._called(number).capitalize(), self._name(number), self.subsystem_type(number) or 0, holder
+            )
+            for number, holder in ((number, self.driver(number)) for number in sorted(self._refused & self._wanted))
+            if number not in self.bound
+        ]
+        return max(found, key=lambda obstruction: obstruction.is_error, default=None)
+
+    def why_to_stand_still(self, now_s: float) -> str | None:
+        """Return why the motors must not be driven now; None when they may."""
+        return self._keep_alives.why_to_stand_still(now_s)
+
+    def _name(self, number: int) -> str:
+        return "" if self.subsystem_type(number) is None or not self.info else self.info.subsystems[number].name
+
     def _called(self, number: int) -> str:
-        name = "" if self.subsystem_type(number) is None or not self.info else self.info.subsystems[number].name
+        name = self._name(number)
         return f"subsystem {number} ({printable(name)})" if name else f"subsystem {number}"
 
     # What time brings.
@@ -135,11 +167,18 @@ class RobotSession:
     @property
     def due_s(self) -> float:
         """When `tick` has something to do."""
-        due = [self._keep_alive_due_s, self._heard_s + self._link_timeout_s, *self._to_bind.values()]
+        due = [self._keep_alives.due_s, self._heard_s + self._link_timeout_s, *self._to_bind.values()]
         due += [attempt.until_s for attempt in self._attempts.values()]
         if self.info is None:
             due.append(self._started_s + self._link_timeout_s)
+        elif self._is_lacking:
+            due.append(self._query_due_s)
         return min(due)
+
+    @property
+    def _is_lacking(self) -> bool:
+        """Whether something wanted is neither bound nor about to be."""
+        return bool(self._wanted - self.bound - self._attempts.keys() - self._to_bind.keys())
 
     def tick(self, now_s: float, clock_ms: int) -> None:
         """Do what is due. `clock_ms` is the time of day, for keep-alives. Raises LinkTimeoutError."""
@@ -147,13 +186,12 @@ class RobotSession:
             raise LinkTimeoutError(f"The robot has said nothing for {self._link_timeout_s:g} s.")
         if self.info is None and now_s - self._started_s >= self._link_timeout_s:
             raise LinkTimeoutError(f"The robot has not said within {self._link_timeout_s:g} s what there is to bind.")
-        if now_s >= self._keep_alive_due_s:
-            self._keep_alive_due_s = now_s + KEEP_ALIVE_PERIOD_S
-            self._in_flight = {ms: s for ms, s in self._in_flight.items() if now_s - s < self._link_timeout_s}
-            self._in_flight[clock_ms] = now_s
-            self.outbox.append(KeepAlive(clock_ms))
-            # A robot that stopped by itself is told the speeds again.
-            self._sent_speeds.clear()
+        if now_s >= self._keep_alives.due_s:
+            # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
+            self.outbox.append(self._keep_alives.make(now_s, clock_ms))
+        if self.info and self._is_lacking and now_s >= self._query_due_s:
+            self._query_due_s = now_s + QUERY_PERIOD_S
+            self.outbox.append(QuerySubsystems())
         for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
             sentence = f"The robot has not answered the bind of {self._called(number)}."
             self._listener.complain("unanswered binds", sentence)
@@ -191,16 +229,28 @@ class RobotSession:
         elif isinstance(packet, SensorUpdate):
             self._listener.sensors_read(packet)
         elif isinstance(packet, LogMessage):
-            self._listener.robot_logged(packet.text)
+            self._handle_log(packet.text, now_s)
         else:
             self._handle_firmware(packet)
 
     def _handle_keep_alive(self, packet: KeepAlive, now_s: float) -> None:
-        sent_s = self._in_flight.pop(packet.time_ms, None)
-        if sent_s is None:
+        round_trip_s = self._keep_alives.answered(packet, now_s)
+        if round_trip_s is None:
             self._complain("unexpected packets", f"The robot answered a keep-alive of {packet.time_ms} that none was.")
-        else:
-            self._listener.round_trip_measured(now_s - sent_s)
+            return
+        self._listener.round_trip_measured(round_trip_s)
+        if round_trip_s >= SLOW_ROUND_TRIP_S:
+            self._complain(
+                "slow keep-alives",
+                f"A keep-alive took {round_trip_s:.1f} s to the robot and back. For one that is over "
+                f"{OLDEST_KEEP_ALIVE_S:g} s old robots stop.",
+            )
+
+    def _handle_log(self, text: str, now_s: float) -> None:
+        stopped = self._holders.note_log(text)
+        if stopped is not None and stopped in map(self._name, self.bound):
+            self._keep_alives.note_safe_mode(now_s)
+        self._listener.robot_logged(text)
 
     def _handle_subsystems(self, info: SubsystemInfo, now_s: float) -> None:
         self._complain_about_unknown(info.missing, info.opaque, "subsystem")
@@ -212,13 +262,20 @@ class RobotSession:
             self._complain("unexpected packets", "The robot has other subsystems now than before.")
             self.bound.clear()
             self._to_bind.clear()
-        self.info = info
+            self._refused.clear()
+        is_first, self.info = self.info is None, info
         self._drivers = {number: subsystem.driver for number, subsystem in enumerate(info.subsystems)}
+        for number in sorted(self.bound):
+            if self._holders.is_robotd and not self.driver(number):
+                self._lose(number)
         self._wanted, missing = self._wishes.wanted(info.subsystems)
         for sentence in missing:
             self._complain("missing subsystems", sentence)
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
-            self._bind_later(number, now_s) if is_other else self._bind(number, now_s)
+            if is_first:  # whoever has it: a refusal is what tells that it can't be had
+                self._bind(number, now_s)
+            elif is_other or not self.driver(number):
+                self._bind_later(number, now_s)
         self._listener.subsystems_changed()
         self._look_whether_settled()
 
@@ -234,6 +291,8 @@ class RobotSession:
         if number in self.bound:
             return
         self.bound.add(number)
+        self._refused.discard(number)
+        self._holders.note_granted(self._name(number))
         self._to_bind.pop(number, None)
         self._drivers[number] = self._driver_name
         self._sent_speeds.pop(number, None)
@@ -249,6 +308,7 @@ class RobotSession:
             return
         who = printable(self.driver(number)) or "nobody, as far as is known,"
         sentence = f"The robot refused {self._called(number)}: {who} has it."
+        self._refused.add(number)
         self._listener.complain("refused binds", f"{sentence} It is asked for again when it is released.")
         self._end_attempt(number, False, sentence)
 
@@ -260,13 +320,18 @@ class RobotSession:
             )
             return
         self._drivers[number] = driver
+        self._holders.note_driver(driver)
         if number in self.bound and driver != self._driver_name:
-            self.bound.discard(number)
-            who = f"given it to {printable(driver)}" if driver else "taken it away"
-            self._listener.complain("lost subsystems", f"{self._called(number)}: the robot has {who}.")
+            self._lose(number)
         if not driver and number in self._wanted and number not in self._attempts:
             self._bind_later(number, now_s)
         self._listener.subsystems_changed()
+
+    def _lose(self, number: int) -> None:
+        self.bound.discard(number)
+        driver = self.driver(number)
+        who = f"given it to {printable(driver)}" if driver else "taken it away"
+        self._listener.complain("lost subsystems", f"{self._called(number)}: the robot has {who}.")
 
     def _handle_firmware(self, firmware: FirmwareInfo) -> None:
         if firmware.protocol_version != PROTOCOL_VERSION:
@@ -274,6 +339,7 @@ class RobotSession:
                 "other protocol versions",
                 f"The robot speaks version {firmware.protocol_version} of the protocol, not {PROTOCOL_VERSION}.",
             )
+        self._holders.note_firmware(firmware.type)
         self._listener.firmware_told(firmware)
 
     def _complain_about_unknown(self, missing: int, opaque: bytes, what: str) -> None:
@@ -339,6 +405,7 @@ class RobotSession:
         assert self.info
         self._wishes.note(number, self.info.subsystems[number], is_wanted=False)
         self._wanted.discard(number)
+        self._refused.discard(number)
         if number not in self.bound:
             answer(True, f"{self._called(number)} was not bound, and is not asked for any more.")
             return
@@ -356,12 +423,18 @@ class RobotSession:
 
     # Driving.
 
-    def drive(self, speeds: Speeds) -> None:
-        """Give every skid steer that this driver has its speeds, if they are new."""
+    def drive(self, speeds: Speeds, now_s: float) -> Speeds:
+        """Give every skid steer that this driver has its speeds, if they are new; return what they are.
+
+        While keep-alives are late, they are none.
+        """
+        if self.why_to_stand_still(now_s):
+            speeds = STOPPED
         for number in self.bound_of(SubsystemType.SKID_STEER):
             if self._sent_speeds.get(number) != speeds:
                 self._sent_speeds[number] = speeds
                 self.outbox.append(SkidSteerUpdate(number, *speeds))
+        return speeds
 
     def light(self, is_on: bool) -> None:
         """Switch every light that this driver has, if that is new."""
@@ -378,6 +451,7 @@ class RobotSession:
         return packets
 
     def end(self, sentence: str) -> None:
-        """Answer what has not been answered."""
+        """Answer what has not been answered, and remember what the robot may still call ours."""
+        self._holders.note_end([self._name(number) for number in self._attempts])
         for number in tuple(self._attempts):
             self._end_attempt(number, False, sentence)

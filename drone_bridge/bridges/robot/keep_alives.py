@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A driver's keep-alives, and what their answers say about driving. No clock: times are given, in s."""
+
+import math
+from typing import Final
+
+from drone_bridge.protocols.robot import KeepAlive
+
+KEEP_ALIVE_PERIOD_S: Final = 0.5
+#: robotd puts its motors in safe mode for a keep-alive that is older by its own clock.
+OLDEST_KEEP_ALIVE_S: Final = 2.0
+SLOW_ROUND_TRIP_S: Final = 1.0
+#: robotd says so at each keep-alive that comes too late. It is over when two of them have come without.
+SAFE_MODE_LASTS_S: Final = 3 * KEEP_ALIVE_PERIOD_S
+_MOST_IN_FLIGHT: Final = 100  # nearly a minute of them
+
+
+class KeepAlives:
+    """Sends keep-alives, and tells when they come back too late, or reach the robot too late, to drive by."""
+
+    def __init__(self, now_s: float) -> None:
+        self.due_s = now_s
+        self._in_flight: dict[int, float] = {}  # when each was sent, by its time in ms
+        self._answered_s = now_s  # when the newest one that was answered was sent
+        self._safe_mode_s = -math.inf  # when the robot last said that it is in safe mode
+
+    def make(self, now_s: float, clock_ms: int) -> KeepAlive:
+        """Return the one that is due. `clock_ms` is the time of day."""
+        self.due_s = now_s + KEEP_ALIVE_PERIOD_S
+        while len(self._in_flight) >= _MOST_IN_FLIGHT:
+            del self._in_flight[next(iter(self._in_flight))]
+        self._in_flight[clock_ms] = now_s
+        return KeepAlive(clock_ms)
+
+    def answered(self, packet: KeepAlive, now_s: float) -> float | None:
+        """Return the round trip, in s; None when no such keep-alive is under way."""
+        sent_s = self._in_flight.pop(packet.time_ms, None)
+        if sent_s is None:
+            return None
+        self._answered_s = max(self._answered_s, sent_s)
+        return now_s - sent_s
+
+    def note_safe_mode(self, now_s: float) -> None:
+        """Note that the robot says that it has stopped its motors."""
+        self._safe_mode_s = now_s
+
+    def why_to_stand_still(self, now_s: float) -> str | None:
+        """Return why the motors must not be driven now; None when they may.
+
+        A robot that stops for late keep-alives would start again with the next update.
+        """
+        if now_s - self._safe_mode_s < SAFE_MODE_LASTS_S:
+            return (
+                "The robot is in safe mode, as keep-alives are too old by its clock when they arrive: compare the "
+                "clocks of both machines, and look at the network's delay."
+            )
+        if now_s - self._answered_s > OLDEST_KEEP_ALIVE_S:
+            return f"The robot has answered no keep-alive of the last {OLDEST_KEEP_ALIVE_S:g} s."
+        return None
