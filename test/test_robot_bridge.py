@@ -5,12 +5,13 @@ import math
 import random
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Twist, TwistStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
@@ -25,7 +26,7 @@ from std_msgs.msg import Bool, Float32
 from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.robot.sensors import SensorTopics
+from drone_bridge.bridges.robot.sensors import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.protocols.robot import (
     BindFailure,
@@ -438,18 +439,80 @@ def test_two_drivers_never_have_the_same(ros, start_child):
 STOPPED_BY_BOB = "motors stopped: bob has unbound them"
 
 
-def test_robotd_hangs_up_after_a_driver_vanished_and_is_connected_to_again(ros, start_child):
-    emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2")
+def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ros, start_child):
+    """Who left did everything right. The first bind after it ends the connection, and all others are refused."""
+    emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light")
     port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
     other = RobotDriver(port, "bob")
     other.bind(DRIVE)
+    other.send(SkidSteerUpdate(DRIVE, 0, 0), UnbindSubsystem(DRIVE))
+    other.settle()
     other.close()
     emulator.wait_for_line("bob is gone")
-    with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
-        process.wait_for_line("The robot closed the connection while subsystem 0 .* was being bound, as robotd does")
-        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with Process.node("robot_bridge", port=port, driver_name="h2", remap=["__ns:=/own"]) as process:
+        process.wait_for_line(
+            "The robot closed the connection while subsystem 0 .* was being bound: another driver has"
+        )
+        process.wait_for_line("refused subsystem 0")
+        process.wait_for_line(r"Subsystem 0 \(tracks\) is held by 'h2', who is gone: restart robotd\.")
+        report = reports.wait(lambda report: report.status[0].level == DiagnosticStatus.ERROR)
+        assert "is held by 'h2', who is gone: restart robotd." in report.status[0].message
         battery = ros.subscribe(SensorArray, "/own/sensors", LATCHED).wait().sensors[0]
         assert (battery.topic, battery.full_voltage) == ("battery_state", 13.0)
+        publisher = ros.publisher(Twist, "/own/cmd_vel")
+
+        def command():
+            publisher.publish(twist(1.0))
+            return any(int(values_of(reports.wait())["undelivered commands"]) > 3 for _ in range(len(reports)))
+
+        wait_until(command, "undelivered commands to be counted")
+        process.wait_for_line("Commands on cmd_vel reach no vehicle: Subsystem 0 .* restart robotd")
+        assert not emulator.count_lines("^motors")
+
+
+def test_what_another_driver_gave_back_without_a_word_is_bound(ros, start_child):
+    emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light")
+    port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    with RobotDriver(port, "bob") as other:
+        other.bind(DRIVE)
+        with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
+            process.wait_for_line("is held by 'bob'")
+            other.send(UnbindSubsystem(DRIVE))  # and stays connected
+            process.wait_for_line(r"granted subsystem 0 \(tracks\)")
+            reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+            reports.wait(lambda report: report.status[0].level != DiagnosticStatus.ERROR)
+
+
+def test_a_robot_in_safe_mode_is_not_started_again(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    drive_until(peer, publisher, twist(1.0), 1024, 1024)
+    done = threading.Event()
+
+    def stay_in_safe_mode():
+        while not done.wait(0.2):
+            peer.send(LogMessage("[Nov 20 2026 11:53:01 PM] {drive} safe mode"))
+
+    thread = threading.Thread(target=stay_in_safe_mode)
+    thread.start()
+    try:
+        peer.wait_for_speeds(0, 0)
+        peer.received.clear()
+        before = status(ros)
+        reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+        deadline_s = time.monotonic() + 1.5
+        while time.monotonic() < deadline_s:
+            publisher.publish(twist(random.uniform(0.1, 1.0)))
+            time.sleep(0.02)
+        wait_for_count(ros, "undelivered commands", 10, before)
+        report = reports.wait(lambda report: "safe mode" in report.status[0].message)
+        assert report.status[0].level == DiagnosticStatus.WARN
+        assert set(updates(peer)[-3:]) <= {ZERO, SkidSteerUpdate(DRIVE, 1024, 1024)}
+        assert updates(peer)[-1] == ZERO
+    finally:
+        done.set()
+        thread.join()
+    drive_until(peer, publisher, twist(0.5), 512, 512)
 
 
 @pytest.mark.parametrize(
@@ -513,15 +576,70 @@ def test_packets_in_the_wrong_order_and_unknown_ones_harm_nobody(ros, peer):
         assert int(after[name]) == int(before[name]) + 1
 
 
+class TopicNode:
+    """A node that remembers which publishers there are."""
+
+    def __init__(self):
+        self.topics, self.made, self.complaints = [], 0, []
+
+    def create_publisher(self, message_type, topic, depth):
+        del message_type, depth
+        self.topics.append(topic)
+        self.made += 1
+        return topic
+
+    def destroy_publisher(self, topic):
+        self.topics.remove(topic)
+
+    def complain(self, count, sentence):
+        self.complaints.append((count, sentence))
+
+    def is_wanted(self, publisher):
+        assert publisher in self.topics, "a destroyed publisher is used"
+        return False
+
+    def now(self):
+        return Time()
+
+
+def thermometers(*names):
+    return SensorInfo(tuple(Sensor(2, name, value=5) for name in names))
+
+
 def test_readings_before_the_list_are_no_reason_to_complain():
-    complaints = []
-    topics = SensorTopics(SimpleNamespace(complain=lambda count, _: complaints.append(count)), "base_link")
+    node = TopicNode()
+    topics = SensorTopics(node, "base_link", TopicBudget())
     readings = SensorUpdate((SensorReading(0, 5),))
     topics.read(readings)
-    assert not complaints
+    assert not node.complaints
     topics.update(SensorInfo(()))
     topics.read(readings)
-    assert complaints == ["unknown sensors"]
+    assert [count for count, _ in node.complaints] == ["unknown sensors"]
+
+
+def test_a_robot_that_renames_its_sensors_makes_no_topics_without_end():
+    """What DDS keeps of each is never given back."""
+    node = TopicNode()
+    budget = TopicBudget()
+    for connection in range(2):
+        topics = SensorTopics(node, "base_link", budget)
+        for number in range(200):
+            topics.update(thermometers("same", *(f"sensor {connection} {number} {i}" for i in range(10))))
+            topics.read(SensorUpdate(tuple(SensorReading(i, 7) for i in range(11))))
+            assert "temperature/same" in node.topics  # what stays, stays
+            assert len(node.topics) <= 11  # what goes, goes
+        topics.close()
+        assert node.topics == []
+    assert node.made <= MAX_NAMES_EVER + 1  # one came back on the second connection
+    assert "renames them too often" in node.complaints[0][1]
+
+
+def test_a_robot_that_names_its_sensors_back_and_forth_is_limited_as_well():
+    node = TopicNode()
+    topics = SensorTopics(node, "base_link", TopicBudget())
+    for number in range(1000):
+        topics.update(thermometers("a", "b") if number % 2 else thermometers("c", "d"))
+    assert node.made <= 4 + MAX_RETURNS + 1
 
 
 # Finding the robot; parameters.

@@ -7,6 +7,7 @@ import math
 import time
 from typing import Final
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
@@ -17,8 +18,9 @@ from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
 from drone_bridge.bridges.link_thread import Endpoint
 from drone_bridge.bridges.mailbox import Arrival
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.robot.holders import Holders, Obstruction
 from drone_bridge.bridges.robot.parameters import PARAMETERS
-from drone_bridge.bridges.robot.sensors import SensorTopics
+from drone_bridge.bridges.robot.sensors import SensorTopics, TopicBudget
 from drone_bridge.bridges.robot.services import BIND, UNBIND, RobotServices, Task
 from drone_bridge.bridges.robot.session import RobotSession
 from drone_bridge.bridges.robot.wishes import Wishes
@@ -51,6 +53,9 @@ LEAVE_TIMEOUT_S: Final = 0.3
 LIST_PERIOD_S: Final = 0.1  # lists are not published more often
 LONGEST_DRIVER_NAME: Final = 255  # bytes
 _RECEIVE_BYTES: Final = 4096
+#: What /diagnostics call conditions.
+OBSTRUCTION: Final = "obstruction"
+STANDSTILL: Final = "standstill"
 
 
 class RobotBridge(BridgeNode):
@@ -64,6 +69,7 @@ class RobotBridge(BridgeNode):
         "unanswered binds",
         "lost subsystems",
         "missing subsystems",
+        "slow keep-alives",
         "unexpected packets",
         "unknown packets",
         "unknown types",
@@ -77,6 +83,7 @@ class RobotBridge(BridgeNode):
         super().__init__("robot_bridge", PARAMETERS)
         self._wakeup = Wakeup()
         self._light: bool | None = None
+        self._topic_budget = TopicBudget()
         self._operator_services = RobotServices(self, self._wakeup.wake, self._read_route)
 
     # The lifecycle.
@@ -97,7 +104,7 @@ class RobotBridge(BridgeNode):
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._subsystems_publisher = self.make_publisher(SubsystemArray, "subsystems", latched)
         self._sensors_publisher = self.make_publisher(SensorArray, "sensors", latched)
-        self._sensor_topics = SensorTopics(self, self._frame_id)
+        self._sensor_topics = SensorTopics(self, self._frame_id, self._topic_budget)
         self._made.append((SensorTopics.close, self._sensor_topics))
         has_odometry = get("publish_odometry")
         self._odometry_period_s = 1 / get("odometry_rate") if has_odometry else math.inf
@@ -111,6 +118,8 @@ class RobotBridge(BridgeNode):
         """Connect to a host, or to whoever has a name."""
         get = self.parameters.__getitem__
         self._wishes = Wishes(get("skid_steer"), get("lights"))
+        self._holders = Holders(self._driver_name)
+        self._why_undrivable: str | None = None
         self._odometry = WheelOdometry()
         self._light = None
         if not get("robot_name"):
@@ -134,12 +143,14 @@ class RobotBridge(BridgeNode):
         """Drive until either side ends it, and leave the robot stopped, whatever has happened."""
         now_s = time.monotonic()
         connection = DriverConnection()
-        session = RobotSession(self._driver_name, self._wishes, self._link_timeout_s, self, now_s)
+        session = RobotSession(self._wishes, self._holders, self._link_timeout_s, self, now_s)
         self._commands.mailbox.clear()
         self._driven = STOPPED
         self._moved_s = self._updated_s = now_s
         self._odometry_due_s = now_s + self._odometry_period_s
         self._lists_due_s = math.inf
+        self._obstruction: Obstruction | None = None
+        self._why_still: str | None = None
         self._operator_services.link_requests.open()
         reason = "The connection to the robot ended."
         try:
@@ -151,6 +162,7 @@ class RobotBridge(BridgeNode):
             stream.leave(b"".join(map(connection.send, session.farewell())), LEAVE_TIMEOUT_S)
             self._driven = STOPPED
             session.end(reason)
+            self._end_conditions()
             self._operator_services.link_requests.close(reason)
             self._publish_lists(session)
 
@@ -171,7 +183,7 @@ class RobotBridge(BridgeNode):
                 connection.receive_eof()
             while (event := connection.next_event()) is not NEED_DATA:
                 if isinstance(event, ConnectionClosed):
-                    raise LinkError(_closing(session))
+                    raise LinkError(self._explain_closing(session))
                 self.statistics.counts["packets"] += 1
                 if not isinstance(event, UnknownPacket):  # nobody knows what that is a sign of
                     self.statistics.liveness.heard()
@@ -194,6 +206,7 @@ class RobotBridge(BridgeNode):
         if self._light is not None:
             session.light(self._light)
         self._drive(session, now_s)
+        self._look_what_is_wrong(session, now_s)
         self._sensor_topics.offer()
         if now_s >= self._lists_due_s:
             self._publish_lists(session)
@@ -211,8 +224,50 @@ class RobotBridge(BridgeNode):
                 self.statistics.counts["updates"] += 1
                 if command and session.bound:
                     self.statistics.took("command received to sent", now_s - command.arrived_s)
-        self._driven = speeds
-        session.drive(speeds)
+        self._driven = session.drive(speeds, now_s)
+
+    # What is wrong, for as long as it lasts.
+
+    def _look_what_is_wrong(self, session: RobotSession, now_s: float) -> None:
+        obstruction = session.obstruction
+        if obstruction != self._obstruction:
+            self._obstruction = obstruction
+            self._set_condition(OBSTRUCTION, obstruction and obstruction.sentence, bool(obstruction and obstruction[1]))
+        is_bound = bool(session.bound_of(SubsystemType.SKID_STEER))
+        why_still = session.why_to_stand_still(now_s) if is_bound else None
+        if why_still != self._why_still:
+            self._why_still = why_still
+            self._set_condition(STANDSTILL, why_still, is_error=False)
+        if is_bound:
+            self._why_undrivable = why_still
+        else:
+            self._why_undrivable = obstruction.sentence if obstruction else "No skid steer is bound."
+
+    def _set_condition(self, name: str, sentence: str | None, is_error: bool) -> None:
+        if sentence is None:
+            self.statistics.end_condition(name)
+            return
+        level = DiagnosticStatus.ERROR if is_error else DiagnosticStatus.WARN
+        self.statistics.begin_condition(name, sentence, level)
+        self.warn(sentence)
+
+    def _end_conditions(self) -> None:
+        self._why_undrivable = None
+        for name in (OBSTRUCTION, STANDSTILL):
+            self.statistics.end_condition(name)
+
+    def undeliverable(self) -> str | None:
+        """Return why no command can move the robot now; None when one can. For the executor."""
+        return super().undeliverable() or self._why_undrivable
+
+    def _explain_closing(self, session: RobotSession) -> str:
+        """Return a sentence about a robot that has closed the connection."""
+        if attempts := session.attempts:
+            return (
+                f"The robot closed the connection while {', '.join(attempts)} was being bound: "
+                f"{self._holders.why_binds_end_connections}."
+            )
+        return "The robot closed the connection."
 
     def _next_update_s(self) -> float:
         return self._updated_s + 1 / float(self.parameters["max_update_rate"])
@@ -297,16 +352,6 @@ class RobotBridge(BridgeNode):
             message = self._odometry.message(self.now(), self._names)
             self.publish(self._odometry_publisher, message)
             self.publish(self._tf_publisher, TFMessage(transforms=[odometry_transform(message)]))
-
-
-def _closing(session: RobotSession) -> str:
-    """Return a sentence about a robot that has closed the connection."""
-    if attempts := session.attempts:
-        return (
-            f"The robot closed the connection while {', '.join(attempts)} was being bound, as robotd does after "
-            "another driver has vanished."
-        )
-    return "The robot closed the connection."
 
 
 def _user_name() -> str:

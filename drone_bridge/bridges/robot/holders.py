@@ -67,13 +67,11 @@ class Holders:
         self._gone.pop(self.driver_name, None)
 
     @property
-    def end_of_a_bind(self) -> str:
+    def why_binds_end_connections(self) -> str:
         """What it means that the robot closes a connection on which something is being bound."""
-        return (
-            "another driver has gone before, and robotd lets nobody drive any more until it is restarted"
-            if self.is_robotd
-            else "as robotd does when another driver has gone before"
-        )
+        if self.is_robotd:
+            return "another driver has gone before, and robotd lets nobody drive any more until it is restarted"
+        return "so does robotd when another driver has gone before"
 
     def obstruction(self, called: str, subsystem_name: str, kind: int, holder: str) -> Obstruction:
         """Return why a subsystem that the robot has refused can't be had; `holder` is empty when nobody has it."""

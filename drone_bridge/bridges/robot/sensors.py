@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A topic for each sensor that a robot has. Which those are shows only when it is there."""
 
+import time
 from typing import Any, Final
 
 from rclpy.publisher import Publisher
@@ -10,14 +11,44 @@ from drone_bridge.protocols.robot import Sensor, SensorInfo, SensorUpdate
 from drone_bridge.translate.robot import BATTERY_TOPIC, MEASUREMENTS, sensor_topics
 
 MAX_TOPICS: Final = 64  # of one robot
+#: What DDS keeps of a topic that is destroyed is never given back, so there is a limit for the life of the node: on
+#: the names of all robots together, and on how often those may come back.
+MAX_NAMES_EVER: Final = 128
+MAX_RETURNS: Final = 128  # at once
+RETURNS_PER_S: Final = 0.1  # in the long run
 QUEUE_DEPTH: Final = 10
+
+
+class TopicBudget:
+    """Decides which topics may be made, over all robots and connections of a node. For the link's thread."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, type]] = set()
+        self._returns = float(MAX_RETURNS)
+        self._updated_s = time.monotonic()
+
+    def grants(self, topic: str, message_type: type) -> bool:
+        """Return whether a publisher may be made, and count it."""
+        if (topic, message_type) not in self._known:
+            if len(self._known) >= MAX_NAMES_EVER:
+                return False
+            self._known.add((topic, message_type))
+            return True
+        now_s = time.monotonic()
+        self._returns = min(MAX_RETURNS, self._returns + (now_s - self._updated_s) * RETURNS_PER_S)
+        self._updated_s = now_s
+        if self._returns < 1:
+            return False
+        self._returns -= 1
+        return True
 
 
 class SensorTopics:
     """Publishers by topic, kept for as long as the robot lists the sensor. For the link's thread."""
 
-    def __init__(self, node: BridgeNode, frame_id: str) -> None:
+    def __init__(self, node: BridgeNode, frame_id: str, budget: TopicBudget) -> None:
         self._node = node
+        self._budget = budget
         self._frame_id = frame_id
         self._info = SensorInfo(())
         self._is_listed = False
@@ -44,14 +75,26 @@ class SensorTopics:
         for topic in tuple(self._publishers):
             if wanted.get(topic) is not self._publishers[topic][0]:
                 self._destroy(topic)
+        withheld = set()
         for topic, message_type in wanted.items():
-            if topic not in self._publishers:
+            if topic in self._publishers:
+                continue
+            if not self._budget.grants(topic, message_type):
+                withheld.add(topic)
+            else:
                 # Without parameters that override their QoS: those would pile up with the names of a hostile robot.
                 publisher: Publisher[Any] = self._node.create_publisher(message_type, topic, QUEUE_DEPTH)
                 self._publishers[topic] = message_type, publisher
         left_out = sum(sensor.type in MEASUREMENTS for sensor in info.sensors) - len(wanted)
         if left_out:
             self._node.complain("sensors without a topic", f"{left_out} sensors get no topic: {MAX_TOPICS} are enough.")
+        if withheld:
+            self.topics = ["" if topic in withheld else topic for topic in self.topics]
+            self._node.complain(
+                "sensors without a topic",
+                f"{len(withheld)} sensors get no topic: the robot renames them too often, and this node makes topics "
+                f"of {MAX_NAMES_EVER} names at most.",
+            )
         self._unheard = {
             number: self._message(sensor, sensor.value)
             for number, sensor in enumerate(info.sensors)
