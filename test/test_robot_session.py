@@ -344,7 +344,7 @@ ROBOTD = FirmwareInfo("robotd", "1.2", 2)
 
 
 def held_by(name):
-    return SubsystemInfo((Subsystem(1, "drive", name),))
+    return SubsystemInfo((Subsystem(1, "Main Drive", name),))
 
 
 def refused(holder, firmware=ROBOTD, **options):
@@ -358,7 +358,7 @@ def refused(holder, firmware=ROBOTD, **options):
 def test_what_another_driver_holds_is_asked_for_every_few_seconds(scene):
     """A robot need not announce that it was given back."""
     scene = refused("bob", FirmwareInfo("emulator", "1", 2))
-    assert scene.session.obstruction == Obstruction("Subsystem 0 (drive) is held by 'bob'.", False)
+    assert scene.session.obstruction == Obstruction("Subsystem 0 (Main Drive) is held by 'bob'.", False)
     for _ in range(3):
         passed_s = 0.0
         while not (sent := scene.wait(0.5)):
@@ -379,12 +379,12 @@ def test_what_another_driver_holds_is_asked_for_every_few_seconds(scene):
 def test_a_driver_whom_robotd_called_lost_and_still_lists_is_gone():
     scene = refused("h2")
     assert scene.session.obstruction == Obstruction(
-        "Subsystem 0 (drive) is held by 'h2'. If that driver is gone, restart robotd, which does not notice by itself.",
+        "Subsystem 0 (Main Drive) is held by 'h2'. If that driver is gone, restart robotd, which does not notice by itself.",
         True,
     )
     scene.hear(LogMessage("[Nov 20 2026 11:52:58 PM] [h2] lost connection"))
     assert scene.session.obstruction == Obstruction(
-        "Subsystem 0 (drive) is held by 'h2', who is gone: restart robotd.", True
+        "Subsystem 0 (Main Drive) is held by 'h2', who is gone: restart robotd.", True
     )
 
 
@@ -393,7 +393,9 @@ def test_what_was_being_bound_when_robotd_hung_up_is_held_by_ourselves_for_ever(
     first.hear(held_by(""), ROBOTD, LogMessage("[Nov 20 2026 11:52:58 PM] [me] #<IOError: closed stream>"))
     first.session.end("gone")
     again = refused("me", holders=first.holders)
-    assert again.session.obstruction.sentence == "Subsystem 0 (drive) is held by 'me', who is gone: restart robotd."
+    assert (
+        again.session.obstruction.sentence == "Subsystem 0 (Main Drive) is held by 'me', who is gone: restart robotd."
+    )
     assert again.session.obstruction.is_error
 
 
@@ -406,7 +408,7 @@ def test_our_own_name_on_a_robot_that_this_program_has_not_met_may_be_another_s(
 def test_a_refusal_although_nobody_holds_it_is_told():
     scene = refused("")
     assert scene.session.obstruction.sentence == (
-        "Subsystem 0 (drive) was refused, although nobody holds it: restart robotd."
+        "Subsystem 0 (Main Drive) was refused, although nobody holds it: restart robotd."
     )
 
 

@@ -75,6 +75,7 @@ class Holders:
 
     def obstruction(self, called: str, subsystem_name: str, kind: int, holder: str) -> Obstruction:
         """Return why a subsystem that the robot has refused can't be had; `holder` is empty when nobody has it."""
+        called = called[:1].upper() + called[1:]
         is_error = self.is_robotd and kind == SubsystemType.SKID_STEER
         if not holder:
             advice = ": restart robotd." if self.is_robotd else "."

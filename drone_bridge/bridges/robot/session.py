@@ -144,7 +144,7 @@ class RobotSession:
         """Why something wanted can't be had, the worst of it; None when all is bound, or being bound."""
         found = [
             self._holders.obstruction(
-                self._called(number).capitalize(), self._name(number), self.subsystem_type(number) or 0, holder
+                self._called(number), self._name(number), self.subsystem_type(number) or 0, holder
             )
             for number, holder in ((number, self.driver(number)) for number in sorted(self._refused & self._wanted))
             if number not in self.bound
