@@ -379,7 +379,8 @@ def test_what_another_driver_holds_is_asked_for_every_few_seconds(scene):
 def test_a_driver_whom_robotd_called_lost_and_still_lists_is_gone():
     scene = refused("h2")
     assert scene.session.obstruction == Obstruction(
-        "Subsystem 0 (Main Drive) is held by 'h2'. If that driver is gone, restart robotd, which does not notice by itself.",
+        "Subsystem 0 (Main Drive) is held by 'h2'. If that driver is gone, restart robotd, which does not notice by "
+        "itself.",
         True,
     )
     scene.hear(LogMessage("[Nov 20 2026 11:52:58 PM] [h2] lost connection"))
