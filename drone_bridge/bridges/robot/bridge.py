@@ -264,7 +264,7 @@ class RobotBridge(BridgeNode):
         """Return a sentence about a robot that has closed the connection."""
         if attempts := session.attempts:
             return (
-                f"The robot closed the connection while {', '.join(attempts)} was being bound: "
+                f"The robot closed the connection while {attempts} was being bound: "
                 f"{self._holders.why_binds_end_connections}."
             )
         return "The robot closed the connection."

@@ -3,18 +3,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from drone_bridge.bridges.robot.holders import Holders, Obstruction
 from drone_bridge.bridges.robot.keep_alives import OLDEST_KEEP_ALIVE_S, SLOW_ROUND_TRIP_S, KeepAlives
+from drone_bridge.bridges.robot.listener import Listener
+from drone_bridge.bridges.robot.oddities import oddities
 from drone_bridge.bridges.robot.wishes import Wishes
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
-    PROTOCOL_VERSION,
     BindFailure,
     BindSubsystem,
     BindSuccess,
-    FirmwareInfo,
     FromDriver,
     FromRobot,
     KeepAlive,
@@ -40,37 +40,6 @@ QUERY_PERIOD_S: Final = 3.0
 
 #: Gets whether something worked, and a sentence.
 Answer = Callable[[bool, str], None]
-
-
-class Listener(Protocol):
-    """Who is told what the robot says."""
-
-    def complain(self, count: str, sentence: str) -> None:
-        """Something was not as it should be; `count` is its kind."""
-
-    def inform(self, sentence: str) -> None:
-        """Something has changed."""
-
-    def subsystems_changed(self) -> None:
-        """What there is, or who has it, is new."""
-
-    def sensors_listed(self, info: SensorInfo) -> None:
-        """What is measured is new."""
-
-    def sensors_read(self, update: SensorUpdate) -> None:
-        """Readings have come."""
-
-    def robot_logged(self, text: str) -> None:
-        """The robot says something to people."""
-
-    def firmware_told(self, firmware: FirmwareInfo) -> None:
-        """The robot has said what it runs."""
-
-    def round_trip_measured(self, seconds: float) -> None:
-        """A keep-alive has come back."""
-
-    def settled(self) -> None:
-        """Everything that was to be bound has been bound, or refused: the robot has proved to be of use."""
 
 
 @dataclass(slots=True)
@@ -106,6 +75,7 @@ class RobotSession:
         self._wanted: set[int] = set()
         self._link_timeout_s = link_timeout_s
         self._listener = listener
+        self._complain = listener.complain
         self._drivers: dict[int, str] = {}
         self._attempts: dict[int, _Attempt] = {}
         self._attempted_s: dict[int, float] = {}
@@ -135,19 +105,18 @@ class RobotSession:
         return self._drivers.get(number, "")
 
     @property
-    def attempts(self) -> list[str]:
-        """What is being bound, for people."""
-        return [self._called(number) for number in self._attempts]
+    def attempts(self) -> str:
+        """What is being bound, for people; empty when nothing is."""
+        return ", ".join(map(self._called, self._attempts))
 
     @property
     def obstruction(self) -> Obstruction | None:
         """Why something wanted can't be had, the worst of it; None when all is bound, or being bound."""
         found = [
             self._holders.obstruction(
-                self._called(number), self._name(number), self.subsystem_type(number) or 0, holder
+                self._called(number), self._name(number), self.subsystem_type(number) or 0, self.driver(number)
             )
-            for number, holder in ((number, self.driver(number)) for number in sorted(self._refused & self._wanted))
-            if number not in self.bound
+            for number in sorted(self._refused & self._wanted - self.bound)
         ]
         return max(found, key=lambda obstruction: obstruction.is_error, default=None)
 
@@ -194,7 +163,7 @@ class RobotSession:
             self.outbox.append(QuerySubsystems())
         for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
             sentence = f"The robot has not answered the bind of {self._called(number)}."
-            self._listener.complain("unanswered binds", sentence)
+            self._complain("unanswered binds", sentence)
             self._end_attempt(number, False, sentence)
             self._bind_later(number, now_s)
         for number in [number for number, due_s in self._to_bind.items() if now_s >= due_s]:
@@ -206,13 +175,11 @@ class RobotSession:
 
     def handle(self, packet: FromRobot, now_s: float) -> None:
         """Take in a packet."""
+        for count, sentence in oddities(packet):
+            self._complain(count, sentence)
         if isinstance(packet, UnknownPacket):
-            size = len(packet.payload)
-            self._complain("unknown packets", f"The robot sent {size} bytes of the unknown type 0x{packet.type:02x}.")
             return  # which is no sign of life: nobody knows what it is a sign of
         self._heard_s = now_s
-        if getattr(packet, "has_replacements", False):
-            self._complain("malformed strings", f"The robot sent a string that is no UTF-8: {printable(str(packet))}")
         if isinstance(packet, KeepAlive):
             self._handle_keep_alive(packet, now_s)
         elif isinstance(packet, SubsystemInfo):
@@ -224,14 +191,14 @@ class RobotSession:
         elif isinstance(packet, SubsystemBound):
             self._handle_bound(packet, now_s)
         elif isinstance(packet, SensorInfo):
-            self._complain_about_unknown(packet.missing, packet.opaque, "sensor")
             self._listener.sensors_listed(packet)
         elif isinstance(packet, SensorUpdate):
             self._listener.sensors_read(packet)
         elif isinstance(packet, LogMessage):
             self._handle_log(packet.text, now_s)
         else:
-            self._handle_firmware(packet)
+            self._holders.note_firmware(packet.type)
+            self._listener.firmware_told(packet)
 
     def _handle_keep_alive(self, packet: KeepAlive, now_s: float) -> None:
         round_trip_s = self._keep_alives.answered(packet, now_s)
@@ -240,11 +207,8 @@ class RobotSession:
             return
         self._listener.round_trip_measured(round_trip_s)
         if round_trip_s >= SLOW_ROUND_TRIP_S:
-            self._complain(
-                "slow keep-alives",
-                f"A keep-alive took {round_trip_s:.1f} s to the robot and back. For one that is over "
-                f"{OLDEST_KEEP_ALIVE_S:g} s old robots stop.",
-            )
+            sentence = f"A keep-alive took {round_trip_s:.1f} s to the robot and back. Robots stop for one that is over"
+            self._complain("slow keep-alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s old.")
 
     def _handle_log(self, text: str, now_s: float) -> None:
         stopped = self._holders.note_log(text)
@@ -253,7 +217,6 @@ class RobotSession:
         self._listener.robot_logged(text)
 
     def _handle_subsystems(self, info: SubsystemInfo, now_s: float) -> None:
-        self._complain_about_unknown(info.missing, info.opaque, "subsystem")
         # Another list means other subsystems: what was granted before says nothing about them.
         is_other = self.info is not None and [(s.type, s.name) for s in self.info.subsystems] != [
             (s.type, s.name) for s in info.subsystems
@@ -309,7 +272,7 @@ class RobotSession:
         who = printable(self.driver(number)) or "nobody, as far as is known,"
         sentence = f"The robot refused {self._called(number)}: {who} has it."
         self._refused.add(number)
-        self._listener.complain("refused binds", f"{sentence} It is asked for again when it is released.")
+        self._complain("refused binds", f"{sentence} It is asked for again when it is released.")
         self._end_attempt(number, False, sentence)
 
     def _handle_bound(self, packet: SubsystemBound, now_s: float) -> None:
@@ -331,27 +294,7 @@ class RobotSession:
         self.bound.discard(number)
         driver = self.driver(number)
         who = f"given it to {printable(driver)}" if driver else "taken it away"
-        self._listener.complain("lost subsystems", f"{self._called(number)}: the robot has {who}.")
-
-    def _handle_firmware(self, firmware: FirmwareInfo) -> None:
-        if firmware.protocol_version != PROTOCOL_VERSION:
-            self._complain(
-                "other protocol versions",
-                f"The robot speaks version {firmware.protocol_version} of the protocol, not {PROTOCOL_VERSION}.",
-            )
-        self._holders.note_firmware(firmware.type)
-        self._listener.firmware_told(firmware)
-
-    def _complain_about_unknown(self, missing: int, opaque: bytes, what: str) -> None:
-        if opaque or missing:
-            self._complain(
-                "unknown types",
-                f"The robot has a {what} of an unknown type; it and {missing} more after it, {len(opaque)} bytes, "
-                "can't be read.",
-            )
-
-    def _complain(self, count: str, sentence: str) -> None:
-        self._listener.complain(count, sentence)
+        self._complain("lost subsystems", f"{self._called(number)}: the robot has {who}.")
 
     # Binding.
 
@@ -416,10 +359,8 @@ class RobotSession:
         answer(True, f"{self._called(number)} is given back.")
 
     def _release(self, number: int) -> list[FromDriver]:
-        stop: list[FromDriver] = []
-        if self.subsystem_type(number) == SubsystemType.SKID_STEER:
-            stop.append(SkidSteerUpdate(number, *STOPPED))
-        return [*stop, UnbindSubsystem(number)]
+        is_skid_steer = self.subsystem_type(number) == SubsystemType.SKID_STEER
+        return [*([SkidSteerUpdate(number, *STOPPED)] if is_skid_steer else []), UnbindSubsystem(number)]
 
     # Driving.
 
