@@ -6,10 +6,10 @@ import copy
 import math
 
 import pytest
-from geometry_msgs.msg import Twist, TwistStamped
+from geometry_msgs.msg import PointStamped, Twist, TwistStamped
 from processes import Process, executable
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from sensor_msgs.msg import CameraInfo, Image, Imu, Range
+from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Bool
 
 from drone_bridge.controllers.land_on_pad.frame import pad_message, read_measured
@@ -27,7 +27,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TYPES = {
     "imu/data": Imu,
     "velocity": TwistStamped,
-    "altitude": Range,
+    "height": PointStamped,
     "landing_pad": LandingPad,
     "camera/image_raw": Image,
     "camera/camera_info": CameraInfo,
@@ -49,7 +49,7 @@ class Bridge:
 
     def __init__(self, ros, pattern="stationary", seed=1, **setup):
         self.vehicle = Vehicle(Setup(seed, Pattern(pattern), **setup))
-        self._messages = DroneMessages(LandingFrameNames(), TelemetrySigns(), 60.0)
+        self._messages = DroneMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
         self._decoder = JpegDecoder("camera_optical_frame")
         self.commands = ros.subscribe(Twist, "cmd_vel")
         self.states = ros.subscribe(ControllerState, STATES)
@@ -68,7 +68,7 @@ class Bridge:
         messages = {
             "imu/data": make.imu(telemetry, stamp),
             "velocity": make.velocity(telemetry, stamp),
-            "altitude": make.altitude(telemetry, stamp),
+            "height": make.height(telemetry, stamp),
             "landing_pad": make.landing_pad(telemetry, stamp),
         }
         if image := telemetry.camera.jpeg:
@@ -152,9 +152,9 @@ def test_without_measurements_it_waits_and_says_for_what(ros):
     with controller() as process:
         bridge = Bridge(ros)
         state = bridge.states.wait(is_in("waiting"))
-        assert state.reason == "for imu/data, velocity, altitude, landing_pad"
+        assert state.reason == "for imu/data, velocity, height, landing_pad"
         assert math.isnan(state.distance)
-        bridge.until(lambda state: state.reason == "for altitude", "altitude missed", without=("altitude",))
+        bridge.until(lambda state: state.reason == "for height", "height missed", without=("height",))
         assert not bridge.obeyed
         bridge.until(is_in("descending"), "a descent")
         assert bridge.state.distance == pytest.approx(math.hypot(*bridge.vehicle.world.towards_pad), abs=0.3)
@@ -166,7 +166,7 @@ def test_measurements_that_cease_leave_a_hover(ros):
         bridge = Bridge(ros)
         bridge.until(is_in("descending"), "a descent")
         state = bridge.states.wait(is_in("waiting"))
-        assert state.reason == "for imu/data, velocity, altitude, landing_pad"
+        assert state.reason == "for imu/data, velocity, height, landing_pad"
         bridge.commands.wait(lambda twist: twist == STILL)
         # They come back after more than a second of stamps: everything starts anew.
         for _ in range(40):
@@ -215,7 +215,7 @@ def deny_orientation(imu):
 
 SPOILERS = {
     "velocity says nan": spoil("velocity", set_nan("twist", "linear", "x")),
-    "altitude says nan": spoil("altitude", set_nan("range")),
+    "height says nan": spoil("height", set_nan("point", "z")),
     r"the orientation in imu/data is \(nan": spoil("imu/data", set_nan("orientation", "x")),
     "imu/data says that there is no orientation": spoil("imu/data", deny_orientation),
     "landing_pad says .*nan": spoil("landing_pad", set_nan("offset_x")),
@@ -226,21 +226,22 @@ SPOILERS = {
 def test_what_can_not_be_used_is_refused_with_a_sentence(sentence):
     telemetry = Vehicle(Setup(images=False)).advance()
     stamp = time_from_seconds(1.0)
-    make = DroneMessages(LandingFrameNames(), TelemetrySigns(), 60.0)
+    make = DroneMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
     pad = LandingPad(detected=True, offset_x=1.0, offset_y=0.0, distance=3.0, confidence=0.9)
+    pad.header.frame_id = "base_link"
     messages = {
         "imu/data": make.imu(telemetry, stamp),
         "velocity": make.velocity(telemetry, stamp),
-        "altitude": make.altitude(telemetry, stamp),
+        "height": make.height(telemetry, stamp),
         "landing_pad": pad,
     }
-    assert read_measured(messages, is_levelled=True, landed=False).sighting
+    assert read_measured(messages, landed=False).sighting
     pad.confidence = 0.01
-    assert not read_measured(messages, is_levelled=True, landed=False).sighting
+    assert not read_measured(messages, landed=False).sighting
     pad.confidence = 0.9
     SPOILERS[sentence](messages)
     with pytest.raises(ValueError, match=sentence):
-        read_measured(messages, is_levelled=True, landed=False)
+        read_measured(messages, landed=False)
 
 
 @pytest.mark.parametrize("is_levelled", [True, False])
@@ -258,15 +259,20 @@ def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled
     messages = {
         "imu/data": imu,
         "velocity": TwistStamped(),
-        "altitude": Range(range=3.3),
+        "height": PointStamped(),
         "landing_pad": LandingPad(detected=True, offset_x=north, offset_y=0.0, distance=down, confidence=1.0),
     }
     messages["velocity"].twist.linear.x, messages["velocity"].twist.linear.z = north, -down
-    measured = read_measured(messages, is_levelled, landed=False)
+    imu.header.frame_id = "d1/base_link"
+    for topic in ("velocity", "landing_pad"):
+        messages[topic].header.frame_id = "d1/base_stabilized" if is_levelled else "d1/base_link"
+    measured = read_measured(messages, landed=False)
     assert measured.sighting.offset == pytest.approx((0.0, 1.0, -3.0))
     assert measured.velocity == pytest.approx((0.0, 1.0, -3.0))
-    message = pad_message(measured.sighting, imu, is_levelled)
-    assert (message.offset_x, message.offset_y, message.distance) == pytest.approx((north, 0.0, down))
+    if not is_levelled:
+        message = pad_message(measured.sighting, imu)
+        assert message.header.frame_id == "d1/base_link"
+        assert (message.offset_x, message.offset_y, message.distance) == pytest.approx((north, 0.0, down))
 
 
 def test_what_can_not_be_used_is_named_and_survived(ros):

@@ -18,7 +18,7 @@ LANDING_S = 120  # at most, on a busy machine
 GOOD = r"\[landing-\d\] touchdown on the rover at t=[\d.]+ s: .*, good"
 #: What a landing consists of, in its namespace.
 RECORDED = {
-    *("imu/data", "velocity", "altitude", "landing_pad", "camera/image_raw", "camera/camera_info", "landed"),
+    *("imu/data", "velocity", "height", "landing_pad", "camera/image_raw", "camera/camera_info", "landed"),
     *("rover/odom", "cmd_vel", "drone_controller/state"),
 }
 
@@ -105,4 +105,4 @@ def test_documents_can_come_by_topic(ros, free_port):
     with launch("landing.launch.xml", control=True, transport="topic", port=free_port) as composition:
         commands = ros.subscribe(String, "/drone/command")
         assert '"thrust":0.0' in commands.wait().data.replace(" ", "")
-        composition.wait_for_line("waiting: for imu/data, velocity, altitude, landing_pad")
+        composition.wait_for_line("waiting: for imu/data, velocity, height, landing_pad")

@@ -3,11 +3,13 @@
 
 import math
 
+import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from hypothesis import given
 from hypothesis import strategies as st
+from std_msgs.msg import Float32
 
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.protocols.robot import (
@@ -123,8 +125,14 @@ def test_temperature_current_and_pwm_are_in_the_units_of_ros():
     temperature = translate.temperature(Sensor(2, ""), -1250, STAMP, "base_link")
     assert (temperature.temperature, temperature.variance) == (-12.5, 0.0)
     assert temperature.header.frame_id == "base_link"
-    assert translate.current(Sensor(3, ""), 1500).data == 1.5
-    assert translate.motor_pwm(Sensor(4, ""), -1024).data == -0.5
+    current = translate.current(Sensor(3, "left\n"), 1500, STAMP, "base_link")
+    assert (current.value, current.unit, current.name) == (1.5, "A", "left\\n")
+    assert (current.header.stamp, current.header.frame_id) == (STAMP, "base_link")
+    pwm = translate.motor_pwm(Sensor(4, "m"), -1024, STAMP, "base_link")
+    assert (pwm.value, pwm.unit) == (-0.5, "1")
+    bare = translate.BARE_MEASUREMENTS
+    assert bare[3].message(Sensor(3, "m"), 1500, STAMP, "base_link") == Float32(data=1.5)
+    assert bare[4].message(Sensor(4, "m"), -1024, STAMP, "base_link") == Float32(data=-0.5)
 
 
 def sensor(kind, name="left"):
@@ -235,7 +243,10 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
     assert (message.header.frame_id, message.child_frame_id) == ("r1/odom", "r1/base_link")
     assert (message.twist.twist.linear.x, message.twist.twist.angular.z) == (2.0, 1.0)
     assert abs(message.pose.pose.orientation.z) == pytest.approx(1)
-    assert message.pose.covariance[0] == message.twist.covariance[0] == -1.0
+    pose, twist = (np.diag(each.covariance.reshape(6, 6)) for each in (message.pose, message.twist))
+    assert min(pose) >= 1e6, "nothing was measured"
+    assert twist[0] == 0.1
+    assert min(twist[2:5]) >= 1e6
 
 
 def test_straight_on_is_straight_on():

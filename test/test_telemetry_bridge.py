@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import Twist, TwistStamped
+from geometry_msgs.msg import PointStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import RosSession, wait_until
@@ -139,17 +139,19 @@ def test_the_altitude(running):
     assert message.range == 5.0
     assert (message.min_range, message.max_range) == (-math.inf, math.inf)
     assert running.receive(Float64, "vertical_velocity").data == -0.1
+    height = running.receive(PointStamped, "height")
+    assert (height.header.frame_id, height.point.z) == ("d1/base_footprint", 5.0)
 
 
 def test_the_velocity(running):
     message = running.receive(TwistStamped, "velocity")
-    assert message.header.frame_id == "d1/base_link"
+    assert message.header.frame_id == "d1/base_stabilized"
     assert (message.twist.linear.x, message.twist.linear.y, message.twist.linear.z) == (1.0, -0.5, -0.1)
 
 
 def test_the_landing_pad(running):
     message = running.receive(LandingPad, "landing_pad")
-    assert message.header.frame_id == "d1/base_link"
+    assert message.header.frame_id == "d1/base_stabilized"
     assert message.detected
     assert (message.offset_x, message.offset_y, message.distance, message.confidence) == (0.5, -0.2, 4.5, 0.85)
 
@@ -164,12 +166,16 @@ def test_a_pad_out_of_sight_is_nowhere(running):
 
 
 def is_of_pad(message):
-    return message.transforms[0].child_frame_id == "d1/landing_pad"
+    return message.transforms[-1].child_frame_id == "d1/landing_pad"
 
 
 def test_the_landing_pad_in_tf(running):
-    (transform,) = running.receive(TFMessage, "/tf", wanted=is_of_pad).transforms
-    assert transform.header.frame_id == "d1/base_link"
+    level, ground, transform = running.receive(TFMessage, "/tf", wanted=is_of_pad).transforms
+    assert (level.header.frame_id, level.child_frame_id) == ("d1/base_link", "d1/base_stabilized")
+    assert (ground.header.frame_id, ground.child_frame_id) == ("d1/base_stabilized", "d1/base_footprint")
+    assert ground.transform.translation.z == -5.0
+    assert level.header.stamp == ground.header.stamp == transform.header.stamp
+    assert transform.header.frame_id == "d1/base_stabilized"
     place = transform.transform.translation
     assert (place.x, place.y, place.z) == (0.5, -0.2, -4.5)
 
@@ -180,8 +186,10 @@ def test_a_pad_out_of_sight_is_not_in_tf(running, ros):
 
     def is_told_after(time_s):
         for _ in range(len(transforms)):
-            stamp = transforms.wait().transforms[0].header.stamp
-            told_s.append(stamp.sec + stamp.nanosec * 1e-9)
+            message = transforms.wait()
+            if is_of_pad(message):
+                stamp = message.transforms[-1].header.stamp
+                told_s.append(stamp.sec + stamp.nanosec * 1e-9)
         return told_s and told_s[-1] > time_s
 
     def tell_until(time_s):

@@ -48,7 +48,7 @@ class Running:
 @pytest.fixture
 def running():
     """A bridge to which a drone is never silent for too long, and a command never too old."""
-    with_peer = Running(telemetry_timeout=60.0, command_timeout=60.0)
+    with_peer = Running(telemetry_timeout=60.0, takeover_timeout=1.0, command_timeout=60.0)
     with with_peer.process:
         yield with_peer
     with_peer.peer.close()
@@ -212,14 +212,65 @@ def test_telemetry_without_timestamps_is_stamped_with_the_time_it_came(ros, runn
 # Peers.
 
 
-def test_silence_is_reported_and_commands_go_on(forgetful, reports):
+def test_answers_stop_when_documents_stop_and_the_last_of_them_hover(ros, forgetful, reports):
+    """Whoever a forged datagram names as its source must not be sent commands for ever."""
     running = forgetful
-    running.process.wait_for_line(r"No telemetry has come for 1 s\. Commands are sent on\.")
+    publisher = fly(ros, running)
     silent = reports.wait(lambda report: report.status[0].message.startswith("no telemetry"))
     assert silent.status[0].level == DiagnosticStatus.WARN
-    running.peer.wait_for_next(lambda command: command == HOVER)
+    running.process.wait_for_line(
+        r"No telemetry has come for 1 s\. The drone was told to hover, and is told nothing more"
+    )
+    before = int(values_of(silent)["undelivered commands"])
+    count = len(running.peer.commands)
+    assert running.peer.commands[-3:] == [HOVER] * 3
+
+    def command():
+        publisher.publish(Twist())
+        return len(reports) and int(values_of(reports.wait())["undelivered commands"]) > before + 3
+
+    wait_until(command, "commands that reach nobody", period_s=0.05)  # which takes a report, and so a second
+    assert len(running.peer.commands) == count
     assert running.process.count_lines("No telemetry") == 1
     send_until_reported(running.send, reports, lambda report: report.status[0].level == DiagnosticStatus.OK)
+    assert len(running.peer.commands) > count
+
+
+def test_one_document_is_answered_by_no_more_than_its_worth():
+    running = Running(telemetry_timeout=0.4)
+    with running.process:
+        running.process.wait_for_line("No telemetry has come")
+        assert len(running.peer.commands) <= 25 * 0.4 + 5
+    running.peer.close()
+
+
+def test_a_silent_drone_keeps_its_place_until_the_takeover_timeout(ros, forgetful):
+    running = forgetful
+    ros.set_parameters("telemetry_bridge", takeover_timeout=3000.0)
+    running.process.wait_for_line("No telemetry has come")
+    other = TelemetryPeer(running.peer.bridge_port)
+    try:
+        other.send(drone())
+        running.process.wait_for_line(
+            rf"127\.0\.0\.1:{other.port} was refused: 127\.0\.0\.1:{running.peer.port} keeps its place for 3000 s"
+        )
+        send_until(running.send, lambda: running.peer.commands[-1:], "the first drone's answers")
+        assert other.commands == []
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize(("allowed", "is_taken"), [("['192.0.2.0/24']", False), ("['192.0.2.7', '127.0.0.0/8']", True)])
+def test_documents_of_others_than_allowed_peers_are_not_looked_at(allowed, is_taken):
+    process, peer = start_with_peer(allowed_peers=allowed)
+    with process:
+        if is_taken:
+            send_until(lambda: peer.send(drone()), lambda: peer.commands, "commands")
+        else:
+            peer.send(drone())
+            process.wait_for_line(rf"127\.0\.0\.1:{peer.port} was refused: it is none of allowed_peers\.")
+            assert peer.commands == []
+    peer.close()
 
 
 def test_a_second_drone_is_refused_while_the_first_one_talks(ros, running, reports):
@@ -254,7 +305,7 @@ def test_a_drone_that_comes_back_from_another_port_is_commanded_there(ros, forge
 
 
 def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(ros):
-    running = Running(command_timeout=60.0)
+    running = Running(command_timeout=60.0, takeover_timeout=1.0)
     again = TelemetryPeer(running.peer.bridge_port)
     try:
         with running.process:
@@ -284,6 +335,7 @@ def test_a_port_that_is_taken_is_a_sentence():
     ("parameters", "sentence"),
     [
         ({"command_sign.pitch": 0}, r"command_sign\.pitch is 0, and has to be one of 1, -1\."),
+        ({"allowed_peers": "['everybody']"}, r"allowed_peers: 'everybody' is not 'any', an address, or a network"),
         ({"transport": "tcp"}, r"transport is 'tcp', and has to be one of topic, udp\."),
         ({"role": "connect"}, r"role is 'connect', and has to be one of listen\."),
     ],

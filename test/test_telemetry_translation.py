@@ -55,8 +55,8 @@ TELEMETRY = DroneTelemetry(
 REVERSED = TelemetrySigns(*[-1] * 5)
 
 
-def messages(signs=None):
-    return DroneMessages(NAMES, signs or TelemetrySigns(), default_fov=90.0)
+def messages(signs=None, is_levelled=True):
+    return DroneMessages(NAMES, signs or TelemetrySigns(), default_fov=90.0, is_levelled=is_levelled)
 
 
 def imu(signs=None, **orientation):
@@ -126,9 +126,9 @@ def test_what_does_not_move():
 
 
 def test_the_pad_is_ahead_and_to_the_right_and_below():
-    (transform,) = messages().pad_transform(TELEMETRY, STAMP).transforms
+    transform = messages().transforms(TELEMETRY, STAMP).transforms[-1]
     place = transform.transform.translation
-    assert (transform.header.frame_id, transform.child_frame_id) == ("d1/base_link", "d1/landing_pad")
+    assert (transform.header.frame_id, transform.child_frame_id) == ("d1/base_stabilized", "d1/landing_pad")
     assert (place.x, place.y, place.z) == (0.5, -0.25, -4.5)
     pad = messages().landing_pad(TELEMETRY, STAMP)
     assert (pad.detected, pad.offset_x, pad.offset_y, pad.distance, pad.confidence) == (True, 0.5, -0.25, 4.5, 0.75)
@@ -143,7 +143,40 @@ def test_a_pad_that_went_out_of_sight_is_nowhere():
     pad = made.landing_pad(out_of_sight, STAMP)
     assert not pad.detected
     assert all(math.isnan(value) for value in (pad.offset_x, pad.offset_y, pad.distance, pad.confidence))
-    assert made.pad_transform(out_of_sight, STAMP) is None
+    assert "d1/landing_pad" not in {each.child_frame_id for each in made.transforms(out_of_sight, STAMP).transforms}
+
+
+@pytest.mark.parametrize("signs", [TelemetrySigns(), REVERSED])
+def test_tf_levels_what_the_attitude_tilts(signs):
+    """Through base_stabilized the world's up is up, and what is ahead stays ahead, however the drone tilts."""
+    made = messages(signs)
+    level, ground, pad = made.transforms(TELEMETRY, STAMP).transforms
+    assert (level.header.frame_id, level.child_frame_id) == ("d1/base_link", "d1/base_stabilized")
+    in_world = matrix(made.imu(TELEMETRY, STAMP).orientation) @ matrix(level.transform.rotation)
+    yaw = signs.yaw * TELEMETRY.imu.orientation.yaw
+    assert np.allclose(in_world @ UP, UP)
+    assert np.allclose(in_world @ FORWARD, (math.cos(yaw), math.sin(yaw), 0))
+    assert (ground.header.frame_id, ground.child_frame_id) == ("d1/base_stabilized", "d1/base_footprint")
+    assert ground.transform.translation.z == -5.0
+    assert pad.header.frame_id == "d1/base_stabilized"
+
+
+@pytest.mark.parametrize("signs", [TelemetrySigns(), REVERSED])
+def test_rates_are_along_the_axes_of_the_velocity(signs):
+    made = messages(signs)
+    angular = made.velocity(TELEMETRY, STAMP).twist.angular
+    level = made.transforms(TELEMETRY, STAMP).transforms[0].transform.rotation
+    body = made.imu(TELEMETRY, STAMP).angular_velocity
+    assert np.allclose(matrix(level) @ (angular.x, angular.y, angular.z), (body.x, body.y, body.z))
+
+
+def test_what_tilts_with_the_body_is_in_the_body_s_frame():
+    made = messages(is_levelled=False)
+    velocity = made.velocity(TELEMETRY, STAMP)
+    assert velocity.header.frame_id == made.landing_pad(TELEMETRY, STAMP).header.frame_id == "d1/base_link"
+    angular = velocity.twist.angular
+    assert (angular.x, angular.y, angular.z) == (0.4, 0.5, 0.6)
+    assert made.transforms(TELEMETRY, STAMP).transforms[-1].header.frame_id == "d1/base_link"
 
 
 def test_altitude_and_velocities():
@@ -152,11 +185,12 @@ def test_altitude_and_velocities():
     assert (altitude.header.frame_id, altitude.range) == ("d1/altimeter_link", 5.0)
     assert made.vertical_velocity(TELEMETRY, STAMP).data == -0.1
     velocity = made.velocity(TELEMETRY, STAMP)
-    linear, angular = velocity.twist.linear, velocity.twist.angular
+    linear = velocity.twist.linear
     assert (linear.x, linear.y, linear.z) == (1.0, 2.0, 3.0)
-    assert (angular.x, angular.y, angular.z) == (0.4, 0.5, 0.6)
-    assert velocity.header.frame_id == "d1/base_link"
-    assert velocity.header.stamp == altitude.header.stamp == STAMP
+    height = made.height(TELEMETRY, STAMP)
+    assert (height.header.frame_id, height.point.z) == ("d1/base_footprint", 5.0)
+    assert velocity.header.frame_id == "d1/base_stabilized"
+    assert velocity.header.stamp == altitude.header.stamp == height.header.stamp == STAMP
 
 
 def test_an_altitude_below_zero_is_one_as_well():
@@ -184,8 +218,14 @@ def test_the_clock_is_the_timestamp():
 NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
 VECTORS = st.builds(Vector, NUMBERS, NUMBERS, NUMBERS)
 MESSAGES = [
-    *(DroneMessages.imu, DroneMessages.altitude, DroneMessages.vertical_velocity, DroneMessages.velocity),
-    *(DroneMessages.landing_pad, DroneMessages.pad_transform, DroneMessages.clock),
+    *(
+        DroneMessages.imu,
+        DroneMessages.altitude,
+        DroneMessages.height,
+        DroneMessages.vertical_velocity,
+        DroneMessages.velocity,
+    ),
+    *(DroneMessages.landing_pad, DroneMessages.transforms, DroneMessages.clock),
     *(DroneMessages.compressed_image, DroneMessages.camera_info),
 ]
 

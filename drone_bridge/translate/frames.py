@@ -190,6 +190,21 @@ def rates_from_telemetry(x: float, y: float, z: float, signs: TelemetrySigns) ->
     return BodyRates(signs.roll * x, signs.pitch * y, signs.yaw * z)
 
 
+def level_in_body_from_telemetry(roll: float, pitch: float, signs: TelemetrySigns) -> Quaternion:
+    """Return the orientation in the body of axes that share its heading and stay level."""
+    x, y, z, w = quaternion_from_euler(signs.roll * roll, signs.pitch * pitch, 0.0)
+    return Quaternion(-x, -y, -z, w)
+
+
+def level_from_body(rates: BodyRates, roll: float, pitch: float, signs: TelemetrySigns) -> BodyRates:
+    """Return the body's rates about axes that share its heading and stay level."""
+    sin_roll, cos_roll = math.sin(signs.roll * roll), math.cos(roll)
+    sin_pitch, cos_pitch = math.sin(signs.pitch * pitch), math.cos(pitch)
+    x, y, z = rates
+    down = sin_roll * y + cos_roll * z
+    return BodyRates(cos_pitch * x + sin_pitch * down, cos_roll * y - sin_roll * z, cos_pitch * down - sin_pitch * x)
+
+
 def pad_in_body(relative_x: float, relative_y: float, signs: TelemetrySigns) -> tuple[float, float]:
     """Return how far a pad is forward and to the left, m."""
     return signs.relative_x * relative_x, signs.relative_y * relative_y

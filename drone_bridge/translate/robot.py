@@ -12,7 +12,7 @@ from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Float32
 
 from drone_bridge.msg import Sensor as SensorMessage
-from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.protocols.robot import FULL_SPEED, Sensor, SensorInfo, SensorType, Subsystem, SubsystemInfo
 from drone_bridge.protocols.text import printable
@@ -87,14 +87,24 @@ def temperature(_: Sensor, value: int, stamp: Time, frame_id: str) -> Temperatur
     return message
 
 
-def current(_: Sensor, value: int, *__: Any) -> Float32:
+def current(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorValue:
     """Return an ammeter's value in A."""
-    return Float32(data=frames.amperes_from_milliamperes(value))
+    return _sensor_value(sensor, frames.amperes_from_milliamperes(value), "A", stamp, frame_id)
 
 
-def motor_pwm(_: Sensor, value: int, *__: Any) -> Float32:
+def motor_pwm(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorValue:
     """Return what a motor is driven with, as a share of full speed: -1 is full reverse, 1 full forward."""
-    return Float32(data=value / FULL_SPEED)
+    return _sensor_value(sensor, value / FULL_SPEED, "1", stamp, frame_id)
+
+
+def _sensor_value(sensor: Sensor, value: float, unit: str, stamp: Time, frame_id: str) -> SensorValue:
+    message = SensorValue(name=_name(sensor.name), value=value, unit=unit)
+    _set_header(message, stamp, frame_id)
+    return message
+
+
+def _bare(make: Callable[[Sensor, int, Time, str], SensorValue]) -> Callable[[Sensor, int, Time, str], Float32]:
+    return lambda *reading: Float32(data=make(*reading).value)
 
 
 class Measurement(NamedTuple):
@@ -109,8 +119,14 @@ class Measurement(NamedTuple):
 MEASUREMENTS: Final[dict[int, Measurement]] = {
     SensorType.BATTERY: Measurement(BATTERY_TOPIC, BatteryState, battery_state, has_own_topic=True),
     SensorType.THERMOMETER: Measurement("temperature", Temperature, temperature),
-    SensorType.AMMETER: Measurement("current", Float32, current),
-    SensorType.MOTOR_PWM: Measurement("motor_pwm", Float32, motor_pwm),
+    SensorType.AMMETER: Measurement("current", SensorValue, current),
+    SensorType.MOTOR_PWM: Measurement("motor_pwm", SensorValue, motor_pwm),
+}
+#: The same without headers, which is what some plotting tools want.
+BARE_MEASUREMENTS: Final[dict[int, Measurement]] = {
+    **MEASUREMENTS,
+    SensorType.AMMETER: Measurement("current", Float32, _bare(current)),
+    SensorType.MOTOR_PWM: Measurement("motor_pwm", Float32, _bare(motor_pwm)),
 }
 
 

@@ -5,7 +5,7 @@ import math
 from typing import Final, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TransformStamped, Twist, TwistStamped
+from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Imu, Range
@@ -41,8 +41,18 @@ class LandingFrameNames(FrameNames):
         return f"{self.prefix}camera_optical_frame"
 
     @property
+    def stabilized(self) -> str:
+        """The drone's place and heading, in axes that stay level when it tilts."""
+        return f"{self.prefix}base_stabilized"
+
+    @property
+    def footprint(self) -> str:
+        """The ground below the drone, in the same axes."""
+        return f"{self.prefix}base_footprint"
+
+    @property
     def landing_pad(self) -> str:
-        """The pad that the drone sees, in axes parallel to those of the body."""
+        """The pad that the drone sees, in axes parallel to those that it is measured in."""
         return f"{self.prefix}landing_pad"
 
     @property
@@ -94,22 +104,36 @@ class DroneMessages:
     Each kind of message is made once and filled anew each time, so that it holds until the next call.
     """
 
-    def __init__(self, names: LandingFrameNames, signs: TelemetrySigns, default_fov: float) -> None:
-        """`default_fov`, degrees, is the horizontal field of view where the wire carries none."""
+    def __init__(self, names: LandingFrameNames, signs: TelemetrySigns, default_fov: float, is_levelled: bool) -> None:
+        """Prepare the messages.
+
+        Args:
+            names: of the frames.
+            signs: of what the wire carries.
+            default_fov: degrees of the horizontal field of view, where the wire carries none.
+            is_levelled: whether velocity and pad are measured along level axes, instead of those of the tilted body.
+        """
         self._signs = signs
+        self._is_levelled = is_levelled
+        measured_in = names.stabilized if is_levelled else names.base_link
         self._default_fov = default_fov
         self._imu = Imu()
         # The height above ground: no nearest, as noise makes it negative on the ground, no farthest, no beam.
+        # Deprecated, as no rangefinder has such limits; see `height`.
         self._altitude = Range(radiation_type=Range.INFRARED, min_range=-math.inf, max_range=math.inf)
         self._velocity = TwistStamped()
         self._pad = LandingPad()
-        self._pad_transform = transform(names.base_link, names.landing_pad)
-        self._pad_tf = TFMessage(transforms=[self._pad_transform])
+        self._pad_transform = transform(measured_in, names.landing_pad)
+        self._level_transform = transform(names.base_link, names.stabilized)
+        self._ground_transform = transform(names.stabilized, names.footprint)
+        self._height = PointStamped()
+        self._height.header.frame_id = names.footprint
         self._vertical_velocity = Float64()
         self._compressed = CompressedImage(format="jpeg")
         self._camera: tuple[int, int, float] | None = None  # what the CameraInfo is of
         self._camera_info = CameraInfo()
-        self._imu.header.frame_id = self._velocity.header.frame_id = self._pad.header.frame_id = names.base_link
+        self._imu.header.frame_id = names.base_link
+        self._velocity.header.frame_id = self._pad.header.frame_id = measured_in
         self._altitude.header.frame_id = names.altimeter
         self._compressed.header.frame_id = self._optical = names.optical
 
@@ -126,10 +150,16 @@ class DroneMessages:
         return message
 
     def altitude(self, telemetry: DroneTelemetry, stamp: Time) -> Range:
-        """Return the height above ground."""
+        """Return the height above ground as a range, for those who know it so."""
         self._altitude.header.stamp = stamp
         self._altitude.range = telemetry.altimeter.altitude
         return self._altitude
+
+    def height(self, telemetry: DroneTelemetry, stamp: Time) -> PointStamped:
+        """Return where the drone is above the ground below it."""
+        self._height.header.stamp = stamp
+        self._height.point.z = telemetry.altimeter.altitude
+        return self._height
 
     def vertical_velocity(self, telemetry: DroneTelemetry, _: Time) -> Float64:
         """Return how fast the altimeter says that the drone climbs, m/s."""
@@ -137,11 +167,15 @@ class DroneMessages:
         return self._vertical_velocity
 
     def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> TwistStamped:
-        """Return the velocity of the body along its own axes, and its rates."""
+        """Return the velocity of the body and its rates, both along the axes that the velocity is measured in."""
         self._velocity.header.stamp = stamp
         linear, angular = self._velocity.twist.linear, self._velocity.twist.angular
         linear.x, linear.y, linear.z = telemetry.velocity
-        angular.x, angular.y, angular.z = frames.rates_from_telemetry(*telemetry.imu.angular_velocity, self._signs)
+        rates = frames.rates_from_telemetry(*telemetry.imu.angular_velocity, self._signs)
+        if self._is_levelled:
+            roll, pitch, _ = telemetry.imu.orientation
+            rates = frames.level_from_body(rates, roll, pitch, self._signs)
+        angular.x, angular.y, angular.z = rates
         return self._velocity
 
     def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> LandingPad:
@@ -156,15 +190,21 @@ class DroneMessages:
             message.offset_x = message.offset_y = message.distance = message.confidence = math.nan
         return message
 
-    def pad_transform(self, telemetry: DroneTelemetry, stamp: Time) -> TFMessage | None:
-        """Return base_link to the pad, if it is in sight."""
-        if (pad := telemetry.landing_pad) is None:
-            return None
-        self._pad_transform.header.stamp = stamp
-        place = self._pad_transform.transform.translation
-        place.x, place.y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
-        place.z = -pad.distance
-        return self._pad_tf
+    def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> TFMessage:
+        """Return base_link to its level axes, those to the ground, and the way to the pad, if it is in sight."""
+        roll, pitch, _ = telemetry.imu.orientation
+        level = frames.level_in_body_from_telemetry(roll, pitch, self._signs)
+        set_quaternion(self._level_transform.transform.rotation, level)
+        self._ground_transform.transform.translation.z = -telemetry.altimeter.altitude
+        found = [self._level_transform, self._ground_transform]
+        if pad := telemetry.landing_pad:
+            place = self._pad_transform.transform.translation
+            place.x, place.y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
+            place.z = -pad.distance
+            found.append(self._pad_transform)
+        for each in found:
+            each.header.stamp = stamp
+        return TFMessage(transforms=found)
 
     def compressed_image(self, telemetry: DroneTelemetry, stamp: Time) -> CompressedImage | None:
         """Return the JPEG as it is, if there is one."""

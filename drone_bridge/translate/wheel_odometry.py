@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dead reckoning: where a robot would be if it had done what it was told."""
 
+from typing import Final
+
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
@@ -8,6 +10,12 @@ from drone_bridge.translate import frames
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.planar import Pose
 from drone_bridge.translate.transforms import set_quaternion
+
+UNKNOWN: Final = 1e6  # a variance that filters do not follow; -1 is a mark of Imu only, and read as a number elsewhere
+#: Of x, y, z (m²), and about them (rad²). Errors add up without end, and nothing corrects them.
+POSE_VARIANCES: Final = (UNKNOWN,) * 6
+#: In (m/s)², (rad/s)²: what was commanded, of tracks that slip.
+TWIST_VARIANCES: Final = (0.1, 0.1, UNKNOWN, UNKNOWN, UNKNOWN, 0.5)
 
 
 class WheelOdometry:
@@ -27,12 +35,14 @@ class WheelOdometry:
         self._velocity = (forward, turn)
 
     def message(self, stamp: Time, names: FrameNames) -> Odometry:
-        """Return pose and velocity. Nothing was measured: the covariances say that they are unknown."""
+        """Return pose and velocity, with covariances that say that nothing was measured."""
         message = Odometry(child_frame_id=names.base_link)
         message.header.stamp = stamp
         message.header.frame_id = names.odom
         message.pose.pose.position.x, message.pose.pose.position.y, yaw = self.pose
         set_quaternion(message.pose.pose.orientation, frames.quaternion_from_euler(0.0, 0.0, yaw))
         message.twist.twist.linear.x, message.twist.twist.angular.z = self._velocity
-        message.pose.covariance[0] = message.twist.covariance[0] = -1.0
+        for axis in range(6):
+            message.pose.covariance[7 * axis] = POSE_VARIANCES[axis]
+            message.twist.covariance[7 * axis] = TWIST_VARIANCES[axis]
         return message

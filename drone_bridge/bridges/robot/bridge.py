@@ -44,7 +44,7 @@ from drone_bridge.protocols.robot import (
 from drone_bridge.protocols.text import printable
 from drone_bridge.translate import robot as translate
 from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.robot import STOPPED, SkidSteer, Speeds
+from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
 from drone_bridge.translate.transforms import odometry_transform
 from drone_bridge.translate.wheel_odometry import WheelOdometry
 
@@ -104,7 +104,9 @@ class RobotBridge(BridgeNode):
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._subsystems_publisher = self.make_publisher(SubsystemArray, "subsystems", latched)
         self._sensors_publisher = self.make_publisher(SensorArray, "sensors", latched)
-        self._sensor_topics = SensorTopics(self, self._frame_id, self._topic_budget)
+        self._sensor_topics = SensorTopics(
+            self, self._frame_id, self._topic_budget, BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
+        )
         self._made.append((SensorTopics.close, self._sensor_topics))
         has_odometry = get("publish_odometry")
         self._odometry_period_s = 1 / get("odometry_rate") if has_odometry else math.inf

@@ -50,9 +50,14 @@ PARAMETERS: Final = (
         "discovery_timeout", 1.0, "Seconds for which answers to discovery are collected.", range=(0.05, 60.0), live=True
     ),
     ParameterDeclaration(
-        "publish_odometry",
+        "bare_floats",
         False,
-        "Publish odom and tf from odom to base_link by dead reckoning from what was commanded.",
+        "Publish currents and PWM as std_msgs/Float32, without header, name and unit.",
+    ),
+    ParameterDeclaration(
+        "publish_odometry",
+        True,
+        "Publish odom by dead reckoning from what was commanded. Turn it off where something measures it.",
     ),
     ParameterDeclaration("odometry_rate", 20.0, "Messages on odom per second.", range=(1.0, 200.0)),
 )

@@ -2,13 +2,14 @@
 """A topic for each sensor that a robot has. Which those are shows only when it is there."""
 
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 from rclpy.publisher import Publisher
 
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.protocols.robot import Sensor, SensorInfo, SensorUpdate
-from drone_bridge.translate.robot import BATTERY_TOPIC, MEASUREMENTS, sensor_topics
+from drone_bridge.translate.robot import BATTERY_TOPIC, Measurement, sensor_topics
 
 MAX_TOPICS: Final = 64  # of one robot
 #: What DDS keeps of a topic that is destroyed is never given back, so there is a limit for the life of the node: on
@@ -46,8 +47,12 @@ class TopicBudget:
 class SensorTopics:
     """Publishers by topic, kept for as long as the robot lists the sensor. For the link's thread."""
 
-    def __init__(self, node: BridgeNode, frame_id: str, budget: TopicBudget) -> None:
+    def __init__(
+        self, node: BridgeNode, frame_id: str, budget: TopicBudget, measurements: Mapping[int, Measurement]
+    ) -> None:
+        """`measurements` says what is published for each type of sensor."""
         self._node = node
+        self._measurements = measurements
         self._budget = budget
         self._frame_id = frame_id
         self._info = SensorInfo(())
@@ -68,7 +73,7 @@ class SensorTopics:
         self._is_listed = True
         self.topics = sensor_topics(info.sensors, MAX_TOPICS)
         wanted = {
-            topic: MEASUREMENTS[sensor.type].message_type
+            topic: self._measurements[sensor.type].message_type
             for topic, sensor in zip(self.topics, info.sensors, strict=True)
             if topic
         }
@@ -85,7 +90,7 @@ class SensorTopics:
                 # Without parameters that override their QoS: those would pile up with the names of a hostile robot.
                 publisher: Publisher[Any] = self._node.create_publisher(message_type, topic, QUEUE_DEPTH)
                 self._publishers[topic] = message_type, publisher
-        left_out = sum(sensor.type in MEASUREMENTS for sensor in info.sensors) - len(wanted)
+        left_out = sum(sensor.type in self._measurements for sensor in info.sensors) - len(wanted)
         if left_out:
             self._node.complain("sensors without a topic", f"{left_out} sensors get no topic: {MAX_TOPICS} are enough.")
         if withheld:
@@ -146,7 +151,7 @@ class SensorTopics:
             self._node.publish(publisher, self._message(sensor, value))
 
     def _message(self, sensor: Sensor, value: int | None) -> Any:
-        return MEASUREMENTS[sensor.type].message(sensor, value, self._node.now(), self._frame_id)
+        return self._measurements[sensor.type].message(sensor, value, self._node.now(), self._frame_id)
 
     def _destroy(self, topic: str) -> None:
         _, publisher = self._publishers.pop(topic)

@@ -17,6 +17,7 @@ from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.telemetry.outputs import TelemetryOutputs
 from drone_bridge.bridges.telemetry.parameters import MEBIBYTE, PARAMETERS
 from drone_bridge.bridges.telemetry.transports import COMMAND_TOPIC, Drone, TopicTransport, Transport, UdpTransport
+from drone_bridge.links.allowed_peers import AllowedPeers
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError
@@ -82,13 +83,17 @@ class TelemetryBridge(BridgeNode):
         self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
         self._last_stamp = Time()
         names = LandingFrameNames(get("frame_prefix"))
-        messages = DroneMessages(names, signs, get("default_fov"))
-        self._outputs = TelemetryOutputs(self, names, messages, get("publish_clock"))
+        messages = DroneMessages(names, signs, get("default_fov"), get("is_levelled"))
+        self._outputs = TelemetryOutputs(self, names, messages, get("publish_clock"), get("altitude_as_range"))
         self._commands: CommandIntake[DroneCommand] = CommandIntake(
             self, now=(lambda: self._last_stamp) if self._stamps_are_wire_time else None
         )
         self._commands.take_limited_velocities(self._read_twist)
         self._is_udp = get("transport") == "udp"
+        try:
+            self._allowed_peers = AllowedPeers(get("allowed_peers"))
+        except ValueError as error:
+            raise ValueError(f"allowed_peers: {error}") from None
         self._relays_rover = self._is_udp and get("relay_rover")
         if not self._is_udp:
             self._command_publisher = self.make_publisher(String, COMMAND_TOPIC, DEPTH)
@@ -130,8 +135,8 @@ class TelemetryBridge(BridgeNode):
                 # After a delay it goes on from there, without a burst to catch up.
                 due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
                 self._transport.attend_until(due_s)
-                self._listen_for_silence()
-                self._send(self._commanded())
+                if self._listen_for_silence():
+                    self._send(self._commanded())
         except LinkCancelledError:
             repeat_farewell(partial(self._send, HOVER))
             raise
@@ -152,8 +157,12 @@ class TelemetryBridge(BridgeNode):
         else:
             self.statistics.counts["sent commands"] += 1
 
-    def _listen_for_silence(self) -> None:
-        """Say so when the drone says nothing any more. Commands go on: perhaps it still hears."""
+    def _listen_for_silence(self) -> bool:
+        """Return whether commands are to be sent, and say so when the drone says nothing any more.
+
+        On topics commands go on: perhaps it still hears. A datagram's source may be forged, and whoever it names gets
+        no more than what one document is worth.
+        """
         timeout_s = self.parameters["telemetry_timeout"]
         is_silent = time.monotonic() - self._heard_s > timeout_s
         if not is_silent:
@@ -161,12 +170,23 @@ class TelemetryBridge(BridgeNode):
         elif self.statistics.state != SILENT:
             self.statistics.state = SILENT
             self._from_drone.forget("drone")  # which may have started anew: nothing that it says is late
+            if self._is_udp:
+                repeat_farewell(partial(self._send, HOVER))
             if self._heard_s > -math.inf:
-                self.complain("silences", f"No telemetry has come for {timeout_s:g} s. Commands are sent on.")
+                consequence = (
+                    "The drone was told to hover, and is told nothing more until it is heard."
+                    if self._is_udp
+                    else "Commands are sent on."
+                )
+                self.complain("silences", f"No telemetry has come for {timeout_s:g} s. {consequence}")
+        return not (is_silent and self._is_udp)
 
     # Telemetry: by UDP on the link's thread, by topics in the executor.
 
     def _take_datagram(self, datagram: Datagram) -> None:
+        if not self._allowed_peers.allows(datagram.source[0]):
+            self._refuse(datagram.source, "it is none of allowed_peers.")
+            return
         is_drones = datagram.source == self._udp.drone
         connection = self._from_drone if is_drones else self._from_others
         event = self._read(connection, datagram.data, datagram.source)
@@ -180,16 +200,29 @@ class TelemetryBridge(BridgeNode):
         """Command the drone that telemetry comes from, unless there is another one; return whether that is so."""
         peer = name_of(source)
         if self._udp.drone is not None:
-            if time.monotonic() - self._heard_s <= self.parameters["telemetry_timeout"]:
+            silent_s = time.monotonic() - self._heard_s
+            present = name_of(self._udp.drone)
+            if silent_s <= self.parameters["telemetry_timeout"]:
                 self._peer_refused(peer)
                 return False
+            if silent_s <= self.parameters["takeover_timeout"]:
+                allowed_s = self.parameters["takeover_timeout"]
+                self._refuse(
+                    source,
+                    f"{present} keeps its place for {allowed_s:g} s of silence (takeover_timeout), and has been silent "
+                    f"for {silent_s:.1f} s.",
+                )
+                return False
             self.statistics.counts["connections"] += 1
-            self.inform(f"{peer} takes the place of {name_of(self._udp.drone)}.")
+            self.warn(f"{peer} takes the place of {present}, which has been silent for {silent_s:.1f} s.")
             self._commands.mailbox.clear()  # what the one before was told to do is not for this one
         self._udp.drone = source
         self._from_drone = ControllerConnection(self._limits)
         self.statistics.peer = peer
         return True
+
+    def _refuse(self, source: Any, reason: str) -> None:
+        self.complain("refused peers", f"{name_of(source)} was refused: {reason}")
 
     def _take_drone_text(self, message: String) -> None:
         if not self._is_active:
@@ -206,6 +239,9 @@ class TelemetryBridge(BridgeNode):
             return
         self._publish_rover(event)
         if self._relays_rover and self._udp.drone is not None:
+            if self.statistics.state == SILENT:
+                self.statistics.counts["undelivered rover documents"] += 1
+                return
             try:
                 self._udp.send(message.data.encode())
             except LinkError as error:

@@ -4,7 +4,7 @@
 from typing import Final
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TwistStamped
+from geometry_msgs.msg import PointStamped, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
@@ -31,7 +31,12 @@ class TelemetryOutputs:
     """
 
     def __init__(
-        self, node: BridgeNode, names: LandingFrameNames, messages: DroneMessages, publish_clock: bool
+        self,
+        node: BridgeNode,
+        names: LandingFrameNames,
+        messages: DroneMessages,
+        publish_clock: bool,
+        altitude_as_range: bool,
     ) -> None:
         """Create the publishers."""
         self._node = node
@@ -43,17 +48,19 @@ class TelemetryOutputs:
         make = node.make_publisher
         outputs = [
             Output(make(Imu, "imu/data", 10), messages.imu),
-            Output(make(Range, "altitude", 10), messages.altitude),
+            Output(make(PointStamped, "height", 10), messages.height),
             Output(make(Float64, "vertical_velocity", 10), messages.vertical_velocity),
             Output(make(TwistStamped, "velocity", 10), messages.velocity),
             Output(make(LandingPad, "landing_pad", 10), messages.landing_pad),
             Output(make(CameraInfo, "camera/camera_info", newest), messages.camera_info),
             Output(make(CompressedImage, "camera/image_raw/compressed", newest), messages.compressed_image),
         ]
+        if altitude_as_range:
+            outputs.append(Output(make(Range, "altitude", 10), messages.altitude))
         if publish_clock:
             outputs.insert(0, Output(make(Clock, "/clock", newest), messages.clock))
         self._tf = make(TFMessage, "/tf", 100)
-        outputs.append(Output(self._tf, messages.pad_transform))
+        outputs.append(Output(self._tf, messages.transforms))
         raw = Output(make(Image, "camera/image_raw", newest), self._decoded)
         self._outputs: Outputs[DroneTelemetry] = Outputs(node, outputs, AUDIENCE_PERIOD_S)
         self._decoded_outputs: Outputs[DroneTelemetry] = Outputs(node, [raw], AUDIENCE_PERIOD_S)

@@ -4,6 +4,7 @@
 from typing import Final
 
 from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.links.allowed_peers import ANY
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.telemetry import DEFAULT_PORT, MAX_FOV, MIN_FOV, Limits
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
@@ -46,6 +47,17 @@ PARAMETERS: Final = (
         for field in TelemetrySigns._fields
     ),
     ParameterDeclaration(
+        "is_levelled",
+        True,
+        "Whether velocity and landing_pad are measured along level axes (base_stabilized), or along those of the "
+        "tilted body (base_link).",
+    ),
+    ParameterDeclaration(
+        "altitude_as_range",
+        True,
+        "Publish the height above ground on altitude as well, as a Range without limits. Deprecated: height tells it.",
+    ),
+    ParameterDeclaration(
         "stamp_source",
         "ros",
         "Header stamps: when a document came, in ROS time, or its timestamp if it has one.",
@@ -55,9 +67,22 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         "telemetry_timeout",
         1.0,
-        "Seconds without telemetry after which the drone counts as silent, and another sender may take its place.",
+        "Seconds without telemetry after which the drone counts as silent; over UDP it is told to hover then, and "
+        "nothing more until it is heard again.",
         range=(0.05, 3600.0),
         live=True,
+    ),
+    ParameterDeclaration(
+        "takeover_timeout",
+        5.0,
+        "With udp, seconds of silence after which another sender may take the drone's place.",
+        range=(0.05, 3600.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "allowed_peers",
+        [ANY],
+        "With udp, whom documents are taken from: any, addresses, or networks such as 192.168.1.0/24.",
     ),
     ParameterDeclaration(
         "relay_rover",

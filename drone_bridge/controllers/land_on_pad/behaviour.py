@@ -15,8 +15,8 @@ from std_msgs.msg import Bool
 from drone_bridge.controllers.behaviour_parameters import declarations, read
 from drone_bridge.controllers.land_on_pad.data import Decision, Measured, PadSighting
 from drone_bridge.controllers.land_on_pad.frame import (
-    ALTITUDE,
     CAMERA_INFO,
+    HEIGHT,
     IMAGE,
     IMU,
     LANDING_PAD,
@@ -42,7 +42,9 @@ PARAMETERS: Final = (
         f"{NAME}.use_camera", False, "Find the pad in camera/image_raw by its markers, instead of by landing_pad."
     ),
     ParameterDeclaration(
-        f"{NAME}.is_levelled", True, "Whether velocity and landing_pad stay level when the drone tilts."
+        f"{NAME}.is_levelled",
+        True,
+        "Deprecated, and not looked at: headers say it. Set is_levelled of telemetry_bridge.",
     ),
     ParameterDeclaration(
         f"{NAME}.telemetry_timeout",
@@ -66,7 +68,10 @@ class LandOnPadBehaviour:
         self._node = node
         self._land_parameters = read(LandParameters, NAME, parameters)
         self._detector = MarkerDetector(read(MarkerParameters, NAME, parameters))
-        self._is_levelled = parameters[f"{NAME}.is_levelled"]
+        if not parameters[f"{NAME}.is_levelled"]:
+            node.get_logger().warning(
+                f"{NAME}.is_levelled is deprecated, and not looked at: set is_levelled of telemetry_bridge instead."
+            )
         self._timeout_s = parameters[f"{NAME}.telemetry_timeout"]
         self._land = LandOnPad(self._land_parameters)
         self._log_limiter = LogLimiter()
@@ -78,7 +83,7 @@ class LandOnPadBehaviour:
         self._commands = VelocityCommands(node)
         self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
         use_camera = parameters[f"{NAME}.use_camera"]
-        self._needed = (IMU, VELOCITY, ALTITUDE) if use_camera else (IMU, VELOCITY, ALTITUDE, LANDING_PAD)
+        self._needed = (IMU, VELOCITY, HEIGHT) if use_camera else (IMU, VELOCITY, HEIGHT, LANDING_PAD)
         sets = [StampedSets(self._needed, self._on_measured)]
         if use_camera:
             self._pad_publisher = node.create_publisher(LandingPad, "~/landing_pad", 10)
@@ -114,13 +119,13 @@ class LandOnPadBehaviour:
             self._complain(f"An image can't be used: {error}")
             return
         self._sighting = sighting or self._sighting
-        self._pad_publisher.publish(pad_message(sighting, messages[IMU], self._is_levelled))
+        self._pad_publisher.publish(pad_message(sighting, messages[IMU]))
 
     def _on_measured(self, messages: dict[str, Any]) -> None:
         """Answer what was measured at one moment."""
         self._measured_s = time.monotonic()
         try:
-            measured = read_measured(messages, self._is_levelled, self._landed)
+            measured = read_measured(messages, self._landed)
             if self._sighting:
                 measured, self._sighting = replace(measured, sighting=self._sighting), None
             decision = self._decide(measured)

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TwistStamped
-from sensor_msgs.msg import CameraInfo, Imu, Range
+from geometry_msgs.msg import PointStamped, TwistStamped
+from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
 
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
@@ -21,13 +21,15 @@ from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_ang
 from drone_bridge.msg import LandingPad
 from drone_bridge.translate.time import NANOSECONDS
 
-IMU, VELOCITY, ALTITUDE, LANDING_PAD = "imu/data", "velocity", "altitude", "landing_pad"
+IMU, VELOCITY, HEIGHT, LANDING_PAD = "imu/data", "velocity", "height", "landing_pad"
 IMAGE, CAMERA_INFO = "camera/image_raw", "camera/camera_info"
+#: The frame, without its prefix, of what is measured along axes that do not tilt with the drone.
+LEVEL_FRAME: Final = "base_stabilized"
 #: The topics that are read here, and their types.
 TYPES: Final[dict[str, type]] = {
     IMU: Imu,
     VELOCITY: TwistStamped,
-    ALTITUDE: Range,
+    HEIGHT: PointStamped,
     LANDING_PAD: LandingPad,
     IMAGE: ImageMessage,
     CAMERA_INFO: CameraInfo,
@@ -40,28 +42,32 @@ PAD_DEVIATION: Final = 0.02  # m
 PAD_DEVIATION_PER_METRE: Final = 0.015
 
 
-def read_measured(messages: Mapping[str, Any], is_levelled: bool, landed: bool) -> Measured:
+def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
     """Return what the messages, by topic, of one stamp say, with the sighting if landing_pad is among them.
 
-    `is_levelled` says that velocity and landing_pad are turned with the drone's yaw, but not tilted with it.
-    Raises ValueError with a sentence for what can't be used.
+    Their headers say whether velocity and landing_pad are tilted with the drone. Raises ValueError with a sentence for
+    what can't be used.
     """
-    rotation, axes = _axes(messages[IMU], is_levelled)
+    imu = messages[IMU]
+    rotation = _attitude(imu)
     linear = messages[VELOCITY].twist.linear
-    altitude = messages[ALTITUDE].range
+    height = messages[HEIGHT].point.z
     _check_finite(VELOCITY, linear.x, linear.y, linear.z)
-    _check_finite(ALTITUDE, altitude)
+    _check_finite(HEIGHT, height)
     stamp = _seconds(messages[IMU].header.stamp)
     pad = messages.get(LANDING_PAD)
     sighting = None
     if pad is not None and pad.detected:
         _check_finite(LANDING_PAD, pad.offset_x, pad.offset_y, pad.distance, pad.confidence)
         if pad.confidence >= LEAST_CONFIDENCE:
-            offset = axes @ np.array([pad.offset_x, pad.offset_y, -pad.distance])
+            offset = _axes(imu, LANDING_PAD, pad.header.frame_id) @ np.array(
+                [pad.offset_x, pad.offset_y, -pad.distance]
+            )
             deviation = (PAD_DEVIATION + PAD_DEVIATION_PER_METRE * abs(pad.distance)) / min(pad.confidence, 1.0)
             sighting = PadSighting(stamp, offset, deviation, deviation)
+    axes = _axes(imu, VELOCITY, messages[VELOCITY].header.frame_id)
     velocity: Vector = axes @ np.array([linear.x, linear.y, linear.z])
-    return Measured(stamp, rotation, velocity, float(altitude), sighting, landed)
+    return Measured(stamp, rotation, velocity, float(height), sighting, landed)
 
 
 def read_sighting(messages: Mapping[str, Any], detector: MarkerDetector) -> PadSighting | None:
@@ -71,32 +77,44 @@ def read_sighting(messages: Mapping[str, Any], detector: MarkerDetector) -> PadS
     """
     pinhole = read_pinhole(messages[CAMERA_INFO], CAMERA_INFO)
     pixels = read_pixels(messages[IMAGE], IMAGE, pinhole, CAMERA_INFO)
-    rotation, _ = _axes(messages[IMU], is_levelled=False)
-    view = detector.locate(detector.detect(pixels), pinhole, rotation)
+    view = detector.locate(detector.detect(pixels), pinhole, _attitude(messages[IMU]))
     if view is None:
         return None
     return PadSighting(_seconds(messages[IMAGE].header.stamp), view.offset, view.deviation, view.vertical_deviation)
 
 
-def pad_message(sighting: PadSighting | None, imu: Imu, is_levelled: bool) -> LandingPad:
-    """Return what landing_pad would say about a sighting, or about none, with the attitude that went with it."""
+def pad_message(sighting: PadSighting | None, imu: Imu) -> LandingPad:
+    """Return what landing_pad would say about a sighting, or about none, along the axes of the body."""
     message = LandingPad(header=imu.header, detected=sighting is not None)
     message.offset_x = message.offset_y = message.distance = message.confidence = math.nan
     if sighting:
-        _, axes = _axes(imu, is_levelled)
-        message.offset_x, message.offset_y, up = (axes.T @ sighting.offset).tolist()
+        message.offset_x, message.offset_y, up = (_attitude(imu).T @ sighting.offset).tolist()
         message.distance = -up
         message.confidence = 1 / (1 + sighting.deviation / HALF_CONFIDENT_DEVIATION)
     return message
 
 
-def _axes(imu: Imu, is_levelled: bool) -> tuple[Matrix, Matrix]:
-    """Return the drone's attitude, and what turns its measurements into levelled axes."""
-    angles = read_angles(imu, IMU)
-    if angles is None:
+def _attitude(imu: Imu) -> Matrix:
+    """Return what turns the body's axes into those of the world."""
+    return rotation_from_angles(*_angles(imu))
+
+
+def _axes(imu: Imu, topic: str, frame_id: str) -> Matrix:
+    """Return what turns measurements along the axes of a frame into those of the world."""
+    if frame_id == imu.header.frame_id:
+        return _attitude(imu)
+    if frame_id.rpartition("/")[2] == LEVEL_FRAME:
+        return rotation_from_angles(0.0, 0.0, _angles(imu)[2])
+    raise ValueError(
+        f"{topic} is in the frame {frame_id!r}, and has to be in {LEVEL_FRAME!r} or, as {IMU}, in "
+        f"{imu.header.frame_id!r}."
+    )
+
+
+def _angles(imu: Imu) -> tuple[float, float, float]:
+    if (angles := read_angles(imu, IMU)) is None:
         raise ValueError(f"{IMU} says that there is no orientation, and without one nothing can be followed.")
-    rotation = rotation_from_angles(*angles)
-    return rotation, rotation_from_angles(0.0, 0.0, angles[2]) if is_levelled else rotation
+    return angles
 
 
 def _check_finite(topic: str, *values: float) -> None:

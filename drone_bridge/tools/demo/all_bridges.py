@@ -31,7 +31,7 @@ PORTS: Final = (
 IMAGE: Final = "sensor_msgs/msg/Image"
 CAMERA_INFO: Final = "sensor_msgs/msg/CameraInfo"
 CONTROLLER: Final = "drone_bridge/msg/ControllerState"
-FLOAT: Final = "std_msgs/msg/Float32"
+SENSOR_VALUE: Final = "drone_bridge/msg/SensorValue"
 IMU: Final = "sensor_msgs/msg/Imu"
 ODOMETRY: Final = "nav_msgs/msg/Odometry"
 TWIST: Final = "geometry_msgs/msg/Twist"
@@ -85,17 +85,17 @@ TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
         ExpectedTopic("/robot/battery_state", "sensor_msgs/msg/BatteryState", 1.0),
         ExpectedTopic("/robot/temperature/left_motor", "sensor_msgs/msg/Temperature", 1.0),
         ExpectedTopic("/robot/temperature/right_motor", "sensor_msgs/msg/Temperature", 1.0),
-        ExpectedTopic("/robot/current/left_motor", FLOAT, 1.0),
-        ExpectedTopic("/robot/current/right_motor", FLOAT, 1.0),
-        ExpectedTopic("/robot/motor_pwm/left_motor", FLOAT, 1.0),
-        ExpectedTopic("/robot/motor_pwm/right_motor", FLOAT, 1.0),
+        ExpectedTopic("/robot/current/left_motor", SENSOR_VALUE, 1.0),
+        ExpectedTopic("/robot/current/right_motor", SENSOR_VALUE, 1.0),
+        ExpectedTopic("/robot/motor_pwm/left_motor", SENSOR_VALUE, 1.0),
+        ExpectedTopic("/robot/motor_pwm/right_motor", SENSOR_VALUE, 1.0),
         ExpectedTopic("/robot/sensors", "drone_bridge/msg/SensorArray"),
         ExpectedTopic("/robot/subsystems", "drone_bridge/msg/SubsystemArray"),
     ),
     "robot/rover_controller": (ExpectedTopic("/robot/cmd_vel", TWIST, 20.0),),
     "landing/telemetry_bridge": (
         ExpectedTopic("/landing/imu/data", IMU, 25.0),
-        ExpectedTopic("/landing/altitude", "sensor_msgs/msg/Range", 25.0),
+        ExpectedTopic("/landing/height", "geometry_msgs/msg/PointStamped", 25.0),
         ExpectedTopic("/landing/velocity", "geometry_msgs/msg/TwistStamped", 25.0),
         ExpectedTopic("/landing/vertical_velocity", "std_msgs/msg/Float64", 25.0),
         ExpectedTopic("/landing/landing_pad", "drone_bridge/msg/LandingPad", 25.0),

@@ -84,7 +84,7 @@ def read_landing(bag: Path) -> LandingRecording:
         begin_s = states[0][0]
         recording.spans = _spans(states, begin_s)
         recording.landed_s = recording.spans[-1].begins_s
-        altitudes = {_seconds(message): float(message.range) for message in _messages(reader, "/altitude")}
+        altitudes = {_seconds(message): float(message.point.z) for message in _messages(reader, "/height")}
         velocities = {
             _seconds(message): _turned(angles[_seconds(message)][2], message.twist.linear.x, message.twist.linear.y)
             for message in _messages(reader, "/velocity")

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which addresses a listener takes anything from."""
+
+import pytest
+
+from drone_bridge.links.allowed_peers import AllowedPeers
+
+
+@pytest.mark.parametrize(
+    ("names", "host", "expected"),
+    [
+        (["any"], "203.0.113.9", True),
+        (["10.0.7.1"], "10.0.7.1", True),
+        (["10.0.7.1"], "10.0.7.2", False),
+        (["192.0.2.1", "10.0.0.0/8"], "10.9.8.7", True),
+        (["10.0.0.0/8"], "::ffff:10.9.8.7", True),  # as a socket for both versions shows it
+        (["fe80::/64"], "fe80::1%eth0", True),
+        (["fe80::/64"], "10.9.8.7", False),
+        ([], "127.0.0.1", False),
+    ],
+)
+def test_who_is_allowed(names, host, expected):
+    assert AllowedPeers(names).allows(host) is expected
+
+
+@pytest.mark.parametrize("name", ["", "localhost", "10.0.0.1/8", "10.0.0", "any "])
+def test_what_is_no_address_is_a_sentence(name):
+    with pytest.raises(ValueError, match="an address, or a network"):
+        AllowedPeers([name])
