@@ -214,7 +214,7 @@ class TelemetryBridge(BridgeNode):
                 )
                 return False
             self.statistics.counts["connections"] += 1
-            self.warn(f"{peer} takes the place of {present}, which has been silent for {silent_s:.1f} s.")
+            self.inform(f"{peer} takes the place of {present}, which has been silent for {silent_s:.1f} s.")
             self._commands.mailbox.clear()  # what the one before was told to do is not for this one
         self._udp.drone = source
         self._from_drone = ControllerConnection(self._limits)
