@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drone_bridge.bridges.robot.desired import DesiredSubsystems
 from drone_bridge.bridges.robot.holders import Holders, Obstruction
 from drone_bridge.bridges.robot.keep_alives import KEEP_ALIVE_PERIOD_S, OLDEST_KEEP_ALIVE_S, SAFE_MODE_LASTS_S
 from drone_bridge.bridges.robot.session import BIND_PAUSE_S, QUERY_PERIOD_S, RobotSession
-from drone_bridge.bridges.robot.wishes import Wishes
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,
@@ -58,7 +58,7 @@ class Log:
     def sensors_listed(self, info):
         self.told.append(info)
 
-    sensors_read = robot_logged = firmware_told = sensors_listed
+    sensors_read = robot_logged = firmware_identified = sensors_listed
 
     def round_trip_measured(self, seconds):
         self.round_trips.append(seconds)
@@ -70,11 +70,11 @@ class Log:
 class Scene:
     """A session, its listener, and a clock."""
 
-    def __init__(self, skid_steer=("first",), lights=("first",), wishes=None, holders=None):
+    def __init__(self, skid_steer=("first",), lights=("first",), desired=None, holders=None):
         self.log = Log()
-        self.wishes = wishes or Wishes(skid_steer, lights)
+        self.desired = desired or DesiredSubsystems(skid_steer, lights)
         self.holders = holders or Holders("me")
-        self.session = RobotSession(self.wishes, self.holders, TIMEOUT_S, self.log, now_s=100.0)
+        self.session = RobotSession(self.desired, self.holders, TIMEOUT_S, self.log, now_s=100.0)
         self.now_s = 100.0
         self.sent()
 
@@ -126,7 +126,7 @@ def bound():
 
 
 def test_it_registers_before_anything_else():
-    session = RobotSession(Wishes((), ()), Holders("me"), TIMEOUT_S, Log(), 0.0)
+    session = RobotSession(DesiredSubsystems((), ()), Holders("me"), TIMEOUT_S, Log(), 0.0)
     assert session.outbox == [RegisterDriver("me"), QuerySubsystems()]
 
 
@@ -455,9 +455,9 @@ def test_a_skid_steer_is_stopped_before_it_is_given_back(bound):
 def test_what_the_operator_says_holds_on_the_next_connection_to_the_same_robot(bound):
     bound.ask(bound.session.unbind, 0)
     bound.ask(bound.session.bind, 2, bound.now_s)
-    assert Scene(wishes=bound.wishes).hear(ROBOT) == [BindSubsystem(1), BindSubsystem(2)]
+    assert Scene(desired=bound.desired).hear(ROBOT) == [BindSubsystem(1), BindSubsystem(2)]
     other = SubsystemInfo((Subsystem(1, "other drive"), LAMP))
-    assert Scene(wishes=bound.wishes).hear(other) == [BindSubsystem(0), BindSubsystem(1)]
+    assert Scene(desired=bound.desired).hear(other) == [BindSubsystem(0), BindSubsystem(1)]
 
 
 @pytest.mark.parametrize("task", ["bind", "unbind"])

@@ -64,9 +64,11 @@ class RoverController(Node):
         self._log_limiter = LogLimiter()
         self._commands = VelocityCommands(self)
         self.create_subscription(Odometry, "odom", self._measure, 1)
-        self._telemetry: RoverTelling | None = None
+        self._telemetry: RoverTelemetryPublisher | None = None
         if self._declared["publish_telemetry"]:
-            self._telemetry = RoverTelling(self, self._declared["telemetry_z"], self._declared["frame_prefix"])
+            self._telemetry = RoverTelemetryPublisher(
+                self, self._declared["telemetry_z"], self._declared["frame_prefix"]
+            )
 
     def start(self) -> bool:
         """Begin to drive."""
@@ -122,7 +124,7 @@ class RoverController(Node):
             self.get_logger().info("Following the odometry." if is_following else "No odometry: driving on without.")
 
 
-class RoverTelling:
+class RoverTelemetryPublisher:
     """Tells where a rover is and how fast."""
 
     def __init__(self, node: Node, z: float, frame_prefix: str) -> None:

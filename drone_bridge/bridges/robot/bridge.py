@@ -18,12 +18,12 @@ from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
 from drone_bridge.bridges.link_thread import Endpoint
 from drone_bridge.bridges.mailbox import Arrival
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.robot.desired import DesiredSubsystems
 from drone_bridge.bridges.robot.holders import Holders, Obstruction
 from drone_bridge.bridges.robot.parameters import PARAMETERS
 from drone_bridge.bridges.robot.sensors import SensorTopics, TopicBudget
 from drone_bridge.bridges.robot.services import BIND, UNBIND, RobotServices, Task
 from drone_bridge.bridges.robot.session import RobotSession
-from drone_bridge.bridges.robot.wishes import Wishes
 from drone_bridge.links.cancellation import Cancellation, Wakeup
 from drone_bridge.links.discovery import DiscoveryConnector, DiscoveryRoute
 from drone_bridge.links.errors import LinkError
@@ -59,7 +59,7 @@ STANDSTILL: Final = "standstill"
 
 
 class RobotBridge(BridgeNode):
-    """Drives a robot, and publishes what it tells of itself."""
+    """Drives a robot, and publishes its sensors, subsystems and log."""
 
     rates = ("packets", "commands", "updates")
     problems = (
@@ -119,7 +119,7 @@ class RobotBridge(BridgeNode):
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Connect to a host, or to whoever has a name."""
         get = self.parameters.__getitem__
-        self._wishes = Wishes(get("skid_steer"), get("lights"))
+        self._desired = DesiredSubsystems(get("skid_steer"), get("lights"))
         self._holders = Holders(self._driver_name)
         self._why_undrivable: str | None = None
         self._odometry = WheelOdometry()
@@ -145,7 +145,7 @@ class RobotBridge(BridgeNode):
         """Drive until either side ends it, and leave the robot stopped, whatever has happened."""
         now_s = time.monotonic()
         connection = DriverConnection()
-        session = RobotSession(self._wishes, self._holders, self._link_timeout_s, self, now_s)
+        session = RobotSession(self._desired, self._holders, self._link_timeout_s, self, now_s)
         self._commands.mailbox.clear()
         self._driven = STOPPED
         self._moved_s = self._updated_s = now_s
@@ -208,7 +208,7 @@ class RobotBridge(BridgeNode):
         if self._light is not None:
             session.light(self._light)
         self._drive(session, now_s)
-        self._look_what_is_wrong(session, now_s)
+        self._update_conditions(session, now_s)
         self._sensor_topics.offer()
         if now_s >= self._lists_due_s:
             self._publish_lists(session)
@@ -230,7 +230,7 @@ class RobotBridge(BridgeNode):
 
     # What is wrong, for as long as it lasts.
 
-    def _look_what_is_wrong(self, session: RobotSession, now_s: float) -> None:
+    def _update_conditions(self, session: RobotSession, now_s: float) -> None:
         obstruction = session.obstruction
         if obstruction != self._obstruction:
             self._obstruction = obstruction
@@ -292,7 +292,7 @@ class RobotBridge(BridgeNode):
         else:
             answer(False, "No light of the robot is bound.")
 
-    # What the session tells, on the link's thread.
+    # What the session reports, on the link's thread.
 
     def inform(self, sentence: str) -> None:
         """Log something that is as it should be."""
@@ -317,7 +317,7 @@ class RobotBridge(BridgeNode):
         if line := self._robot_log.admit(printable(text.strip())):
             self.get_logger().info(f"The robot says: {line}")
 
-    def firmware_told(self, firmware: FirmwareInfo) -> None:
+    def firmware_identified(self, firmware: FirmwareInfo) -> None:
         """Show it in /diagnostics."""
         self.statistics.facts["firmware"] = f"{printable(firmware.type)} {printable(firmware.version)}"
         self.statistics.facts["protocol version"] = str(firmware.protocol_version)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session with a robot tells the node."""
+"""What a session with a robot reports to the node."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from drone_bridge.protocols.robot import FirmwareInfo, SensorInfo, SensorUpdate
 
 
 class Listener(Protocol):
-    """Who is told what the robot says."""
+    """Receives what the robot says."""
 
     def complain(self, count: str, sentence: str) -> None:
         """Something was not as it should be; `count` is its kind."""
@@ -16,19 +16,19 @@ class Listener(Protocol):
         """Something has changed."""
 
     def subsystems_changed(self) -> None:
-        """What there is, or who has it, is new."""
+        """The list of subsystems, or the driver of one of them, has changed."""
 
     def sensors_listed(self, info: SensorInfo) -> None:
-        """What is measured is new."""
+        """The robot has listed its sensors."""
 
     def sensors_read(self, update: SensorUpdate) -> None:
         """Readings have come."""
 
     def robot_logged(self, text: str) -> None:
-        """The robot says something to people."""
+        """The robot has sent a line of its log."""
 
-    def firmware_told(self, firmware: FirmwareInfo) -> None:
-        """The robot has said what it runs."""
+    def firmware_identified(self, firmware: FirmwareInfo) -> None:
+        """The robot has identified its firmware."""
 
     def round_trip_measured(self, seconds: float) -> None:
         """A keep-alive has come back."""

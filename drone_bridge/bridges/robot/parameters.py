@@ -4,7 +4,7 @@
 from typing import Final
 
 from drone_bridge.bridges.common_parameters import common_parameters
-from drone_bridge.bridges.robot.wishes import FIRST
+from drone_bridge.bridges.robot.desired import FIRST
 from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.robot import TCP_PORT

@@ -30,7 +30,7 @@ class Task(NamedTuple):
 
 
 class RobotServices:
-    """There from the start: without a robot they say so."""
+    """Always available; they return an error until a robot is connected."""
 
     def __init__(self, node: BridgeNode, wake: Callable[[], None], read_route: Callable[[], DiscoveryRoute]) -> None:
         """`wake` has the link's thread look at the link requests; `read_route` tells where robots are asked for."""

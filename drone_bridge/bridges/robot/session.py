@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from drone_bridge.bridges.robot.desired import DesiredSubsystems
 from drone_bridge.bridges.robot.holders import Holders, Obstruction
 from drone_bridge.bridges.robot.keep_alives import OLDEST_KEEP_ALIVE_S, SLOW_ROUND_TRIP_S, KeepAlives
 from drone_bridge.bridges.robot.listener import Listener
 from drone_bridge.bridges.robot.oddities import oddities
-from drone_bridge.bridges.robot.wishes import Wishes
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,
@@ -58,7 +58,7 @@ class RobotSession:
 
     def __init__(
         self,
-        wishes: Wishes,
+        desired: DesiredSubsystems,
         holders: Holders,
         link_timeout_s: float,
         listener: Listener,
@@ -69,7 +69,7 @@ class RobotSession:
         self.info: SubsystemInfo | None = None
         self.bound: set[int] = set()
         self._driver_name = holders.driver_name
-        self._wishes = wishes
+        self._desired = desired
         self._holders = holders
         holders.begin()
         self._wanted: set[int] = set()
@@ -198,12 +198,12 @@ class RobotSession:
             self._handle_log(packet.text, now_s)
         else:
             self._holders.note_firmware(packet.type)
-            self._listener.firmware_told(packet)
+            self._listener.firmware_identified(packet)
 
     def _handle_keep_alive(self, packet: KeepAlive, now_s: float) -> None:
         round_trip_s = self._keep_alives.answered(packet, now_s)
         if round_trip_s is None:
-            self._complain("unexpected packets", f"The robot answered a keep-alive of {packet.time_ms} that none was.")
+            self._complain("unexpected packets", f"The robot answered keep-alive {packet.time_ms}, which was not sent.")
             return
         self._listener.round_trip_measured(round_trip_s)
         if round_trip_s >= SLOW_ROUND_TRIP_S:
@@ -231,7 +231,7 @@ class RobotSession:
         for number in sorted(self.bound):
             if self._holders.is_robotd and not self.driver(number):
                 self._lose(number)
-        self._wanted, missing = self._wishes.wanted(info.subsystems)
+        self._wanted, missing = self._desired.choose(info.subsystems)
         for sentence in missing:
             self._complain("missing subsystems", sentence)
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
@@ -279,7 +279,8 @@ class RobotSession:
         number, driver = packet.id, packet.driver
         if self.subsystem_type(number) is None:
             self._complain(
-                "unexpected packets", f"The robot told who has {self._called(number)}, which it never listed."
+                "unexpected packets",
+                f"The robot announced a driver of {self._called(number)}, unlisted so far.",
             )
             return
         self._drivers[number] = driver
@@ -332,7 +333,7 @@ class RobotSession:
             answer(False, complaint)
             return
         assert self.info
-        self._wishes.note(number, self.info.subsystems[number], is_wanted=True)
+        self._desired.note(number, self.info.subsystems[number], is_wanted=True)
         self._wanted.add(number)
         if number in self.bound:
             answer(True, f"{self._called(number)} is bound already.")
@@ -346,7 +347,7 @@ class RobotSession:
             answer(False, complaint)
             return
         assert self.info
-        self._wishes.note(number, self.info.subsystems[number], is_wanted=False)
+        self._desired.note(number, self.info.subsystems[number], is_wanted=False)
         self._wanted.discard(number)
         self._refused.discard(number)
         if number not in self.bound:

@@ -46,7 +46,7 @@ SILENT: Final = "no telemetry"
 
 
 class TelemetryBridge(BridgeNode):
-    """Publishes what drone and rover tell, and commands the drone at a steady rate: hover when nothing is fresh.
+    """Publishes the telemetry of drone and rover, and commands the drone at a steady rate.
 
     With UDP the link's thread reads and writes; with topics the executor is what telemetry comes by.
     """

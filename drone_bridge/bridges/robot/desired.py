@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of a robot's subsystems a driver wants: by parameters at first, then by what the operator says."""
+"""Which of a robot's subsystems to bind: by parameters at first, then by what the operator asks for."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,8 +9,8 @@ from drone_bridge.protocols.text import printable
 FIRST, ALL, NONE = "first", "all", "none"
 
 
-class Wishes:
-    """Remembers across connections what is wanted. For the link's thread."""
+class DesiredSubsystems:
+    """Remembers across connections which subsystems to bind. For the link's thread."""
 
     def __init__(self, skid_steer: Sequence[str], lights: Sequence[str]) -> None:
         """Each is what there should be of its kind: FIRST, ALL, NONE, names, or numbers in the list of subsystems."""
@@ -19,11 +19,11 @@ class Wishes:
         self._operator: dict[tuple[int, str], bool] = {}
 
     def note(self, number: int, subsystem: Subsystem, is_wanted: bool) -> None:
-        """Note what the operator says."""
+        """Note that the operator wants a subsystem, or does not want it any more."""
         self._operator[number, subsystem.name] = is_wanted
 
-    def wanted(self, subsystems: Sequence[Subsystem]) -> tuple[set[int], list[str]]:
-        """Return which are wanted, and sentences about what is asked for and not there."""
+    def choose(self, subsystems: Sequence[Subsystem]) -> tuple[set[int], list[str]]:
+        """Return the numbers of those to bind, and a sentence for each choice that the robot does not have."""
         wanted: set[int] = set()
         missing = []
         for kind, asked in self._asked.items():
@@ -36,8 +36,8 @@ class Wishes:
                     names = ", ".join(repr(printable(subsystems[number].name)) for number in numbers) or "none"
                     missing.append(f"The robot has no {what} {choice!r}; of this kind it has {names}.")
         for number, subsystem in enumerate(subsystems):
-            if (wish := self._operator.get((number, subsystem.name))) is not None:
-                (wanted.add if wish else wanted.discard)(number)
+            if (is_wanted := self._operator.get((number, subsystem.name))) is not None:
+                (wanted.add if is_wanted else wanted.discard)(number)
         return wanted, missing
 
 
