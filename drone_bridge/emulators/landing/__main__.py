@@ -50,7 +50,7 @@ HIGHEST_START: Final = 50.0
 
 
 class Watch:
-    """Writes down and reports what happens, and tells when it is over."""
+    """Records and reports the flight, and decides when it is over."""
 
     def __init__(
         self, vehicle: Vehicle, duration: float, until_landed: bool, trajectory: TrajectoryFile | None

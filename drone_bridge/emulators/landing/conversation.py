@@ -92,7 +92,7 @@ class Conversation:
             self._receive_of_rover()
 
     def _documents(self, frame: int, telemetry: DroneTelemetry) -> Iterator[bytes]:
-        """Return what this frame has to tell."""
+        """Return the documents to send at the end of this frame."""
         kind = self._fault.kind if self._fault and self._fault.at == frame else None
         if kind:
             say(f"{kind.value} in frame {frame}, as was asked for")
@@ -156,7 +156,7 @@ class Conversation:
         self._is_heard = False
 
     def _complain(self, sentence: str) -> None:
-        """Say something that senders decide about, and so not more than once a second."""
+        """Report a fault of whoever sends, at most once a second."""
         if time.monotonic() >= self._may_complain_at:
             say(sentence)
             self._may_complain_at = time.monotonic() + COMPLAINT_PERIOD_S

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rover that drives a pattern by itself, or is led by what somebody tells of it.
+"""A rover that drives a pattern by itself, or is led by telemetry of a rover.
 
 The world's x and y are metres, its origin the middle of every pattern. The rover always looks along x: what is told of
 a rover on the wire is its position and its velocity, and no heading.

@@ -65,11 +65,11 @@ class Vehicle:
         return self.world.touchdown if self.world.has_landed else None
 
     def obey(self, command: DroneCommand) -> None:
-        """Do that from now on."""
+        """Follow a command from now on."""
         self.drone.command = command
 
     def lead(self, rover: RoverTelemetry) -> None:
-        """Let the rover be where it says, if it is one that is led."""
+        """Move the rover to where its telemetry puts it, if it is one that is led."""
         if self.world.rover.pattern is Pattern.FOLLOW:
             self.world.rover.lead((rover.position.x, rover.position.y), (rover.velocity.x, rover.velocity.y))
 
@@ -102,7 +102,7 @@ class Vehicle:
         return jpeg(seen)
 
     def rover_telemetry(self) -> RoverTelemetry:
-        """Return what the rover would tell of itself."""
+        """Return the rover's own telemetry."""
         rover = self.world.rover
         x, y = rover.position.tolist()
         vx, vy = rover.velocity.tolist()
