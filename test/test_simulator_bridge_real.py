@@ -12,6 +12,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion, Twist, Vector3, Wrench
 from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import wait_until
+from sensor_msgs.msg import Imu
 from simulator_client import SimulatorClient
 from simulator_fixtures import status
 
@@ -114,11 +115,14 @@ def test_a_vehicle_whose_heading_can_not_be_known_is_not_steered_until_it_is(ros
 
         values = status(ros, is_refused)
         assert values["vehicle's body to model"] == "not known"
+        assert values["heading"] == "The vehicle's heading is not known"
+        assert ros.subscribe(Imu, "imu/data").wait().orientation_covariance[0] == -1.0
         assert math.hypot(*velocity(client)) < 0.1
         doubtful = call(ros, "get_state", srv.GetState, id=VEHICLE)
         assert "its orientation may be wrong" in doubtful.message
         call(ros, "pause", srv.SimulatorRequest)
         process.wait_for_line(LEARNED)
+        assert "heading" not in status(ros, lambda values: values["vehicle's body to model"] != "not known")
         assert steer(client, publisher)[0] == pytest.approx(1.0, abs=0.1)  # still north, more or less
 
 

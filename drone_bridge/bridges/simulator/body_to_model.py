@@ -56,6 +56,7 @@ class BodyToModelLearner:
             session.settle_heading()  # there is no vehicle
         elif session.has_stepped and not session.outputs.is_body_to_model_known and not self._is_warned:
             self._is_warned = True
+            self._node.statistics.begin_condition("heading", "The vehicle's heading is not known")
             self._node.complain(
                 "unknown heading",
                 "The simulation was running already, so how the vehicle's principal axes lie to its model can't be "
@@ -69,6 +70,7 @@ class BodyToModelLearner:
         self._is_learning = False
         if not result.success:
             self._not_before_s = session.quiet_since_s + _RETRY_S
+            node.statistics.begin_condition("heading", "The vehicle's heading is not known")
             node.complain("unknown heading", f"How the vehicle's axes lie to its model is not known: {result.message}")
         else:
             learned, q = result.value

@@ -97,6 +97,10 @@ class EntityTopics:
         translate.fill_imu(self._imu, state, self._against_gravity, stamp)
         return self._imu
 
+    def mark_attitude(self, *, is_known: bool) -> None:
+        """Tell readers of imu/data whether to believe what depends on the vehicle's attitude."""
+        self._imu.orientation_covariance[0] = self._imu.linear_acceleration_covariance[0] = 0.0 if is_known else -1.0
+
     def _fill_pose(self, state: EntityState, stamp: Time) -> PoseStamped:
         translate.fill_pose(self._pose, state, stamp)
         return self._pose
@@ -208,6 +212,8 @@ class SimulatorOutputs:
         self.body_to_model.pop(self._vehicle, None)
         if rotation:
             self.body_to_model[self._vehicle] = rotation
+        self._topics[self._vehicle].mark_attitude(is_known=rotation is not None)
+        self._node.statistics.end_condition("heading")
         self._node.statistics.facts["vehicle's body to model"] = (
             " ".join(f"{number:.6g}" for number in rotation.rotation) if rotation else "not known"
         )
