@@ -155,7 +155,9 @@ def main() -> int:
 
 def _bridge(port: int, namespace: str) -> list[str]:
     entities = "[" + ",".join(f"'{entity}'" for entity in OTHERS) + "]"
-    return bridge_command("simulator_bridge", namespace, port=port, entities=entities)
+    # As nothing is steered here, it need not be learned how the vehicle is built.
+    given = {"publish_clock": True, "body_to_model": "[1.0, 0.0, 0.0, 0.0]"}
+    return bridge_command("simulator_bridge", namespace, port=port, entities=entities, **given)
 
 
 def _floor(port: int, namespace: str) -> list[str]:

@@ -8,10 +8,11 @@ import struct
 import sys
 
 import pytest
-from geometry_msgs.msg import Point, Pose, Quaternion, Twist, Vector3, Wrench
+from geometry_msgs.msg import Point, Pose, Quaternion, Twist, TwistStamped, Vector3, Wrench
 from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import wait_until
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu
 from simulator_client import SimulatorClient
 from simulator_fixtures import status
@@ -188,6 +189,40 @@ def test_turbulence_is_removed_by_the_id_that_adding_it_gave(ros, emulate, conne
             call(ros, "remove", srv.RemoveItem, type=ItemType.OBJECT, id=number)
         call(ros, "run", srv.Run, steps=10, wait=True)
         assert velocity(client) == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)  # neither pushed nor without gravity
+
+
+# Time.
+
+
+def test_whoever_publishes_the_clock_stamps_with_it_and_takes_commands_by_it(ros, emulate, connect):
+    emulator = emulate()
+    client = connect(emulator)
+    odom = ros.subscribe(Odometry, "odom")
+    with bridge(emulator, publish_clock=True, run_on_connect=True):
+        stamp = odom.wait(lambda message: message.header.stamp.nanosec > 0).header.stamp
+        assert stamp.sec < 100  # from 0 at the bridge's start
+        publisher = ros.publisher(TwistStamped, "cmd_vel_stamped")
+
+        def steer():
+            command = TwistStamped(header=odom.wait().header)
+            command.twist.linear.x = 1.0
+            publisher.publish(command)
+            return math.hypot(*velocity(client)) > 0.5
+
+        wait_until(steer, "the commanded velocity")
+
+
+def test_by_default_there_is_no_clock_and_a_second_one_is_named(ros, emulate):
+    emulator = emulate("--running")
+    with (
+        bridge(emulator, body_to_model=[1.0, 0.0, 0.0, 0.0]),
+        bridge(emulator, publish_clock=True, body_to_model=[1.0, 0.0, 0.0, 0.0], remap=["__node:=first"]) as first,
+    ):
+        wait_until(lambda: ros.node.count_publishers("/clock") == 1, "the clock of the one that is to publish it")
+        ros.node.create_publisher(Clock, "/clock", 1)
+        first.wait_for_line(r"WARN.*/clock is published by /test_session, too: set publish_clock to false")
+        values = status(ros, lambda values: "clock" in values)
+        assert values["clock"] == "/clock is published by /test_session, too"
 
 
 # Leaving.

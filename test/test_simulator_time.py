@@ -21,6 +21,7 @@ def clock(monkeypatch):
     node = SimpleNamespace(
         parameters=parameters,
         make_publisher=lambda *_: "clock",
+        make_timer=lambda *_: None,
         get_parameter=lambda _: SimpleNamespace(value=False),
         publish=lambda _, message: fake.published.append(message),
     )

@@ -146,6 +146,11 @@ class BridgeNode(LifecycleNode):
         )
         self._made.append((self.destroy_subscription, subscription))
 
+    def make_timer(self, period_s: float, callback: Callable[[], None]) -> None:
+        """Create a timer that runs on when simulated time stands still."""
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._made.append((self.destroy_timer, self.create_timer(period_s, callback, clock=steady)))
+
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
         """Publish from the link's thread; what can't be published is counted and forgotten."""
         try:
@@ -195,9 +200,7 @@ class BridgeNode(LifecycleNode):
         self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_stay_mute)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._made.append((self.destroy_publisher, self._diagnostics))
-        # A steady clock: a simulation that stands still is no reason not to report.
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._made.append((self.destroy_timer, self.create_timer(DIAGNOSTICS_PERIOD_S, self._report, clock=clock)))
+        self.make_timer(DIAGNOSTICS_PERIOD_S, self._report)
         try:
             self.set_up()
         except ValueError:

@@ -19,6 +19,7 @@ PARAMETERS = {
     "release_after": 0.5,
     "request_timeout": ANSWER_TIMEOUT_S,
     "poll_period": 0.1,
+    "publish_clock": True,
     "clock_rate": 1000.0,
     "stamp_source": "wire",
     "frame_prefix": "s1/",

@@ -94,7 +94,9 @@ class SimulatorBridge(BridgeNode):
             self._outputs.name_entity(entity, name)
             self._outputs.open_entity(entity)
         self._items = DesiredItems(self._read_items(entities))
-        self._commands: CommandIntake[Velocity] = CommandIntake(self, on_command=self._wakeup.wake)
+        self._commands: CommandIntake[Velocity] = CommandIntake(
+            self, now=keeper.clock.message if keeper.stamps_are_simulated else None, on_command=self._wakeup.wake
+        )
         self._commands.take_limited_velocities(self._read)
         self._steering = Steering(self, self._commands, self._axes, self._vehicle)
         self._world: bytes | None = None  # the mark of the world with our cameras

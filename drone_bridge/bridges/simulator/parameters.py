@@ -4,6 +4,7 @@
 from typing import Final
 
 from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.bridges.simulated_time import time_parameters
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.simulator import TCP_PORT
 
@@ -25,7 +26,7 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         "body_to_model",
         [0.0, 0.0, 0.0, 0.0],
-        "How the vehicle's principal axes lie to its model: w, x, y, z as on the wire; zeros: found out.",
+        "How the vehicle's principal axes lie to its model: w, x, y, z as on the wire; zeros: learned while paused.",
     ),
     ParameterDeclaration("entities", [""], "Further entities to publish, by ID and name, such as 3:buoy."),
     ParameterDeclaration(
@@ -67,14 +68,8 @@ PARAMETERS: Final = (
         "convert_frames", True, "Turn north-east-down and forward-right-down into ROS's axes; false leaves them."
     ),
     ParameterDeclaration("gravity", 9.81, "Metres per second squared, for what an IMU would read.", range=(0.0, 100.0)),
-    ParameterDeclaration("publish_clock", True, "Publish the simulation's time on /clock."),
+    *time_parameters("the simulation's"),
     ParameterDeclaration("clock_rate", 100.0, "Most messages on /clock per second.", range=(1.0, 10000.0)),
-    ParameterDeclaration(
-        "stamp_source",
-        "ros",
-        "Header stamps: when something came, in ROS time, or the simulation's time.",
-        choices=("ros", "wire"),
-    ),
     ParameterDeclaration(
         "unimplemented_requests",
         "refuse",

@@ -52,8 +52,9 @@ class Steering:
         command = self._commands.newest()
         if command:
             if attitude is None and command != STILL:
-                self._node.complain("unsteered commands", _WHY_NOT)
+                self._node.reports.complain_while("unsteered commands", _WHY_NOT)
                 return
+            self._node.reports.end("unsteered commands")
             self._is_engaged, self._stale_since_s = True, None
         elif self._stale_since_s is None:
             self._stale_since_s = now_s

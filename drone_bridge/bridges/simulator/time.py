@@ -6,10 +6,10 @@ import time
 from typing import Final
 
 from builtin_interfaces.msg import Time
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulated_time import SimulatedTime
 from drone_bridge.bridges.simulator.clock import SimulationClock
 
 #: How often /clock is repeated while the simulation stands still, for those who have come meanwhile.
@@ -20,24 +20,21 @@ class TimeKeeper:
     """Publishes the simulation's time, not too often and not too seldom, and stamps messages."""
 
     def __init__(self, node: BridgeNode) -> None:
-        get = node.parameters.__getitem__
         self._node = node
         self.clock = SimulationClock()
-        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        self._publisher = node.make_publisher(Clock, "/clock", newest) if get("publish_clock") else None
-        self._period_s: float = 1.0 / get("clock_rate")
+        simulated_time = SimulatedTime(node)
+        self._publisher = simulated_time.clock_publisher
+        self.stamps_are_simulated = simulated_time.stamps_are_simulated
+        self._period_s: float = 1.0 / node.parameters["clock_rate"]
         self._published_s = -math.inf
         self._next_s = -math.inf  # when the next message would be on time, if there are as many as there may be
         self._is_pending = False
         self._stamp: Time | None = None
-        # A node on simulated time that drives /clock itself would hear each time only after what it belongs to.
-        drives_its_own_clock = get("publish_clock") and node.get_parameter("use_sim_time").value
-        self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
 
     def stamp(self) -> Time:
         """Return the time for a message's header: the same one for all messages of a step that come together."""
         if self._stamp is None:
-            self._stamp = self.clock.message() if self._stamps_are_wire_time else self._node.now()
+            self._stamp = self.clock.message() if self.stamps_are_simulated else self._node.now()
         return self._stamp
 
     def step(self) -> None:

@@ -74,7 +74,6 @@ TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
             for what, kind in (("pose", "geometry_msgs/msg/PoseStamped"), ("twist", "geometry_msgs/msg/TwistStamped"))
         ),
         ExpectedTopic("/simulator/camera_view", "drone_bridge/msg/CameraView", 15.0),
-        ExpectedTopic("/clock", "rosgraph_msgs/msg/Clock", 50.0),
     ),
     "simulator/drone_controller": (
         ExpectedTopic("/simulator/cmd_vel", TWIST, 20.0),
