@@ -40,7 +40,7 @@ class BodyToModelLearner:
     def due_s(self) -> float:
         """When `tick` has something to do, unless a step comes before."""
         session = self._session
-        if self._is_learning or not session.sees_steps or session.outputs.is_body_to_model_known:
+        if session.outputs.is_body_to_model_known or self._is_learning or not session.sees_steps:
             return math.inf
         frequency = session.handshake.configured.frequency if session.handshake.configured else 0.0
         quiet_s = max(_QUIET_S, _QUIET_STEPS / frequency if frequency > 0.0 else 0.0) + self._jitter_s
@@ -49,12 +49,14 @@ class BodyToModelLearner:
     def tick(self, now_s: float) -> None:
         """Learn if that is due; warn if the simulation runs."""
         session = self._session
+        if session.outputs.is_body_to_model_known:
+            return
         if now_s >= self.due_s:
             self._is_learning = True
             TaskRunner(session, _learn(session), self._finish).start()
         elif session.quiet_since_s < math.inf and not session.sees_steps:
             session.settle_heading()  # there is no vehicle
-        elif session.has_stepped and not session.outputs.is_body_to_model_known and not self._is_warned:
+        elif session.has_stepped and not self._is_warned:
             self._is_warned = True
             self._node.statistics.begin_condition("heading", "The vehicle's heading is not known")
             self._node.complain(

@@ -43,7 +43,7 @@ class SimulationClock:
         self._step_ns = step_ns
 
     def step(self) -> None:
-        """Take note of a step."""
+        """Note a step."""
         self._steps += 1
 
     def message(self) -> Time:

@@ -208,7 +208,7 @@ class DesiredItems:
         return {item.plan.frame for item in self._all if isinstance(item, Camera)}
 
     def start_over(self) -> None:
-        """Take note of a new connection. Cameras keep their IDs until it shows that this is another world."""
+        """Prepare for a new connection. Cameras keep their IDs until it shows that this is another world."""
         self._added.clear()
         for item in self._all:
             item.is_requested = False
@@ -220,18 +220,18 @@ class DesiredItems:
                 item.id = None
 
     def forget_cameras(self) -> None:
-        """Take note that this world has none of our cameras."""
+        """Note that this world has none of our cameras."""
         for item in self._all:
             if isinstance(item, Camera):
                 self.mark_missing(item)
 
     def mark_added(self, item: DesiredItem, number: int) -> None:
-        """Take note that the simulator has added it."""
+        """Note that the simulator has added it."""
         item.id = number
         self._added[item.kind, number] = item
 
     def mark_missing(self, item: DesiredItem) -> None:
-        """Take note that the simulator has it no more."""
+        """Note that the simulator has it no more."""
         if item.id is not None:
             self._added.pop((item.kind, item.id), None)
             item.id = None
@@ -248,7 +248,7 @@ class DesiredItems:
                 self._all.remove(other)
 
     def removed(self, kind: int, number: int, *, is_ours: bool = False) -> None:
-        """Take note that something was removed, and with it what needed it; `is_ours`: because we asked for that."""
+        """Note that something was removed, and with it what needed it; `is_ours`: because we asked for that."""
         item = self.find(kind, number)
         if item:
             (self.drop if is_ours or not item.is_configured else self.mark_missing)(item)

@@ -32,12 +32,12 @@ class Runs:
         self._waiting.append(on_done)
 
     def completed(self) -> None:
-        """Take note of Completed."""
+        """Note Completed."""
         self._count += 1
         self._finish("")
 
     def stepped(self, now_s: float) -> None:
-        """Take note of a step."""
+        """Note a step."""
         self._latest_s = max(self._latest_s, now_s)
 
     @property

@@ -202,7 +202,7 @@ class SimulatorSession:
             self._former_names.pop(entity, None)
 
     def forget(self, kind: int, number: int, *, is_ours: bool = False) -> None:
-        """Take note that an item was removed; `is_ours`: because we asked for that."""
+        """Note that an item was removed; `is_ours`: because we asked for that."""
         # With an entity the CUAUV server removes its cameras; if it has none, the streams of camera 0.
         disturbs_cameras = kind == ItemType.ENTITY and number not in self._former_names
         disturbs_cameras |= is_ours and kind == ItemType.CAMERA

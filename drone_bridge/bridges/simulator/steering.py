@@ -81,7 +81,7 @@ class Steering:
             )
 
     def start_over(self) -> None:
-        """Take note of a new connection."""
+        """Prepare for a new connection."""
         self._unanswered = 0
         self._sent_s = -math.inf
         self._stale_since_s = time.monotonic() if self._is_engaged else None

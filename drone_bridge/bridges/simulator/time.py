@@ -38,7 +38,7 @@ class TimeKeeper:
         return self._stamp
 
     def step(self) -> None:
-        """Take note of a step, and publish the time unless that was done just now."""
+        """Count a step, and publish the time unless that was done just now."""
         self.clock.step()
         self._stamp = None
         self._is_pending = True
