@@ -9,8 +9,9 @@ from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import Inbox, RosSession, wait_until
 from simulator_fixtures import BUOY, LEARNED, VEHICLE, bridge, make_peer
-from simulator_peer import STILL
+from simulator_peer import SILENCE, STILL
 
+from drone_bridge import srv
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute
 
@@ -65,6 +66,17 @@ def test_a_vehicle_that_has_come_to_rest_elsewhere_is_not_taken_for_one_that_nev
         wait_until(is_told, "odometry")
         q = odom.wait().pose.pose.orientation
         assert (q.w, q.x, q.y, q.z) == pytest.approx(EAST)
+
+
+def test_a_run_that_waits_for_what_a_lost_simulator_does_not_tell_is_answered(peer, ros):
+    peer.answers[sim.SetEntity] = SILENCE
+    with bridge(peer, body_to_model=LEARNED, request_timeout=1.0) as process:
+        peer.wait_for(sim.SetEntity)
+        response = ros.call(srv.Run, "run", srv.Run.Request())
+        assert (response.success, response.message) == (False, "The simulator has not answered ESET within 1 s.")
+        del peer.answers[sim.SetEntity]
+        process.wait_for_line("principal axes lie to its model by")
+        assert ros.call(srv.Run, "run", srv.Run.Request()).success
 
 
 def test_a_world_that_another_bridge_has_marked_keeps_its_mark(peer):

@@ -7,6 +7,7 @@ ask for it shows the difference, and turns the vehicle for a moment, which does 
 
 import math
 import random
+import time
 from typing import Final
 
 from drone_bridge.bridges.node import BridgeNode
@@ -71,7 +72,7 @@ class BodyToModelLearner:
         session, node = self._session, self._node
         self._is_learning = False
         if not result.success:
-            self._not_before_s = session.quiet_since_s + _RETRY_S
+            self._not_before_s = time.monotonic() + _RETRY_S
             node.statistics.begin_condition("heading", "The vehicle's heading is not known")
             node.complain("unknown heading", f"How the vehicle's axes lie to its model is not known: {result.message}")
         else:

@@ -328,6 +328,7 @@ class SimulatorSession:
 
     def end(self, reason: str) -> None:
         """Answer who waits."""
+        self._waiting_for_heading = []  # nothing can be sent any more
         self.close_probe()
         self.runs.fail(reason)
         self.requests.fail(reason)
