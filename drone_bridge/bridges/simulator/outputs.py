@@ -3,18 +3,14 @@
 
 from typing import Any, Final
 
-from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
-from nav_msgs.msg import Odometry
-from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # where humble has it, too
-from rclpy.publisher import Publisher
+from geometry_msgs.msg import TransformStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from sensor_msgs.msg import Imu
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.outputs import Output, Outputs
+from drone_bridge.bridges.simulator.entity_topics import AUDIENCE_PERIOD_S, QUEUE_DEPTH, EntityTopics
 from drone_bridge.bridges.simulator.time import TimeKeeper
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.protocols import simulator as sim
@@ -27,10 +23,7 @@ from drone_bridge.translate.simulator_requests import attribute_message, fill_vi
 from drone_bridge.translate.topic_names import topic_token
 from drone_bridge.translate.transforms import transform
 
-#: How often it is asked who listens to what.
-AUDIENCE_PERIOD_S: Final = 0.2
 MAX_ENTITIES: Final = 256  # that have topics
-QUEUE_DEPTH: Final = 10
 VEHICLE_NAME: Final = "vehicle"  # in messages; its topics are odom and imu/data
 #: tf holds the states of all entities of a step in one message, and listeners may be slow.
 TF_DEPTH: Final = 100
@@ -40,80 +33,6 @@ UNKNOWN_HEADING: Final = (
     "while the simulation is paused, or given by the parameter body_to_model."
 )
 _OWN_FRAMES: Final = {FrameNames().map, FrameNames().odom, FrameNames().base_link}
-
-
-class EntityTopics:
-    """The topics of one entity: odom and imu/data of the vehicle, a pose and a twist of any other one."""
-
-    def __init__(
-        self, node: BridgeNode, name: str | None, frames: FrameNames, gravity: tuple[float, float, float]
-    ) -> None:
-        """`name` of the entity, None of the vehicle; `gravity` is what keeps something from falling."""
-        self._against_gravity = gravity
-        self.frame = frames.base_link if name is None else f"{frames.prefix}{topic_token(name, 'entity')}"
-        world = frames.odom
-        self._made: list[Publisher[Any]] = []
-        self._node = node
-        if name is None:
-            self._odometry = Odometry(child_frame_id=self.frame)
-            self._odometry.header.frame_id = world
-            self._imu = Imu()
-            self._imu.header.frame_id = self.frame
-            outputs = [
-                Output(node.make_publisher(Odometry, "odom", QUEUE_DEPTH), self._fill_odometry),
-                Output(node.make_publisher(Imu, "imu/data", QUEUE_DEPTH), self._fill_imu),
-            ]
-        else:
-            self._pose, self._twist = PoseStamped(), TwistStamped()
-            self._pose.header.frame_id = world
-            self._twist.header.frame_id = self.frame
-            topic = f"entities/{topic_token(name, 'entity')}"
-            outputs = [
-                Output(self._make(PoseStamped, f"{topic}/pose"), self._fill_pose),
-                Output(self._make(TwistStamped, f"{topic}/twist"), self._fill_twist),
-            ]
-        self._outputs: Outputs[EntityState] = Outputs(node, outputs, AUDIENCE_PERIOD_S)
-        self.transform = TransformStamped(child_frame_id=self.frame)
-        self.transform.header.frame_id = world
-        self.has_transform_waiting = False
-
-    def _make(self, message_type: type, topic: str) -> "Publisher[Any]":
-        # Without parameters that override their QoS: those would pile up with every name ever given. And without
-        # warnings of subscribers whose QoS does not fit, who are warned themselves: rclpy's executor would look at
-        # each publisher whenever it wakes, and take half as long again for each service call.
-        silent = PublisherEventCallbacks(use_default_callbacks=False)
-        self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH, event_callbacks=silent))
-        return self._made[-1]
-
-    def publish(self, state: EntityState, stamp: Time) -> None:
-        """Publish a state to whoever listens."""
-        self._outputs.publish(state, stamp)
-
-    def _fill_odometry(self, state: EntityState, stamp: Time) -> Odometry:
-        translate.fill_odometry(self._odometry, state, stamp)
-        return self._odometry
-
-    def _fill_imu(self, state: EntityState, stamp: Time) -> Imu:
-        translate.fill_imu(self._imu, state, self._against_gravity, stamp)
-        return self._imu
-
-    def mark_attitude(self, *, is_known: bool) -> None:
-        """Tell readers of imu/data whether to believe what depends on the vehicle's attitude."""
-        self._imu.orientation_covariance[0] = self._imu.linear_acceleration_covariance[0] = 0.0 if is_known else -1.0
-
-    def _fill_pose(self, state: EntityState, stamp: Time) -> PoseStamped:
-        translate.fill_pose(self._pose, state, stamp)
-        return self._pose
-
-    def _fill_twist(self, state: EntityState, stamp: Time) -> TwistStamped:
-        translate.fill_twist(self._twist, state, stamp)
-        return self._twist
-
-    def close(self) -> None:
-        """Destroy the topics."""
-        for publisher in self._made:
-            self._node.destroy_publisher(publisher)
-        self._made.clear()
 
 
 class SimulatorOutputs:
