@@ -318,3 +318,14 @@ def test_cameras_come_before_entities_and_triggers_as_from_the_cuauv_server(simu
     simulator.add(StreamEntity(VEHICLE, 1, (X,)))
     simulator.add(StreamCamera(camera_on(simulator), 1, target))
     assert [type(event) for event in simulator.step()] == [CameraData, EntityData, Triggered]
+
+
+@pytest.mark.parametrize(("is_real", "right_m"), [(False, 0.0), (True, -1.0)])
+def test_the_cuauv_server_places_a_camera_that_is_set_about_the_principal_axes(is_real, right_m):
+    turned = OfflineSimulator(btom=(0.5**0.5, 0.0, 0.0, 0.5**0.5))  # the principal axes look to the model's right
+    turned.context.is_real = is_real
+    camera = turned.add(AddCamera(VEHICLE, LEVEL, ZERO, 1.0))
+    buoy = turned.add(entity(position=(5.0, 0.0, 0.0)))
+    turned.get(SetCamera(camera, CameraAttribute.POSITION, (1.0, 0.0, 0.0)))
+    view = turned.get(ViewCamera(camera, buoy))
+    assert (view.depth, view.x * view.depth) == pytest.approx((5.0 if is_real else 4.0, right_m))
