@@ -54,7 +54,9 @@ def connect():
 
 
 def bridge(emulator, **parameters):
-    return Process.node("simulator_bridge", port=emulator.port, **{"poll_period": 0.1, "request_timeout": 20.0, **parameters})
+    return Process.node(
+        "simulator_bridge", port=emulator.port, **{"poll_period": 0.1, "request_timeout": 20.0, **parameters}
+    )
 
 
 def call(ros, name, service, /, **fields):
