@@ -4,10 +4,14 @@ PYTHON ?= python3
 ACTIVATE := . env/activate
 WORKERS ?= $(shell echo $$(($$(nproc) * 2)))
 
-.PHONY: setup demo demo-all demo-landings demo-worlds check test lint bench fuzz clean
+.PHONY: setup view demo demo-all demo-landings demo-worlds check test lint bench fuzz clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
+
+# The landing, live in a browser, until Ctrl-C.
+view: setup
+	@$(ACTIVATE) && drone-bridge launch landing.launch.xml emulate:=true control:=true pattern:=circular view:=true
 
 demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing
@@ -41,4 +45,4 @@ fuzz: setup
 	@$(ACTIVATE) && python benchmark/fuzz.py --inputs $(INPUTS)
 
 clean:
-	rm -rf .venv build log demo
+	rm -rf .venv build log demo web/dist web/node_modules

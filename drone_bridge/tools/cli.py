@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "info": Command("drone_bridge.tools.bags.info", "tell what a bag holds", needs_ros=False),
     "play": Command("drone_bridge.tools.playing.command", "publish what a bag holds"),
     "report": Command("drone_bridge.tools.reporting.command", "show a bag as one HTML page", needs_ros=False),
+    "view": Command("drone_bridge.tools.view", "show what runs in a browser, and steer it there"),
 }
 WITHOUT_ROS: Final = """
 There is no ROS 2 here. Beside the commands above, Python programs can use drone_bridge.protocols (the five wire

@@ -13,7 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from drone_bridge.tools.recording.node import import_message_class
+from drone_bridge.tools.interfaces import import_interface
 
 PERIOD_S: Final = 0.02
 # For what may come within a period, and the latched messages of many nodes at once.
@@ -44,7 +44,7 @@ class RateMeter(Node):
         latched = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._subscriptions_by_name: dict[str, Any] = {
             topic.name: self.create_subscription(
-                import_message_class(topic.type_name),
+                import_interface(topic.type_name),
                 topic.name,
                 lambda _: None,
                 DEPTH if topic.rate_hz else latched,

@@ -11,8 +11,8 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProf
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosReliability, QosTime
 
 from drone_bridge.tools.bags.bag import BagTopic
-from drone_bridge.tools.recording.definitions import UnknownTypeError, find_definition
-from drone_bridge.tools.recording.node import import_message_class
+from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
+from drone_bridge.tools.recording.definitions import find_definition
 
 DEFAULT_DEPTH: Final = 10
 # What several publishers kept together, such as the latched transforms of many nodes.
@@ -59,7 +59,7 @@ def make_publishers(
             skip(f"'{topic.name}' was recorded with another type as well, '{topic.type_name}', which is skipped.")
             continue
         try:
-            message_class = import_message_class(topic.type_name)
+            message_class = import_interface(topic.type_name)
             installed = find_definition(topic.type_name).type_hash
         except UnknownTypeError as error:
             skip(f"'{topic.name}' is skipped: {error}")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node that finds topics and records them."""
 
-import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
-from rclpy.type_support import check_for_type_support
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
@@ -20,8 +18,9 @@ except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 from drone_bridge.responses import keep_all_unsent
+from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.recording.bag import Topic
-from drone_bridge.tools.recording.definitions import UnknownTypeError, find_definition, split_type_name
+from drone_bridge.tools.recording.definitions import find_definition
 from drone_bridge.tools.recording.qos import for_bag, request_for
 from drone_bridge.tools.recording.settings import Settings
 
@@ -107,7 +106,7 @@ class Recorder(Node):
         for type_name in dict.fromkeys(publisher.topic_type for publisher in publishers):
             try:
                 definition = find_definition(type_name)
-                message_class = import_message_class(type_name)
+                message_class = import_interface(type_name)
             except UnknownTypeError as error:
                 self._refuse(name, type_name, str(error))
                 continue
@@ -181,18 +180,3 @@ class Recorder(Node):
 def offers_of(publishers: Sequence[TopicEndpointInfo], type_name: str) -> list[QoSProfile]:
     """Return what the publishers of one type offer."""
     return [publisher.qos_profile for publisher in publishers if publisher.topic_type == type_name]
-
-
-def import_message_class(type_name: str) -> Any:
-    """Return the class of an installed message type.
-
-    Raises:
-        UnknownTypeError: it is not installed, or has no type support for Python.
-    """
-    package, name = split_type_name(type_name)
-    try:
-        message_class = getattr(importlib.import_module(f"{package}.msg"), name)
-        check_for_type_support(message_class)
-    except Exception as error:  # whatever a broken installation raises
-        raise UnknownTypeError(f"The installed Python module of '{type_name}' can't be used: {error}") from None
-    return message_class

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interfaces that are installed on this machine: the text that defines a type, and its Python class."""
+
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ament_index_python.packages import get_package_share_directory
+from ament_index_python.resources import get_resource
+from rclpy.type_support import check_for_type_support
+
+TYPE_NAME: Final = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv)/([A-Z][A-Za-z0-9]*)")
+IDL_INCLUDE: Final = re.compile(
+    r"^\s*#include\s+[\"<]([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)\.idl[\">]", re.MULTILINE
+)
+PARTS_OF_SERVICE: Final = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
+SEPARATOR: Final = "=" * 80
+FLOATS_AND_TEXT: Final = ("float32", "float64", "string", "wstring")
+INTEGERS: Final = (
+    *("bool", "byte", "char"),
+    *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
+)
+PRIMITIVE_TYPES: Final = frozenset((*FLOATS_AND_TEXT, *INTEGERS))
+
+
+class UnknownTypeError(Exception):
+    """The type is not installed here, or not completely."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceText:
+    """The definition of a type, complete with those that it contains."""
+
+    text: str
+    is_idl: bool
+    """Whether the parts are .idl files, where a package has installed no others; else they are .msg files."""
+
+    @property
+    def encoding(self) -> str:
+        """What MCAP and Foxglove call this format."""
+        return "ros2idl" if self.is_idl else "ros2msg"
+
+
+def split_type_name(type_name: str, kind: str = "msg") -> tuple[str, str]:
+    """Return package and name of an installed type of this kind, msg or srv.
+
+    Only what a package registered as an interface counts: the name may come from any peer on the network.
+
+    Raises:
+        UnknownTypeError: no installed package registers the type.
+    """
+    match = TYPE_NAME.fullmatch(type_name)
+    if match is None or match[2] != kind:
+        what = "a message" if kind == "msg" else "a service"
+        raise UnknownTypeError(f"'{type_name}' is not {what} type; package/{kind}/Name is expected.")
+    package, _, name = match.groups()
+    try:
+        interfaces, _ = get_resource("rosidl_interfaces", package)
+    except (LookupError, OSError):
+        raise UnknownTypeError(f"The package '{package}' of '{type_name}' is not installed.") from None
+    if f"{kind}/{name}.idl" not in interfaces.split():
+        what = "message" if kind == "msg" else "service"
+        raise UnknownTypeError(f"The installed package '{package}' has no {what} '{name}'.")
+    return package, name
+
+
+def interface_file(type_name: str, suffix: str) -> Path:
+    """Return where the file of an installed message type with this suffix is, if there is one."""
+    package, name = split_type_name(type_name)
+    return Path(get_package_share_directory(package), "msg", name + suffix)
+
+
+def message_text(type_name: str) -> InterfaceText:
+    """Return the definition of an installed message type.
+
+    Raises:
+        UnknownTypeError: the type, or one that it contains, is not installed, or a file can't be read.
+    """
+    split_type_name(type_name)
+    try:
+        try:
+            text = interface_file(type_name, ".msg").read_text(encoding="utf-8")
+            return InterfaceText(_with_dependencies(text, type_name, ".msg", _msg_dependencies), is_idl=False)
+        except FileNotFoundError:
+            text = interface_file(type_name, ".idl").read_text(encoding="utf-8")
+            heading = f"{SEPARATOR}\nIDL: {type_name}\n"
+            return InterfaceText(heading + _with_dependencies(text, type_name, ".idl", _idl_dependencies), is_idl=True)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnknownTypeError(f"The installed definition of '{type_name}' can't be used: {error}") from None
+
+
+def service_texts(type_name: str) -> tuple[InterfaceText, InterfaceText]:
+    """Return the definitions of the request and of the response of an installed service type.
+
+    Raises:
+        UnknownTypeError: the type, or one that it contains, is not installed, or a file can't be read.
+    """
+    package, name = split_type_name(type_name, "srv")
+    try:
+        text = Path(get_package_share_directory(package), "srv", f"{name}.srv").read_text(encoding="utf-8")
+        parts = PARTS_OF_SERVICE.split(text)
+        if len(parts) != 2:
+            raise UnknownTypeError(f"The installed definition of '{type_name}' has {len(parts)} parts, and not two.")
+        request, response = (_with_dependencies(part, type_name, ".msg", _msg_dependencies) for part in parts)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnknownTypeError(f"The installed definition of '{type_name}' can't be used: {error}") from None
+    return InterfaceText(request, is_idl=False), InterfaceText(response, is_idl=False)
+
+
+def import_interface(type_name: str, kind: str = "msg") -> Any:
+    """Return the class of an installed message or service type.
+
+    Raises:
+        UnknownTypeError: it is not installed, or has no type support for Python.
+    """
+    package, name = split_type_name(type_name, kind)
+    try:
+        interface = getattr(importlib.import_module(f"{package}.{kind}"), name)
+        if kind == "msg":
+            check_for_type_support(interface)
+    except Exception as error:  # whatever a broken installation raises
+        raise UnknownTypeError(f"The installed Python module of '{type_name}' can't be used: {error}") from None
+    return interface
+
+
+def _with_dependencies(
+    text: str, type_name: str, suffix: str, dependencies: Callable[[str, str], Iterator[str]]
+) -> str:
+    """Return the text of a type followed by each type it contains, once, under a heading."""
+    parts: list[str] = []
+    seen = {type_name}
+
+    def append(text: str, type_name: str) -> None:
+        parts.append(text)
+        for dependency in dependencies(text, type_name):
+            if dependency not in seen:
+                seen.add(dependency)
+                kind, name = ("MSG", dependency.replace("/msg/", "/")) if suffix == ".msg" else ("IDL", dependency)
+                parts.append(f"\n{SEPARATOR}\n{kind}: {name}\n")
+                append(interface_file(dependency, suffix).read_text(encoding="utf-8"), dependency)
+
+    append(text, type_name)
+    return "".join(parts)
+
+
+def _msg_dependencies(text: str, type_name: str) -> Iterator[str]:
+    package = type_name.partition("/")[0]
+    for line in text.splitlines():
+        declaration = line.partition("#")[0].split()
+        if not declaration:
+            continue
+        field_type = re.split(r"[\[<]", declaration[0], maxsplit=1)[0]
+        if field_type not in PRIMITIVE_TYPES:
+            yield f"{package}/msg/{field_type}" if "/" not in field_type else field_type.replace("/", "/msg/")
+
+
+def _idl_dependencies(text: str, _type_name: str) -> Iterator[str]:
+    for package, name in IDL_INCLUDE.findall(text):
+        yield f"{package}/msg/{name}"

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge view`: show what runs, and steer it, in a browser."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from ament_index_python.packages import get_package_prefix
+
+
+def main(argv: Sequence[str]) -> int:
+    """Become the node web_bridge with the parameters that the options mean; returns only when that fails."""
+    parser = argparse.ArgumentParser(
+        prog="drone-bridge view",
+        description="Show the running graph in a browser, and steer its vehicles there. Ctrl-C ends it.",
+    )
+    parser.add_argument("--port", type=int, default=8765, help="port to listen on; 0 takes a free one (default: 8765)")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on; beyond this machine (0.0.0.0) the link has a secret in it (default: 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--steer", action="store_true", help="let those beyond this machine steer and change things, too"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="open no browser, only say where to look")
+    options = parser.parse_args(argv)
+    parameters = {
+        "host": f"'{options.host}'",
+        "port": options.port,
+        "steer": str(options.steer).lower(),
+        "open_browser": str(not options.no_browser).lower(),
+    }
+    program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "web_bridge")
+    words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
+    sys.stdout.flush()
+    os.execv(program, [program, "--ros-args", *words])

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may connect: from where, from which pages, and with which secret."""
+
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+#: The applications that speak Foxglove's protocol: hosted and as a program of its own.
+FOXGLOVE_ORIGINS: Final = ("https://app.foxglove.dev", "file://")
+SECRET_BYTES: Final = 16
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether nothing beyond this machine can reach an address of this name."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rules of one server."""
+
+    host: str
+    """The address that it is bound to."""
+    may_change: bool
+    """Whether viewers may steer, call services and set parameters."""
+    origins: frozenset[str] = frozenset(FOXGLOVE_ORIGINS)
+    """Of pages that are not ours, and may connect all the same."""
+    secret: str = field(default="", repr=False)
+    """What the address has to contain; empty where only this machine can connect."""
+
+    @classmethod
+    def of(cls, host: str, *, steer: bool, secret: str = "", origins: Iterable[str] = FOXGLOVE_ORIGINS) -> "Access":
+        """Return the rules for an address: all is allowed on this machine; beyond it, a secret is needed to look."""
+        local = is_loopback(host)
+        if not local and not secret:
+            secret = secrets.token_urlsafe(SECRET_BYTES)
+        return cls(host, may_change=local or steer, origins=frozenset(origins), secret=secret)
+
+    def complaint(self, path: str, host: str, origin: str | None) -> str | None:
+        """Return why a request is refused, or None.
+
+        Args:
+            path: what is asked for, with its query.
+            host: the header Host. A name that was made to point here, by the owner of some web page, is not ours.
+            origin: the header Origin, which browsers send and programs need not.
+        """
+        if not self.secret and not is_loopback(_name_of(host)):
+            return f"The address names the host {host!r:.80}, and this server answers on this machine only."
+        if origin is not None and origin not in self.origins and origin != f"http://{host}":
+            return f"Pages of {origin!r:.80} may not connect. Parameter origins names those that may."
+        if self.secret and not hmac.compare_digest(_secret_in(path).encode(), self.secret.encode()):
+            return "The secret in the address is missing or wrong. The whole link is where web_bridge was started."
+        return None
+
+
+def _name_of(host: str) -> str:
+    """Return the name or address in a header Host, without the port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _secret_in(path: str) -> str:
+    return parse_qs(urlsplit(path).query, max_num_fields=8).get("secret", [""])[0]

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services of the graph, to be called through a Foxglove server."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from foxglove import MessageSchema, Schema, Service, ServiceRequest, ServiceSchema
+from foxglove.websocket import WebSocketServer
+from rclpy.client import Client
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message, serialize_message
+
+from drone_bridge.tools.interfaces import InterfaceText, UnknownTypeError, import_interface, service_texts
+from drone_bridge.tools.web.inbox import Inbox
+
+MAX_SERVICES: Final = 1024
+MAX_CLIENTS: Final = 32
+MAX_PENDING: Final = 64
+TIMEOUT_S: Final = 10.0
+
+
+@dataclass(slots=True)
+class Call:
+    """A call under way. A thread of the server waits for `done`."""
+
+    service: str
+    payload: bytes
+    done: threading.Event = field(default_factory=threading.Event)
+    response: bytes = b""
+    complaint: str = ""
+    future: Any = None
+
+    def fail(self, complaint: str) -> None:
+        """End the call with a sentence."""
+        self.complaint = complaint
+        self.done.set()
+
+
+class Calls:
+    """Offers the services that are there, and calls them. Everything but `_handle` runs in the executor's thread."""
+
+    def __init__(self, node: Node, inbox: Inbox, server: WebSocketServer) -> None:
+        self._node = node
+        self._inbox = inbox
+        self._server = server
+        self._types: dict[str, Any] = {}
+        self._type_names: dict[str, str] = {}
+        self._refused: set[tuple[str, str]] = set()
+        self._clients: OrderedDict[str, Client[Any, Any]] = OrderedDict()
+        self._waiting: list[Call] = []
+        self._pending = threading.Semaphore(MAX_PENDING)
+
+    def look(self) -> None:
+        """Offer services that have come, withdraw those that have gone, and call what is ready to be called."""
+        present = {(name, types[0]) for name, types in self._node.get_service_names_and_types()}
+        for name in [name for name, type_name in self._type_names.items() if (name, type_name) not in present]:
+            self._server.remove_services([name])
+            del self._types[name], self._type_names[name]
+            self._drop_client(name)
+        for name, type_name in sorted(present - set(self._type_names.items()) - self._refused):
+            self._offer(name, type_name)
+        self._refused &= present
+        self.call_waiting()
+
+    def _offer(self, name: str, type_name: str) -> None:
+        try:
+            if len(self._types) >= MAX_SERVICES:
+                raise UnknownTypeError(f"There are {MAX_SERVICES} services already.")
+            request, response = service_texts(type_name)
+            service_type = import_interface(type_name, "srv")
+        except UnknownTypeError as error:
+            self._refused.add((name, type_name))
+            self._node.get_logger().debug(f"Not offering the service '{name}': {error}")
+            return
+        schema = ServiceSchema(
+            type_name,
+            request=_message_schema(f"{type_name}_Request", request),
+            response=_message_schema(f"{type_name}_Response", response),
+        )
+        self._server.add_services([Service(name, schema=schema, handler=self._handle)])
+        self._types[name], self._type_names[name] = service_type, type_name
+
+    def _handle(self, request: ServiceRequest) -> bytes:
+        """Call a service and wait for the answer, in a thread of the server."""
+        if not self._pending.acquire(blocking=False):
+            raise RuntimeError(f"{MAX_PENDING} calls are under way already.")
+        try:
+            call = Call(request.service_name, request.payload)
+            self._inbox.put(lambda: self._begin(call))
+            if not call.done.wait(TIMEOUT_S):
+                call.complaint = f"No answer within {TIMEOUT_S:g} s."
+                self._inbox.put(lambda: self._give_up(call))
+            if call.complaint:
+                raise RuntimeError(call.complaint)
+            return call.response
+        finally:
+            self._pending.release()
+
+    def _begin(self, call: Call) -> None:
+        service_type = self._types.get(call.service)
+        if service_type is None:
+            call.fail("The service has gone.")
+            return
+        if call.service not in self._clients:
+            self._clients[call.service] = self._node.create_client(service_type, call.service)
+            if len(self._clients) > MAX_CLIENTS:
+                self._drop_client(next(iter(self._clients)))
+        self._clients.move_to_end(call.service)
+        self._waiting.append(call)
+        self.call_waiting()
+
+    def call_waiting(self) -> None:
+        """Send the requests whose service has been discovered."""
+        for call in list(self._waiting):
+            client = self._clients.get(call.service)
+            if call.done.is_set() or client is None:
+                self._waiting.remove(call)
+                call.fail(call.complaint or "The service has gone.")
+            elif client.service_is_ready():
+                self._waiting.remove(call)
+                self._send(call, client)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a request waits for its service to be discovered."""
+        return bool(self._waiting)
+
+    def _send(self, call: Call, client: "Client[Any, Any]") -> None:
+        try:
+            request = deserialize_message(call.payload, self._types[call.service].Request)
+        except Exception as error:  # whatever the type support makes of bytes that are no request
+            call.fail(f"The request can't be read: {error}")
+            return
+
+        def answer(future: Any) -> None:
+            if future.cancelled() or future.exception():
+                call.fail(str(future.exception() or "The call was given up."))
+                return
+            call.response = serialize_message(future.result())
+            call.done.set()
+
+        call.future = client.call_async(request)
+        call.future.add_done_callback(answer)
+
+    def _give_up(self, call: Call) -> None:
+        if call in self._waiting:
+            self._waiting.remove(call)
+        client = self._clients.get(call.service)
+        if client and call.future:
+            client.remove_pending_request(call.future)
+
+    def _drop_client(self, name: str) -> None:
+        if client := self._clients.pop(name, None):
+            self._node.destroy_client(client)
+
+
+def _message_schema(name: str, text: InterfaceText) -> MessageSchema:
+    return MessageSchema(encoding="cdr", schema=Schema(name=name, encoding=text.encoding, data=text.text.encode()))

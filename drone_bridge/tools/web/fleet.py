@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vehicles of the graph that follow velocities, and the publishers that move them."""
+
+from typing import Any, Final
+
+from geometry_msgs.msg import TwistStamped
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from drone_bridge.tools.web.helm import Motion
+from drone_bridge.tools.web.vehicles import AXES, COMMAND_TOPIC, COMMAND_TYPE, Vehicle
+
+MAX_VEHICLES: Final = 64
+
+
+class Fleet:
+    """Finds vehicles and publishes their commands, the latter from any thread."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._publishers: dict[str, Any] = {}
+        self.vehicles: list[Vehicle] = []
+
+    def look(self) -> bool:
+        """Take note of the vehicles that there are; return whether they are others than before."""
+        found: dict[str, Vehicle] = {}
+        for topic, type_names in self._node.get_topic_names_and_types():
+            if topic.rpartition("/")[2] != COMMAND_TOPIC or COMMAND_TYPE not in type_names:
+                continue
+            takers = self._node.get_subscriptions_info_by_topic(topic)
+            nodes = sorted(taker.node_name for taker in takers if taker.topic_type == COMMAND_TYPE)
+            # A recorder listens, too.
+            bridges = [node for node in nodes if node.endswith("_bridge") and node != self._node.get_name()]
+            if nodes and len(found) < MAX_VEHICLES:
+                found[topic] = Vehicle(topic, (bridges or nodes)[0])
+        if list(found.values()) == self.vehicles:
+            return False
+        for topic in found.keys() - self._publishers.keys():
+            self._publishers[topic] = self._node.create_publisher(TwistStamped, topic, QoSProfile(depth=1))
+        for topic in self._publishers.keys() - found.keys():
+            self._node.destroy_publisher(self._publishers.pop(topic))
+        self.vehicles = list(found.values())
+        return True
+
+    def tell(self, topic: str, motion: Motion, max_speed: float, max_turn_rate: float) -> None:
+        """Publish a command, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""
+        publisher = self._publishers.get(topic)
+        vehicle = next((each for each in self.vehicles if each.topic == topic), None)
+        if publisher is None or vehicle is None:
+            return
+        x, y, z, yaw = (value if axis in vehicle.axes else 0.0 for axis, value in zip(AXES, motion, strict=True))
+        message = TwistStamped()
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        message.twist.linear.x, message.twist.linear.y, message.twist.linear.z = (
+            max_speed * x,
+            max_speed * y,
+            max_speed * z,
+        )
+        message.twist.angular.z = max_turn_rate * yaw
+        publisher.publish(message)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one address that viewers know: the page, the Foxglove stream and the helm, for whom `access` admits."""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from http import HTTPStatus
+from typing import Any, Final
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
+
+from drone_bridge.tools.web import page
+from drone_bridge.tools.web.access import Access
+
+FOXGLOVE_SUBPROTOCOL: Final = Subprotocol("foxglove.sdk.v1")
+HELM_SUBPROTOCOL: Final = Subprotocol("drone_bridge.helm.v1")
+MAX_CONNECTIONS: Final = 64
+"""At a time, of all kinds: a page takes two, and some more for a moment."""
+MAX_MESSAGE_BYTES: Final = 2**20
+"""Of what a viewer sends: the request of a service at most."""
+PING_PERIOD_S: Final = 5.0
+PING_TIMEOUT_S: Final = 15.0
+OPEN_TIMEOUT_S: Final = 5.0
+CLOSE_TIMEOUT_S: Final = 1.0
+#: The page runs its own code only, and talks to us only.
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; "
+    "connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+Handler = Callable[[ServerConnection], Awaitable[None]]
+
+
+class CannotListenError(Exception):
+    """The address can't be had; the text says why."""
+
+
+class _BoundedConnection(ServerConnection):
+    """A connection that is given up at once when there are too many."""
+
+    open_ones: int = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        type(self).open_ones += 1
+        super().connection_made(transport)
+        if type(self).open_ones > MAX_CONNECTIONS:
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        type(self).open_ones -= 1
+        super().connection_lost(exc)
+
+
+class FrontDoor:
+    """A thread with an event loop, in which the address is served."""
+
+    def __init__(self, access: Access, port: int, viewer: Handler, pilot: Handler) -> None:
+        """Prepare; a connection that is let in is given to `viewer` or to `pilot`."""
+        self._access = access
+        self._port = port
+        self._handlers = {FOXGLOVE_SUBPROTOCOL: viewer, HELM_SUBPROTOCOL: pilot}
+        self._loop = asyncio.new_event_loop()
+        self._stopping = asyncio.Event()
+        self._ready = threading.Event()
+        self._failure: OSError | None = None
+        self._background: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._thread = threading.Thread(target=self._run, name="front door", daemon=True)
+        self._logger = logging.getLogger("drone_bridge.web")
+        self._logger.addHandler(logging.NullHandler())  # what strangers send is nothing for our log
+        self._logger.propagate = False
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Where all of it runs; other threads use call_soon_threadsafe()."""
+        return self._loop
+
+    def along_with(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Have a coroutine run as long as the address is served."""
+        self._background.append(work)
+
+    def open(self) -> int:
+        """Listen, and return the port.
+
+        Raises:
+            CannotListenError: the address can't be had.
+        """
+        self._thread.start()
+        self._ready.wait()
+        if self._failure:
+            reason = self._failure.strerror or str(self._failure)
+            raise CannotListenError(
+                f"{self._access.host}:{self._port} can't be listened on: {reason}. Another port can be named "
+                "(port, or view_port of a launch file), and 0 takes a free one."
+            )
+        return self._port
+
+    def close(self) -> None:
+        """End all connections and the thread."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+            self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        try:
+            server = await self._listen()
+        except OSError as error:
+            self._failure = error
+            self._ready.set()
+            return
+        self._port = server.sockets[0].getsockname()[1]
+        tasks = [asyncio.ensure_future(work()) for work in self._background]
+        self._ready.set()
+        stop = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        server.close()
+        await server.wait_closed()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    async def _listen(self) -> Server:
+        server: Server = await serve(
+            self._dispatch,
+            self._access.host,
+            self._port,
+            process_request=self._answer,
+            subprotocols=list(self._handlers),
+            compression=None,  # pictures do not get smaller, and it takes memory for each viewer
+            max_size=MAX_MESSAGE_BYTES,
+            max_queue=4,
+            open_timeout=OPEN_TIMEOUT_S,
+            ping_interval=PING_PERIOD_S,
+            ping_timeout=PING_TIMEOUT_S,
+            close_timeout=CLOSE_TIMEOUT_S,
+            server_header=None,
+            logger=self._logger,
+            create_connection=_BoundedConnection,
+        )
+        return server
+
+    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Hand out a file or an explanation; None lets a WebSocket through."""
+        is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
+        complaint = self._access.complaint(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
+        if not is_websocket:
+            # Files of the page are no secret, and a page without the secret says so itself.
+            if complaint and not self._access.secret:
+                return _response(HTTPStatus.FORBIDDEN, "text/plain", complaint.encode())
+            found = page.find(request.path)
+            if found is None:
+                return _response(HTTPStatus.NOT_FOUND, "text/plain", b"There is no such file.")
+            return _response(HTTPStatus.OK, *found)
+        if complaint:
+            return _response(HTTPStatus.FORBIDDEN, "text/plain", complaint.encode())
+        return None
+
+    async def _dispatch(self, connection: ServerConnection) -> None:
+        handler = self._handlers.get(connection.subprotocol) if connection.subprotocol else None
+        if handler is None:
+            await connection.close(1002, f"The subprotocol {FOXGLOVE_SUBPROTOCOL} is needed.")
+            return
+        with contextlib.suppress(ConnectionClosed):
+            await handler(connection)
+
+
+def _response(status: HTTPStatus, content_type: str, body: bytes) -> Response:
+    headers = Headers(
+        [
+            ("Content-Type", content_type),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+            ("Cache-Control", "no-cache"),
+            ("Content-Security-Policy", CONTENT_SECURITY_POLICY),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Referrer-Policy", "no-referrer"),
+        ]
+    )
+    return Response(status.value, status.phrase, headers, body)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topics of the graph as channels of a Foxglove server, each message byte for byte as it came.
+
+A topic that nobody looks at has no subscription here, so that bridges need not make what nobody sees. One that is
+latched has a subscription per viewer, which DDS fills with what was published before; any other has one for all.
+All of it happens in the executor's thread.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from foxglove import Channel, Context, Schema
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+from drone_bridge.tools.interfaces import UnknownTypeError, import_interface, message_text
+
+MAX_CHANNELS: Final = 1024
+#: Pictures are worth nothing when they are old, and take much memory.
+DEPTH_OF_PICTURES: Final = 2
+DEPTH: Final = 100
+PICTURES: Final = frozenset(
+    {"sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2"},
+)
+# Before Iron a callback gets the message alone.
+HAS_MESSAGE_INFO: Final = hasattr(Subscription, "CallbackType")
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What the publishers of a topic offer, as far as it decides how to subscribe."""
+
+    latched_reliable: bool | None
+    """Whether all that are latched are reliable; None without any."""
+    volatile_reliable: bool | None
+    """The same of the others."""
+    latched_ids: frozenset[bytes] = frozenset()
+    """Who the latched ones are, where there are others beside them."""
+
+    @classmethod
+    def of(cls, publishers: Sequence[TopicEndpointInfo]) -> "Offers":
+        """Sum up the publishers of one type."""
+        latched = [each for each in publishers if each.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL]
+        volatile = [each for each in publishers if each.qos_profile.durability != DurabilityPolicy.TRANSIENT_LOCAL]
+        ids = frozenset(bytes(each.endpoint_gid) for each in latched) if volatile else frozenset()
+        return cls(_all_reliable(latched), _all_reliable(volatile), ids)
+
+
+def _all_reliable(publishers: Sequence[TopicEndpointInfo]) -> bool | None:
+    reliable = [each.qos_profile.reliability == ReliabilityPolicy.RELIABLE for each in publishers]
+    return all(reliable) if reliable else None
+
+
+@dataclass(slots=True)
+class Feed:
+    """A topic that is offered to viewers."""
+
+    topic: str
+    type_name: str
+    message_class: Any
+    channel: Channel
+    viewers: set[int] = field(default_factory=set)
+    offers: Offers = Offers(None, None)
+    """Of the publishers that the subscriptions suit."""
+    for_all: Any = None
+    for_each: dict[int, Any] = field(default_factory=dict)
+
+
+class Graph:
+    """Keeps the channels as the topics are, and subscribes for those who look."""
+
+    def __init__(self, node: Node, context: Context) -> None:
+        self._node = node
+        self._context = context
+        self._feeds: dict[tuple[str, str], Feed] = {}
+        self._by_channel: dict[int, Feed] = {}
+        self._refused: set[tuple[str, str]] = set()
+
+    def __len__(self) -> int:
+        """The number of topics that are offered."""
+        return len(self._feeds)
+
+    def look(self) -> None:
+        """Offer topics that have come, withdraw those that have gone, and follow changes of QoS."""
+        present: dict[tuple[str, str], None] = {}
+        for topic, type_names in self._node.get_topic_names_and_types():
+            if any(part.startswith("_") for part in topic.split("/")) or not self._node.count_publishers(topic):
+                continue
+            if len(type_names) > 1:  # not all of them need have a publisher
+                type_names = [each.topic_type for each in self._node.get_publishers_info_by_topic(topic)]  # noqa: PLW2901
+            present.update(((topic, type_name), None) for type_name in type_names)
+        for key in self._feeds.keys() - present.keys():
+            self._withdraw(key)
+        for key in present:
+            if key not in self._feeds and key not in self._refused:
+                self._offer(*key)
+        self._refused &= present.keys()
+        for feed in self._feeds.values():
+            if feed.viewers:
+                self._subscribe(feed)
+
+    def add_viewer(self, viewer: int, channel: int) -> None:
+        """Send a viewer what comes on a channel, and what is latched there."""
+        feed = self._by_channel.get(channel)
+        if feed:
+            feed.viewers.add(viewer)
+            self._subscribe(feed)
+
+    def remove_viewer(self, viewer: int, channel: int) -> None:
+        """Send it no longer."""
+        feed = self._by_channel.get(channel)
+        if feed:
+            feed.viewers.discard(viewer)
+            self._subscribe(feed)
+
+    def close(self) -> None:
+        """Withdraw everything."""
+        for key in list(self._feeds):
+            self._withdraw(key)
+
+    def _offer(self, topic: str, type_name: str) -> None:
+        if len(self._feeds) >= MAX_CHANNELS:
+            self._refuse(topic, type_name, f"there are {MAX_CHANNELS} topics already")
+            return
+        try:
+            text = message_text(type_name)
+            message_class = import_interface(type_name)
+        except UnknownTypeError as error:
+            self._refuse(topic, type_name, str(error))
+            return
+        schema = Schema(name=type_name, encoding=text.encoding, data=text.text.encode())
+        channel = Channel(topic, schema=schema, message_encoding="cdr", context=self._context)
+        feed = Feed(topic, type_name, message_class, channel)
+        self._feeds[topic, type_name] = self._by_channel[channel.id()] = feed
+
+    def _withdraw(self, key: tuple[str, str]) -> None:
+        feed = self._feeds.pop(key)
+        feed.viewers.clear()
+        self._subscribe(feed)
+        del self._by_channel[feed.channel.id()]
+        feed.channel.close()
+
+    def _refuse(self, topic: str, type_name: str, reason: str) -> None:
+        self._refused.add((topic, type_name))
+        self._node.get_logger().warning(f"Not showing '{topic}' as '{type_name}': {reason}".rstrip(".") + ".")
+
+    def _subscribe(self, feed: Feed) -> None:
+        """Have the subscriptions that suit the publishers and the viewers of this moment."""
+        offers = Offers(None, None)
+        if feed.viewers:
+            publishers = self._node.get_publishers_info_by_topic(feed.topic)
+            offers = Offers.of([each for each in publishers if each.topic_type == feed.type_name])
+        before, feed.offers = feed.offers, offers
+        for viewer in list(feed.for_each):
+            if viewer not in feed.viewers or offers.latched_reliable != before.latched_reliable:
+                self._node.destroy_subscription(feed.for_each.pop(viewer))
+        if offers.latched_reliable is not None:
+            for viewer in feed.viewers - feed.for_each.keys():
+                send = _sender(feed.channel, viewer)
+                feed.for_each[viewer] = self._create(feed, offers.latched_reliable, send, latched=True)
+        changed = (offers.volatile_reliable, offers.latched_ids) != (before.volatile_reliable, before.latched_ids)
+        if feed.for_all and changed:
+            self._node.destroy_subscription(feed.for_all)
+            feed.for_all = None
+        if not feed.for_all and offers.volatile_reliable is not None:
+            send = _sender(feed.channel, None, offers.latched_ids)
+            feed.for_all = self._create(feed, offers.volatile_reliable, send, latched=False)
+
+    def _create(self, feed: Feed, reliable: bool, send: Callable[..., None], *, latched: bool) -> Any:
+        profile = QoSProfile(
+            history=HistoryPolicy.KEEP_LAST,
+            depth=DEPTH_OF_PICTURES if feed.type_name in PICTURES else DEPTH,
+            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        )
+        callback: Any = send if HAS_MESSAGE_INFO else lambda data: send(data, {})
+        return self._node.create_subscription(feed.message_class, feed.topic, callback, profile, raw=True)
+
+
+def _sender(
+    channel: Channel, viewer: int | None, others: frozenset[bytes] = frozenset()
+) -> Callable[[bytes, dict[str, Any]], None]:
+    """Return a callback that sends messages to one viewer, or to all, but for those of some `others`.
+
+    These are the latched publishers beside volatile ones. Where rclpy does not tell who sent a message (before
+    Kilted), what they publish comes twice.
+    """
+    log = channel.base.log
+
+    def send(data: bytes, info: dict[str, Any]) -> None:
+        if others and "publisher_gid" in info and bytes(info["publisher_gid"]["data"]) in others:
+            return
+        # In this process no sink but a viewer's connection ever exists, and both are numbered as they are made.
+        log(data, info.get("received_timestamp") or time.time_ns(), viewer)
+
+    return send

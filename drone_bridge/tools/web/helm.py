@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who steers which vehicle, and whether a command may still move it. No socket, no clock, no ROS.
+
+A vehicle has one pilot at a time, who holds a lease. The server hands out a token ten times per second, and a command
+echoes the newest one: so its age is known by the server's own clock, and one that was stuck in a queue moves nothing.
+A pilot from whom nothing fresh comes has let go. Whoever was lost in the middle of a movement, and for however short a
+time, has to let go of the stick before the vehicle moves again.
+"""
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from drone_bridge.tools.web.vehicles import AXES
+
+TOKEN_PERIOD_S: Final = 0.1
+MAX_AGE_S: Final = 0.3
+"""Of a token in a command, and of the last command of a vehicle that moves."""
+LEASE_S: Final = 5.0
+"""A pilot who is silent for longer than this has left."""
+_TOKENS_KEPT: Final = 16
+
+Motion = tuple[float, float, float, float]
+"""Along AXES, each from -1 to 1 of what the vehicle is allowed."""
+NEUTRAL: Final[Motion] = (0.0, 0.0, 0.0, 0.0)
+
+
+class RefusedError(Exception):
+    """A request that is not followed; the text says why, to the pilot."""
+
+
+@dataclass(slots=True)
+class Lease:
+    """A pilot at the helm of a vehicle."""
+
+    pilot: int
+    vehicle: str
+    heard_s: float
+    """When the last fresh command came."""
+    motion: Motion = NEUTRAL
+    """What the vehicle was told last."""
+    must_let_go: bool = False
+    """Whether it was stopped for want of commands, and only a neutral one may follow."""
+
+
+@dataclass(slots=True)
+class Helm:
+    """The leases of all vehicles. Times are of one monotonic clock, in seconds."""
+
+    _leases: dict[str, Lease] = field(default_factory=dict)
+    _tokens: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=_TOKENS_KEPT))
+    _next_token: int = 1
+
+    def token(self, now_s: float) -> int:
+        """Return the token of this moment."""
+        token = self._next_token
+        self._next_token += 1
+        self._tokens.append((token, now_s))
+        return token
+
+    def pilot_of(self, vehicle: str) -> int | None:
+        """Return who holds the lease."""
+        lease = self._leases.get(vehicle)
+        return lease.pilot if lease else None
+
+    def take(self, pilot: int, vehicle: str, now_s: float) -> None:
+        """Give the pilot the lease of a vehicle; that of another one has to be released before.
+
+        Raises:
+            RefusedError: somebody else has it.
+        """
+        held = self._leases.get(vehicle)
+        if held and held.pilot != pilot:
+            raise RefusedError("Somebody else is steering this vehicle.")
+        if any(lease.pilot == pilot and lease.vehicle != vehicle for lease in self._leases.values()):
+            raise RefusedError("You are steering another vehicle: let that one go first.")
+        if not held:
+            self._leases[vehicle] = Lease(pilot, vehicle, now_s)
+
+    def steer(self, pilot: int, vehicle: str, token: int, motion: Mapping[str, float], now_s: float) -> Motion:
+        """Return what the vehicle is to be told now.
+
+        Raises:
+            RefusedError: it is to be told nothing.
+        """
+        lease = self._leases.get(vehicle)
+        if lease is None or lease.pilot != pilot:
+            raise RefusedError("You are not at the helm of this vehicle.")
+        age_s = self._age(token, now_s)
+        if age_s > MAX_AGE_S:
+            raise RefusedError(f"The command is {age_s:.2f} s old, and {MAX_AGE_S} s are allowed.")
+        wanted = _read(motion)
+        is_late = now_s - lease.heard_s > MAX_AGE_S
+        lease.heard_s = now_s
+        if is_late and lease.motion != NEUTRAL:  # on the way to being stopped
+            lease.must_let_go = True
+            lease.motion = NEUTRAL
+        if lease.must_let_go and wanted != NEUTRAL:
+            raise RefusedError("The connection was lost for a moment: let go of the stick, then steer again.")
+        lease.must_let_go = False
+        lease.motion = wanted
+        return wanted
+
+    def release(self, pilot: int) -> list[str]:
+        """End the leases of a pilot, and return the vehicles that are to be stopped."""
+        ended = [vehicle for vehicle, lease in self._leases.items() if lease.pilot == pilot]
+        for vehicle in ended:
+            del self._leases[vehicle]
+        return ended
+
+    def remove(self, vehicle: str) -> None:
+        """Forget a vehicle that has gone."""
+        self._leases.pop(vehicle, None)
+
+    def overdue(self, now_s: float) -> list[str]:
+        """Return the vehicles that are to be stopped now: they move, and their pilot is silent."""
+        stopped = []
+        for lease in self._leases.values():
+            if lease.motion != NEUTRAL and now_s - lease.heard_s > MAX_AGE_S:
+                lease.motion = NEUTRAL
+                lease.must_let_go = True
+                stopped.append(lease.vehicle)
+        return stopped
+
+    def expired(self, now_s: float) -> list[Lease]:
+        """End the leases of those who have been silent for too long, and return them."""
+        gone = [lease for lease in self._leases.values() if now_s - lease.heard_s > LEASE_S]
+        for lease in gone:
+            del self._leases[lease.vehicle]
+        return gone
+
+    def _age(self, token: int, now_s: float) -> float:
+        """Return how long ago a token was given out; a number that never was one is as old as can be."""
+        return next((now_s - given_s for known, given_s in self._tokens if known == token), math.inf)
+
+
+def _read(motion: Mapping[str, float]) -> Motion:
+    values = []
+    for axis in AXES:
+        value = motion.get(axis, 0.0)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise RefusedError(f"{axis} is {value!r:.40}, and has to be a number from -1 to 1.")
+        values.append(min(1.0, max(-1.0, float(value))))
+    return (values[0], values[1], values[2], values[3])

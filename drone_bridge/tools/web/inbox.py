@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work for the executor's thread, given by others."""
+
+import queue
+from collections.abc import Callable
+
+from rclpy.node import Node
+
+
+class Inbox:
+    """Runs what other threads put into it, in order, in the executor's thread."""
+
+    def __init__(self, node: Node) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._logger = node.get_logger()
+        self._condition = node.create_guard_condition(self._run)
+
+    def put(self, work: Callable[[], None]) -> None:
+        """Have something done soon."""
+        self._work.put(work)
+        self._condition.trigger()
+
+    def _run(self) -> None:
+        while not self._work.empty():
+            work = self._work.get()
+            try:
+                work()
+            except Exception as error:  # a viewer's wish that ROS can't fulfil is no reason to end
+                self._logger.error(f"A viewer asked for what failed: {error!r}.")

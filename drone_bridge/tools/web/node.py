@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node web_bridge: puts the parts together and looks at the graph now and then."""
+
+import os
+import random
+import webbrowser
+from typing import Final
+
+import foxglove
+from foxglove.websocket import Capability, ChannelView, ServerListener
+from foxglove.websocket import Client as Viewer
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
+from rclpy.node import Node
+
+from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.tools.web import page
+from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
+from drone_bridge.tools.web.address import links, qr_code
+from drone_bridge.tools.web.calls import Calls
+from drone_bridge.tools.web.fleet import Fleet
+from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
+from drone_bridge.tools.web.graph import Graph
+from drone_bridge.tools.web.helm import Motion
+from drone_bridge.tools.web.inbox import Inbox
+from drone_bridge.tools.web.pilots import Pilots
+from drone_bridge.tools.web.recording import Recording
+from drone_bridge.tools.web.relay import Relay
+
+LOOK_PERIOD_S: Final = 0.5
+CALL_PERIOD_S: Final = 0.05
+#: Messages that may wait inside the Foxglove server for a viewer's relay, which takes them at once.
+BACKLOG: Final = 512
+
+PARAMETERS: Final = (
+    ParameterDeclaration(
+        "host", "127.0.0.1", "The address to listen on; any but this machine's own needs the secret in the link."
+    ),
+    ParameterDeclaration("port", 8765, "The port to listen on; 0 takes a free one.", range=(0, 65535)),
+    ParameterDeclaration("actual_port", 0, "The port that is listened on.", range=(0, 65535), read_only=True),
+    ParameterDeclaration(
+        "steer", False, "Whether those beyond this machine may steer, call services and set parameters."
+    ),
+    ParameterDeclaration("secret", "", "What the link has to contain beyond this machine; empty makes one."),
+    ParameterDeclaration(
+        "origins", list(FOXGLOVE_ORIGINS), "Web pages that may connect beside our own, as browsers name their origins."
+    ),
+    ParameterDeclaration("max_viewers", 16, "Viewers at a time.", range=(1, 32)),
+    ParameterDeclaration("max_speed", 1.0, "Of a stick pushed to its end, m/s.", range=(0.0, 20.0), live=True),
+    ParameterDeclaration("max_turn_rate", 1.0, "Of a stick pushed to its end, rad/s.", range=(0.0, 10.0), live=True),
+    ParameterDeclaration("open_browser", False, "Whether to open the page in a browser, where there is a screen."),
+)
+
+
+class _Listener(ServerListener):
+    """Passes what the Foxglove server's threads hear on to the executor's."""
+
+    def __init__(self, inbox: Inbox, graph: Graph) -> None:
+        self._inbox = inbox
+        self._graph = graph
+
+    def on_subscribe(self, client: Viewer, channel: ChannelView) -> None:
+        viewer, number = client.id, channel.id
+        self._inbox.put(lambda: self._graph.add_viewer(viewer, number))
+
+    def on_unsubscribe(self, client: Viewer, channel: ChannelView) -> None:
+        viewer, number = client.id, channel.id
+        self._inbox.put(lambda: self._graph.remove_viewer(viewer, number))
+
+
+class WebBridge(Node):
+    """Shows the graph to browsers and lets them steer."""
+
+    def __init__(self) -> None:
+        super().__init__("web_bridge")
+        self._declared = DeclaredParameters(self, PARAMETERS)
+        get = self._declared.__getitem__
+        self._access = Access.of(get("host"), steer=get("steer"), secret=get("secret"), origins=get("origins"))
+        self._inbox = Inbox(self)
+        self._fleet = Fleet(self)
+        self._is_open = False
+
+    def start(self) -> bool:
+        """Listen, and begin to look at the graph."""
+        get = self._declared.__getitem__
+        context = foxglove.Context()
+        self._graph = Graph(self, context)
+        capabilities = [Capability.Services] if self._access.may_change else []
+        # No browser finds this address, one of 16 million of this machine: all come through the front door.
+        hidden_host = "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))
+        self._foxglove = foxglove.start_server(
+            name="drone_bridge",
+            host=hidden_host,
+            port=0,
+            capabilities=capabilities,
+            supported_encodings=["cdr"] if capabilities else None,
+            server_listener=_Listener(self._inbox, self._graph),
+            context=context,
+            message_backlog_size=BACKLOG,
+        )
+        self._calls = Calls(self, self._inbox, self._foxglove) if capabilities else None
+        self._recording = Recording(self)
+        self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"))
+        self._pilots = Pilots(self._tell, may_steer=self._access.may_change)
+        self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
+        self._door.along_with(self._pilots.watch)
+        try:
+            port = self._door.open()
+        except CannotListenError as error:
+            self.get_logger().error(str(error))
+            self._foxglove.stop()
+            return False
+        self._is_open = True
+        self._declared.publish("actual_port", port)
+        self._declared.freeze_because("when the node starts, and it listens: start it anew with the other value")
+        self._say_where(port)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
+        self.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
+        self._look()
+        return True
+
+    def leave(self) -> None:
+        """Stop all vehicles that are steered from here, and listen no longer."""
+        if self._is_open:
+            self._is_open = False
+            self._door.close()
+            self._recording.close()
+            self._foxglove.stop()
+
+    def _look(self) -> None:
+        if not self._is_open:
+            return
+        self._graph.look()
+        if self._calls:
+            self._calls.look()
+        self._recording.look()
+        if self._fleet.look():
+            self._door.loop.call_soon_threadsafe(self._pilots.set_vehicles, list(self._fleet.vehicles))
+
+    def _call_waiting(self) -> None:
+        if self._calls and self._calls.is_waiting:
+            self._calls.call_waiting()
+
+    def _tell(self, topic: str, motion: Motion) -> None:
+        self._fleet.tell(topic, motion, self._declared["max_speed"], self._declared["max_turn_rate"])
+
+    def _say_where(self, port: int) -> None:
+        addresses = links(self._access, port)
+        for address in addresses:
+            self.get_logger().info(f"Look here: {address}")
+        if not page.is_built():
+            self.get_logger().warning(f"The page is not built, only Foxglove can connect: {page.BUILD_COMMAND}")
+        if not is_loopback(self._access.host):
+            allowed = "look and steer" if self._access.may_change else "look (steer:=true allows more)"
+            self.get_logger().warning(f"Whoever has the link can {allowed}, from all of the network.")
+            print(qr_code(addresses[0]), flush=True)
+        if self._declared["open_browser"] and has_screen():
+            webbrowser.open(addresses[0])
+
+
+def has_screen() -> bool:
+    """Return whether a browser would open a window, and not take over the terminal."""
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

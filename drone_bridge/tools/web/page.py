@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of the page, as the set-up has built them."""
+
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+
+TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+MAX_FILE_BYTES: Final = 16 * 2**20
+BUILD_COMMAND: Final = "cd web && npm ci && npm run build"
+NOT_BUILT: Final = f"""<!doctype html>
+<meta charset="utf-8"><title>drone_bridge</title>
+<p>The page is not built. In the sources of drone_bridge: <code>{BUILD_COMMAND}</code>, then build the package again
+(without ROS, <code>make setup</code> does all of it). Until then, Foxglove and Lichtblick can connect to this address:
+<code>ws://</code> in the place of <code>http://</code>.
+"""
+
+
+def folder() -> Path:
+    """Return where the page is installed, if it was built."""
+    try:
+        return Path(get_package_share_directory("drone_bridge"), "web")
+    except PackageNotFoundError:
+        return Path("web")
+
+
+def is_built() -> bool:
+    """Return whether there is a page."""
+    return (folder() / "index.html").is_file()
+
+
+def find(path: str) -> tuple[str, bytes] | None:
+    """Return content type and content of what is asked for, or None.
+
+    Only files that are there by name are handed out: what a path means is never left to the file system.
+    """
+    name = urlsplit(path).path.lstrip("/") or "index.html"
+    if name == "index.html" and not is_built():
+        return TYPES[".html"], NOT_BUILT.encode()
+    files = {file.relative_to(folder()).as_posix(): file for file in folder().rglob("*") if file.is_file()}
+    file = files.get(name)
+    if file is None or file.suffix not in TYPES or file.stat().st_size > MAX_FILE_BYTES:
+        return None
+    return TYPES[file.suffix], file.read_bytes()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder as a child of web_bridge: started and stopped from the page."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from ament_index_python.packages import get_package_prefix
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+STOP_TIMEOUT_S: Final = 5.0  # the recorder itself takes 2 s at most
+
+
+class Recording:
+    """Offers `~/record`, and tells on `~/recording`, latched, into which folder is written; empty: into none."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._child: subprocess.Popen[bytes] | None = None
+        self._folder = ""
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._publisher = node.create_publisher(String, "~/recording", latched)
+        node.create_service(SetBool, "~/record", self._record)
+        self._publish()
+
+    def look(self) -> None:
+        """Notice when the recorder has ended by itself."""
+        if self._child and self._child.poll() is not None:
+            self._node.get_logger().error(f"The recorder has ended with status {self._child.returncode}.")
+            self._child, self._folder = None, ""
+            self._publish()
+
+    def close(self) -> None:
+        """Stop the recorder, so that the bag is complete."""
+        if self._child:
+            self._stop(self._child)
+
+    def _record(self, request: SetBool.Request, response: SetBool.Response) -> Any:
+        self.look()
+        if request.data and self._child:
+            response.success, response.message = False, f"Already recording into '{self._folder}'."
+        elif request.data:
+            self._start()
+            response.success, response.message = True, f"Recording into '{self._folder}'."
+        elif self._child:
+            folder = self._folder
+            self._stop(self._child)
+            response.success, response.message = True, f"Recorded into '{folder}'."
+        else:
+            response.success, response.message = False, "Nothing is being recorded."
+        return response
+
+    def _start(self) -> None:
+        folder = Path(time.strftime("bag_%Y-%m-%d_%H-%M-%S")).absolute()
+        program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "recorder")
+        # In a session of its own: a Ctrl-C at the terminal is ours to pass on.
+        self._child = subprocess.Popen(
+            [program, "--ros-args", "-p", f"bag:='{folder}'"], stdin=subprocess.DEVNULL, start_new_session=True
+        )
+        self._folder = str(folder)
+        self._publish()
+
+    def _stop(self, child: "subprocess.Popen[bytes]") -> None:
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        self._child, self._folder = None, ""
+        self._publish()
+
+    def _publish(self) -> None:
+        self._publisher.publish(String(data=self._folder))

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""web_bridge as a process, and viewers and pilots of it that are no browsers."""
+
+import contextlib
+import itertools
+import json
+import struct
+import time
+
+from processes import TIMEOUT_S, Process
+from websockets.sync.client import connect
+
+FOXGLOVE = "foxglove.sdk.v1"
+HELM = "drone_bridge.helm.v1"
+MESSAGE_DATA, SERVICE_CALL, SERVICE_RESPONSE = 1, 2, 3
+
+
+@contextlib.contextmanager
+def web_bridge(**parameters):
+    """Start web_bridge on a free port, and give its process with the `address` that it says."""
+    with Process.node("web_bridge", **{"port": 0, **parameters}) as process:
+        process.address = process.wait_for_line(r"Look here: http://(\S+)")[1]
+        yield process
+
+
+class Viewer:
+    """Somebody who looks by Foxglove's protocol."""
+
+    def __init__(self, address, **options):
+        self._open = contextlib.ExitStack()
+        opening = connect(f"ws://{address}", subprotocols=[FOXGLOVE], max_size=None, proxy=None, **options)
+        self.connection = self._open.enter_context(opening)
+        self.channels = {}
+        self.services = {}
+        self.gone = []
+        self.info = None
+        self._numbers = itertools.count(1)
+        self._subscriptions = {}
+        self.messages = []
+        self.answers = {}
+        self.failures = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._open.close()
+
+    def receive(self, timeout_s):
+        """Take one frame, if one comes in time; return whether one did."""
+        try:
+            frame = self.connection.recv(timeout_s)
+        except TimeoutError:
+            return False
+        if isinstance(frame, bytes):
+            self._take(frame)
+            return True
+        text = json.loads(frame)
+        match text["op"]:
+            case "serverInfo":
+                self.info = text
+            case "advertise":
+                self.channels.update((channel["topic"], channel) for channel in text["channels"])
+            case "unadvertise":
+                for number in text["channelIds"]:
+                    topic = next(name for name, channel in self.channels.items() if channel["id"] == number)
+                    self.gone.append(topic)
+                    del self.channels[topic]
+            case "advertiseServices":
+                self.services.update((service["name"], service) for service in text["services"])
+            case "unadvertiseServices":
+                left = set(text["serviceIds"])
+                self.services = {name: each for name, each in self.services.items() if each["id"] not in left}
+            case "serviceCallFailure":
+                self.failures[text["callId"]] = text["message"]
+        return True
+
+    def _take(self, frame):
+        if frame[0] == MESSAGE_DATA:
+            number, _ = struct.unpack_from("<IQ", frame, 1)
+            self.messages.append((self._subscriptions[number], frame[13:]))
+        elif frame[0] == SERVICE_RESPONSE:
+            _, call, length = struct.unpack_from("<III", frame, 1)
+            self.answers[call] = frame[13 + length :]
+
+    def wait_for(self, condition, what, timeout_s=TIMEOUT_S):
+        """Receive until the condition is met, and return what it returns."""
+        deadline_s = time.monotonic() + timeout_s
+        while not (met := condition()):
+            left_s = deadline_s - time.monotonic()
+            assert left_s > 0, f"waited {timeout_s} s for {what}"
+            self.receive(left_s)
+        return met
+
+    def subscribe(self, topic):
+        channel = self.wait_for(lambda: self.channels.get(topic), f"the channel of {topic}")
+        number = next(self._numbers)
+        self._subscriptions[number] = topic
+        subscription = {"id": number, "channelId": channel["id"]}
+        self.connection.send(json.dumps({"op": "subscribe", "subscriptions": [subscription]}))
+        return number
+
+    def unsubscribe(self, number):
+        self.connection.send(json.dumps({"op": "unsubscribe", "subscriptionIds": [number]}))
+
+    def payloads(self, topic):
+        return [data for name, data in self.messages if name == topic]
+
+    def next_of(self, topic, wanted=lambda data: True):
+        """Return the first message of a topic that is wanted, waiting for it, and forget the topic's before it."""
+
+        def find():
+            for index, (name, data) in enumerate(self.messages):
+                if name == topic and wanted(data):
+                    before = [each for each in self.messages[:index] if each[0] != topic]
+                    self.messages[: index + 1] = before
+                    return data
+            return None
+
+        return self.wait_for(find, f"a message on {topic}")
+
+    def call(self, name, request):
+        """Return the serialized response, or the sentence that says why there is none."""
+        service = self.wait_for(lambda: self.services.get(name), f"the service {name}")
+        number = next(self._numbers)
+        header = struct.pack("<BIII", SERVICE_CALL, service["id"], number, 3)
+        self.connection.send(header + b"cdr" + request)
+        return self.wait_for(lambda: self.answers.get(number) or self.failures.get(number), f"an answer of {name}")
+
+
+class Pilot:
+    """Somebody who steers."""
+
+    def __init__(self, address, **options):
+        self._open = contextlib.ExitStack()
+        opening = connect(f"ws://{address}", subprotocols=[HELM], proxy=None, **options)
+        self.connection = self._open.enter_context(opening)
+        self.token = None
+        self.vehicles = {}
+        self.may_steer = None
+        self.refusals = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._open.close()
+
+    def receive(self, timeout_s=TIMEOUT_S):
+        text = json.loads(self.connection.recv(timeout_s))
+        match text["op"]:
+            case "token":
+                self.token = text["token"]
+            case "vehicles":
+                self.may_steer = text["may_steer"]
+                self.vehicles = {vehicle["topic"]: vehicle for vehicle in text["vehicles"]}
+            case "refused":
+                self.refusals.append(text["reason"])
+        return text["op"]
+
+    def wait_for(self, condition, what, timeout_s=TIMEOUT_S):
+        deadline_s = time.monotonic() + timeout_s
+        while not (met := condition()):
+            assert time.monotonic() < deadline_s, f"waited {timeout_s} s for {what}"
+            self.receive()
+        return met
+
+    def send(self, **request):
+        self.connection.send(json.dumps(request))
+
+    def take(self, topic):
+        """Take the helm of a vehicle, which has to be free."""
+        self.wait_for(lambda: topic in self.vehicles, f"the vehicle {topic}")
+        self.send(op="take", vehicle=topic)
+        self.wait_for(lambda: self.vehicles[topic]["pilot"] == "you", f"the helm of {topic}")
+
+    def next_token(self):
+        """Return a token that was given out just now."""
+        while self.receive() != "token":
+            pass
+        return self.token
+
+    def steer(self, token=None, **motion):
+        self.send(op="steer", token=self.next_token() if token is None else token, motion=motion)

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""web_bridge over real sockets and real DDS: topics, services, and who is let in."""
+
+import json
+import random
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+from ament_index_python.resources import get_resource
+from geometry_msgs.msg import TwistStamped
+from processes import TIMEOUT_S, Process
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message, serialize_message
+from ros_session import wait_until
+from sensor_msgs.msg import Image
+from std_msgs.msg import Bool, String
+from std_srvs.srv import SetBool
+from web_viewer import FOXGLOVE, Pilot, Viewer, web_bridge
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from drone_bridge.tools.interfaces import import_interface
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+RELIABLE = QoSProfile(depth=10)
+#: What bridges and controllers publish, beside the messages of this package.
+PUBLISHED = (
+    *(f"std_msgs/msg/{name}" for name in ("Bool", "Float32", "String")),
+    *(
+        f"sensor_msgs/msg/{name}"
+        for name in ("BatteryState", "CameraInfo", "CompressedImage", "Image", "Imu", "Range", "Temperature")
+    ),
+    *(f"geometry_msgs/msg/{name}" for name in ("PoseStamped", "Twist", "TwistStamped", "Vector3Stamped")),
+    *("nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage", "rosgraph_msgs/msg/Clock"),
+    *("diagnostic_msgs/msg/DiagnosticArray", "rcl_interfaces/msg/Log"),
+)
+OF_THIS_PACKAGE = [
+    f"drone_bridge/{line.removesuffix('.idl')}"
+    for line in get_resource("rosidl_interfaces", "drone_bridge")[0].split()
+    if line.startswith("msg/") and line.endswith(".idl")
+]
+
+
+@pytest.fixture(scope="module")
+def bridge():
+    with web_bridge() as process:
+        yield process
+
+
+@pytest.fixture
+def viewer(bridge):
+    with Viewer(bridge.address) as viewer:
+        yield viewer
+
+
+def is_same(data, message):
+    """Return whether a payload is this message; DDS may have filled the last four bytes up."""
+    sent = message if isinstance(message, bytes) else serialize_message(message)
+    return data[: len(sent)] == sent and data[len(sent) :] in (b"", bytes(1), bytes(2), bytes(3))
+
+
+def filled(message, draw):
+    """Give every field of a message a value of its own."""
+    for field, kind in message.get_fields_and_field_types().items():
+        value = getattr(message, field)
+        element, _, rest = kind.removesuffix("]").partition("[") if "[" in kind else (kind, "", "")
+        if kind.startswith("sequence<"):
+            element = kind.removeprefix("sequence<").removesuffix(">").partition(",")[0]
+            setattr(message, field, [one(element, draw) for _ in range(3)])
+        elif rest:
+            setattr(message, field, [one(element, draw) for _ in value])
+        else:
+            setattr(message, field, one(kind, draw))
+    return message
+
+
+def one(kind, draw):
+    if "/" in kind:
+        package, _, name = kind.rpartition("/")
+        return filled(import_interface(f"{package}/msg/{name}")(), draw)
+    if kind in ("float", "double"):
+        return draw.randrange(-1000, 1000) / 8
+    if kind == "boolean":
+        return True
+    if kind == "octet":
+        return bytes([draw.randrange(256)])
+    if kind.startswith(("string", "wstring")):
+        return f"text {draw.randrange(1000)}"
+    return draw.randrange(1, 100)
+
+
+def test_every_type_that_we_publish_arrives_byte_for_byte_with_its_definition(viewer, ros):
+    draw = random.Random(1)
+    publishers = {}
+    for number, name in enumerate([*OF_THIS_PACKAGE, *PUBLISHED]):
+        message_class = import_interface(name)
+        topic = f"/every/type_{number}"
+        publishers[topic] = (name, ros.node.create_publisher(message_class, topic, LATCHED), message_class)
+    sent = {}
+    for topic, (name, publisher, message_class) in publishers.items():
+        sent[topic] = serialize_message(filled(message_class(), draw))
+        publisher.publish(sent[topic])
+        viewer.subscribe(topic)
+        channel = viewer.channels[topic]
+        assert (channel["schemaName"], channel["encoding"], channel["schemaEncoding"]) == (name, "cdr", "ros2msg")
+        assert channel["schema"]
+    for topic, data in sent.items():
+        assert is_same(viewer.next_of(topic), data), topic
+    for _, publisher, _ in publishers.values():
+        ros.node.destroy_publisher(publisher)
+
+
+def test_what_is_latched_comes_to_late_viewers_too_and_to_each_once(bridge, ros):
+    publisher = ros.node.create_publisher(String, "/latched", LATCHED)
+    known = String(data="known")
+    publisher.publish(known)
+    with Viewer(bridge.address) as early, Viewer(bridge.address) as late:
+        early.subscribe("/latched")
+        assert is_same(early.next_of("/latched"), known)
+        number = late.subscribe("/latched")
+        assert is_same(late.next_of("/latched"), known)
+        late.unsubscribe(number)
+        late.subscribe("/latched")
+        assert is_same(late.next_of("/latched"), known)
+        publisher.publish(String(data="new"))
+        for each in (early, late):
+            assert is_same(each.next_of("/latched"), String(data="new"))
+        assert early.payloads("/latched") == late.payloads("/latched") == []
+
+
+def test_publishers_that_offer_different_qos_are_all_heard(viewer, ros):
+    offers = {"latched": LATCHED, "reliable": RELIABLE, "best effort": BEST_EFFORT}
+    publishers = {name: ros.node.create_publisher(String, "/mixed", qos) for name, qos in offers.items()}
+    publishers["latched"].publish(String(data="before"))
+    viewer.subscribe("/mixed")
+    assert is_same(viewer.next_of("/mixed"), String(data="before"))
+    volatile = publishers["reliable"]
+    wait_until(lambda: volatile.get_subscription_count() == 1, "the subscription of web_bridge")
+    for name, publisher in publishers.items():
+        publisher.publish(String(data=name))
+    got = [deserialize_message(viewer.next_of("/mixed"), String).data for _ in offers]
+    assert sorted(got) == sorted(offers)
+
+
+def test_topics_come_change_their_qos_and_go(viewer, ros):
+    publisher = ros.node.create_publisher(Bool, "/comes", RELIABLE)
+    viewer.subscribe("/comes")
+    wait_until(lambda: publisher.get_subscription_count() == 1, "a reliable subscription")
+    other = ros.node.create_publisher(Bool, "/comes", BEST_EFFORT)
+    wait_until(lambda: other.get_subscription_count() == 1, "a subscription that takes best effort, too")
+    other.publish(Bool(data=True))
+    assert is_same(viewer.next_of("/comes"), Bool(data=True))
+    ros.node.destroy_publisher(publisher)
+    ros.node.destroy_publisher(other)
+    viewer.wait_for(lambda: "/comes" in viewer.gone, "the end of /comes")
+    publisher = ros.node.create_publisher(String, "/comes", LATCHED)
+    publisher.publish(String(data="of another type"))
+    viewer.subscribe("/comes")
+    assert is_same(viewer.next_of("/comes"), String(data="of another type"))
+
+
+def test_topics_that_nobody_looks_at_have_no_subscriber(viewer, ros):
+    publisher = ros.node.create_publisher(Image, "/camera/image_raw", RELIABLE)
+    viewer.wait_for(lambda: "/camera/image_raw" in viewer.channels, "the camera")
+    assert publisher.get_subscription_count() == 0
+    number = viewer.subscribe("/camera/image_raw")
+    wait_until(lambda: publisher.get_subscription_count() == 1, "a subscriber")
+    viewer.unsubscribe(number)
+    wait_until(lambda: publisher.get_subscription_count() == 0, "no subscriber")
+
+
+def test_a_stopped_viewer_costs_the_others_nothing(bridge, ros):
+    publisher = ros.node.create_publisher(Image, "/camera/image_raw", QoSProfile(depth=1))
+    picture = Image(height=480, width=640, encoding="rgb8", step=1920, data=bytes(921600))
+    with Viewer(bridge.address) as awake, Viewer(bridge.address) as stopped:
+        stopped.subscribe("/camera/image_raw")  # and never takes anything
+        awake.subscribe("/camera/image_raw")
+        wait_until(lambda: publisher.get_subscription_count() == 1, "a subscriber")
+        for number in range(100):
+            picture.header.frame_id = f"frame {number:03}"
+            publisher.publish(picture)
+            wanted = picture.header.frame_id.encode()
+            awake.next_of("/camera/image_raw", lambda data, wanted=wanted: wanted in data[:40])
+        frame = stopped.next_of("/camera/image_raw", lambda data: b"frame 099" in data[:40])
+        assert deserialize_message(frame, Image).width == 640
+        assert len(stopped.messages) < 50
+
+
+def test_a_service_is_called_and_its_answer_comes_back(viewer, ros):
+    def flip(request, response):
+        response.success, response.message = not request.data, "flipped"
+        return response
+
+    ros.node.create_service(SetBool, "/flip", flip)
+    answer = viewer.call("/flip", serialize_message(SetBool.Request(data=False)))
+    assert deserialize_message(answer, SetBool.Response) == SetBool.Response(success=True, message="flipped")
+    service = viewer.services["/flip"]
+    assert service["type"] == "std_srvs/srv/SetBool"
+    assert "bool data" in service["request"]["schema"]
+    assert "string message" in service["response"]["schema"]
+
+
+@pytest.mark.parametrize("request_bytes", [b"", b"\x00\x01\x00\x00", b"\xff" * 100])
+def test_a_request_that_is_none_gets_an_answer_all_the_same(viewer, ros, request_bytes):
+    ros.node.create_service(SetBool, "/flip", lambda request, response: response)
+    assert viewer.call("/flip", request_bytes)
+    assert viewer.call("/flip", serialize_message(SetBool.Request()))
+
+
+def test_a_service_that_does_not_answer_is_said_to(viewer, ros):
+    idle = ros.idle_node()
+    idle.create_service(SetBool, "/silent", lambda request, response: response)
+    assert "No answer within 10 s" in viewer.call("/silent", serialize_message(SetBool.Request()))
+
+
+# Who is let in.
+
+
+def get(address, path="/", **headers):
+    request = urllib.request.Request(f"http://{address.partition('/')[0]}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_the_page_is_handed_out_and_nothing_else(bridge):
+    status, text = get(bridge.address)
+    assert status == 200
+    assert "<title>drone_bridge</title>" in text
+    for path in ("/../setup.py", "/%2e%2e/package.xml", "//etc/passwd", "/index.html/..", "/a\\b", "/package.xml"):
+        assert get(bridge.address, path)[0] == 404, path
+
+
+@pytest.mark.parametrize("protocol", [FOXGLOVE, "drone_bridge.helm.v1"])
+def test_other_pages_and_names_are_refused(bridge, protocol):
+    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+        assert get(bridge.address, "/", **headers)[0] == 403
+    with pytest.raises(InvalidStatus) as refusal:
+        connect(f"ws://{bridge.address}", origin="http://evil.example", subprotocols=[protocol], proxy=None)
+    assert refusal.value.response.status_code == 403
+    with connect(f"ws://{bridge.address}", origin=f"http://{bridge.address.strip('/')}", subprotocols=[protocol]):
+        pass
+
+
+def test_beyond_this_machine_a_secret_is_needed_and_looking_is_all(ros):
+    ros.node.create_subscription(TwistStamped, "/robot/cmd_vel_stamped", print, 1)
+    publisher = ros.node.create_publisher(String, "/latched", LATCHED)
+    publisher.publish(String(data="seen"))
+    with web_bridge(host="0.0.0.0", secret="sesame") as process:
+        assert process.wait_for_line("█|▄|▀")
+        host, _, query = process.address.partition("/")
+        assert query == "?secret=sesame"
+        address = f"127.0.0.1:{host.rpartition(':')[2]}/"
+        for wrong in ("", "?secret=", "?secret=Sesame"):
+            with pytest.raises(InvalidStatus):
+                Viewer(address + wrong)
+            with pytest.raises(InvalidStatus):
+                Pilot(address + wrong)
+        with Viewer(address + query) as viewer, Pilot(address + query) as pilot:
+            viewer.subscribe("/latched")
+            assert is_same(viewer.next_of("/latched"), String(data="seen"))
+            assert "services" not in viewer.info["capabilities"]
+            pilot.wait_for(lambda: pilot.vehicles, "a vehicle")
+            pilot.send(op="take", vehicle="/robot/cmd_vel_stamped")
+            pilot.wait_for(lambda: pilot.refusals, "a refusal")
+            assert "for looking only" in pilot.refusals[0]
+            assert not pilot.may_steer
+
+
+def test_beyond_this_machine_steering_is_allowed_by_a_word_more(ros):
+    ros.node.create_subscription(TwistStamped, "/robot/cmd_vel_stamped", print, 1)
+    with web_bridge(host="0.0.0.0", steer=True) as process:
+        host, _, query = process.address.partition("/")
+        address = f"127.0.0.1:{host.rpartition(':')[2]}/{query}"
+        with Pilot(address) as pilot, Viewer(address) as viewer:
+            pilot.take("/robot/cmd_vel_stamped")
+            viewer.wait_for(lambda: viewer.services, "services")
+
+
+def test_a_port_that_is_taken_is_a_sentence():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        process = Process.node("web_bridge", port=port)
+        assert process.wait() == 1
+        assert process.wait_for_line(rf"127.0.0.1:{port} can't be listened on: .*Another port")
+        process.end()
+
+
+def test_viewers_are_counted(ros):
+    with web_bridge(max_viewers=1) as process, Viewer(process.address) as first:
+        first.wait_for(lambda: first.info, "the greeting")
+        with Viewer(process.address) as second, pytest.raises(ConnectionClosed, match="1 viewers are looking already"):
+            second.receive(TIMEOUT_S)
+        first.connection.send("x" * (2**20 + 1))
+        with pytest.raises(ConnectionClosed, match="1009"):
+            first.wait_for(lambda: False, "the end")
+
+
+@pytest.mark.parametrize("garbage", ["", "{", "[]", "null", "[" * 100000, '{"op": "steer"}', b"\xff", '{"op": 1}'])
+def test_garbage_at_the_helm_is_refused_and_nothing_else(bridge, garbage):
+    with Pilot(bridge.address) as pilot:
+        pilot.connection.send(garbage)
+        pilot.wait_for(lambda: pilot.refusals, "a refusal")
+        pilot.next_token()
+
+
+@pytest.mark.parametrize("garbage", ["", "{", "[]", b"", b"\x02", b"\xff" * 50, json.dumps({"op": "subscribe"})])
+def test_garbage_from_a_viewer_hurts_nobody_else(bridge, viewer, garbage):
+    with Viewer(bridge.address) as rude:
+        rude.connection.send(garbage)
+        rude.receive(0.5)
+    viewer.wait_for(lambda: viewer.info and viewer.channels, "what there is")

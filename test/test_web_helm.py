@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who steers, and what may still move a vehicle: on a clock that the test sets."""
+
+import math
+
+import pytest
+
+from drone_bridge.tools.web.helm import LEASE_S, MAX_AGE_S, NEUTRAL, Helm, RefusedError
+from drone_bridge.tools.web.vehicles import Vehicle
+
+FORWARD = (1.0, 0.0, 0.0, 0.0)
+ANNE, BOB = 1, 2
+
+
+@pytest.fixture
+def helm():
+    helm = Helm()
+    helm.take(ANNE, "drone", 0.0)
+    return helm
+
+
+def test_the_pilot_moves_the_vehicle_with_a_fresh_token(helm):
+    assert helm.steer(ANNE, "drone", helm.token(1.0), {"x": 1}, 0.99 + MAX_AGE_S) == FORWARD
+
+
+def test_a_second_pilot_is_refused_until_the_first_one_lets_go(helm):
+    with pytest.raises(RefusedError, match="Somebody else is steering"):
+        helm.take(BOB, "drone", 0.0)
+    with pytest.raises(RefusedError, match="not at the helm"):
+        helm.steer(BOB, "drone", helm.token(0.0), {"x": 1}, 0.0)
+    assert helm.release(ANNE) == ["drone"]
+    helm.take(BOB, "drone", 0.0)
+    assert helm.pilot_of("drone") == BOB
+
+
+def test_a_pilot_steers_one_vehicle_at_a_time(helm):
+    with pytest.raises(RefusedError, match="another vehicle"):
+        helm.take(ANNE, "rover", 0.0)
+
+
+@pytest.mark.parametrize("age_s", [MAX_AGE_S + 0.001, 10.0])
+def test_a_command_that_was_held_up_moves_nothing(helm, age_s):
+    token = helm.token(1.0)
+    with pytest.raises(RefusedError, match=r"s old, and 0\.3 s are allowed"):
+        helm.steer(ANNE, "drone", token, {"x": 1}, 1.0 + age_s)
+
+
+@pytest.mark.parametrize("token", [0, -1, 10**9])
+def test_a_token_that_was_never_given_out_moves_nothing(helm, token):
+    helm.token(1.0)
+    with pytest.raises(RefusedError, match="inf s old"):
+        helm.steer(ANNE, "drone", token, {"x": 1}, 1.0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, "1", None, True, [1]])
+def test_what_is_no_number_is_refused(helm, value):
+    with pytest.raises(RefusedError, match="has to be a number from -1 to 1"):
+        helm.steer(ANNE, "drone", helm.token(0.0), {"yaw": value}, 0.0)
+
+
+def test_what_is_too_much_is_cut(helm):
+    assert helm.steer(ANNE, "drone", helm.token(0.0), {"x": -7, "yaw": 1e300}, 0.0) == (-1.0, 0.0, 0.0, 1.0)
+
+
+def test_a_moving_vehicle_is_stopped_once_when_its_pilot_falls_silent(helm):
+    helm.steer(ANNE, "drone", helm.token(0.0), {"x": 1}, 0.0)
+    assert helm.overdue(MAX_AGE_S) == []
+    assert helm.overdue(MAX_AGE_S + 0.01) == ["drone"]
+    assert helm.overdue(MAX_AGE_S + 0.02) == []
+
+
+def test_a_standing_vehicle_needs_no_stopping(helm):
+    helm.steer(ANNE, "drone", helm.token(0.0), {}, 0.0)
+    assert helm.overdue(1.0) == []
+
+
+@pytest.mark.parametrize("is_looked_at", [True, False], ids=["stopped meanwhile", "command first"])
+def test_who_was_lost_while_moving_lets_go_before_moving_again(helm, is_looked_at):
+    helm.steer(ANNE, "drone", helm.token(0.0), {"x": 1}, 0.0)
+    later_s = MAX_AGE_S + 0.1
+    assert helm.overdue(later_s) == ["drone"] * is_looked_at or not is_looked_at
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="let go of the stick"):
+            helm.steer(ANNE, "drone", helm.token(later_s), {"x": 1}, later_s)
+    assert helm.steer(ANNE, "drone", helm.token(later_s), {"x": 0.0}, later_s) == NEUTRAL
+    assert helm.steer(ANNE, "drone", helm.token(later_s), {"x": 1}, later_s) == FORWARD
+
+
+def test_who_pauses_with_the_stick_let_go_may_simply_go_on(helm):
+    helm.steer(ANNE, "drone", helm.token(0.0), {}, 0.0)
+    assert helm.steer(ANNE, "drone", helm.token(2.0), {"x": 1}, 2.0) == FORWARD
+
+
+def test_a_lease_ends_when_its_pilot_is_silent_for_long(helm):
+    assert helm.expired(LEASE_S) == []
+    assert [lease.vehicle for lease in helm.expired(LEASE_S + 0.1)] == ["drone"]
+    assert helm.pilot_of("drone") is None
+
+
+def test_a_vehicle_that_has_gone_has_no_pilot(helm):
+    helm.remove("drone")
+    assert helm.pilot_of("drone") is None
+    helm.take(ANNE, "rover", 0.0)
+
+
+def test_a_rover_has_fewer_axes_than_a_drone():
+    assert Vehicle("/robot/cmd_vel_stamped", "robot_bridge").axes == ("x", "yaw")
+    assert Vehicle("/a/b/cmd_vel_stamped", "dronegui_bridge").axes == ("x", "y", "z", "yaw")
+    assert Vehicle("/a/b/cmd_vel_stamped", "any").name == "a/b"
+    assert Vehicle("/cmd_vel_stamped", "robot_bridge").name == "robot"

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements without a framework.
+
+type Child = Node | string | null | undefined | false;
+type Attributes = Record<string, string | number | boolean | EventListener | undefined>;
+
+/** Make an element: `h("button.small", { onclick: go }, "Go")`. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  selector: K | `${K}.${string}`,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const [tag, ...classes] = selector.split(".");
+  const element = document.createElement(tag as K);
+  element.classList.add(...classes);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((child): child is Node | string => child != null && child !== false));
+  return element;
+}
+
+/** Set the text of an element only when it changes, which keeps selections and saves layout. */
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** A panel with a heading; what stands at the end of the heading comes in `tools`. */
+export function panel(name: string, title: string, tools: Child[], ...children: Child[]): HTMLElement {
+  return h("section.panel", { id: name, "aria-label": title },
+    h("header.panel-head", {}, h("h2", {}, title), h("div.tools", {}, ...tools)),
+    ...children);
+}
+
+/** Run something once per frame at most, however often it is asked for. */
+export function oncePerFrame(work: () => void): () => void {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      work();
+    });
+  };
+}
+
+/** A number in a fixed number of significant places, or a dash. */
+export function decimal(value: number | undefined, places = 2): string {
+  return value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(places).replace("-", "−");
+}

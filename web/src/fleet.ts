@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page shows at a time: one vehicle with all topics of its namespace.
+
+import type { Helm, Vehicle } from "./helm";
+import type { Stream } from "./stream";
+
+export type Protocol = "testbed" | "dronegui" | "robot" | "simulator" | "telemetry" | "other";
+const PROTOCOLS: Protocol[] = ["testbed", "dronegui", "robot", "simulator", "telemetry"];
+
+/** A vehicle or, where nothing can be steered, the graph as a whole. */
+export interface Subject {
+  /** Its namespace with slashes on both ends. */
+  prefix: string;
+  name: string;
+  protocol: Protocol;
+  vehicle?: Vehicle;
+}
+
+/** Sends "change" when there are other subjects, or another one is chosen. */
+export class Fleet extends EventTarget {
+  subjects: Subject[] = [];
+  #chosen = "";
+  #stream: Stream;
+  #helm: Helm;
+
+  constructor(stream: Stream, helm: Helm) {
+    super();
+    this.#stream = stream;
+    this.#helm = helm;
+    stream.addEventListener("graph", () => this.#look());
+    helm.addEventListener("change", () => this.#look());
+  }
+
+  get subject(): Subject {
+    return this.subjects.find((subject) => subject.prefix === this.#chosen) ?? this.subjects[0]
+      ?? { prefix: "/", name: "", protocol: "other" };
+  }
+
+  choose(prefix: string): void {
+    this.#chosen = prefix;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** The topics of the subject, by their names below its namespace. */
+  topics(): Map<string, string> {
+    const { prefix } = this.subject;
+    const topics = new Map<string, string>();
+    for (const [topic, channel] of this.#stream.topics) {
+      if (topic.startsWith(prefix)) topics.set(topic.slice(prefix.length), channel.schemaName);
+    }
+    return topics;
+  }
+
+  #look(): void {
+    const subjects = this.#helm.vehicles.map((vehicle): Subject => {
+      const prefix = vehicle.topic.slice(0, vehicle.topic.lastIndexOf("/") + 1);
+      const protocol = PROTOCOLS.find((each) => vehicle.node === `${each}_bridge`) ?? "other";
+      return { prefix, name: vehicle.name, protocol, vehicle };
+    });
+    // Where nothing takes commands (a bag that is played, say) namespaces with cameras or odometry are as good.
+    if (subjects.length === 0) {
+      const prefixes = new Set<string>();
+      for (const [topic, channel] of this.#stream.topics) {
+        if (channel.schemaName === "nav_msgs/msg/Odometry") prefixes.add(topic.slice(0, topic.lastIndexOf("/") + 1));
+      }
+      for (const prefix of prefixes) {
+        subjects.push({ prefix, name: prefix.replaceAll("/", " ").trim() || "vehicle", protocol: "other" });
+      }
+    }
+    this.subjects = subjects;
+    this.dispatchEvent(new Event("change"));
+  }
+}

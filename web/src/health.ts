@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Diagnostics as lamps, each with the sentence behind it.
+
+import { h, panel, setText } from "./dom";
+import type { Stream } from "./stream";
+
+export const LEVELS = ["ok", "warn", "error", "stale"] as const;
+export type Level = (typeof LEVELS)[number];
+const WORD: Record<Level, string> = { ok: "OK", warn: "Warning", error: "Error", stale: "Silent" };
+/** Diagnostics come once a second; who has missed some is silent. */
+const STALE_MS = 5_000;
+const FORGOTTEN_MS = 60_000;
+const MOST = 64;
+
+interface Status {
+  element: HTMLElement;
+  lamp: HTMLElement;
+  message: HTMLElement;
+  values: HTMLElement;
+  level: Level;
+  text: string;
+  receivedMs: number;
+}
+
+/** Sends "change" when the sum of all lamps changes. */
+export class Health extends EventTarget {
+  readonly element: HTMLElement;
+  #list = h("div.lamps");
+  #statuses = new Map<string, Status>();
+  #last = "";
+
+  constructor(stream: Stream) {
+    super();
+    this.element = panel("health", "Health", [], this.#list);
+    stream.subscribe("/diagnostics", ({ value }) => {
+      for (const { name, level, message, values } of value.status) {
+        // level is a byte, which some readers give as a one-element array.
+        this.#take(name, LEVELS[Number(level)] ?? "stale", message, values);
+      }
+      this.#sum();
+    });
+    setInterval(() => this.#age(), 1000);
+  }
+
+  /** The worst lamp, and what to say about all of them. */
+  get verdict(): { level: Level; text: string } {
+    const all = [...this.#statuses];
+    if (all.length === 0) return { level: "stale", text: "No diagnostics yet" };
+    const worst = (["error", "warn", "stale"] as const).flatMap((level) => all.filter(([, each]) => each.level === level));
+    const [first] = worst;
+    if (!first) return { level: "ok", text: all.length === 1 ? "All is well" : `All ${all.length} are well` };
+    const more = worst.length > 1 ? ` (and ${worst.length - 1} more)` : "";
+    return { level: first[1].level, text: `${shortName(first[0])}: ${first[1].text}${more}` };
+  }
+
+  #take(name: string, level: Level, text: string, values: { key: string; value: string }[]): void {
+    let status = this.#statuses.get(name);
+    if (!status) {
+      if (this.#statuses.size >= MOST) return;
+      status = this.#add(name);
+    }
+    status.receivedMs = performance.now();
+    this.#show(status, level, text);
+    if ((status.element as HTMLDetailsElement).open || !status.values.hasChildNodes()) {
+      status.values.replaceChildren(...values.flatMap(({ key, value }) => [h("dt", {}, key), h("dd", {}, value)]));
+    }
+  }
+
+  #add(name: string): Status {
+    const lamp = h("span.lamp");
+    const message = h("span.message");
+    const values = h("dl.values");
+    const element = h("details.status", { "data-status": name },
+      h("summary", {}, lamp, h("span.name", {}, shortName(name)), message), values);
+    const status: Status = { element, lamp, message, values, level: "stale", text: "", receivedMs: 0 };
+    this.#statuses.set(name, status);
+    const names = [...this.#statuses.keys()].sort();
+    this.#list.replaceChildren(...names.map((each) => this.#statuses.get(each)!.element));
+    return status;
+  }
+
+  #show(status: Status, level: Level, text: string): void {
+    status.level = level;
+    status.text = text;
+    status.lamp.className = `lamp ${level}`;
+    status.lamp.title = WORD[level];
+    setText(status.message, text);
+  }
+
+  #age(): void {
+    const nowMs = performance.now();
+    for (const [name, status] of this.#statuses) {
+      const ageMs = nowMs - status.receivedMs;
+      if (ageMs > FORGOTTEN_MS) {
+        status.element.remove();
+        this.#statuses.delete(name);
+      } else if (ageMs > STALE_MS) {
+        this.#show(status, "stale", `silent for ${Math.round(ageMs / 1000)} s`);
+      }
+    }
+    this.#sum();
+  }
+
+  #sum(): void {
+    const { level, text } = this.verdict;
+    if (level + text === this.#last) return;
+    this.#last = level + text;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** "/testbed/testbed_bridge" is known well enough as "testbed_bridge" where that is all that differs. */
+function shortName(name: string): string {
+  return name.replace(/^\//, "");
+}

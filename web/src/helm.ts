@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The conversation with the server about steering, on a socket of its own. The server has the last word on everything.
+
+import { socketAddress } from "./stream";
+
+export const AXES = ["x", "y", "z", "yaw"] as const;
+export type Axis = (typeof AXES)[number];
+export type Motion = Record<Axis, number>;
+
+export interface Vehicle {
+  topic: string;
+  name: string;
+  node: string;
+  axes: Axis[];
+  pilot: "you" | "other" | null;
+}
+
+const SUBPROTOCOL = "drone_bridge.helm.v1";
+const SHORTEST_GAP_MS = 40;
+const LONGEST_PAUSE_MS = 4_000;
+export const STILL: Motion = { x: 0, y: 0, z: 0, yaw: 0 };
+
+export function isStill(motion: Motion): boolean {
+  return AXES.every((axis) => motion[axis] === 0);
+}
+
+/** Sends "change" events, and "refused" with the reason as detail. */
+export class Helm extends EventTarget {
+  vehicles: Vehicle[] = [];
+  maySteer = false;
+  isOpen = false;
+  #socket?: WebSocket;
+  #token?: number;
+  #motion: Motion = STILL;
+  #sentMs = 0;
+  #pauseMs = 250;
+
+  connect(): void {
+    const socket = new WebSocket(socketAddress(), [SUBPROTOCOL]);
+    this.#socket = socket;
+    socket.onopen = () => {
+      this.isOpen = true;
+      this.#pauseMs = 250;
+      this.#changed();
+    };
+    socket.onmessage = (event) => this.#receive(JSON.parse(event.data as string));
+    socket.onclose = () => {
+      this.isOpen = false;
+      this.vehicles = [];
+      this.#token = undefined;
+      this.#changed();
+      setTimeout(() => this.connect(), this.#pauseMs);
+      this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
+    };
+  }
+
+  /** The vehicle that is steered from this page. */
+  get mine(): Vehicle | undefined {
+    return this.vehicles.find((vehicle) => vehicle.pilot === "you");
+  }
+
+  take(topic: string): void {
+    this.#send({ op: "take", vehicle: topic });
+  }
+
+  release(): void {
+    this.#motion = STILL;
+    this.#send({ op: "release" });
+  }
+
+  /** Move the vehicle so from now on, until something else is said. */
+  move(motion: Motion): void {
+    const stops = isStill(motion) && !isStill(this.#motion);
+    this.#motion = motion;
+    if (stops || performance.now() - this.#sentMs > SHORTEST_GAP_MS) this.#steer();
+  }
+
+  #steer(): void {
+    if (!this.mine || this.#token === undefined) return;
+    this.#sentMs = performance.now();
+    this.#send({ op: "steer", token: this.#token, motion: this.#motion });
+  }
+
+  #send(request: object): void {
+    // What waits in the socket's buffer is old when it leaves: let it be the only thing that waits.
+    if (this.#socket?.readyState === WebSocket.OPEN && this.#socket.bufferedAmount < 1024) {
+      this.#socket.send(JSON.stringify(request));
+    }
+  }
+
+  #receive(message: { op: string; token: number; vehicles: Vehicle[]; may_steer: boolean; reason: string }): void {
+    if (message.op === "token") {
+      this.#token = message.token;
+      this.#steer();
+    } else if (message.op === "vehicles") {
+      this.vehicles = message.vehicles;
+      this.maySteer = message.may_steer;
+      this.#changed();
+    } else if (message.op === "refused") {
+      this.dispatchEvent(new CustomEvent("refused", { detail: message.reason }));
+    }
+  }
+
+  #changed(): void {
+    this.dispatchEvent(new Event("change"));
+  }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the nodes say, newest last.
+
+import { h, oncePerFrame } from "./dom";
+import type { Message, Stream } from "./stream";
+
+const MOST = 400;
+const LEVEL: Record<number, string> = { 10: "debug", 20: "info", 30: "warn", 40: "error", 50: "error" };
+
+export class Log {
+  readonly element: HTMLElement;
+  #lines = h("ol.log", { "aria-live": "off" });
+  #hint = h("p.hint.nothing", {}, "Nothing was said since this page was opened.");
+  #waiting: Message[] = [];
+  #known: string[] = [];
+  #least = 20;
+  #refresh = oncePerFrame(() => this.#show());
+
+  constructor(stream: Stream) {
+    const filter = h("select", { "aria-label": "least severity", onchange: () => this.#filter(Number(filter.value)) },
+      h("option", { value: 20 }, "all"), h("option", { value: 30 }, "warnings and errors"), h("option", { value: 40 }, "errors"));
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, filter), this.#hint, this.#lines);
+    stream.subscribe("/rosout", ({ value }) => {
+      // After a reconnection the latest ones come again.
+      const identity = `${value.stamp.sec}.${value.stamp.nanosec} ${value.name} ${value.msg}`;
+      if (this.#known.includes(identity)) return;
+      this.#known.push(identity);
+      if (this.#known.length > MOST) this.#known.splice(0, MOST / 2);
+      this.#waiting.push(value);
+      if (this.#waiting.length > MOST) this.#waiting.shift();
+      this.#refresh();
+    });
+  }
+
+  #filter(least: number): void {
+    this.#least = least;
+    for (const line of this.#lines.children) (line as HTMLElement).hidden = Number((line as HTMLElement).dataset["level"]) < least;
+  }
+
+  #show(): void {
+    this.#hint.hidden = true;
+    const isAtEnd = this.#lines.scrollHeight - this.#lines.scrollTop - this.#lines.clientHeight < 40;
+    for (const { stamp, level, name, msg } of this.#waiting.splice(0)) {
+      const time = new Date(stamp.sec * 1000).toLocaleTimeString([], { hour12: false });
+      const line = h("li", { class: LEVEL[level] ?? "info", "data-level": level },
+        h("time", {}, time), h("span.name", {}, name), h("span.text", {}, msg));
+      line.hidden = level < this.#least;
+      this.#lines.append(line);
+    }
+    while (this.#lines.childElementCount > MOST) this.#lines.firstElementChild!.remove();
+    if (isAtEnd) this.#lines.scrollTop = this.#lines.scrollHeight;
+  }
+}

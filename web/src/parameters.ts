@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of a node with what their descriptors say: meaning, range, whether they can be changed.
+
+import { h } from "./dom";
+import type { Message, Stream } from "./stream";
+
+const LIST = "/list_parameters";
+const NOT_SET = 0, BOOL = 1, INTEGER = 2, DOUBLE = 3, STRING = 4;
+/** The field of a ParameterValue for each type, from NOT_SET on. */
+const FIELDS = [
+  "", "bool_value", "integer_value", "double_value", "string_value", "byte_array_value", "bool_array_value",
+  "integer_array_value", "double_array_value", "string_array_value",
+];
+const EMPTY_VALUE: Message = {
+  type: NOT_SET, bool_value: false, integer_value: 0n, double_value: 0, string_value: "", byte_array_value: [],
+  bool_array_value: [], integer_array_value: [], double_array_value: [], string_array_value: [],
+};
+
+export class Parameters {
+  readonly element: HTMLElement;
+  #node = h("select", { "aria-label": "node", onchange: () => void this.#load() });
+  #list = h("div.parameters");
+  #nodes = "";
+
+  constructor(private stream: Stream) {
+    const reload = h("button.small", { onclick: () => void this.#load() }, "Read again");
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#node, reload), h("div.scroll", {}, this.#list));
+    stream.addEventListener("graph", () => this.#arrange());
+    new IntersectionObserver((entries) => {
+      if (entries.some((entry) => entry.isIntersecting) && !this.#list.hasChildNodes()) void this.#load();
+    }).observe(this.element);
+  }
+
+  #arrange(): void {
+    const nodes = [...this.stream.services.keys()].filter((name) => name.endsWith(LIST)).map((name) => name.slice(0, -LIST.length));
+    nodes.sort((a, b) => Number(!a.endsWith("_bridge")) - Number(!b.endsWith("_bridge")) || a.localeCompare(b));
+    if (nodes.join() === this.#nodes) return;
+    this.#nodes = nodes.join();
+    const chosen = this.#node.value;
+    this.#node.replaceChildren(...nodes.map((name) => h("option", { value: name }, name)));
+    if (nodes.includes(chosen)) this.#node.value = chosen;
+    else this.#list.replaceChildren();
+  }
+
+  async #load(): Promise<void> {
+    const node = this.#node.value;
+    if (!node) return;
+    this.#list.replaceChildren(h("p.hint", {}, "Reading …"));
+    try {
+      const { result } = await this.stream.call(`${node}${LIST}`, { prefixes: [], depth: 0n });
+      const names: string[] = [...result.names].sort();
+      const { descriptors } = await this.stream.call(`${node}/describe_parameters`, { names });
+      const { values } = await this.stream.call(`${node}/get_parameters`, { names });
+      if (this.#node.value !== node) return;
+      const rows = names.map((name, index) => this.#row(node, name, descriptors[index], values[index]));
+      this.#list.replaceChildren(...rows);
+    } catch (error) {
+      this.#list.replaceChildren(h("p.hint.error", {}, (error as Error).message));
+    }
+  }
+
+  #row(node: string, name: string, descriptor: Message, value: Message): HTMLElement {
+    const note = h("span.topic-type.error");
+    const set = async (changed: Message): Promise<void> => {
+      note.textContent = "";
+      try {
+        const { results } = await this.stream.call(`${node}/set_parameters`, { parameters: [{ name, value: { ...EMPTY_VALUE, ...changed } }] });
+        if (!results[0]?.successful) note.textContent = results[0]?.reason || "Refused.";
+      } catch (error) {
+        note.textContent = (error as Error).message;
+      }
+    };
+    const range = rangeOf(descriptor);
+    return h("div.parameter", { "data-parameter": name },
+      h("div.parameter-head", {}, h("span.name", {}, name), inputFor(value, descriptor, range, set)),
+      h("div.topic-type", {}, [descriptor.description, range ? `${range[0]} to ${range[1]}.` : "", descriptor.additional_constraints,
+        descriptor.read_only ? "Read only." : ""].filter(Boolean).join(" ")),
+      note);
+  }
+}
+
+function rangeOf(descriptor: Message): [number, number, number] | undefined {
+  const range = descriptor.floating_point_range[0] ?? descriptor.integer_range[0];
+  return range ? [Number(range.from_value), Number(range.to_value), Number(range.step)] : undefined;
+}
+
+function inputFor(
+  value: Message, descriptor: Message, range: [number, number, number] | undefined, set: (value: Message) => Promise<void>,
+): HTMLElement {
+  const field = FIELDS[value.type] ?? "";
+  const disabled = descriptor.read_only === true;
+  const current = field ? value[field] : "";
+  if (value.type === BOOL) {
+    const input = h("input", { type: "checkbox", checked: current === true, disabled });
+    input.addEventListener("change", () => void set({ type: BOOL, bool_value: input.checked }));
+    return input;
+  }
+  const choices = /^One of (.*)\.$/.exec(descriptor.additional_constraints ?? "")?.[1]?.split(", ");
+  if (choices && value.type === STRING) {
+    const select = h("select", { disabled }, ...choices.map((choice) => h("option", { value: choice }, choice)));
+    select.value = String(current);
+    select.addEventListener("change", () => void set({ type: STRING, string_value: select.value }));
+    return select;
+  }
+  if (value.type === INTEGER || value.type === DOUBLE) {
+    const input = h("input", {
+      type: "number", value: String(current), disabled, min: range?.[0], max: range?.[1],
+      step: value.type === INTEGER ? 1 : "any",
+    });
+    input.addEventListener("change", () => {
+      if (!input.reportValidity() || input.value === "") return;
+      void set(value.type === INTEGER
+        ? { type: INTEGER, integer_value: BigInt(input.value) }
+        : { type: DOUBLE, double_value: Number(input.value) });
+    });
+    return input;
+  }
+  const isText = value.type === STRING || value.type === NOT_SET;
+  const input = h("input", { type: "text", value: isText ? String(current) : JSON.stringify([...current], plain), disabled });
+  input.addEventListener("change", () => {
+    if (isText) return void set({ type: STRING, string_value: input.value });
+    try {
+      const list: unknown[] = JSON.parse(input.value);
+      const isWhole = field === "integer_array_value";
+      input.setCustomValidity("");
+      void set({ type: value.type, [field]: isWhole ? list.map((each) => BigInt(each as number)) : list });
+    } catch {
+      input.setCustomValidity("A list is expected, such as [1, 2].");
+      input.reportValidity();
+    }
+  });
+  return input;
+}
+
+function plain(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? Number(value) : value;
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where everything is: vehicles with their trails, and what they look for, in the frame at the top of the tree.
+
+import {
+  AmbientLight, AxesHelper, BufferAttribute, BufferGeometry, CylinderGeometry, DirectionalLight, Group,
+  Fog, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshStandardMaterial, Object3D, PerspectiveCamera, Quaternion,
+  RingGeometry, Scene as World, SphereGeometry, Vector3, WebGLRenderer,
+} from "three";
+import { OrbitControls } from "three/addons/controls/OrbitControls.js";
+import URDFLoader from "urdf-loader";
+import { h, panel } from "./dom";
+import type { Fleet } from "./fleet";
+import type { Stream } from "./stream";
+import { Transforms } from "./transforms";
+
+const REACH_M = 25;
+const TRAIL_POINTS = 3000;
+const TRAIL_STEP_M = 0.03;
+const FRAME_MS = 1000 / 30;
+const DESCRIPTION = "robot_description";
+const COLORS: Record<string, number> = { red: 0xe5484d, green: 0x30a46c, yellow: 0xf5d90a, blue: 0x3e63dd, gate: 0xff8a1f };
+
+/** A vehicle with its model, where one is published. */
+class Body {
+  readonly object = new Group();
+  frame = "";
+  readonly trail: Trail;
+
+  constructor(world: World, color: number) {
+    world.add(this.object);
+    this.trail = new Trail(world, color);
+  }
+
+  model(description: string): void {
+    const loader = new URDFLoader();
+    loader.parseVisual = true;
+    loader.parseCollision = false;
+    const robot = loader.parse(description);
+    this.frame = robot.urdfName ?? "";
+    this.object.clear();
+    this.object.add(robot);
+  }
+}
+
+class Trail {
+  #positions = new Float32Array(TRAIL_POINTS * 3);
+  #count = 0;
+  #geometry = new BufferGeometry();
+  readonly line: Line;
+
+  constructor(world: World, color: number) {
+    this.#geometry.setAttribute("position", new BufferAttribute(this.#positions, 3));
+    this.line = new Line(this.#geometry, new LineBasicMaterial({ color, transparent: true, opacity: 0.85 }));
+    this.line.frustumCulled = false;
+    this.#geometry.setDrawRange(0, 0);
+    world.add(this.line);
+  }
+
+  add(point: Vector3): void {
+    const last = new Vector3().fromArray(this.#positions, Math.max(0, this.#count - 1) * 3);
+    if (this.#count > 0 && last.distanceTo(point) < TRAIL_STEP_M) return;
+    if (this.#count === TRAIL_POINTS) {
+      this.#positions.copyWithin(0, 3 * (TRAIL_POINTS / 4));
+      this.#count = TRAIL_POINTS - TRAIL_POINTS / 4;
+    }
+    point.toArray(this.#positions, this.#count * 3);
+    this.#count += 1;
+    this.#geometry.setDrawRange(0, this.#count);
+    this.#geometry.attributes["position"]!.needsUpdate = true;
+  }
+
+  clear(): void {
+    this.#count = 0;
+    this.#geometry.setDrawRange(0, 0);
+  }
+}
+
+export class Scene {
+  readonly element: HTMLElement;
+  #view = h("div.scene-view");
+  #world = new World();
+  #camera = new PerspectiveCamera(50, 1, 0.02, 2000);
+  #renderer?: WebGLRenderer;
+  #controls?: OrbitControls;
+  #grid = new LineSegments(ground(), new LineBasicMaterial());
+  #fog = new Fog(0, 8, 30);
+  #transforms: Transforms;
+  #bodies = new Map<string, Body>();
+  #ends = new Map<string, () => void>();
+  #marks = new Map<string, Object3D>();
+  #root = "";
+  #drawnMs = 0;
+  #lastTarget = new Vector3();
+  #isVisible = true;
+  #follow: HTMLInputElement;
+  #levelPose = new Matrix4();
+  #levelEnds: (() => void)[] = [];
+  #levelPrefix = "";
+  #altitude = 0;
+
+  constructor(private stream: Stream, private fleet: Fleet) {
+    this.#transforms = new Transforms(stream);
+    this.#follow = h("input", { type: "checkbox", checked: true });
+    const reset = h("button.small", { onclick: () => this.#lookFromBehind(), title: "Look from behind the vehicle" }, "Reset view");
+    const clear = h("button.small", { onclick: () => this.#bodies.forEach((body) => body.trail.clear()) }, "Clear trails");
+    this.element = panel("scene", "Scene", [h("label.check", {}, this.#follow, "follow"), clear, reset], this.#view);
+    this.#build();
+    stream.addEventListener("graph", () => this.#findModels());
+    fleet.addEventListener("change", () => this.#watchLevel());
+    new ResizeObserver(() => this.#resize()).observe(this.#view);
+    new IntersectionObserver((entries) => (this.#isVisible = entries.some((entry) => entry.isIntersecting))).observe(this.#view);
+    requestAnimationFrame((nowMs) => this.#draw(nowMs));
+  }
+
+  /** Where the chosen vehicle is, if the frames tell; in the frame at the top of its tree. */
+  get position(): Vector3 | undefined {
+    const body = this.#chosen();
+    return body?.object.visible && this.#root !== body.frame ? body.object.position : undefined;
+  }
+
+  #build(): void {
+    Object3D.DEFAULT_UP.set(0, 0, 1);
+    this.#camera.up.set(0, 0, 1);
+    this.#world.add(new AmbientLight(0xffffff, 1.4));
+    const sun = new DirectionalLight(0xffffff, 2.2);
+    sun.position.set(-4, -6, 10);
+    this.#world.add(sun);
+    this.#world.fog = this.#fog;
+    this.#world.add(this.#grid, new AxesHelper(0.5));
+    try {
+      this.#renderer = new WebGLRenderer({ antialias: true, alpha: true });
+    } catch {
+      this.#view.append(h("p.hint", {}, "This browser has no WebGL, which the scene needs."));
+      return;
+    }
+    this.#renderer.setPixelRatio(Math.min(2, window.devicePixelRatio));
+    this.#view.append(this.#renderer.domElement);
+    this.#controls = new OrbitControls(this.#camera, this.#renderer.domElement);
+    this.#controls.enableDamping = true;
+    this.#lookFromBehind();
+  }
+
+  #lookFromBehind(): void {
+    const target = this.#chosen()?.object.position ?? new Vector3();
+    this.#camera.position.copy(target).add(new Vector3(-2.3, -1.5, 1.4));
+    this.#controls?.target.copy(target);
+    this.#lastTarget.copy(target);
+  }
+
+  #chosen(): Body | undefined {
+    return this.#bodies.get(this.fleet.subject.prefix + DESCRIPTION) ?? this.#bodies.values().next().value;
+  }
+
+  #findModels(): void {
+    const present = [...this.stream.topics].filter(([topic]) => topic.endsWith(`/${DESCRIPTION}`)).map(([topic]) => topic);
+    for (const topic of present) {
+      if (this.#ends.has(topic)) continue;
+      this.#ends.set(topic, this.stream.subscribe(topic, (arrival) => {
+        const body = this.#bodies.get(topic) ?? new Body(this.#world, 0xff8a1f);
+        this.#bodies.set(topic, body);
+        body.model(arrival.value.data);
+        this.element.dataset["models"] = String(this.#bodies.size);
+      }));
+    }
+    for (const [topic, end] of this.#ends) {
+      if (present.includes(topic)) continue;
+      end();
+      this.#ends.delete(topic);
+      const body = this.#bodies.get(topic);
+      if (body) this.#world.remove(body.object, body.trail.line);
+      this.#bodies.delete(topic);
+      this.element.dataset["models"] = String(this.#bodies.size);
+    }
+  }
+
+  /** A vehicle of which no frame says how it lies: its attitude and altitude are measured, and drawn as such. */
+  #watchLevel(): void {
+    const { prefix } = this.fleet.subject;
+    if (prefix === this.#levelPrefix) return;
+    this.#levelPrefix = prefix;
+    for (const end of this.#levelEnds) end();
+    this.#levelPose.identity();
+    this.#altitude = 0;
+    this.#levelEnds = [
+      this.stream.subscribe(`${prefix}imu/data`, ({ value: { orientation, orientation_covariance: covariance } }) => {
+        if (covariance[0] === -1) return;
+        const { x, y, z, w } = orientation;
+        this.#levelPose.makeRotationFromQuaternion(new Quaternion(x, y, z, w)).setPosition(0, 0, this.#altitude);
+      }),
+      this.stream.subscribe(`${prefix}altitude`, ({ value }) => {
+        if (!Number.isFinite(value.range)) return;
+        this.#altitude = value.range;
+        this.#levelPose.setPosition(0, 0, this.#altitude);
+      }),
+    ];
+  }
+
+  #resize(): void {
+    const { clientWidth, clientHeight } = this.#view;
+    if (!clientWidth || !clientHeight) return;
+    this.#renderer?.setSize(clientWidth, clientHeight);
+    this.#camera.aspect = clientWidth / clientHeight;
+    this.#camera.updateProjectionMatrix();
+  }
+
+  #draw(nowMs: number): void {
+    requestAnimationFrame((next) => this.#draw(next));
+    if (nowMs - this.#drawnMs < FRAME_MS || !this.#renderer) return;
+    this.#drawnMs = nowMs;
+    this.#place();
+    if (!this.#isVisible) return;
+    this.#paint();
+    this.#controls?.update();
+    this.#renderer.render(this.#world, this.#camera);
+  }
+
+  #paint(): void {
+    const style = getComputedStyle(document.documentElement);
+    this.#grid.material.color.set(style.getPropertyValue("--grid").trim());
+    this.#fog.color.set(style.getPropertyValue("--panel").trim());
+    const distance = this.#camera.position.distanceTo(this.#controls?.target ?? new Vector3());
+    this.#fog.near = 2 * distance;
+    this.#fog.far = 6 * distance + 10;
+  }
+
+  #place(): void {
+    const chosen = this.#chosen();
+    const root = chosen?.frame ? this.#transforms.root(chosen.frame) : "";
+    if (root !== this.#root) {
+      this.#root = root;
+      for (const body of this.#bodies.values()) body.trail.clear();
+      requestAnimationFrame(() => this.#lookFromBehind());
+    }
+    const isTop = chosen !== undefined && root === chosen.frame;
+    const lift = isTop ? this.#levelPose : undefined;
+    for (const body of this.#bodies.values()) {
+      const pose = body.frame ? this.#transforms.toRoot(body.frame, root) : undefined;
+      body.object.visible = pose !== undefined;
+      if (!pose) continue;
+      if (lift) pose.premultiply(lift);
+      pose.decompose(body.object.position, body.object.quaternion, body.object.scale);
+      if (!isTop || body !== chosen) body.trail.add(body.object.position);
+    }
+    this.#placeMarks(root, lift);
+    if (chosen && this.#follow.checked) {
+      const moved = chosen.object.position.clone().sub(this.#lastTarget);
+      this.#camera.position.add(moved);
+      this.#controls?.target.add(moved);
+    }
+    if (chosen) this.#lastTarget.copy(chosen.object.position);
+  }
+
+  /** Frames that stand for things: the pad to land on, what floats about, what is looked for. */
+  #placeMarks(root: string, lift: Matrix4 | undefined): void {
+    const seen = new Set<string>();
+    for (const frame of this.#transforms.frames) {
+      const name = frame.slice(frame.lastIndexOf("/") + 1);
+      if (!/pad$|target|buoy|gate/.test(name)) continue;
+      const pose = this.#transforms.toRoot(frame, root);
+      if (!pose) continue;
+      if (lift) pose.premultiply(lift);
+      let mark = this.#marks.get(frame);
+      if (!mark) {
+        mark = markFor(name);
+        this.#marks.set(frame, mark);
+        this.#world.add(mark);
+      }
+      pose.decompose(mark.position, mark.quaternion, mark.scale);
+      seen.add(frame);
+    }
+    for (const [frame, mark] of this.#marks) mark.visible = seen.has(frame);
+    this.element.dataset["marks"] = String(seen.size);
+  }
+}
+
+/** A grid of one metre, in pieces: a line that passes behind the camera is not drawn by every machine. */
+function ground(): BufferGeometry {
+  const points: number[] = [];
+  for (let along = -REACH_M; along < REACH_M; along++) {
+    for (let across = -REACH_M; across <= REACH_M; across++) {
+      points.push(along, across, 0, along + 1, across, 0, across, along, 0, across, along + 1, 0);
+    }
+  }
+  return new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(points), 3));
+}
+
+function markFor(name: string): Object3D {
+  const color = Object.entries(COLORS).find(([word]) => name.includes(word))?.[1] ?? 0xe5484d;
+  const material = new MeshStandardMaterial({ color, roughness: 0.6 });
+  if (name.endsWith("pad")) {
+    const pad = new Group();
+    const plate = new Mesh(new CylinderGeometry(0.3, 0.3, 0.02, 40), new MeshStandardMaterial({ color: 0x3b4252 }));
+    plate.rotateX(Math.PI / 2);
+    const ring = new Mesh(new RingGeometry(0.17, 0.21, 40), new MeshStandardMaterial({ color: 0xffffff, side: 2 }));
+    ring.position.z = 0.012;
+    pad.add(plate, ring);
+    return pad;
+  }
+  if (name.includes("gate")) {
+    const pole = new Mesh(new CylinderGeometry(0.08, 0.08, 2, 20), material);
+    pole.rotateX(Math.PI / 2);
+    return new Group().add(pole);
+  }
+  return new Mesh(new SphereGeometry(0.25, 28, 20), material);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The helm as one sees it: who has it, sticks, and the buttons of the vehicle.
+
+import { decimal, h, panel, setText } from "./dom";
+import type { Fleet } from "./fleet";
+import { AXES, STILL, isStill, type Helm } from "./helm";
+import { Inputs } from "./inputs";
+import type { Stream } from "./stream";
+
+/** Services that take nothing, as buttons; in this order. */
+const BUTTONS = ["takeoff", "land", "hover", "reset", "run", "pause", "bind", "unbind"];
+const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
+
+export class Steering {
+  readonly element: HTMLElement;
+  #take = h("button.primary.take", { onclick: () => this.#toggle() }, "Take the helm");
+  #who = h("span.who");
+  #buttons = h("div.quick");
+  #reading = h("output.reading");
+  #speed = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "greatest speed" });
+  #left = h("div.stick.left", { "aria-label": "left stick: turn and climb" });
+  #right = h("div.stick.right", { "aria-label": "right stick: go" });
+  #inputs = new Inputs();
+  /** After a refusal nothing is sent until everything has been let go. */
+  #mustLetGo = false;
+  #shownButtons = "";
+
+  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private say: (text: string) => void) {
+    this.element = panel("steering", "Steering", [this.#who, this.#take],
+      this.#buttons,
+      h("div.sticks", {}, this.#left,
+        h("div.centre", {}, this.#reading, h("label.speed", {}, "speed", this.#speed),
+          h("p.hint.keys", {}, "hold to move · W A S D, Q E turn, R F climb, or a gamepad")),
+        this.#right));
+    this.#inputs.attach(this.#left, this.#right);
+    this.#inputs.addEventListener("change", () => this.#move());
+    this.#speed.addEventListener("input", () => this.#move());
+    helm.addEventListener("change", () => this.#show());
+    helm.addEventListener("refused", (event) => this.#onRefused((event as CustomEvent<string>).detail));
+    fleet.addEventListener("change", () => this.#onSubject());
+    stream.addEventListener("graph", () => this.#showButtons());
+    // Whoever does not look any more does not steer.
+    window.addEventListener("blur", () => this.#inputs.letGo());
+    window.addEventListener("pagehide", () => this.helm.release());
+    document.addEventListener("visibilitychange", () => document.hidden && this.#leave());
+  }
+
+  #toggle(): void {
+    const topic = this.fleet.subject.vehicle?.topic;
+    if (this.helm.mine) this.#leave();
+    else if (topic) this.helm.take(topic);
+  }
+
+  #leave(): void {
+    this.#inputs.letGo();
+    if (this.helm.mine) this.helm.release();
+  }
+
+  #onSubject(): void {
+    if (this.helm.mine && this.helm.mine.topic !== this.fleet.subject.vehicle?.topic) this.#leave();
+    this.#show();
+    this.#showButtons();
+  }
+
+  #onRefused(reason: string): void {
+    this.#mustLetGo = true;
+    this.helm.move(STILL);
+    this.say(reason);
+  }
+
+  #move(): void {
+    const pushed = this.#inputs.motion;
+    if (isStill(pushed)) this.#mustLetGo = false;
+    const share = Number(this.#speed.value);
+    const motion = { ...STILL };
+    for (const axis of AXES) motion[axis] = this.#mustLetGo ? 0 : pushed[axis] * share;
+    if (this.helm.mine) this.helm.move(motion);
+    const parts = this.#inputs.axes.map((axis) => `${axis} ${decimal(100 * motion[axis], 0)} %`);
+    setText(this.#reading, parts.join("   "));
+  }
+
+  #show(): void {
+    const vehicle = this.fleet.subject.vehicle;
+    const isMine = vehicle?.pilot === "you";
+    const isOther = vehicle?.pilot === "other";
+    this.#inputs.axes = vehicle?.axes ?? [];
+    this.#inputs.isActive = isMine;
+    if (!isMine) this.#inputs.letGo();
+    this.element.classList.toggle("active", isMine);
+    this.element.classList.toggle("rover", vehicle !== undefined && !vehicle.axes.includes("z"));
+    this.element.classList.toggle("empty", !vehicle);
+    this.#take.disabled = !vehicle || isOther || !this.helm.maySteer;
+    setText(this.#take, isMine ? "Let go" : "Take the helm");
+    setText(this.#who, !vehicle ? "no vehicle" : isMine ? "you steer" : isOther ? "somebody else steers" : this.helm.maySteer ? "nobody steers" : "looking only");
+    this.#move();
+  }
+
+  #showButtons(): void {
+    const { prefix } = this.fleet.subject;
+    const names = BUTTONS.filter((name) => WITHOUT_REQUEST.has(this.stream.services.get(prefix + name)?.type ?? ""));
+    if (prefix + names.join() === this.#shownButtons) return;
+    this.#shownButtons = prefix + names.join();
+    this.#buttons.replaceChildren(...names.map((name) =>
+      h("button", { onclick: () => void this.#press(prefix + name), "data-call": prefix + name }, name)));
+  }
+
+  async #press(service: string): Promise<void> {
+    try {
+      const { message } = await this.stream.call(service, {});
+      this.say(message || `${service}: done.`);
+    } catch (error) {
+      this.say((error as Error).message);
+    }
+  }
+}

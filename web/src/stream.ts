@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph over Foxglove's protocol: topics, services, and a connection that comes back by itself.
+
+import { parse } from "@foxglove/rosmsg";
+import { MessageReader, MessageWriter } from "@foxglove/rosmsg2-serialization";
+import { FoxgloveClient, type Channel, type IWebSocket, type Service } from "@foxglove/ws-protocol";
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Message = any;
+export type Definitions = ReturnType<typeof parse>;
+
+/** A message as it came, decoded when somebody looks into it. */
+export interface Arrival {
+  readonly bytes: number;
+  readonly receivedMs: number;
+  readonly value: Message;
+}
+type Listener = (arrival: Arrival) => void;
+
+interface Subscription {
+  listeners: Set<Listener>;
+  id?: number;
+}
+
+const SUBPROTOCOL = "foxglove.sdk.v1";
+const CALL_TIMEOUT_MS = 15_000;
+const LONGEST_PAUSE_MS = 4_000;
+
+/** Where a socket of this server is, with the secret of the page's own address. */
+export function socketAddress(): string {
+  return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/${location.search}`;
+}
+
+/** Sends "status" and "graph" events when the connection, or what there is, changes. */
+export class Stream extends EventTarget {
+  readonly topics = new Map<string, Channel>();
+  readonly services = new Map<string, Service>();
+  status: "connecting" | "open" | "lost" = "connecting";
+  bytesReceived = 0;
+  #client?: FoxgloveClient;
+  #subscriptions = new Map<string, Subscription>();
+  #topicOf = new Map<number, string>();
+  #readers = new Map<string, MessageReader>();
+  #calls = new Map<number, { resolve: (data: DataView) => void; reject: (error: Error) => void }>();
+  #nextCall = 1;
+  #pauseMs = 250;
+
+  connect(): void {
+    const socket: unknown = new WebSocket(socketAddress(), [SUBPROTOCOL]);
+    const client = new FoxgloveClient({ ws: socket as IWebSocket });
+    this.#client = client;
+    client.on("open", () => {
+      this.#pauseMs = 250;
+      this.#setStatus("open");
+    });
+    client.on("error", () => undefined); // a close follows
+    client.on("close", () => this.#onClose());
+    client.on("advertise", (channels) => {
+      for (const channel of channels) this.topics.set(channel.topic, channel);
+      for (const channel of channels) this.#follow(channel.topic);
+      this.dispatchEvent(new Event("graph"));
+    });
+    client.on("unadvertise", (ids) => {
+      for (const id of ids) {
+        for (const [topic, channel] of this.topics) {
+          if (channel.id !== id) continue;
+          this.topics.delete(topic);
+          const subscription = this.#subscriptions.get(topic);
+          if (subscription?.id !== undefined) {
+            this.#topicOf.delete(subscription.id);
+            subscription.id = undefined;
+          }
+        }
+      }
+      this.dispatchEvent(new Event("graph"));
+    });
+    client.on("advertiseServices", (services) => {
+      for (const service of services) this.services.set(service.name, service);
+      this.dispatchEvent(new Event("graph"));
+    });
+    client.on("unadvertiseServices", (ids) => {
+      for (const [name, service] of this.services) if (ids.includes(service.id)) this.services.delete(name);
+      this.dispatchEvent(new Event("graph"));
+    });
+    client.on("message", ({ subscriptionId, data }) => this.#onMessage(subscriptionId, data as DataView));
+    client.on("serviceCallResponse", ({ callId, data }) => {
+      this.#calls.get(callId)?.resolve(data as DataView);
+      this.#calls.delete(callId);
+    });
+    client.on("serviceCallFailure", ({ callId, message }) => {
+      this.#calls.get(callId)?.reject(new Error(message));
+      this.#calls.delete(callId);
+    });
+  }
+
+  /** Listen to a topic, now or when it comes; returns what ends it. */
+  subscribe(topic: string, listener: Listener): () => void {
+    const subscription = this.#subscriptions.get(topic) ?? { listeners: new Set<Listener>() };
+    this.#subscriptions.set(topic, subscription);
+    subscription.listeners.add(listener);
+    this.#follow(topic);
+    return () => {
+      subscription.listeners.delete(listener);
+      this.#follow(topic);
+    };
+  }
+
+  /** The definitions of a type by the text that the server sent, the type itself first. */
+  definitions(schema: string): Definitions {
+    return parse(schema, { ros2: true });
+  }
+
+  /** Call a service; an answer that does not come is an error. */
+  async call(name: string, request: Message): Promise<Message> {
+    const service = this.services.get(name);
+    if (!service?.request || !service.response) throw new Error(`There is no service ${name}.`);
+    const data = new MessageWriter(this.definitions(service.request.schema)).writeMessage(request);
+    const callId = this.#nextCall++;
+    const answer = await new Promise<DataView>((resolve, reject) => {
+      this.#calls.set(callId, { resolve, reject });
+      setTimeout(() => {
+        this.#calls.delete(callId);
+        reject(new Error("No answer."));
+      }, CALL_TIMEOUT_MS);
+      this.#client?.sendServiceCallRequest({
+        serviceId: service.id, callId, encoding: "cdr", data: new DataView(data.buffer, data.byteOffset, data.byteLength),
+      });
+    });
+    return this.#reader(service.response.schema).readMessage(answer);
+  }
+
+  #setStatus(status: Stream["status"]): void {
+    this.status = status;
+    this.dispatchEvent(new Event("status"));
+  }
+
+  #onClose(): void {
+    this.topics.clear();
+    this.services.clear();
+    this.#topicOf.clear();
+    for (const subscription of this.#subscriptions.values()) subscription.id = undefined;
+    for (const call of this.#calls.values()) call.reject(new Error("The connection was lost."));
+    this.#calls.clear();
+    this.#setStatus("lost");
+    this.dispatchEvent(new Event("graph"));
+    setTimeout(() => this.connect(), this.#pauseMs);
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
+  }
+
+  /** Subscribe if somebody listens and the topic is there, else do not. */
+  #follow(topic: string): void {
+    const subscription = this.#subscriptions.get(topic);
+    if (!subscription || this.status !== "open") return;
+    const channel = this.topics.get(topic);
+    const wanted = subscription.listeners.size > 0 && channel?.encoding === "cdr";
+    if (wanted && subscription.id === undefined) {
+      subscription.id = this.#client!.subscribe(channel.id);
+      this.#topicOf.set(subscription.id, topic);
+    } else if (!wanted && subscription.id !== undefined) {
+      this.#client!.unsubscribe(subscription.id);
+      this.#topicOf.delete(subscription.id);
+      subscription.id = undefined;
+    }
+    if (subscription.listeners.size === 0) this.#subscriptions.delete(topic);
+  }
+
+  #onMessage(subscriptionId: number, data: DataView): void {
+    this.bytesReceived += data.byteLength;
+    const topic = this.#topicOf.get(subscriptionId);
+    const channel = topic === undefined ? undefined : this.topics.get(topic);
+    const subscription = topic === undefined ? undefined : this.#subscriptions.get(topic);
+    if (!channel || !subscription) return;
+    let value: Message;
+    const read = (): Message => (value ??= this.#reader(channel.schema).readMessage(data));
+    const arrival: Arrival = {
+      bytes: data.byteLength,
+      receivedMs: performance.now(),
+      get value() {
+        return read();
+      },
+    };
+    for (const listener of [...subscription.listeners]) {
+      try {
+        listener(arrival);
+      } catch (error) {
+        console.warn(`A message on ${topic} can't be shown:`, error);
+      }
+    }
+  }
+
+  #reader(schema: string): MessageReader {
+    let reader = this.#readers.get(schema);
+    if (!reader) this.#readers.set(schema, (reader = new MessageReader(this.definitions(schema))));
+    return reader;
+  }
+}

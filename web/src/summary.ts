@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// One look: is it connected, is it healthy, where is it, what is it about?
+
+import { decimal, h, setText } from "./dom";
+import type { Fleet } from "./fleet";
+import type { Health } from "./health";
+import type { Helm } from "./helm";
+import type { Scene } from "./scene";
+import type { Message, Stream } from "./stream";
+
+const CONTROLLER_STATE = "drone_bridge/msg/ControllerState";
+const PERIOD_MS = 500;
+const STALE_MS = 3_000;
+
+export class Summary {
+  readonly element: HTMLElement;
+  #cells = {
+    connection: new Cell("Connection"),
+    health: new Cell("Health"),
+    position: new Cell("Position"),
+    doing: new Cell("Doing"),
+  };
+  #ends: (() => void)[] = [];
+  #shown = "";
+  #state?: { value: Message; receivedMs: number };
+  #odometry?: { value: Message; receivedMs: number };
+  #altitude?: { value: Message; receivedMs: number };
+  #bytes = 0;
+
+  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health, private scene: Scene) {
+    this.element = h("section.summary", { "aria-label": "Summary" }, ...Object.values(this.#cells).map((cell) => cell.element));
+    fleet.addEventListener("change", () => this.#follow());
+    health.addEventListener("change", () => this.#show());
+    stream.addEventListener("status", () => this.#show());
+    setInterval(() => this.#show(), PERIOD_MS);
+  }
+
+  #follow(): void {
+    const { prefix } = this.fleet.subject;
+    const topics = this.fleet.topics();
+    const state = [...topics].find(([, type]) => type === CONTROLLER_STATE)?.[0];
+    const shown = [prefix, state, topics.has("odom"), topics.has("altitude")].join();
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    for (const end of this.#ends) end();
+    this.#state = this.#odometry = this.#altitude = undefined;
+    const { stream } = this;
+    this.#ends = [
+      stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival)),
+      stream.subscribe(`${prefix}altitude`, (arrival) => (this.#altitude = arrival)),
+      ...(state ? [stream.subscribe(prefix + state, (arrival) => (this.#state = arrival))] : []),
+    ];
+  }
+
+  #show(): void {
+    this.#showConnection();
+    const { level, text } = this.health.verdict;
+    this.#cells.health.show(level, text);
+    this.#showPosition();
+    this.#showDoing();
+  }
+
+  #showConnection(): void {
+    const rate = ((this.stream.bytesReceived - this.#bytes) * 1000) / PERIOD_MS;
+    this.#bytes = this.stream.bytesReceived;
+    const { status } = this.stream;
+    const who = this.fleet.subject.vehicle?.node;
+    if (status !== "open") this.#cells.connection.show("error", status === "lost" ? "Lost, trying again" : "Connecting …");
+    else if (!who) this.#cells.connection.show("warn", "Connected, no vehicle yet");
+    else this.#cells.connection.show("ok", `Connected to ${who}`, `${(rate / 1e6).toFixed(1)} MB/s${this.helm.maySteer ? "" : " · looking only"}`);
+  }
+
+  #showPosition(): void {
+    const odometry = fresh(this.#odometry)?.pose.pose.position;
+    const point = odometry ?? this.scene.position;
+    const range: number | undefined = fresh(this.#altitude)?.range;
+    if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis as "x"])}`).join("  "), "m");
+    else if (range !== undefined) this.#cells.position.show("none", `${decimal(range)} m above ground`, "nothing tells where over it");
+    else this.#cells.position.show("none", "Nothing tells where it is");
+  }
+
+  #showDoing(): void {
+    const state = fresh(this.#state);
+    if (state) this.#cells.doing.show("none", `${state.behaviour}: ${state.state}`.replaceAll("_", " "), state.reason);
+    else if (this.fleet.subject.vehicle?.pilot === "you") this.#cells.doing.show("none", "You steer");
+    else this.#cells.doing.show("none", "No controller at work");
+  }
+}
+
+class Cell {
+  readonly element: HTMLElement;
+  #lamp = h("span.lamp");
+  #text = h("strong");
+  #more = h("span.more");
+
+  constructor(name: string) {
+    this.element = h("div.cell", { "data-cell": name.toLowerCase() }, h("span.cell-name", {}, this.#lamp, name), this.#text, this.#more);
+  }
+
+  show(level: string, text: string, more = ""): void {
+    this.#lamp.className = `lamp ${level}`;
+    setText(this.#text, text);
+    setText(this.#more, more);
+    this.element.title = more ? `${text} · ${more}` : text;
+  }
+}
+
+function fresh(arrival: { value: Message; receivedMs: number } | undefined): Message | undefined {
+  return arrival && performance.now() - arrival.receivedMs < STALE_MS ? arrival.value : undefined;
+}

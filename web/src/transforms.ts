@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree of frames, as /tf and /tf_static tell it.
+
+import { Matrix4, Quaternion, Vector3 } from "three";
+import type { Message, Stream } from "./stream";
+
+interface Edge {
+  parent: string;
+  toParent: Matrix4;
+  receivedMs: number;
+  isStatic: boolean;
+}
+
+const DEEPEST = 64;
+/** A transform that did not come for so long is no longer drawn. */
+const STALE_MS = 3_000;
+const ONE = new Vector3(1, 1, 1);
+
+export class Transforms {
+  #edges = new Map<string, Edge>();
+
+  constructor(stream: Stream) {
+    stream.subscribe("/tf", (arrival) => this.#take(arrival.value, arrival.receivedMs, false));
+    stream.subscribe("/tf_static", (arrival) => this.#take(arrival.value, arrival.receivedMs, true));
+    stream.addEventListener("status", () => this.#edges.clear());
+  }
+
+  get frames(): Iterable<string> {
+    return this.#edges.keys();
+  }
+
+  /** The frame at the top of the tree that a frame is in. */
+  root(frame: string): string {
+    let top = frame;
+    for (let depth = 0; depth < DEEPEST; depth++) {
+      const edge = this.#edges.get(top);
+      if (!edge) break;
+      top = edge.parent;
+    }
+    return top;
+  }
+
+  /** How to get from a frame into that at the top; undefined when another tree or too old a transform is between. */
+  toRoot(frame: string, root: string): Matrix4 | undefined {
+    const pose = new Matrix4();
+    let at = frame;
+    for (let depth = 0; depth < DEEPEST && at !== root; depth++) {
+      const edge = this.#edges.get(at);
+      if (!edge || (!edge.isStatic && performance.now() - edge.receivedMs > STALE_MS)) return undefined;
+      pose.premultiply(edge.toParent);
+      at = edge.parent;
+    }
+    return at === root ? pose : undefined;
+  }
+
+  #take(message: Message, receivedMs: number, isStatic: boolean): void {
+    for (const { header, child_frame_id: child, transform } of message.transforms) {
+      const { translation, rotation } = transform;
+      const toParent = new Matrix4().compose(
+        new Vector3(translation.x, translation.y, translation.z),
+        new Quaternion(rotation.x, rotation.y, rotation.z, rotation.w),
+        ONE,
+      );
+      this.#edges.set(child, { parent: header.frame_id, toParent, receivedMs, isStatic });
+    }
+  }
+}
