@@ -17,6 +17,7 @@ WITHOUT_ROS = ("protocols", "links", "emulators")
 PIP_NAMES = {"cv2": "opencv-python-headless"}
 ROSDEP_KEYS = {
     "cv2": "python3-opencv",
+    "foxglove": None,
     "hypothesis": "python3-hypothesis",
     "matplotlib": "python3-matplotlib",
     "mcap": None,
@@ -28,7 +29,9 @@ ROSDEP_KEYS = {
     "pytest": "python3-pytest",
     "rich": "python3-rich",
     "rosbags": "python3-rosbags-pip",
+    "segno": None,
     "setuptools": "python3-setuptools",
+    "websockets": None,
     "yaml": "python3-yaml",
 }
 
