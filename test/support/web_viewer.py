@@ -28,7 +28,9 @@ class Viewer:
 
     def __init__(self, address, **options):
         self._open = contextlib.ExitStack()
-        opening = connect(f"ws://{address}", subprotocols=[FOXGLOVE], max_size=None, proxy=None, **options)
+        opening = connect(
+            f"ws://{address}", subprotocols=[FOXGLOVE], max_size=None, proxy=None, close_timeout=1, **options
+        )
         self.connection = self._open.enter_context(opening)
         self.channels = {}
         self.services = {}
@@ -133,7 +135,7 @@ class Pilot:
 
     def __init__(self, address, **options):
         self._open = contextlib.ExitStack()
-        opening = connect(f"ws://{address}", subprotocols=[HELM], proxy=None, **options)
+        opening = connect(f"ws://{address}", subprotocols=[HELM], proxy=None, close_timeout=1, **options)
         self.connection = self._open.enter_context(opening)
         self.token = None
         self.vehicles = {}

@@ -61,6 +61,7 @@ export class Inputs extends EventTarget {
   #stick(zone: HTMLElement, take: (right: number, up: number) => void): void {
     const stick = nipplejs.create({
       zone, mode: "static", position: { left: "50%", top: "50%" }, size: 120, color: "currentColor", restOpacity: 0.8,
+      dynamicPage: true, // what is above may grow or go
     });
     // eslint-disable-next-line @typescript-eslint/no-explicit-any
     const on = (name: string, listener: (event: any, data: any) => void) => (stick as any).on(name, listener);

@@ -3,6 +3,7 @@
 
 from typing import Any, Final
 
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -42,15 +43,15 @@ class Fleet:
         self.vehicles = list(found.values())
         return True
 
-    def tell(self, topic: str, motion: Motion, max_speed: float, max_turn_rate: float) -> None:
-        """Publish a command, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""
+    def tell(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
+        """Publish a command that was given at `stamp`, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""
         publisher = self._publishers.get(topic)
         vehicle = next((each for each in self.vehicles if each.topic == topic), None)
         if publisher is None or vehicle is None:
             return
         x, y, z, yaw = (value if axis in vehicle.axes else 0.0 for axis, value in zip(AXES, motion, strict=True))
         message = TwistStamped()
-        message.header.stamp = self._node.get_clock().now().to_msg()
+        message.header.stamp = stamp
         message.twist.linear.x, message.twist.linear.y, message.twist.linear.z = (
             max_speed * x,
             max_speed * y,

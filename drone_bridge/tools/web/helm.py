@@ -90,7 +90,7 @@ class Helm:
             raise RefusedError("You are not at the helm of this vehicle.")
         age_s = self._age(token, now_s)
         if age_s > MAX_AGE_S:
-            raise RefusedError(f"The command is {age_s:.2f} s old, and {MAX_AGE_S} s are allowed.")
+            raise RefusedError(f"The command came too late: it is {age_s:.2f} s old, and {MAX_AGE_S} s are allowed.")
         wanted = _read(motion)
         is_late = now_s - lease.heard_s > MAX_AGE_S
         lease.heard_s = now_s

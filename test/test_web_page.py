@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: what it shows of each vehicle, and what stops one that is steered from it."""
+
+import math
+import os
+import signal
+import socket
+import time
+
+import browser as chromium
+import pytest
+from composition import launch
+from geometry_msgs.msg import TwistStamped
+from nav_msgs.msg import Odometry
+from ros_session import wait_until
+from std_msgs.msg import Bool
+from web_viewer import Pilot
+
+STOP_S = 0.5  # within which a vehicle has to be told to stop
+FORWARD = "KeyW"
+PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    chromium.install()
+
+
+@pytest.fixture(scope="module")
+def browser(installed):
+    browser = chromium.Browser()
+    yield browser
+    browser.close()
+
+
+def free_ports(count):
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+def address_of(composition):
+    return composition.wait_for_line(r"Look here: http://(\S+)")[1]
+
+
+def grows(browser, selector, attribute, least=3):
+    """Wait until the number in an attribute has grown."""
+    element = f"document.querySelector('{selector}')"
+    before = browser.evaluate(f"Number({element}?.dataset.{attribute} ?? 0)")
+    browser.wait(f"Number({element}?.dataset.{attribute} ?? 0) >= {before + least}")
+
+
+def has_colours(browser, selector):
+    """Return whether a canvas shows more than one colour."""
+    return browser.evaluate(
+        f"""(() => {{
+          const canvas = document.querySelector('{selector} canvas');
+          const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+          return new Set(new Uint32Array(data.buffer)).size > 1;
+        }})()"""
+    )
+
+
+# What there is to see of each vehicle: whether it has a camera, how many things in the scene, and a plot.
+VEHICLES = {
+    "testbed": (True, 0, "Distance to target"),
+    "dronegui": (False, 0, "Pitch"),
+    "simulator": (False, 5, "Altitude"),
+    "robot": (False, 0, "Battery"),
+    "landing": (True, 1, "Altitude"),
+}
+
+
+def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros, tmp_path):
+    ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+    flying = ros.subscribe(Bool, "/dronegui/flying")
+    with launch("all.launch.xml", view=True, view_port=0, control=True, **ports) as composition:
+        address = address_of(composition)
+        browser.open(address)
+        browser.wait(f"document.querySelectorAll('[data-vehicle]').length === {len(VEHICLES)}")
+        browser.wait(f"document.querySelector('#scene').dataset.models >= {len(VEHICLES)}")
+        browser.wait("document.querySelector('[data-cell=health] .lamp').classList.contains('ok')")
+        for vehicle, (has_camera, marks, plot) in VEHICLES.items():
+            browser.click(f'[data-vehicle="{vehicle}"]')
+            browser.wait("document.querySelector('[data-cell=connection] .lamp').classList.contains('ok')")
+            if has_camera:
+                grows(browser, f'.camera[data-topic^="/{vehicle}/"]', "frames")
+                assert has_colours(browser, f'.camera[data-topic^="/{vehicle}/"]')
+            browser.wait(f"document.querySelector('#scene').dataset.marks >= {marks}")
+            grows(browser, f'[data-plot="{plot}"]', "points", 1)
+            assert vehicle in browser.text("[data-cell=connection]") or vehicle == "landing"
+            browser.screenshot(tmp_path / f"{vehicle}.png")
+        check_tools(browser)
+        # The plan of the GUI's drone has it in the air at first; a press of the button is a call of the service.
+        flying.wait()
+        browser.click('[data-vehicle="dronegui"]')
+        browser.click('[data-call="/dronegui/takeoff"]')
+        browser.wait("!document.querySelector('.notice').hidden")
+        check_phone(browser, address)
+        assert browser.complaints == []
+        host = address.partition("/")[0]
+        assert [each for each in browser.requests if host not in each and not each.startswith(("data:", "blob:"))] == []
+
+
+def check_tools(browser):
+    """Log, topics with rates, a service with a form, a parameter that is set within its range."""
+    browser.wait("document.querySelectorAll('.log li').length > 0")
+    browser.click("#details [role=tab]:nth-child(2)")
+    browser.wait("[...document.querySelectorAll('.topics tr')].some(row => /^\\/clock[^]* Hz/.test(row.innerText))")
+    browser.click("#details [role=tab]:nth-child(3)")
+    browser.click('[data-service="/simulator/list_entities"] summary')
+    browser.click('[data-service="/simulator/list_entities"] button')
+    browser.wait(
+        "document.querySelector('[data-service=\"/simulator/list_entities\"] .answer').innerText.includes('buoy')"
+    )
+    browser.click("#details [role=tab]:nth-child(4)")
+    browser.evaluate(
+        """(() => {
+          const node = document.querySelector('.parameters').closest('.tab-body').querySelector('select');
+          node.value = '/web_bridge';
+          node.dispatchEvent(new Event('change'));
+        })()"""
+    )
+    browser.wait("document.querySelector('[data-parameter=max_speed] input')?.max === '20'")
+    for value, complaint in (("0.5", ""), ("7", "")):
+        browser.evaluate(
+            f"""(() => {{
+              const input = document.querySelector('[data-parameter=max_speed] input');
+              input.value = '{value}';
+              input.dispatchEvent(new Event('change'));
+            }})()"""
+        )
+        assert browser.text("[data-parameter=max_speed] .error") == complaint
+
+
+def check_phone(browser, address):
+    """All parts can be reached on a narrow screen, and nothing is wider than it."""
+    browser.open(address, width=390, height=844, scheme="light")
+    browser.wait("document.querySelectorAll('[data-vehicle]').length > 0")
+    for section, part in (("look", "scene"), ("steer", "steering"), ("plots", "plots"), ("more", "health")):
+        browser.click(f"[data-section={section}]")
+        browser.wait(f"document.querySelector('#{part}').checkVisibility()")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+# Steering.
+
+
+def stamp_s(message):
+    return message.header.stamp.sec + message.header.stamp.nanosec / 1e9
+
+
+class Robot:
+    """The emulated robot, as seen from its odometry and from its commands."""
+
+    def __init__(self, ros):
+        self.speed = math.nan
+        self.moving_commands = []
+        self.stopped_s = 0.0
+        self._was_moving = False
+        ros.node.create_subscription(Odometry, "odom", self._see, 10)
+        ros.node.create_subscription(TwistStamped, "cmd_vel_stamped", self._hear, 10)
+
+    def _see(self, message):
+        self.speed = message.twist.twist.linear.x
+        if self._was_moving and self.speed == 0:
+            self.stopped_s = time.monotonic()
+        self._was_moving = self.speed != 0
+
+    def _hear(self, message):
+        if message.twist.linear.x:
+            self.moving_commands.append(message)
+
+    def wait(self, moves):
+        wait_until(lambda: (self.speed != 0) == moves, f"a robot that {'moves' if moves else 'stands'}")
+
+
+@pytest.fixture(scope="module")
+def robot_composition():
+    port, discovery_port = free_ports(2)
+    options = {"emulate": True, "publish_odometry": True, "view": True, "view_port": 0}
+    with launch("robot.launch.xml", port=port, discovery_port=discovery_port, **options) as composition:
+        composition.address = address_of(composition)
+        yield composition
+
+
+@pytest.fixture
+def robot(robot_composition, ros):
+    return Robot(ros)
+
+
+@pytest.fixture
+def helm(browser, robot, robot_composition):
+    """The page at the helm of the robot."""
+    browser.open(robot_composition.address)
+    take_the_helm(browser)
+    yield browser
+    browser.open(robot_composition.address)  # whatever is held is let go
+
+
+def take_the_helm(browser):
+    browser.wait("!document.querySelector('.take').disabled")
+    browser.click(".take")
+    browser.wait("document.querySelector('.who').innerText === 'you steer'")
+
+
+@pytest.mark.parametrize("by", ["key", "stick"])
+def test_holding_moves_the_robot_and_letting_go_stops_it(helm, robot, by):
+    if by == "key":
+        helm.key(FORWARD, down=True)
+    else:
+        helm.grab(".stick.right", up=50)
+    robot.wait(moves=True)
+    let_go_s = time.monotonic()
+    if by == "key":
+        helm.key(FORWARD, down=False)
+    else:
+        helm.drop()
+    robot.wait(moves=False)
+    assert robot.stopped_s - let_go_s < STOP_S
+
+
+def test_a_window_that_loses_the_focus_stops_the_robot(helm, robot):
+    helm.key(FORWARD, down=True)
+    robot.wait(moves=True)
+    helm.evaluate("window.dispatchEvent(new Event('blur'))")
+    robot.wait(moves=False)
+
+
+def test_a_second_pilot_sees_who_steers(helm, robot, robot_composition):
+    with Pilot(robot_composition.address) as other:
+        other.wait_for(
+            lambda: [each["pilot"] for each in other.vehicles.values()] == ["other"], "the pilot in the page"
+        )
+    helm.click(".take")
+    with Pilot(robot_composition.address) as other:
+        other.wait_for(lambda: other.vehicles, "the vehicle")
+        other.take(next(iter(other.vehicles)))
+        helm.wait("document.querySelector('.who').innerText === 'somebody else steers'")
+        helm.wait("document.querySelector('.take').disabled")
+
+
+def test_a_browser_that_is_stopped_and_goes_on_moves_nothing(helm, robot):
+    helm.key(FORWARD, down=True)
+    robot.wait(moves=True)
+    helm.send(signal.SIGSTOP)
+    stopped_s = time.monotonic()
+    robot.wait(moves=False)
+    assert robot.stopped_s - stopped_s < STOP_S
+    helm.send(signal.SIGCONT)
+    went_on_s = time.time()
+    helm.wait("!document.querySelector('.notice').hidden")  # it is told to let go, while the key is still held
+    assert robot.speed == 0
+    assert not [each for each in robot.moving_commands if stamp_s(each) >= went_on_s]
+    helm.key(FORWARD, down=False)
+
+
+def test_a_server_that_is_stopped_and_goes_on_moves_nothing(helm, robot, robot_composition):
+    pid = int(robot_composition.wait_for_line(r"\[launch\] web_bridge\S* started \(pid (\d+)\)")[1])
+
+    helm.key(FORWARD, down=True)
+    robot.wait(moves=True)
+    os.kill(pid, signal.SIGSTOP)
+    stopped_s = time.monotonic()
+    try:
+        robot.wait(moves=False)
+        # The bridge's command_timeout is 0.5 s, and odometry comes 20 times per second.
+        assert robot.stopped_s - stopped_s < STOP_S + 0.1
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    went_on_s = time.time()
+    helm.wait("!document.querySelector('.notice').hidden")
+    assert robot.speed == 0
+    # What was on its way when the server was stopped has the stamp of then, and the bridge refuses it.
+    assert not [each for each in robot.moving_commands if stamp_s(each) >= went_on_s]
+    helm.key(FORWARD, down=False)
+
+
+def test_a_browser_that_is_killed_stops_the_robot(robot, robot_composition):
+    browser = chromium.Browser()
+    try:
+        browser.open(robot_composition.address)
+        take_the_helm(browser)
+        browser.key(FORWARD, down=True)
+        robot.wait(moves=True)
+        browser.send(signal.SIGKILL)
+        killed_s = time.monotonic()
+        robot.wait(moves=False)
+        assert robot.stopped_s - killed_s < STOP_S
+    finally:
+        browser.close()

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steering through web_bridge by a pilot who is no browser: what is published, and what stops a vehicle."""
+
+import socket
+import threading
+import time
+
+import pytest
+from geometry_msgs.msg import TwistStamped
+from ros_session import RosSession, wait_until
+from web_viewer import Pilot, web_bridge
+
+TOPIC = "/rover/cmd_vel_stamped"
+STOP_S = 0.5  # within which a vehicle has to be told to stop
+STILL = TwistStamped().twist
+
+
+class Commands:
+    """What a vehicle is told, with the times at which it is."""
+
+    def __init__(self, ros):
+        self.came = []
+        self._changed = threading.Condition()
+        self.subscription = ros.node.create_subscription(TwistStamped, TOPIC, self._take, 10)
+
+    def _take(self, message):
+        with self._changed:
+            self.came.append((time.monotonic(), message))
+            self._changed.notify_all()
+
+    @property
+    def is_moving(self):
+        return bool(self.came) and self.came[-1][1].twist != STILL
+
+    def wait(self, is_moving, timeout_s=20):
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.is_moving == is_moving, timeout_s), self.came[-3:]
+            return self.came[-1][0]
+
+    def stays_still(self, seconds):
+        """Return whether nothing moves the vehicle for so long."""
+        with self._changed:
+            return not self._changed.wait_for(lambda: self.is_moving, seconds)
+
+
+@pytest.fixture(scope="module")
+def bridge():
+    with web_bridge() as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def ros():
+    session = RosSession("rover")
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def vehicle(ros):
+    return Commands(ros)
+
+
+@pytest.fixture
+def commands(vehicle):
+    vehicle.came.clear()
+    return vehicle
+
+
+@pytest.fixture
+def pilot(bridge, commands):
+    with Pilot(bridge.address) as pilot:
+        pilot.take(TOPIC)
+        yield pilot
+
+
+def steer_until_it_moves(pilot, commands, **motion):
+    deadline_s = time.monotonic() + 20
+    while not commands.is_moving:
+        assert time.monotonic() < deadline_s, "nothing moved"
+        pilot.steer(**(motion or {"x": 1.0}))
+
+
+def test_a_command_is_published_with_a_stamp_and_in_the_units_of_ros(pilot, commands, ros):
+    steer_until_it_moves(pilot, commands, x=0.5, y=-1.0, z=0.25, yaw=2.0)
+    message = commands.came[-1][1]
+    twist = message.twist
+    assert (twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z) == (0.5, -1.0, 0.25, 1.0)
+    now = ros.node.get_clock().now().to_msg()
+    assert 0 <= now.sec - message.header.stamp.sec <= 2
+    ros.set_parameters("web_bridge", max_speed=0.2)
+    wait_until(lambda: pilot.steer(x=1.0) or commands.came[-1][1].twist.linear.x == 0.2, "the new maximum")
+    ros.set_parameters("web_bridge", max_speed=1.0)
+
+
+@pytest.mark.parametrize("way", ["neutral", "release", "leave", "silence"])
+def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(pilot, commands, way):
+    steer_until_it_moves(pilot, commands)
+    pilot.steer(x=1.0)
+    let_go_s = time.monotonic()
+    if way == "neutral":
+        pilot.steer(token=pilot.token)
+    elif way == "release":
+        pilot.send(op="release")
+    elif way == "leave":
+        pilot.connection.close()
+    assert commands.wait(is_moving=False) - let_go_s < STOP_S
+    assert commands.stays_still(0.5)
+
+
+def test_who_was_silent_while_moving_lets_go_first(pilot, commands):
+    steer_until_it_moves(pilot, commands)
+    commands.wait(is_moving=False)
+    for _ in range(5):
+        pilot.steer(x=1.0)
+    pilot.wait_for(lambda: pilot.refusals, "a refusal")
+    assert "let go of the stick" in pilot.refusals[-1]
+    assert not commands.is_moving
+    pilot.steer()
+    steer_until_it_moves(pilot, commands)
+
+
+def test_commands_that_were_stuck_move_nothing(pilot, commands):
+    old = pilot.next_token()
+    for _ in range(5):
+        pilot.next_token()
+    for _ in range(3):
+        pilot.steer(token=old, x=1.0)
+    pilot.wait_for(lambda: pilot.refusals, "a refusal")
+    assert "0.3 s are allowed" in pilot.refusals[0]
+    assert commands.stays_still(0.3)
+
+
+def test_a_second_pilot_is_refused_and_told_and_may_follow(bridge, pilot, commands):
+    with Pilot(bridge.address) as other:
+        other.wait_for(lambda: other.vehicles.get(TOPIC, {}).get("pilot") == "other", "that somebody steers")
+        other.send(op="take", vehicle=TOPIC)
+        other.wait_for(lambda: other.refusals, "a refusal")
+        assert "Somebody else is steering" in other.refusals[0]
+        other.steer(x=1.0)
+        assert commands.stays_still(0.3)
+        pilot.send(op="release")
+        other.wait_for(lambda: other.vehicles[TOPIC]["pilot"] is None, "a free helm")
+        other.take(TOPIC)
+        steer_until_it_moves(other, commands)
+
+
+class Network:
+    """A connection that can be made to lose everything, both ways, while both ends believe that it is there."""
+
+    def __init__(self, address):
+        self._target = address.rstrip("/").rpartition(":")
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}/"
+        self.works = threading.Event()
+        self.works.set()
+        self._sockets = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection((self._target[0], int(self._target[2])))
+            self._sockets += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
+
+    def _pass_on(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                self.works.wait()
+                sink.sendall(data)
+        except OSError:
+            pass
+
+    def close(self):
+        self.works.set()
+        for each in (self._listener, *self._sockets):
+            each.close()
+
+
+def test_a_network_that_stops_stops_the_vehicle_and_what_was_held_up_in_it_moves_nothing(bridge, commands):
+    network = Network(bridge.address)
+    with Pilot(network.address) as pilot:
+        pilot.take(TOPIC)
+        steer_until_it_moves(pilot, commands)
+        network.works.clear()
+        stopped_s = time.monotonic()
+        for _ in range(20):
+            pilot.steer(token=pilot.token, x=1.0)
+        assert commands.wait(is_moving=False) - stopped_s < STOP_S
+        network.works.set()
+        pilot.next_token()
+        pilot.steer(x=1.0)  # the stick is still held
+        pilot.wait_for(lambda: pilot.refusals, "a refusal")
+        assert commands.stays_still(0.5)
+    network.close()
+
+
+def test_the_server_s_end_stops_the_vehicle(ros, commands):
+    with web_bridge() as process, Pilot(process.address) as pilot:
+        pilot.take(TOPIC)
+        steer_until_it_moves(pilot, commands)
+        ended_s = time.monotonic()
+        process.send()
+        assert commands.wait(is_moving=False) - ended_s < STOP_S
+
+
+def test_a_vehicle_that_goes_takes_the_helm_with_it(bridge, ros, pilot, commands):
+    ros.node.destroy_subscription(commands.subscription)
+    pilot.wait_for(lambda: not pilot.vehicles, "the end of the vehicle")
+    pilot.steer(x=1.0)
+    pilot.wait_for(lambda: pilot.refusals, "a refusal")

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real browser for tests: reads one request per line (JSON), and answers each with one.
+import { createInterface } from "node:readline";
+import chromium from "@sparticuz/chromium";
+import puppeteer from "puppeteer-core";
+
+// The binary finds no language where the system has none, and then formats no numbers.
+const env = { ...process.env, LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8" };
+const browser = await puppeteer.launch({
+  args: [...chromium.args, "--no-sandbox"],
+  executablePath: await chromium.executablePath(),
+  headless: "shell",
+  env,
+});
+let page;
+const complaints = [];
+const requests = [];
+
+const does = {
+  async open({ url, width = 1400, height = 900, scheme = "dark" }) {
+    await page?.close();
+    complaints.length = requests.length = 0;
+    page = await browser.newPage();
+    page.on("console", (message) => ["error", "warn"].includes(message.type()) && complaints.push(message.text()));
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("request", (request) => requests.push(request.url()));
+    const isPhone = width < 500;
+    await page.setViewport({ width, height, deviceScaleFactor: 1, isMobile: isPhone, hasTouch: isPhone });
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+    await page.goto(url);
+  },
+  evaluate: ({ code }) => page.evaluate(code),
+  wait: ({ code, timeout }) => page.waitForFunction(code, { timeout, polling: 50 }).then(() => true),
+  click: ({ selector }) => page.click(selector),
+  key: ({ code, down }) => (down ? page.keyboard.down(code) : page.keyboard.up(code)),
+  async grab({ selector, right, up }) {
+    const box = await (await page.$(selector)).boundingBox();
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + right, y - up, { steps: 4 });
+  },
+  drop: () => page.mouse.up(),
+  screenshot: ({ path }) => page.screenshot({ path }).then(() => path),
+  complaints: () => complaints,
+  requests: () => requests,
+};
+
+console.log(JSON.stringify({ pid: browser.process().pid }));
+for await (const line of createInterface({ input: process.stdin })) {
+  const { does: what, ...options } = JSON.parse(line);
+  try {
+    console.log(JSON.stringify({ value: (await does[what](options)) ?? null }));
+  } catch (error) {
+    console.log(JSON.stringify({ error: String(error) }));
+  }
+}
+await browser.close();
