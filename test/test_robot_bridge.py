@@ -184,6 +184,23 @@ def test_stale_commands_stop_the_robot(ros, peer):
     peer.wait_for_speeds(0, 0)
 
 
+def test_a_pilot_overrules_a_controller_and_gives_way_again(ros, peer):
+    controller = ros.publisher(Twist, "cmd_vel")
+    pilot = ros.publisher(TwistStamped, "cmd_vel_stamped")
+
+    def steer():
+        ros.publish_fresh(pilot, TwistStamped(twist=twist(-1.0)))
+        controller.publish(twist(1.0))
+        return SkidSteerUpdate(DRIVE, -1024, -1024) in peer.packets
+
+    wait_until(steer, "the pilot's way")
+    peer.received.clear()
+    wait_until(lambda: steer() and len(updates(peer)) > 5, "more commands")
+    assert SkidSteerUpdate(DRIVE, 1024, 1024) not in updates(peer)
+    status(ros, lambda values: int(values.get("overruled commands", 0)) > 0)
+    drive_until(peer, controller, twist(1.0), 1024, 1024)
+
+
 def test_what_is_no_number_or_too_old_moves_nothing(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel", qos=10)
     stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
