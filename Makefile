@@ -4,7 +4,7 @@ PYTHON ?= python3
 ACTIVATE := . env/activate
 WORKERS ?= $(shell echo $$(($$(nproc) * 2)))
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds check test lint bench fuzz clean
+.PHONY: setup view demo demo-all demo-landings demo-worlds check test lint bench fuzz architecture clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -24,6 +24,10 @@ demo-landings: setup
 
 demo-worlds: setup
 	@$(ACTIVATE) && drone-bridge demo worlds
+
+# The picture in docs/architecture.md, from the imports in the code.
+architecture:
+	@$(PYTHON) docs/draw_architecture.py
 
 lint: setup
 	@$(ACTIVATE) && ruff check . && ruff format --check . && mypy
