@@ -18,10 +18,20 @@ MAX_LINES = 400
 ALLOWED = {
     "protocols": set(),
     "links": set(),
-    "translate": {"protocols", "msg", "srv"},
-    "bridges": {"translate", "links", "protocols", "program", "parameters", "log_limiter", "msg", "srv"},
-    "controllers": {"translate", "program", "parameters", "log_limiter", "msg", "srv"},
-    "emulators": {"links", "protocols"},
+    "geometry": set(),
+    "described": set(),
+    "described_parameters": {"described", "parameters"},
+    "flight": {"described", "geometry"},
+    "translate": {"flight", "geometry", "protocols", "msg", "srv"},
+    "bridges": {
+        *("described_parameters", "flight", "geometry", "translate", "links", "protocols"),
+        *("program", "parameters", "log_limiter", "msg", "srv"),
+    },
+    "controllers": {
+        *("described", "described_parameters", "flight", "geometry", "translate"),
+        *("program", "parameters", "log_limiter", "msg", "srv"),
+    },
+    "emulators": {"geometry", "links", "protocols"},
     "tools": {"translate", "program", "parameters", "responses", "msg", "srv"},
     "tools/emulate": {"emulators"},
     "tools/demo": {"emulators", "translate", "program", "msg", "srv"},  # shows a flight, and so knows its world
@@ -33,7 +43,7 @@ ALLOWED = {
 }
 # A protocol has no socket, no thread and no clock; its caller has.
 FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket", "subprocess", "threading", "time"}
-WITHOUT_ROS = ("protocols", "links", "emulators")
+WITHOUT_ROS = ("protocols", "links", "emulators", "geometry", "flight")
 
 SOURCE_FOLDERS = (
     ".ci",

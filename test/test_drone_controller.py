@@ -12,10 +12,10 @@ from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, ListParameters
 
 from drone_bridge.controllers.drone_controller import BEHAVIOURS
-from drone_bridge.controllers.seek_target.flight_control import DroneModel
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.pilot import SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import StereoFrame
+from drone_bridge.flight.flight_control import DroneModel
 
 #: drone_controller with a NumPy like that of humble, whose LinAlgError is no ValueError, and a matrix that can't be
 #: inverted in every frame but those that are all black.

@@ -11,11 +11,11 @@ from pad_flight import PATTERNS, PadFlight
 from drone_bridge.controllers.land_on_pad.data import PadSighting
 from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector, MarkerParameters
 from drone_bridge.controllers.pinhole import Pinhole
-from drone_bridge.controllers.rotations import rotation_from_angles
 from drone_bridge.emulators.landing.camera import DownwardCamera
 from drone_bridge.emulators.landing.pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
 from drone_bridge.emulators.landing.scene import Scene
 from drone_bridge.emulators.landing.vehicle import jpeg
+from drone_bridge.geometry.matrices import rotation_from_angles
 
 CAMERA = DownwardCamera()
 PINHOLE = Pinhole(

@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 from drone_bridge.controllers.pinhole import Pinhole
-from drone_bridge.controllers.rotations import angles_from_rotation, rotation_from_angles, rotation_from_vector
-from drone_bridge.controllers.seek_target.attitude_estimator import AttitudeEstimator, MeasuredAttitude
-from drone_bridge.controllers.seek_target.flight_control import (
-    Command,
-    CommandsInFlight,
-    DroneModel,
-    FlightControl,
-    Limits,
-    hover,
-)
+from drone_bridge.controllers.seek_target.commands_in_flight import CommandsInFlight
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.pilot import SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
@@ -25,6 +16,15 @@ from drone_bridge.controllers.seek_target.target_estimator import TargetEstimato
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M, Flight
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed.world import GREY, RED, Airframe, DroneState, Motion, Sphere, World
+from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.flight.flight_control import (
+    Command,
+    DroneModel,
+    FlightControl,
+    Limits,
+    hover,
+)
+from drone_bridge.geometry.matrices import angles_from_rotation, rotation_from_angles, rotation_from_vector
 
 BASELINE = 0.25  # m
 STEP = 1 / 60  # s

@@ -37,10 +37,14 @@ def pose_peer():
 
 
 def twist(roll=0.0, pitch=0.0, yaw=0.0, thrust=0.0):
+    """A Twist of rates and thrust, for a bridge whose cmd_vel means that."""
     message = Twist()
     message.angular.x, message.angular.y, message.angular.z = roll, pitch, yaw
     message.linear.z = thrust
     return message
+
+
+RATES = {"cmd_vel_mode": "rates_and_thrust"}
 
 
 def command_rates(stamp, thrust=9.0):
@@ -199,8 +203,8 @@ def test_without_commands_it_hovers(peer):
         assert peer.open().exchange() == HOVER
 
 
-def test_cmd_vel_becomes_rates_and_thrust_with_the_wire_s_signs(ros, peer):
-    with bridge(peer, command_timeout=30.0):
+def test_cmd_vel_becomes_rates_and_thrust_with_the_wire_s_signs_where_that_was_asked_for(ros, peer):
+    with bridge(peer, command_timeout=30.0, **RATES):
         peer.open()
         publish = publishing(ros, "cmd_vel", twist(roll=0.1, pitch=0.2, yaw=0.3, thrust=9.0))
         answer = exchange_until(peer, lambda answer: answer != HOVER, publish)
@@ -210,7 +214,7 @@ def test_cmd_vel_becomes_rates_and_thrust_with_the_wire_s_signs(ros, peer):
 @pytest.mark.parametrize("kind", [TwistStamped, CommandRates])
 def test_a_stamped_command_is_refused_when_it_is_old(ros, peer, kind):
     topic = {TwistStamped: "cmd_vel_stamped", CommandRates: "cmd_rates"}[kind]
-    with bridge(peer, command_timeout=10.0) as process:
+    with bridge(peer, command_timeout=10.0, **RATES) as process:
         peer.open()
         publisher = ros.publisher(kind, topic)
         old = kind() if kind is CommandRates else TwistStamped()
@@ -237,7 +241,7 @@ def test_a_command_that_is_no_number_is_refused(ros, peer):
 
 
 def test_commands_are_clamped_to_the_announced_maxima(ros, peer):
-    with bridge(peer, command_timeout=30.0):
+    with bridge(peer, command_timeout=30.0, **RATES):
         peer.open()
         publish = publishing(ros, "cmd_vel", twist(roll=100.0, pitch=-100.0, yaw=100.0, thrust=1000.0))
         answer = exchange_until(peer, lambda answer: answer != HOVER, publish)
@@ -245,10 +249,12 @@ def test_commands_are_clamped_to_the_announced_maxima(ros, peer):
 
 
 def test_a_command_is_forgotten_after_command_timeout(ros, peer):
-    with bridge(peer, command_timeout=0.2):
+    with bridge(peer, command_timeout=0.2, **RATES):
         peer.open()
-        exchange_until(peer, lambda answer: answer != HOVER, publishing(ros, "cmd_vel", twist(thrust=9.0)))
-        exchange_until(peer, lambda answer: answer == HOVER)
+        exchange_until(peer, lambda answer: answer.thrust == 9.0, publishing(ros, "cmd_vel", twist(thrust=9.0)))
+        # What was lost of the height meanwhile is made up for: then it hovers.
+        assert exchange_until(peer, lambda answer: answer.thrust != 9.0).thrust > HOVER.thrust
+        exchange_until(peer, lambda answer: abs(answer.thrust - HOVER.thrust) < 0.01)
 
 
 def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import Twist
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from processes import Process
@@ -49,10 +48,9 @@ def peer():
 
 def fly(ros, peer):
     """Exchange frames until the bridge passes a command on that is not the neutral one."""
-    message = Twist()
-    message.linear.z = NOT_HOVER.thrust
-    publisher = ros.publisher(Twist, "cmd_vel")
-    wait_until(lambda: publisher.publish(message) or peer.exchange() == NOT_HOVER, "the command on the wire")
+    message = CommandRates(thrust=NOT_HOVER.thrust)
+    publisher = ros.publisher(CommandRates, "cmd_rates")
+    wait_until(lambda: ros.publish_fresh(publisher, message) or peer.exchange() == NOT_HOVER, "the command on the wire")
 
 
 def resident_mebibytes(pid):

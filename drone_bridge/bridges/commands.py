@@ -3,8 +3,8 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final, Generic, TypeVar
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
@@ -14,6 +14,12 @@ from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.translate.time import seconds_between
 
 CommandT = TypeVar("CommandT")
+
+#: What a Twist can ask for, with its unit.
+TWIST_AXES: Final = {
+    **{f"linear.{axis}": "m/s" for axis in "xyz"},
+    **{f"angular.{axis}": "rad/s" for axis in "xyz"},
+}
 
 
 class CommandIntake(Generic[CommandT]):
@@ -38,6 +44,7 @@ class CommandIntake(Generic[CommandT]):
         self.mailbox: Mailbox[CommandT] = Mailbox()
         self._followed: Arrival[CommandT] | None = None
         self._overruled_until_s = 0.0
+        self._told_axes: set[str] = set()
 
     def newest(self) -> CommandT | None:
         """Return the newest command, if it came within `command_timeout`."""
@@ -58,7 +65,9 @@ class CommandIntake(Generic[CommandT]):
             self._node.statistics.took("command received to sent", time.monotonic() - arrival.arrived_s)
         return arrival.command
 
-    def take_limited_velocities(self, read: Callable[[Twist], tuple[CommandT, bool]]) -> None:
+    def take_limited_velocities(
+        self, read: Callable[[Twist], tuple[CommandT, bool]], follows: Collection[str] = tuple(TWIST_AXES)
+    ) -> None:
         """Do what `take_velocities` does, where `read` also tells whether the Twist was within the limits."""
 
         def read_and_count(twist: Twist) -> CommandT:
@@ -66,15 +75,35 @@ class CommandIntake(Generic[CommandT]):
             self._node.statistics.counts["clamped commands"] += not was_within
             return command
 
-        self.take_velocities(read_and_count)
+        self.take_velocities(read_and_count, follows)
 
-    def take_velocities(self, read: Callable[[Twist], CommandT]) -> None:
+    def take_velocities(self, read: Callable[[Twist], CommandT], follows: Collection[str] = tuple(TWIST_AXES)) -> None:
         """Subscribe to cmd_vel and cmd_vel_stamped; `read` makes a command of a Twist.
 
         The latter overrules: a person who takes the helm from a controller shall not fight with it.
+        `follows` names the TWIST_AXES that the vehicle can move along or about. That others are asked for is said once.
         """
-        self.take("cmd_vel", Twist, read)
-        self.take("cmd_vel_stamped", TwistStamped, lambda message: read(message.twist), overrules=True)
+
+        def read_what_it_can(twist: Twist) -> CommandT:
+            self._tell_what_it_can_not(twist, follows)
+            return read(twist)
+
+        self.take("cmd_vel", Twist, read_what_it_can)
+        self.take("cmd_vel_stamped", TwistStamped, lambda message: read_what_it_can(message.twist), overrules=True)
+
+    def _tell_what_it_can_not(self, twist: Twist, follows: Collection[str]) -> None:
+        asked = {axis: value for axis, value in _floats(twist) if value and axis not in follows}
+        if not asked:
+            return
+        self._node.statistics.counts["commands for axes that it lacks"] += 1
+        if asked.keys() <= self._told_axes:
+            return
+        self._told_axes |= asked.keys()
+        wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis]}" for axis, value in asked.items())
+        self._node.warn(
+            f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {', '.join(follows)}. The rest of the "
+            f"command is followed. This is said once."
+        )
 
     def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT], *, overrules: bool = False) -> None:
         """Subscribe to a topic; a message with a header is refused when it is older than `command_timeout`.

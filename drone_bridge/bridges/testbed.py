@@ -17,6 +17,9 @@ from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.common_parameters import common_parameters
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.outputs import Output, Outputs
+from drone_bridge.bridges.testbed_flight import FOLLOWED_AXES, RATES_AND_THRUST_AXES, TestbedFlight
+from drone_bridge.described_parameters import declarations, read
+from drone_bridge.flight.velocity_control import VelocityCommand, VelocityParameters
 from drone_bridge.links.errors import LinkError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
@@ -43,6 +46,8 @@ from drone_bridge.translate.transforms import odometry_transform
 FRAME_END_SILENCE_S: Final = 0.5
 #: What attitude_layout can be beside the name of a layout: decided from the first frame.
 AUTO: Final = "auto"
+VELOCITY: Final = "velocity"
+RATES_AND_THRUST: Final = "rates_and_thrust"
 #: How long a testbed that is being left gets to finish its frame and close.
 LEAVE_TIMEOUT_S: Final = 0.3
 #: How often it is asked who listens to what.
@@ -90,6 +95,14 @@ PARAMETERS: Final = (
         "Seconds that a testbed may be silent inside its constants or a frame; between frames it may pause.",
         range=(0.1, 3600.0),
     ),
+    ParameterDeclaration(
+        "cmd_vel_mode",
+        VELOCITY,
+        "What a Twist on cmd_vel means: a velocity, of which zero hovers; or rates_and_thrust, body rates in angular "
+        "and thrust in linear.z, of which zero is a drone that falls.",
+        choices=(VELOCITY, RATES_AND_THRUST),
+    ),
+    *declarations(VelocityParameters, VELOCITY),
     ParameterDeclaration("max_width", _LIMITS.width, "Widest camera image accepted, pixels.", range=(1, 65536)),
     ParameterDeclaration("max_height", _LIMITS.height, "Highest camera image accepted, pixels.", range=(1, 65536)),
     ParameterDeclaration(
@@ -140,10 +153,14 @@ class TestbedBridge(BridgeNode):
         self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_position else None
         self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_position else None
         self._clock_publisher = self.make_publisher(Clock, "/clock", newest) if get("publish_clock") else None
-        self._commands: CommandIntake[Command] = CommandIntake(
+        self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
+        self._commands: CommandIntake[Command | VelocityCommand] = CommandIntake(
             self, now=(lambda: self._last_stamp) if self._stamps_are_wire_time else None
         )
-        self._commands.take_velocities(translate.command_from_twist)
+        if get("cmd_vel_mode") == VELOCITY:
+            self._commands.take_velocities(translate.velocity_from_twist, FOLLOWED_AXES)
+        else:
+            self._commands.take_velocities(translate.command_from_twist, RATES_AND_THRUST_AXES)
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 
     def stop_waiting(self) -> None:
@@ -172,14 +189,14 @@ class TestbedBridge(BridgeNode):
                     elif isinstance(event, SensorFrame) and constants:
                         if self._layout is None and connection.layout and not self._is_layout_told:
                             self._tell_layout(connection.layout, constants)
-                        self._serve(stream, connection, constants, event)
+                        self._serve(stream, connection, event)
                     else:
                         self.inform("The testbed ended the conversation.")
                         return
         except Exception as error:
             # Whatever it is, the drone must not be left with what was commanded last.
             if constants:
-                stream.leave(connection.finish(self._neutral), LEAVE_TIMEOUT_S)
+                stream.leave(connection.finish(self._flight.neutral), LEAVE_TIMEOUT_S)
             if isinstance(error, RemoteProtocolError) and (hint := connection.layout_hint):
                 raise RemoteProtocolError(f"{error} {self._layout_advice(hint)}") from error
             raise
@@ -226,7 +243,9 @@ class TestbedBridge(BridgeNode):
 
     def _announce(self, constants: Constants) -> None:
         """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
-        self._neutral, _ = translate.motion_parameters(translate.hover(constants), constants, self._unit)
+        self._flight = TestbedFlight(constants, self._unit, self._velocity_parameters)
+        if self._flight.problem:
+            self.warn(f"No velocity can be flown with what the testbed has announced: {self._flight.problem}.")
         self._commands.mailbox.clear()
         self._publish_properties(constants)
         self._publish_static_transforms(constants, self._layout is AttitudeLayout.POSE)
@@ -257,25 +276,25 @@ class TestbedBridge(BridgeNode):
         self._commands.mailbox.clear()
         self._publish_properties(constants)  # by which controllers know that they have to begin again
 
-    def _serve(
-        self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, frame: SensorFrame
-    ) -> None:
+    def _serve(self, stream: TcpStream, connection: AutopilotConnection, frame: SensorFrame) -> None:
         """Answer one frame and publish it, in the order that keeps the testbed waiting least."""
         came_s = time.monotonic()
+        self._flight.saw(frame)
         if not self._is_lockstep:
-            self._answer(stream, connection, constants, self._commands.newest())
+            self._answer(stream, connection, self._commands.newest())
         stamp = time_from_seconds(frame.time) if self._stamps_are_wire_time else self.now()
         self._last_stamp = stamp
         assert self._outputs
         self._outputs.publish(frame, stamp)
         if self._is_lockstep:
-            self._answer(stream, connection, constants, self._command_for(stamp) or self._commands.newest())
+            self._answer(stream, connection, self._command_for(stamp) or self._commands.newest())
+        self._flight.answered()
         self.opened()
         self.statistics.liveness.heard()
         self.statistics.counts["frames"] += 1
         self.statistics.took("frame received to published and answered", time.monotonic() - came_s)
 
-    def _command_for(self, stamp: Time) -> Command | None:
+    def _command_for(self, stamp: Time) -> Command | VelocityCommand | None:
         """Wait for the command that answers the frame of this stamp, but not for ever."""
         waited_from_s = time.monotonic()
         timeout_s = self.parameters["command_timeout"]
@@ -292,14 +311,11 @@ class TestbedBridge(BridgeNode):
         return command
 
     def _answer(
-        self, stream: TcpStream, connection: AutopilotConnection, constants: Constants, command: Command | None
+        self, stream: TcpStream, connection: AutopilotConnection, command: Command | VelocityCommand | None
     ) -> None:
-        if command is None:
-            self.statistics.counts["neutral answers"] += 1
-            answer = self._neutral
-        else:
-            answer, was_within_maxima = translate.motion_parameters(command, constants, self._unit)
-            self.statistics.counts["clamped answers"] += not was_within_maxima
+        answer, was_within = self._flight.answer(command)
+        self.statistics.counts["neutral answers"] += command is None
+        self.statistics.counts["clamped answers"] += not was_within
         stream.send_all(connection.send(answer), self._silence_timeout_s)
 
     def _make_outputs(self, constants: Constants) -> Iterator[Output]:

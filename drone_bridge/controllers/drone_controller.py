@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from rclpy.node import Node
 
+from drone_bridge.controllers import velocity
 from drone_bridge.controllers.flight_plan import behaviour as flight_plan
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
 from drone_bridge.controllers.seek_target import behaviour as seek_target
@@ -31,7 +32,7 @@ class BehaviourModule(Protocol):
 
 
 BEHAVIOURS: Final[dict[str, BehaviourModule]] = {
-    module.NAME: module for module in (seek_target, flight_plan, waypoints, land_on_pad)
+    module.NAME: module for module in (seek_target, flight_plan, waypoints, land_on_pad, velocity)
 }
 
 

@@ -96,6 +96,11 @@ def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
     return rates.pitch, rates.roll, 0.0 - rates.yaw  # not -x, which makes -0.0 of zero, and other bytes
 
 
+def body_from_testbed_rates(pitch: float, roll: float, yaw: float) -> BodyRates:
+    """Return the rates of the body, rad/s, for those that the testbed counts, rad/s."""
+    return BodyRates(roll, pitch, 0.0 - yaw)
+
+
 # The dronegui protocol has no frames, only directions: roll + goes right, pitch + goes backward, yaw + turns right.
 
 

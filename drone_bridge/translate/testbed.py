@@ -9,6 +9,8 @@ from geometry_msgs.msg import TransformStamped, Twist
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import CameraInfo, Imu
 
+from drone_bridge.flight.attitude_estimator import MeasuredAttitude
+from drone_bridge.flight.velocity_control import VelocityCommand
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.translate import frames
@@ -44,8 +46,13 @@ class Command(NamedTuple):
 
 
 def command_from_twist(twist: Twist) -> Command:
-    """Read a cmd_vel: angular is the body rates in rad/s, linear.z the thrust in N."""
+    """Read a cmd_vel of rates and thrust: angular is the body rates in rad/s, linear.z the thrust in N."""
     return Command(BodyRates(twist.angular.x, twist.angular.y, twist.angular.z), twist.linear.z)
+
+
+def velocity_from_twist(twist: Twist) -> VelocityCommand:
+    """Read a cmd_vel of velocities: m/s in the levelled frame of the body, and rad/s about the vertical."""
+    return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
 
 
 def command_from_rates(rates: CommandRates) -> Command:
@@ -71,6 +78,27 @@ def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -
     # Radians and back to degrees may miss a maximum by a rounding error.
     within = clamped == asked or all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(clamped, asked, strict=True))
     return MotionParameters(*clamped), within
+
+
+def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> Command:
+    """Return what a drone does that is sent these."""
+    wire = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate)
+    pitch, roll, yaw = (radians_from_wire(rate, unit) for rate in wire)
+    return Command(frames.body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
+
+
+def measured_attitude(frame: SensorFrame, unit: AngleUnit) -> MeasuredAttitude:
+    """Return the angles that a frame carries, rad, REP 103."""
+    return MeasuredAttitude(
+        roll=None if frame.roll is None else radians_from_wire(frame.roll, unit),
+        pitch=radians_from_wire(frame.pitch, unit),
+        yaw=None if frame.yaw is None else frames.enu_yaw_from_heading(radians_from_wire(frame.yaw, unit)),
+    )
+
+
+def measured_position(frame: SensorFrame) -> tuple[float, float, float] | None:
+    """Return the position that a frame carries, m, ENU."""
+    return None if frame.position is None else frames.enu_from_testbed(*frame.position)
 
 
 def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:

@@ -8,9 +8,9 @@ import numpy as np
 from drone_bridge.controllers.land_on_pad.data import LandState, Measured, PadSighting
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
-from drone_bridge.controllers.rotations import rotation_from_angles
 from drone_bridge.emulators.landing.rover import Pattern
 from drone_bridge.emulators.landing.vehicle import PERIOD_S, Setup, Vehicle
+from drone_bridge.geometry.matrices import rotation_from_angles
 from drone_bridge.protocols.telemetry import DroneCommand
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")

@@ -81,7 +81,7 @@ class TestbedPeer:
             self.socket = socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
         self.socket.settimeout(TIMEOUT_S)
 
-    def frame_bytes(self, time=None, pitch=1.0, constants=CONSTANTS, **fields):
+    def frame_bytes(self, time=None, pitch=0.0, constants=CONSTANTS, **fields):
         """Encode a frame, a step after the last one unless its time is given."""
         self._time = self._time + STEP_S if time is None else time
         if self._layout is AttitudeLayout.PITCH_YAW:

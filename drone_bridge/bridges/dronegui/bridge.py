@@ -91,7 +91,7 @@ class DroneGuiBridge(BridgeNode):
                 self, names, self.parameters["publish_odometry"], self.parameters["publish_tf"]
             )
         self._commands: CommandIntake[Controls] = CommandIntake(self)
-        self._commands.take_limited_velocities(self._read)
+        self._commands.take_limited_velocities(self._read, ("linear.x", "linear.y", "linear.z", "angular.z"))
         for name, command in self._flight_commands():
             self.make_subscription(Empty, name, self._on_topic(name, command), 1, callback_group=self._group)
 

@@ -113,7 +113,7 @@ class RobotBridge(BridgeNode):
         self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_odometry else None
         self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_odometry else None
         self._commands: CommandIntake[Speeds] = CommandIntake(self, on_command=self._wakeup.wake)
-        self._commands.take_limited_velocities(self._skid_steer.speeds)
+        self._commands.take_limited_velocities(self._skid_steer.speeds, ("linear.x", "angular.z"))
         self.make_subscription(Bool, "light", self._operator_services.switch_light, depth=1)
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:

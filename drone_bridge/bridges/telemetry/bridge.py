@@ -88,7 +88,7 @@ class TelemetryBridge(BridgeNode):
         self._commands: CommandIntake[DroneCommand] = CommandIntake(
             self, now=(lambda: self._last_stamp) if self._stamps_are_wire_time else None
         )
-        self._commands.take_limited_velocities(self._read_twist)
+        self._commands.take_limited_velocities(self._read_twist, ("linear.x", "linear.y", "linear.z", "angular.z"))
         self._is_udp = get("transport") == "udp"
         try:
             self._allowed_peers = AllowedPeers(get("allowed_peers"))

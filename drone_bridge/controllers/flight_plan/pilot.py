@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from drone_bridge.controllers.described import described
+from drone_bridge.described import described
 
 # Each leg's direction (forward, left): a square to the right hand, which ends where it began. The nose does not turn.
 _LEGS: Final = (("forward", 1.0, 0.0), ("right", 0.0, -1.0), ("backward", -1.0, 0.0), ("left", 0.0, 1.0))

@@ -12,7 +12,6 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 
-from drone_bridge.controllers.behaviour_parameters import declarations, read
 from drone_bridge.controllers.land_on_pad.data import Decision, Measured, PadSighting
 from drone_bridge.controllers.land_on_pad.frame import (
     CAMERA_INFO,
@@ -29,9 +28,10 @@ from drone_bridge.controllers.land_on_pad.frame import (
 from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector, MarkerParameters
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
-from drone_bridge.controllers.rotations import NOT_COMPUTABLE
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.velocity_commands import VelocityCommands
+from drone_bridge.described_parameters import declarations, read
+from drone_bridge.geometry.matrices import NOT_COMPUTABLE
 from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import ControllerState, LandingPad
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration

@@ -17,7 +17,7 @@ from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.land_on_pad.data import Measured, PadSighting
 from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector
 from drone_bridge.controllers.pose_messages import read_angles
-from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_angles
+from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import LandingPad
 from drone_bridge.translate.time import NANOSECONDS
 

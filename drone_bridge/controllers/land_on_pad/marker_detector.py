@@ -16,8 +16,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.controllers.described import described
 from drone_bridge.controllers.pinhole import Image, Pinhole, Vectors
+from drone_bridge.described import described
 
 Corners = npt.NDArray[np.float64]  # 4 x 2: columns and rows, clockwise from the marker's top left
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from drone_bridge.controllers.described import described
+from drone_bridge.described import described
 
 
 @dataclass(frozen=True, slots=True)

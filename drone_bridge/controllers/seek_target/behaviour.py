@@ -11,14 +11,14 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
-from drone_bridge.controllers.behaviour_parameters import declarations, read
 from drone_bridge.controllers.pinhole import Pinhole
-from drone_bridge.controllers.rotations import NOT_COMPUTABLE
-from drone_bridge.controllers.seek_target.flight_control import Command, DroneModel
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
 from drone_bridge.controllers.stamped_sets import StampedSets
+from drone_bridge.described_parameters import declarations, read
+from drone_bridge.flight.flight_control import Command, DroneModel
+from drone_bridge.geometry.matrices import NOT_COMPUTABLE
 from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
@@ -26,7 +26,10 @@ from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 NAME: Final = "seek_target"
 PARAMETERS: Final = (
     ParameterDeclaration(
-        f"{NAME}.command_topic", "cmd_rates", "Where commands go.", choices=("cmd_rates", "cmd_vel", "cmd_vel_stamped")
+        f"{NAME}.command_topic",
+        "cmd_rates",
+        "Where commands go; another than cmd_rates only to a bridge whose cmd_vel_mode is rates_and_thrust.",
+        choices=("cmd_rates", "cmd_vel", "cmd_vel_stamped"),
     ),
     *declarations(SeekParameters, NAME),
 )
@@ -45,7 +48,13 @@ class SeekTargetBehaviour:
         self._seek: SeekTarget | None = None
         self._seen_by: tuple[Pinhole, float] | None = None
         self._state: SeekState | None = None
-        self._send = self._make_sender(parameters[f"{NAME}.command_topic"])
+        topic = parameters[f"{NAME}.command_topic"]
+        if topic != "cmd_rates":
+            node.get_logger().warning(
+                f"{NAME}.command_topic is {topic}, where rates and thrust are taken for velocities unless the bridge's "
+                f"cmd_vel_mode is rates_and_thrust; cmd_rates is the topic for them."
+            )
+        self._send = self._make_sender(topic)
         self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.create_subscription(DroneProperties, "drone_properties", self._on_properties, latched)

@@ -4,7 +4,7 @@
 import math
 from dataclasses import dataclass
 
-from drone_bridge.controllers.described import described
+from drone_bridge.described import described
 
 
 @dataclass(frozen=True, slots=True)

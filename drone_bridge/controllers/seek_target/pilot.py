@@ -23,19 +23,19 @@ from enum import Enum
 import numpy as np
 
 from drone_bridge.controllers.pinhole import Image, Pinhole
-from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_vector
-from drone_bridge.controllers.seek_target.attitude_estimator import AttitudeEstimator, MeasuredAttitude
-from drone_bridge.controllers.seek_target.flight_control import (
+from drone_bridge.controllers.seek_target.commands_in_flight import CommandsInFlight
+from drone_bridge.controllers.seek_target.parameters import SeekParameters
+from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
+from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
+from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.flight.flight_control import (
     Command,
-    CommandsInFlight,
     DroneModel,
     FlightControl,
     Limits,
     hover,
 )
-from drone_bridge.controllers.seek_target.parameters import SeekParameters
-from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
-from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
+from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_vector
 
 LONGEST_GAP = 1.0  # s between frames, after which everything starts anew
 FULL_TURN = 1.1 * math.tau  # rad, with some overlap

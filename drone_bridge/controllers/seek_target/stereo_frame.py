@@ -14,7 +14,7 @@ from sensor_msgs.msg import Image as ImageMessage
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.pinhole import Image, Pinhole
 from drone_bridge.controllers.pose_messages import read_angles
-from drone_bridge.controllers.seek_target.attitude_estimator import MeasuredAttitude
+from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.translate.time import NANOSECONDS
 
 #: The topics that make a frame.

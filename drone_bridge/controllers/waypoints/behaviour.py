@@ -8,14 +8,15 @@ from typing import Final
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from drone_bridge.controllers.behaviour_parameters import declarations, read
 from drone_bridge.controllers.pose_messages import read_pose
-from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_angles
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.controllers.waypoints.pilot import Decision, Waypoint, WaypointParameters, Waypoints, WaypointState
+from drone_bridge.described_parameters import declarations, read
+from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_angles
 from drone_bridge.log_limiter import LogLimiter
-from drone_bridge.msg import ControllerState
+from drone_bridge.msg import ControllerState, DroneProperties
 from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
 
 NAME: Final = "waypoints"
@@ -41,8 +42,9 @@ class WaypointsBehaviour:
         """Raises ValueError with a sentence when the points are not waypoints."""
         self._node = node
         try:
-            points = tuple(map(Waypoint.read, parameters[f"{NAME}.points"]))
-            self._waypoints = Waypoints(read(WaypointParameters, NAME, parameters), points)
+            self._points = tuple(map(Waypoint.read, parameters[f"{NAME}.points"]))
+            self._parameters = read(WaypointParameters, NAME, parameters)
+            self._waypoints = Waypoints(self._parameters, self._points)
         except ValueError as error:
             raise ValueError(f"{NAME}.points can't be used: {error}.") from None
         self._odometry_timeout_s = parameters[f"{NAME}.odometry_timeout"]
@@ -54,6 +56,9 @@ class WaypointsBehaviour:
         self._commands = VelocityCommands(node)
         self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
         node.create_subscription(Odometry, "odom", self._on_odometry, 1)
+        self._is_announced = False
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        node.create_subscription(DroneProperties, "drone_properties", self._on_properties, latched)
         # A steady clock: a simulation that stands still is no reason to leave a vehicle uncommanded.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)
@@ -71,6 +76,13 @@ class WaypointsBehaviour:
                 self._node.get_logger().error(line)
             return
         self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()
+
+    def _on_properties(self, _: DroneProperties) -> None:
+        """Begin with the first waypoint again when a drone is announced anew: its simulation has begun again."""
+        if self._is_announced:
+            self._waypoints = Waypoints(self._parameters, self._points)
+            self._measured = None
+        self._is_announced = True
 
     def _on_timer(self) -> None:
         if self._is_left:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drone_bridge.controllers.rotations import (
+from drone_bridge.geometry.matrices import (
     Matrix,
     Vector,
     angles_from_rotation,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from drone_bridge.controllers.described import MEANING, RANGE
+from drone_bridge.described import MEANING, RANGE
 from drone_bridge.parameters import ParameterDeclaration
 
 T = TypeVar("T")

@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a wanted acceleration to body rates and thrust, and which command is in force when replies come late."""
+"""From a wanted force of thrust to body rates and thrust."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from drone_bridge.controllers.rotations import Matrix, Vector, rotation_from_vector
-from drone_bridge.controllers.seek_target.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.geometry.matrices import Matrix, Vector
 
-LONGEST_DELAY = 4  # frames
-DELAY_DEVIATION = 2e-3  # rad, of an angle after a step with the right command
 LEAST_UPWARD_SHARE = 0.3  # of gravity: thrust never gets weaker, as it could not steer then
 
 
@@ -71,48 +66,6 @@ def hover(drone: DroneModel) -> Command:
     return Command(0.0, 0.0, 0.0, min(drone.mass * drone.gravity, drone.max_thrust))
 
 
-class CommandsInFlight:
-    """Finds out how many frames late commands come into force, by their effect on the measured angles.
-
-    In lockstep an answer acts on the step after its frame. When the bridge answers with what it has, each step is
-    flown with a command some frames older; which one varies a little.
-    """
-
-    def __init__(self, neutral: Command) -> None:
-        self._commands = deque([neutral] * (LONGEST_DELAY + 1), maxlen=LONGEST_DELAY + 1)
-        # Of each delay; without evidence the shortest wins.
-        self._costs: npt.NDArray[np.float64] = np.array([1e-3 * delay for delay in range(LONGEST_DELAY + 1)])
-
-    @property
-    def usual_delay(self) -> int:
-        """How many frames late commands usually are."""
-        return int(np.argmin(self._costs))
-
-    @property
-    def waiting(self) -> list[Command]:
-        """Commands that are still to come into force before the next one does, in order."""
-        delay = self.usual_delay
-        return list(self._commands)[len(self._commands) - delay :] if delay else []
-
-    def add(self, command: Command) -> None:
-        """Remember the answer to the newest frame."""
-        self._commands.append(command)
-
-    def acted(self, attitude: AttitudeEstimator, measured: MeasuredAttitude, step: float) -> Command:
-        """Return the command with which the last step was flown, given the attitude before and the angles after it."""
-        costs: npt.NDArray[np.float64] = np.zeros(LONGEST_DELAY + 1)
-        for delay in range(LONGEST_DELAY + 1):
-            turned = attitude.rotation @ rotation_from_vector(self._late_by(delay).rates * step)
-            costs[delay] = sum(residual**2 for _, residual in attitude.residuals(measured, turned))
-        costs = np.minimum(costs / DELAY_DEVIATION**2, 100.0)
-        self._costs += 0.05 * (costs - costs.min() - self._costs * (np.ptp(costs) > 1))
-        costs += 9.0 * (np.arange(LONGEST_DELAY + 1) != self.usual_delay)
-        return self._late_by(int(np.argmin(costs)))
-
-    def _late_by(self, delay: int) -> Command:
-        return self._commands[-1 - delay]
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How hard to fly."""
@@ -159,9 +112,9 @@ class FlightControl:
             thrust=min(max(thrust, 0.0), drone.max_thrust),
         )
 
-    def yaw_turn(self, yaw_rate: float) -> float:
-        """Return the turn, rad, to ask `command` for in order to yaw with this rate."""
-        return yaw_rate / self._yaw_gain
+    def yaw_turn(self, yaw_rate: float, step: float = 0.0) -> float:
+        """Return the turn, rad, to ask `command` for in order to yaw with this rate during a step, s."""
+        return yaw_rate / (_share(self._yaw_gain, step) if step else self._yaw_gain)
 
     def _feasible(self, force: Vector) -> Vector:
         """Limit thrust and tilt; height comes before everything sideways."""

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well a drone of the testbed follows velocities, per attitude layout: `python benchmark/testbed_velocities.py`.
+
+The emulated drone flies under the control law of testbed_bridge, each seeing of the other what the wire carries
+(float32), without sockets and without ROS. The script of velocities is teleop_twist_keyboard's, and a fast leg.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from drone_bridge.emulators.testbed.world import Airframe, DroneState, Motion, Triple, Wind
+from drone_bridge.flight.attitude_estimator import MeasuredAttitude
+from drone_bridge.flight.flight_control import DroneModel
+from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.geometry.matrices import Vector
+
+STEP_S: Final = 1 / 60
+LAYOUTS: Final = ("pose", "pitch_yaw", "pitch_roll")
+WINDS: Final[dict[str, tuple[Triple, float]]] = {  # velocity and gusts, m/s
+    "none": ((0.0, 0.0, 0.0), 0.0),
+    "1 m/s": ((1.0, 0.0, 0.0), 0.0),
+    "0.7 m/s, gusts 0.3 m/s": ((0.5, 0.0, 0.5), 0.3),
+}
+LEG_S: Final = 4.0
+LEGS: Final = (
+    VelocityCommand(forward=0.5),
+    VelocityCommand(forward=-0.5),
+    VelocityCommand(left=0.5),
+    VelocityCommand(up=0.5),
+    VelocityCommand(up=-0.5),
+    VelocityCommand(yaw_rate=1.0),
+    VelocityCommand(forward=0.5, yaw_rate=1.0),
+    VelocityCommand(forward=3.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One step of a flight, measured from outside."""
+
+    commanded: VelocityCommand
+    flown: VelocityCommand  # in the same frame
+    state: DroneState
+
+
+def fly(
+    layout: str,
+    script: list[tuple[float, VelocityCommand]],
+    wind: Triple = (0.0, 0.0, 0.0),
+    gusts: float = 0.0,
+    *,
+    airframe: Airframe | None = None,
+    start: DroneState | None = None,
+) -> list[Moment]:
+    """Fly a script of (seconds, velocity) and return every step of it."""
+    airframe = airframe or Airframe()
+    fastest = math.radians(720)
+    drone = DroneModel(airframe.mass, airframe.gravity, airframe.drag, 25.0, fastest, fastest, fastest)
+    control = VelocityControl(drone, VelocityParameters())
+    state, air = start or DroneState.at_start(), Wind(wind, gusts, seed=1)
+    flight = []
+    for duration_s, wanted in script:
+        for _ in range(round(duration_s / STEP_S)):
+            control.measured(float(np.float32(state.time)), *_seen(layout, state))
+            command = control.command(wanted)
+            control.flown(command, is_velocity=True)
+            pitch, roll, yaw = map(math.degrees, (command.pitch_rate, command.roll_rate, -command.yaw_rate))
+            motion = Motion(pitch, roll, yaw, command.thrust)
+            before, state = state, state.advance(airframe, motion, air.velocity, STEP_S)
+            air.advance(STEP_S)
+            flight.append(Moment(wanted, _velocity(before, state), state))
+    return flight
+
+
+def _seen(layout: str, state: DroneState) -> tuple[MeasuredAttitude, Vector | None]:
+    """Return what the layout carries of a state."""
+    heading, pitch, roll = (math.radians(float(np.float32(angle))) for angle in state.angles)
+    attitude = MeasuredAttitude(
+        roll=None if layout == "pitch_yaw" else roll,
+        pitch=pitch,
+        yaw=None if layout == "pitch_roll" else math.remainder(math.pi / 2 - heading, math.tau),
+    )
+    x, y, z = (float(np.float32(value)) for value in state.position)
+    return attitude, np.array([x, -z, y]) if layout == "pose" else None
+
+
+def _velocity(before: DroneState, state: DroneState) -> VelocityCommand:
+    """Return how a drone moves, in the levelled frame that looks where it looks."""
+    headings = [math.radians(moment.angles[0]) for moment in (before, state)]
+    x, up, z = state.velocity.tolist()
+    sine, cosine = math.sin(headings[1]), math.cos(headings[1])
+    turned = math.remainder(headings[0] - headings[1], math.tau)
+    return VelocityCommand(sine * x - cosine * z, -cosine * x - sine * z, up, turned / STEP_S)
+
+
+def speed_error(flight: list[Moment]) -> float:
+    """Return the largest difference, m/s, between the velocity commanded and the mean one of its last second."""
+    worst, tail = 0.0, round(1 / STEP_S)
+    for end in range(round(LEG_S / STEP_S), len(flight) + 1, round(LEG_S / STEP_S)):
+        flown = np.mean([moment.flown[:3] for moment in flight[end - tail : end]], axis=0)
+        worst = max(worst, float(np.linalg.norm(flown - np.array(flight[end - 1].commanded[:3]))))
+    return worst
+
+
+def main() -> None:
+    """Print the table."""
+    print("| layout | wind | largest error of the velocity | way in 10 s of zero | height in 60 s |")
+    print("| --- | --- | --- | --- | --- |")
+    legs = [(LEG_S, leg) for velocity in LEGS for leg in (velocity, HOVER)]
+    for layout in LAYOUTS:
+        for name, (wind, gusts) in WINDS.items():
+            flight = fly(layout, [*legs, (10.0, HOVER)], wind, gusts)
+            error = speed_error(flight[: -round(10 / STEP_S)])
+            way = float(np.linalg.norm(flight[-1].state.position - flight[-round(10 / STEP_S)].state.position))
+            height = fly(layout, [(60.0, HOVER)], wind, gusts)[-1].state.position[1]
+            print(f"| `{layout}` | {name} | {error:.2f} m/s | {way:.2f} m | {height:+.2f} m |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What testbed_bridge makes of commands: it knows how the drone moves, and lets it fly velocities."""
+
+from typing import Final
+
+import numpy as np
+
+from drone_bridge.flight.flight_control import Command as FlownCommand
+from drone_bridge.flight.flight_control import DroneModel
+from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.frames import BodyRates
+from drone_bridge.translate.testbed import Command
+
+#: What cmd_vel moves, of a Twist.
+FOLLOWED_AXES: Final = ("linear.x", "linear.y", "linear.z", "angular.z")
+#: And where a Twist is rates and thrust.
+RATES_AND_THRUST_AXES: Final = ("linear.z", "angular.x", "angular.y", "angular.z")
+
+
+class TestbedFlight:
+    """One conversation's drone. For every frame `saw`, `answer` and `catch_up` are to be called, in this order."""
+
+    __test__ = False  # not a test, whatever its name tells pytest
+
+    def __init__(self, constants: Constants, unit: AngleUnit, parameters: VelocityParameters) -> None:
+        self._constants = constants
+        self._unit = unit
+        #: What is safe without knowing how the drone moves: no rotation, and thrust against its weight.
+        self.neutral, _ = translate.motion_parameters(translate.hover(constants), constants, unit)
+        #: Why velocities can't be flown, if so.
+        self.problem = ""
+        self._control: VelocityControl | None = None
+        self._unseen: SensorFrame | None = None
+        self._flown: tuple[FlownCommand, bool] | None = None  # until the next frame
+        try:
+            properties = translate.drone_properties(constants, unit)
+            drone = DroneModel(
+                mass=properties.mass,
+                gravity=properties.gravity,
+                drag=properties.drag,
+                max_thrust=properties.max_thrust,
+                max_roll_rate=properties.max_roll_rate,
+                max_pitch_rate=properties.max_pitch_rate,
+                max_yaw_rate=properties.max_yaw_rate,
+            )
+            self._control = VelocityControl(drone, parameters)
+        except ValueError as error:
+            self.problem = str(error)
+
+    def saw(self, frame: SensorFrame) -> None:
+        """Take note of a frame."""
+        self._unseen = frame
+
+    def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
+        """Return the answer to the frame, and whether the command was within what the drone may do.
+
+        None hovers: the drone levels out and stops.
+        """
+        if isinstance(command, Command):
+            motion, was_within = translate.motion_parameters(command, self._constants, self._unit)
+        elif self._control is None:
+            return self.neutral, command is None
+        else:
+            self.catch_up()
+            wanted = command or HOVER
+            flown = self._control.command(wanted)
+            rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
+            motion, _ = translate.motion_parameters(Command(rates, flown.thrust), self._constants, self._unit)
+            was_within = self._control.limited(wanted) == wanted
+        rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
+        self._next = FlownCommand(rates.roll, rates.pitch, rates.yaw, thrust), not isinstance(command, Command)
+        return motion, was_within
+
+    def catch_up(self) -> None:
+        """Estimate how the drone moves, unless that was done for this frame."""
+        frame, self._unseen = self._unseen, None
+        if frame is None or self._control is None:
+            return
+        if self._flown:
+            self._control.flown(*self._flown)
+        position = translate.measured_position(frame)
+        attitude = translate.measured_attitude(frame, self._unit)
+        self._control.measured(frame.time, attitude, None if position is None else np.array(position))
+
+    def answered(self) -> None:
+        """Say that the answer has gone to the testbed."""
+        self.catch_up()
+        self._flown = self._next

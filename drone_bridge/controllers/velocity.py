@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour `velocity` between topics: odometry and velocities in, body rates and thrust out.
+
+For vehicles that take `cmd_rates` alone. testbed_bridge follows cmd_vel by itself, with the same control law: beside
+it, give one of the two another name for cmd_vel.
+"""
+
+import time
+from typing import Final
+
+import numpy as np
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from drone_bridge.controllers.pose_messages import read_pose
+from drone_bridge.described_parameters import declarations, read
+from drone_bridge.flight.attitude_estimator import MeasuredAttitude
+from drone_bridge.flight.flight_control import DroneModel
+from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.log_limiter import LogLimiter
+from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
+from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+
+NAME: Final = "velocity"
+PARAMETERS: Final = (
+    ParameterDeclaration(
+        f"{NAME}.command_timeout", 0.5, "Seconds without a velocity after which the drone hovers.", (0.05, 60.0)
+    ),
+    *declarations(VelocityParameters, NAME),
+)
+
+
+class VelocityBehaviour:
+    """Answers each odometry with what flies the newest velocity. Without odometry it is silent: the bridge hovers."""
+
+    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
+        self._node = node
+        self._velocity_parameters = read(VelocityParameters, NAME, parameters)
+        self._timeout_s = parameters[f"{NAME}.command_timeout"]
+        self._control: VelocityControl | None = None
+        self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and when it came
+        self._said = ""
+        self._log_limiter = LogLimiter()
+        self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
+        self._states = node.create_publisher(ControllerState, "~/state", 10)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        node.create_subscription(DroneProperties, "drone_properties", self._on_properties, latched)
+        node.create_subscription(Odometry, "odom", self._on_odometry, 1)
+        node.create_subscription(Twist, "cmd_vel", self._on_twist, 1)
+        node.create_subscription(TwistStamped, "cmd_vel_stamped", lambda stamped: self._on_twist(stamped.twist), 1)
+        self._tell("waiting", "for drone_properties and odom")
+
+    def leave(self) -> None:
+        """Command nothing any more."""
+        self._control = None
+
+    def _on_properties(self, message: DroneProperties) -> None:
+        """Begin anew with this drone, as the bridge has with a new simulation."""
+        self._control = None
+        try:
+            drone = DroneModel(
+                mass=message.mass,
+                gravity=message.gravity,
+                drag=message.drag,
+                max_thrust=message.max_thrust,
+                max_roll_rate=message.max_roll_rate,
+                max_pitch_rate=message.max_pitch_rate,
+                max_yaw_rate=message.max_yaw_rate,
+            )
+        except ValueError as error:
+            self._complain(f"No velocity can be flown with what was announced on drone_properties: {error}.")
+            return
+        self._control = VelocityControl(drone, self._velocity_parameters)
+
+    def _on_twist(self, message: Twist) -> None:
+        wanted = VelocityCommand(message.linear.x, message.linear.y, message.linear.z, message.angular.z)
+        if not np.isfinite(wanted).all():
+            self._complain(f"A velocity was refused: {tuple(wanted)} is not finite.")
+            return
+        self._wanted = wanted, time.monotonic()
+
+    def _on_odometry(self, message: Odometry) -> None:
+        if self._control is None:
+            return
+        try:
+            position, (roll, pitch, yaw) = read_pose(message, "odom")
+        except ValueError as error:
+            self._complain(f"Odometry can't be used: {error}")
+            return
+        stamp = message.header.stamp
+        wanted, came_s = self._wanted
+        is_fresh = time.monotonic() - came_s <= self._timeout_s
+        self._control.measured(stamp.sec + stamp.nanosec / 1e9, MeasuredAttitude(roll, pitch, yaw), position)
+        flown = self._control.command(wanted if is_fresh else HOVER)
+        self._control.flown(flown, is_velocity=True)
+        command = CommandRates(
+            roll_rate=flown.roll_rate, pitch_rate=flown.pitch_rate, yaw_rate=flown.yaw_rate, thrust=flown.thrust
+        )
+        command.header = message.header
+        self._commands.publish(command)
+        is_moving = is_fresh and any(wanted)
+        self._tell("moving" if is_moving else "hovering", "as commanded" if is_fresh else "no velocity is commanded")
+
+    def _tell(self, state: str, reason: str) -> None:
+        if (line := f"{state}: {reason}") != self._said:
+            self._said = line
+            self._node.get_logger().info(line)
+            message = ControllerState(behaviour=NAME, state=state, reason=reason, distance=float("nan"))
+            message.header.stamp = self._node.get_clock().now().to_msg()
+            self._states.publish(message)
+
+    def _complain(self, sentence: str) -> None:
+        if line := self._log_limiter.admit(sentence):
+            self._node.get_logger().error(line)
+
+
+def start(node: Node, parameters: DeclaredParameters) -> VelocityBehaviour:
+    """Return the behaviour at work."""
+    return VelocityBehaviour(node, parameters)

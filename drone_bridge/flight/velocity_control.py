@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flies velocities with a drone that takes body rates and thrust.
+
+The state is estimated with the announced model of motion, m dv/dt = thrust + m g - drag v, under the commands that
+were flown. Where positions are measured, they correct it, and what the model does not know, wind above all, is found as
+a disturbance. Where they are not, the velocity is that through the air: wind carries the drone along.
+
+All vectors are in a levelled frame, REP 103: z up, and x and y turned by the yaw that is measured, or counted from the
+start where none is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from drone_bridge.described import described
+from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.flight.flight_control import Command, DroneModel, FlightControl, Limits
+from drone_bridge.geometry.matrices import (
+    Matrix,
+    Vector,
+    angles_from_rotation,
+    limited,
+    rotation_from_angles,
+    rotation_from_vector,
+)
+
+LONGEST_STEP_S: Final = 1.0  # between measurements; after a longer one everything is estimated anew
+_MEMORY_S: Final = 0.2  # of the filter that positions correct the estimate by
+_MAX_DISTURBANCE: Final = 10.0  # m/s^2; more is no wind
+#: How far the drone may be from where a perfect one would be, before that waits for it.
+_LEASH_M: Final = 0.5
+_YAW_LEASH: Final = 0.3  # rad
+#: Decimals of rad/s and N. What is smaller is rounding, and the wire would carry it.
+_DECIMALS: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class VelocityParameters:
+    """How velocities are flown."""
+
+    max_speed: float = described(5.0, "Horizontal speed that is flown at most, m/s.", 0.1, 50.0)
+    max_climb_speed: float = described(2.5, "Speed up and down that is flown at most, m/s.", 0.1, 50.0)
+    max_acceleration: float = described(4.0, "Horizontal and vertical, m/s^2.", 0.1, 50.0)
+    max_tilt: float = described(0.5, "Off the vertical, rad.", 0.05, 1.2)
+    max_turn_rate: float = described(4.0, "In pitch and roll, rad/s.", 0.1, 20.0)
+    velocity_gain: float = described(3.0, "1/s.", 0.01, 20.0)
+    position_gain: float = described(1.0, "Of what is missing of the way that was commanded, 1/s.", 0.0, 20.0)
+    attitude_gain: float = described(8.0, "1/s.", 0.1, 50.0)
+    yaw_gain: float = described(3.0, "1/s.", 0.1, 50.0)
+
+
+class VelocityCommand(NamedTuple):
+    """A velocity in the levelled frame that looks where the drone looks, and how fast to turn. All zero hovers."""
+
+    forward: float = 0.0  # m/s
+    left: float = 0.0  # m/s
+    up: float = 0.0  # m/s
+    yaw_rate: float = 0.0  # rad/s, positive turns left
+
+
+HOVER: Final = VelocityCommand()
+
+
+class VelocityControl:
+    """One drone in flight: `measured`, then `command`, then `flown`, in turns.
+
+    Raises nothing for finite measurements; a step back in time, or a long one, begins anew.
+    """
+
+    def __init__(self, drone: DroneModel, parameters: VelocityParameters) -> None:
+        self._drone = drone
+        self._parameters = parameters
+        limits = Limits(parameters.max_tilt, parameters.max_turn_rate, drone.max_yaw_rate)
+        self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
+        self._time_s: float | None = None
+        self._step_s = 1 / 60
+        self._flown: Command | None = None
+        # Where a perfect drone would be.
+        self._reference: Vector = np.zeros(3)
+        self._yaw_reference = 0.0
+        self._begin(MeasuredAttitude(), None)
+
+    @property
+    def velocity(self) -> VelocityCommand:
+        """What the drone is estimated to do, in the frame of commands, without its turning."""
+        cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
+        x, y, z = self._velocity.tolist()
+        return VelocityCommand(cosine * x + sine * y, cosine * y - sine * x, z)
+
+    def measured(self, time_s: float, attitude: MeasuredAttitude, position: Vector | None) -> None:
+        """Take what was measured at a time (s), under the command that was `flown` since the last one.
+
+        `position` is in m, in the frame that the measured yaw refers to.
+        """
+        step_s = -1.0 if self._time_s is None else time_s - self._time_s
+        self._time_s = time_s
+        if not 0 <= step_s <= LONGEST_STEP_S:
+            self._begin(attitude, position)
+            return
+        if not step_s:
+            return
+        self._step_s = step_s
+        self._predict(step_s, attitude)
+        if position is not None:
+            self._correct(step_s, position)
+
+    def command(self, wanted: VelocityCommand) -> Command:
+        """Return what to fly until the next measurement."""
+        parameters, step_s = self._parameters, self._step_s
+        forward, left, up, yaw_rate = self.limited(wanted)
+        cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
+        feed = np.array([cosine * forward - sine * left, sine * forward + cosine * left, up])
+
+        # A perfect drone goes ahead, and this one after it: what wind or braking cost of the way is made up for.
+        self._reference = self._position + limited(self._reference - self._position, _LEASH_M)
+        velocity = feed + parameters.position_gain * (self._reference - self._position)
+        self._reference = self._reference + feed * step_s
+        yaw_error = math.remainder(self._yaw_reference - self._yaw, math.tau)
+        yaw_error = max(-_YAW_LEASH, min(_YAW_LEASH, yaw_error))
+        self._yaw_reference = self._yaw + yaw_error + yaw_rate * step_s
+
+        acceleration = parameters.velocity_gain * (velocity - self._velocity)
+        acceleration = acceleration + yaw_rate * np.array([-feed[1], feed[0], 0.0])  # a way that turns is an arc
+        sideways = limited(acceleration[:2], parameters.max_acceleration)
+        upwards = max(-parameters.max_acceleration, min(parameters.max_acceleration, float(acceleration[2])))
+        force = self._drone.decay * self._velocity - self._disturbance
+        force = force + np.array([sideways[0], sideways[1], upwards + self._drone.gravity])
+        turn = yaw_error + self._control.yaw_turn(yaw_rate, step_s)
+        command = self._control.command(self._rotation, force, turn, step_s)
+        return Command(
+            round(command.roll_rate, _DECIMALS),
+            round(command.pitch_rate, _DECIMALS),
+            round(command.yaw_rate, _DECIMALS),
+            round(command.thrust, _DECIMALS),
+        )
+
+    def limited(self, wanted: VelocityCommand) -> VelocityCommand:
+        """Return the velocity within what may be flown."""
+        fast, climb = self._parameters.max_speed, self._parameters.max_climb_speed
+        yaw = self._drone.max_yaw_rate
+        share = min(1.0, fast / max(math.hypot(wanted.forward, wanted.left), 1e-9))
+        return VelocityCommand(
+            wanted.forward * share,
+            wanted.left * share,
+            max(-climb, min(climb, wanted.up)),
+            max(-yaw, min(yaw, wanted.yaw_rate)),
+        )
+
+    def flown(self, command: Command, is_velocity: bool) -> None:
+        """Say what the drone flies until the next measurement, and whether `command` has made it."""
+        self._flown = command
+        if not is_velocity:  # whatever way it goes is as it should be
+            self._reference, self._yaw_reference = self._position, self._yaw
+
+    def _begin(self, attitude: MeasuredAttitude, position: Vector | None) -> None:
+        """Begin to estimate: at rest, as nothing says otherwise."""
+        self._flown = None
+        self._attitude = AttitudeEstimator(attitude)
+        self._turn_to(self._attitude.rotation)
+        self._position: Vector = np.zeros(3) if position is None else position
+        self._velocity: Vector = np.zeros(3)
+        self._disturbance: Vector = np.zeros(3)
+        self._reference, self._yaw_reference = self._position, self._yaw
+
+    def _turn_to(self, rotation: Matrix) -> None:
+        self._rotation = rotation
+        _, _, self._yaw = angles_from_rotation(rotation)
+
+    def _predict(self, step_s: float, attitude: MeasuredAttitude) -> None:
+        """Move on by the model, and turn by what is measured of the attitude, or by the rates that were flown."""
+        flown = self._flown or Command(0.0, 0.0, 0.0, self._drone.mass * self._drone.gravity)
+        halfway = self._rotation @ rotation_from_vector(flown.rates * step_s / 2)
+        acceleration = flown.thrust / self._drone.mass * halfway[:, 2] + self._disturbance
+        acceleration = acceleration - self._drone.decay * self._velocity
+        acceleration[2] -= self._drone.gravity
+        self._position = self._position + (self._velocity + acceleration * step_s / 2) * step_s
+        self._velocity = self._velocity + acceleration * step_s
+        if attitude.roll is not None and attitude.pitch is not None and attitude.yaw is not None:
+            self._turn_to(rotation_from_angles(attitude.roll, attitude.pitch, attitude.yaw))
+        else:
+            self._attitude.predict(flown.rates, step_s)
+            self._attitude.correct(attitude)
+            self._turn_to(self._attitude.rotation)
+
+    def _correct(self, step_s: float, position: Vector) -> None:
+        """Let a measured position correct all that leads to it: a critically damped filter of third order."""
+        kept = math.exp(-step_s / _MEMORY_S)
+        missed = position - self._position
+        self._position = self._position + (1 - kept**3) * missed
+        self._velocity = self._velocity + 1.5 * (1 - kept) ** 2 * (1 + kept) / step_s * missed
+        disturbance = self._disturbance + (1 - kept) ** 3 / step_s**2 * missed
+        self._disturbance = np.clip(disturbance, -_MAX_DISTURBANCE, _MAX_DISTURBANCE)

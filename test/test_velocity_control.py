@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a drone that takes rates and thrust flies velocities, under the emulator's physics and what each layout tells."""
+
+import importlib
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drone_bridge.emulators.testbed.world import Airframe, DroneState, rotation_from_angles
+from drone_bridge.flight.attitude_estimator import MeasuredAttitude
+from drone_bridge.flight.flight_control import Command, DroneModel
+from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+
+sys.path.append(str(Path(__file__).parent.parent / "benchmark"))
+measuring = importlib.import_module("testbed_velocities")  # a program beside the package
+LAYOUTS, LEG_S, LEGS, STEP_S, WINDS = (
+    getattr(measuring, name) for name in ("LAYOUTS", "LEG_S", "LEGS", "STEP_S", "WINDS")
+)
+fly, speed_error = measuring.fly, measuring.speed_error
+
+SPEED_TOLERANCE = 0.02  # m/s, in calm air
+GUSTY_TOLERANCE = 0.1  # m/s, where positions are measured
+FASTEST = math.radians(720)
+DRONE = DroneModel(1.0, 9.81, 0.2, 25.0, FASTEST, FASTEST, FASTEST)
+SCRIPT = [(LEG_S, leg) for velocity in LEGS for leg in (velocity, HOVER)]
+
+
+def way(flight):
+    return float(np.linalg.norm(flight[-1].state.position - flight[0].state.position))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_velocities_are_followed_and_zero_stops_in_calm_air(layout):
+    flight = fly(layout, SCRIPT)
+    assert speed_error(flight) < SPEED_TOLERANCE
+    tail = round(1 / STEP_S)
+    for index, (_, velocity) in enumerate(SCRIPT):
+        last = flight[round(LEG_S / STEP_S) * (index + 1) - tail : round(LEG_S / STEP_S) * (index + 1)]
+        turned = np.mean([moment.flown.yaw_rate for moment in last])
+        assert turned == pytest.approx(velocity.yaw_rate, abs=0.02)
+
+
+@pytest.mark.parametrize("wind", WINDS)
+def test_positions_take_the_wind_out(wind):
+    assert speed_error(fly("pose", SCRIPT, *WINDS[wind])) < GUSTY_TOLERANCE
+
+
+@pytest.mark.parametrize("layout", ["pitch_yaw", "pitch_roll"])
+def test_without_positions_the_velocity_is_that_through_the_air(layout):
+    (x, y, z), _ = WINDS["1 m/s"]
+    error = speed_error(fly(layout, SCRIPT, (x, y, z)))
+    assert 0.9 < error < math.hypot(x, y, z) + SPEED_TOLERANCE
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_zero_hovers_for_a_minute(layout):
+    flight = fly(layout, [(60.0, HOVER)])
+    assert max(np.abs(moment.state.position).max() for moment in flight) < 1e-3
+
+
+def test_zero_holds_the_place_in_gusts():
+    flight = fly("pose", [(30.0, HOVER)], *WINDS["0.7 m/s, gusts 0.3 m/s"])
+    assert max(np.linalg.norm(moment.state.position) for moment in flight) < 0.3
+
+
+@settings(max_examples=40)
+@given(
+    layout=st.sampled_from(LAYOUTS),
+    heading=st.floats(-180, 180),
+    pitch=st.floats(-80, 80),
+    roll=st.floats(-80, 80),
+)
+def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
+    """With roll measured, that is: a drone is taken to start level where it is not."""
+    roll = 0.0 if layout == "pitch_yaw" else roll
+    start = DroneState(np.zeros(3), np.zeros(3), rotation_from_angles(heading, pitch, roll))
+    flight = fly(layout, [(8.0, HOVER)], start=start)
+    assert max(map(abs, flight[-1].flown)) < 0.02
+    assert way(flight) < 5
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_drone_without_drag_and_a_heavy_one_follow_as_well(layout):
+    for airframe in (Airframe(drag=0.0), Airframe(mass=2.0, gravity=9.81, drag=0.5)):
+        assert speed_error(fly(layout, SCRIPT[:6], airframe=airframe)) < 2 * SPEED_TOLERANCE
+
+
+def test_what_is_too_fast_is_flown_as_fast_as_allowed():
+    parameters = VelocityParameters()
+    control = VelocityControl(DRONE, parameters)
+    limited = control.limited(VelocityCommand(300.0, 400.0, -100.0, 100.0))
+    assert limited == pytest.approx((3.0, 4.0, -parameters.max_climb_speed, DRONE.max_yaw_rate))
+    assert control.limited(HOVER) == HOVER
+    flight = fly("pose", [(8.0, VelocityCommand(forward=1000.0))])
+    assert flight[-1].flown.forward == pytest.approx(parameters.max_speed, abs=0.1)
+
+
+def test_raw_rates_in_between_leave_no_debt():
+    """A place that raw rates have left is not returned to."""
+    control = VelocityControl(DRONE, VelocityParameters())
+    level = MeasuredAttitude(0.0, 0.0, 0.0)
+    control.measured(0.0, level, np.zeros(3))
+    control.flown(control.command(HOVER), is_velocity=True)
+    for step in range(1, 60):
+        control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=False)
+        control.measured(step * STEP_S, level, np.array([step * 0.1, 0.0, 0.0]))
+    control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=False)
+    for step in range(60, 600):
+        control.measured(step * STEP_S, level, np.array([6.0, 0.0, 0.0]))
+        command = control.command(HOVER)
+        control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=True)
+    assert abs(command.pitch_rate) < 0.2
+    assert command.thrust == pytest.approx(9.81, abs=0.05)
+
+
+def test_a_new_simulation_begins_anew():
+    control = VelocityControl(DRONE, VelocityParameters())
+    level = MeasuredAttitude(0.0, 0.0, 0.0)
+    for step in range(60):
+        control.measured(step * STEP_S, level, np.array([0.0, 0.0, -0.2 * step]))
+        control.flown(control.command(HOVER), is_velocity=True)
+    assert control.velocity.up < -1
+    control.measured(0.0, level, np.zeros(3))
+    assert control.velocity == HOVER
+    assert control.command(HOVER) == Command(0.0, 0.0, 0.0, 9.81)
+
+
+@settings(max_examples=60)
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.floats(-1, 3),
+            st.tuples(*3 * [st.floats(-7, 7)]),
+            st.tuples(*3 * [st.floats(-1e9, 1e9)]),
+            st.tuples(*4 * [st.floats(-1e6, 1e6)]),
+        ),
+        max_size=12,
+    )
+)
+def test_any_measurements_give_commands_that_can_be_flown(steps):
+    control = VelocityControl(DRONE, VelocityParameters())
+    time_s = 0.0
+    for step_s, angles, position, wanted in steps:
+        time_s += step_s
+        control.measured(time_s, MeasuredAttitude(*angles), np.array(position))
+        command = control.command(VelocityCommand(*wanted))
+        assert command.is_finite
+        assert 0 <= command.thrust <= DRONE.max_thrust
+        control.flown(command, is_velocity=True)
