@@ -10,7 +10,7 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CameraInfo, Image, Imu
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.commands import CommandIntake
@@ -38,6 +38,7 @@ from drone_bridge.protocols.testbed import (
 )
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import ImageMemory, rgb8_image, set_pixels
+from drone_bridge.translate.jpeg import JpegEncoder
 from drone_bridge.translate.testbed import SIDES, Command, StereoFrameNames
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import odometry_transform
@@ -103,6 +104,9 @@ PARAMETERS: Final = (
         choices=(VELOCITY, RATES_AND_THRUST),
     ),
     *declarations(VelocityParameters, VELOCITY),
+    ParameterDeclaration(
+        "jpeg_quality", 80, "Of image_raw/compressed, made while somebody subscribes to it.", range=(1, 100)
+    ),
     ParameterDeclaration("max_width", _LIMITS.width, "Widest camera image accepted, pixels.", range=(1, 65536)),
     ParameterDeclaration("max_height", _LIMITS.height, "Highest camera image accepted, pixels.", range=(1, 65536)),
     ParameterDeclaration(
@@ -146,6 +150,9 @@ class TestbedBridge(BridgeNode):
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._image_publishers = [self.make_publisher(Image, f"{side}/image_raw", newest) for side in SIDES]
         self._info_publishers = [self.make_publisher(CameraInfo, f"{side}/camera_info", newest) for side in SIDES]
+        self._jpeg_publishers = [
+            self.make_publisher(CompressedImage, f"{side}/image_raw/compressed", newest) for side in SIDES
+        ]
         self._imu_publisher = self.make_publisher(Imu, "imu/data", 10)
         self._properties_publisher = self.make_publisher(DroneProperties, "drone_properties", latched)
         self._static_tf_publisher = self.make_publisher(TFMessage, "/tf_static", latched)
@@ -328,6 +335,10 @@ class TestbedBridge(BridgeNode):
         for side, publisher in zip(SIDES, self._image_publishers, strict=True):
             image = rgb8_image(constants.width, constants.height, self._names.optical(side))
             yield Output(publisher, partial(self._fill_image, image, side))
+        for side, publisher in zip(SIDES, self._jpeg_publishers, strict=True):
+            size = constants.width, constants.height
+            encoder = JpegEncoder(*size, self._names.optical(side), self.parameters["jpeg_quality"])
+            yield Output(publisher, partial(self._compress_image, encoder, side))
         yield Output(self._imu_publisher, self._imu)
         if self._odometry_publisher:
             yield Output(self._odometry_publisher, self._odometry)
@@ -343,6 +354,17 @@ class TestbedBridge(BridgeNode):
         set_pixels(image, frame.left if side == "left" else frame.right)
         self.statistics.counts["images"] += 1
         return image
+
+    def _compress_image(
+        self, encoder: JpegEncoder, side: str, frame: SensorFrame, stamp: Time
+    ) -> CompressedImage | None:
+        try:
+            message = encoder.image(frame.left if side == "left" else frame.right, stamp)
+        except ValueError as error:
+            self.complain("images not compressed", f"{side}/image_raw/compressed {error}.")
+            return None
+        self.statistics.counts["images compressed"] += 1
+        return message
 
     def _imu(self, frame: SensorFrame, stamp: Time) -> Imu:
         return translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
