@@ -32,9 +32,10 @@ ALLOWED = {
         *("program", "parameters", "log_limiter", "msg", "srv"),
     },
     "emulators": {"geometry", "links", "protocols"},
-    "tools": {"translate", "program", "parameters", "responses", "msg", "srv"},
+    "tools": {"geometry", "translate", "program", "parameters", "responses", "msg", "srv"},
     "tools/emulate": {"emulators"},
-    "tools/demo": {"emulators", "translate", "program", "msg", "srv"},  # shows a flight, and so knows its world
+    # Shows a flight, and so knows its world.
+    "tools/demo": {"emulators", "geometry", "translate", "program", "msg", "srv"},
     "program": {"responses"},
     "responses": set(),
     "parameters": set(),

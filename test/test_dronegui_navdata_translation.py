@@ -8,10 +8,10 @@ import pytest
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Range
 
+from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion, rotated
 from drone_bridge.protocols.dronegui import NEED_DATA, ControllerConnection, Demo, Feature, VisionDetect
 from drone_bridge.translate import dronegui_navdata as translate
 from drone_bridge.translate.dronegui_navdata import DeadReckoning, DroneFrameNames
-from drone_bridge.translate.frames import Quaternion, euler_from_quaternion, rotated
 
 CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 STAMP = Time(sec=12, nanosec=34)

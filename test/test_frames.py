@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rotations import about, matrix, turned
 
+from drone_bridge.geometry.quaternions import IDENTITY, euler_from_quaternion, quaternion_from_euler
 from drone_bridge.protocols.testbed import AngleUnit
 from drone_bridge.translate import frames
 from drone_bridge.translate.frames import BodyRates
@@ -35,52 +36,52 @@ def close(actual, expected):
 
 
 def test_positive_roll_lifts_the_left_side():
-    assert turned(frames.quaternion_from_euler(0.1, 0, 0), LEFT)[2] > 0
+    assert turned(quaternion_from_euler(0.1, 0, 0), LEFT)[2] > 0
 
 
 def test_positive_pitch_lowers_the_nose():
-    assert turned(frames.quaternion_from_euler(0, 0.1, 0), FORWARD)[2] < 0
+    assert turned(quaternion_from_euler(0, 0.1, 0), FORWARD)[2] < 0
 
 
 def test_positive_yaw_turns_the_nose_left():
-    assert turned(frames.quaternion_from_euler(0, 0, 0.1), FORWARD)[1] > 0
+    assert turned(quaternion_from_euler(0, 0, 0.1), FORWARD)[1] > 0
 
 
 @given(angles, angles, angles)
 def test_euler_angles_turn_about_z_then_the_new_y_then_the_newest_x(roll, pitch, yaw):
     expected = about(UP, yaw) @ about(LEFT, pitch) @ about(FORWARD, roll)
-    assert close(matrix(frames.quaternion_from_euler(roll, pitch, yaw)), expected)
+    assert close(matrix(quaternion_from_euler(roll, pitch, yaw)), expected)
 
 
 @given(angles, angles, angles)
 def test_quaternions_have_length_one(roll, pitch, yaw):
-    assert math.hypot(*frames.quaternion_from_euler(roll, pitch, yaw)) == pytest.approx(1)
+    assert math.hypot(*quaternion_from_euler(roll, pitch, yaw)) == pytest.approx(1)
 
 
 @given(angles, st.floats(-1.57, 1.57), angles)
 def test_euler_angles_come_back_from_the_quaternion(roll, pitch, yaw):
-    back = frames.euler_from_quaternion(frames.quaternion_from_euler(roll, pitch, yaw))
-    assert close(matrix(frames.quaternion_from_euler(*back)), matrix(frames.quaternion_from_euler(roll, pitch, yaw)))
+    back = euler_from_quaternion(quaternion_from_euler(roll, pitch, yaw))
+    assert close(matrix(quaternion_from_euler(*back)), matrix(quaternion_from_euler(roll, pitch, yaw)))
     differences = [math.remainder(a - b, 2 * math.pi) for a, b in zip(back, (roll, pitch, yaw), strict=True)]
     assert differences == pytest.approx([0, 0, 0], abs=1e-6)
 
 
 @given(angles, angles, angles)
 def test_euler_angles_beyond_the_vertical_are_the_same_rotation(roll, pitch, yaw):
-    quaternion = frames.quaternion_from_euler(roll, pitch, yaw)
-    back = frames.euler_from_quaternion(quaternion)
-    assert np.allclose(matrix(frames.quaternion_from_euler(*back)), matrix(quaternion), atol=1e-6)
+    quaternion = quaternion_from_euler(roll, pitch, yaw)
+    back = euler_from_quaternion(quaternion)
+    assert np.allclose(matrix(quaternion_from_euler(*back)), matrix(quaternion), atol=1e-6)
 
 
 @pytest.mark.parametrize("pitch", [math.pi / 2, -math.pi / 2])
 def test_straight_down_and_up_are_numbers_as_well(pitch):
-    roll, back, yaw = frames.euler_from_quaternion(frames.quaternion_from_euler(0.0, pitch, 0.0))
+    roll, back, yaw = euler_from_quaternion(quaternion_from_euler(0.0, pitch, 0.0))
     assert back == pytest.approx(pitch, abs=1e-6)
     assert math.isfinite(roll + yaw)
 
 
 def test_no_rotation_is_no_rotation():
-    assert close(matrix(frames.IDENTITY), np.eye(3))
+    assert close(matrix(IDENTITY), np.eye(3))
 
 
 # The optical frame.

@@ -10,7 +10,7 @@ import pytest
 from drone_bridge.emulators.simulator.bodies import Body, Motion
 from drone_bridge.emulators.simulator.forces import Buoyancy, DragPlane, Gravity, Turbulence, TurbulenceLimits
 from drone_bridge.emulators.simulator.physics import Physics
-from drone_bridge.emulators.simulator.rotation import IDENTITY, conjugate, multiply, rotate, unit
+from drone_bridge.geometry.wxyz import IDENTITY, conjugate, multiply, rotate, unit
 
 STEP_S = 0.01
 ZERO = (0.0, 0.0, 0.0)

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
+from drone_bridge.geometry import quaternions
+from drone_bridge.geometry.quaternions import IDENTITY, euler_from_quaternion, rotated
 from drone_bridge.msg import CameraView, ExtendedAttribute
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.srv import AddTrigger, AddTurbulence, GetState, SetCamera, SetState, Spawn
@@ -44,7 +46,7 @@ def xyz(message):
 
 
 def forward(q):
-    return frames.rotated(q, 1.0, 0.0, 0.0)
+    return rotated(q, 1.0, 0.0, 0.0)
 
 
 # Frames.
@@ -59,8 +61,8 @@ def test_north_is_y_east_is_x_and_down_is_minus_z():
 def test_a_vehicle_that_looks_north_on_the_wire_looks_along_y_with_its_top_up():
     q = state(q=NORTH).orientation
     assert forward(q) == near(0, 1, 0)
-    assert frames.rotated(q, 0.0, 0.0, 1.0) == near(0, 0, 1)
-    assert frames.euler_from_quaternion(q) == near(0, 0, math.pi / 2)
+    assert rotated(q, 0.0, 0.0, 1.0) == near(0, 0, 1)
+    assert euler_from_quaternion(q) == near(0, 0, math.pi / 2)
 
 
 def test_a_turn_to_the_right_on_the_wire_looks_east_and_a_lowered_nose_looks_down():
@@ -89,8 +91,8 @@ def test_orientations_come_back(q):
 def test_the_same_vector_is_turned_alike_in_both_frames(q, v):
     # A vector of the body, taken to the world on the wire's side and on ROS's.
     w, x, y, z = q
-    on_the_wire = frames.rotated(frames.Quaternion(x, y, z, w), *v)
-    assert frames.rotated(ROS.orientation(q), *ROS.body(*v)) == near(*ROS.world(*on_the_wire))
+    on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
+    assert rotated(ROS.orientation(q), *ROS.body(*v)) == near(*ROS.world(*on_the_wire))
 
 
 @given(unit_quaternions, st.tuples(*[st.floats(-10, 10)] * 3))
@@ -98,8 +100,8 @@ def test_a_rotation_within_a_body_is_the_same_in_both_frames(q, v):
     w, x, y, z = q
     rotation = frames.rotation_from_frd(w, x, y, z)
     assert ROS.wire_rotation(rotation) == near(*q)
-    on_the_wire = frames.rotated(frames.Quaternion(x, y, z, w), *v)
-    assert frames.rotated(rotation, *ROS.body(*v)) == near(*ROS.body(*on_the_wire))
+    on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
+    assert rotated(rotation, *ROS.body(*v)) == near(*ROS.body(*on_the_wire))
 
 
 def test_frames_can_be_left_as_they_are():
@@ -412,7 +414,7 @@ def test_cameras_are_described_in_a_line():
     assert (full.name, full.entity, full.position, full.focal_length) == ("front", 2, (0.3, 0.0, -1.0), 2.0)
     assert (full.enabled, full.targets, full.period) == (False, (3, 4), 5)
     assert forward(full.rotation) == near(0, 1, 0)
-    assert (short.name, short.entity, short.rotation, short.targets) == ("back", 0, frames.IDENTITY, ())
+    assert (short.name, short.entity, short.rotation, short.targets) == ("back", 0, IDENTITY, ())
 
 
 def test_triggers_are_described_in_a_line():

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed.world import GREY, RED, DroneState, Sphere, rotation_from_angles
+from drone_bridge.emulators.testbed.world import GREY, RED, DroneState, Sphere, rotation_from_testbed_angles
 
 WHITE = (255, 255, 255)
 
 
 def at(position=(0, 0, 0), heading=0.0, pitch=0.0, roll=0.0):
-    return DroneState(np.array(position, dtype=float), np.zeros(3), rotation_from_angles(heading, pitch, roll))
+    return DroneState(np.array(position, dtype=float), np.zeros(3), rotation_from_testbed_angles(heading, pitch, roll))
 
 
 def traced(camera_arguments, state, spheres, side):

@@ -9,11 +9,11 @@ from drone_bridge.emulators.testbed.world import (
     DroneState,
     Motion,
     Sphere,
-    Wind,
     World,
-    angles_from_rotation,
-    rotation_from_angles,
+    angles_of_testbed_rotation,
+    rotation_from_testbed_angles,
 )
+from drone_bridge.emulators.wind import Wind
 
 CALM = np.zeros(3)
 STEP = 1 / 60  # s
@@ -26,7 +26,7 @@ def fly(state, airframe, motion, steps, wind=CALM, step=STEP):
 
 
 def facing(heading=0.0, pitch=0.0, roll=0.0):
-    return DroneState(np.zeros(3), np.zeros(3), rotation_from_angles(heading, pitch, roll))
+    return DroneState(np.zeros(3), np.zeros(3), rotation_from_testbed_angles(heading, pitch, roll))
 
 
 def test_free_fall():
@@ -133,13 +133,13 @@ def test_the_largest_numbers_a_reply_can_carry_leave_the_state_finite():
 
 @pytest.mark.parametrize("angles", [(0, 0, 0), (170, 40, -60), (-90, -89, 179), (12, 90, 0), (-34, -90, 0)])
 def test_angles_survive_the_round_trip(angles):
-    assert angles_from_rotation(rotation_from_angles(*angles)) == pytest.approx(angles, abs=1e-6)
+    assert angles_of_testbed_rotation(rotation_from_testbed_angles(*angles)) == pytest.approx(angles, abs=1e-6)
 
 
 def test_straight_down_heading_takes_all_the_turn():
-    heading, pitch, roll = angles_from_rotation(rotation_from_angles(30, 90, 20))
+    heading, pitch, roll = angles_of_testbed_rotation(rotation_from_testbed_angles(30, 90, 20))
     assert (pitch, roll) == pytest.approx((90, 0))
-    assert rotation_from_angles(heading, pitch, roll) == pytest.approx(rotation_from_angles(30, 90, 20))
+    assert rotation_from_testbed_angles(heading, pitch, roll) == pytest.approx(rotation_from_testbed_angles(30, 90, 20))
 
 
 def test_random_worlds_are_as_promised():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drone_bridge.emulators.testbed.world import Airframe, DroneState, rotation_from_angles
+from drone_bridge.emulators.testbed.world import Airframe, DroneState, rotation_from_testbed_angles
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.flight_control import Command, DroneModel
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
@@ -78,7 +78,7 @@ def test_zero_holds_the_place_in_gusts():
 def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
     """With roll measured, that is: a drone is taken to start level where it is not."""
     roll = 0.0 if layout == "pitch_yaw" else roll
-    start = DroneState(np.zeros(3), np.zeros(3), rotation_from_angles(heading, pitch, roll))
+    start = DroneState(np.zeros(3), np.zeros(3), rotation_from_testbed_angles(heading, pitch, roll))
     flight = fly(layout, [(8.0, HOVER)], start=start)
     assert max(map(abs, flight[-1].flown)) < 0.02
     assert way(flight) < 5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors and rotations of controllers. A rotation turns body axes into levelled ones, REP 103."""
+"""Vectors, and rotations as matrices: one turns body axes into levelled ones, by default those of REP 103."""
 
 import math
 from typing import Final
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]  # 2 or 3
 Matrix = npt.NDArray[np.float64]  # 3 x 3
+Triple = tuple[float, float, float]
 
 #: What computing raises with numbers that make no sense. In the NumPy of humble, LinAlgError is no ValueError yet.
 NOT_COMPUTABLE: Final = (ValueError, ArithmeticError, np.linalg.LinAlgError)

@@ -10,11 +10,11 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import BatteryState, Imu, Range
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.geometry.quaternions import Quaternion, rotated
 from drone_bridge.msg import Detection, DetectionArray
 from drone_bridge.protocols.dronegui import PICTURE_UNITS, Demo, Feature, VisionDetect
 from drone_bridge.translate import frames
 from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.frames import Quaternion
 from drone_bridge.translate.transforms import odometry_transform, set_quaternion, transform
 
 #: What the AR.Drone's ultrasound rangefinder measures, by its data sheet.
@@ -76,7 +76,7 @@ class DeadReckoning:
         orientation = _orientation(demo)
         if orientation is None or demo.altitude is None or demo.vx is None or demo.vy is None:
             return None
-        velocity_x, velocity_y, _ = frames.rotated(orientation, *_velocity(demo.vx, demo.vy, demo.vz))
+        velocity_x, velocity_y, _ = rotated(orientation, *_velocity(demo.vx, demo.vy, demo.vz))
         step_s = 0.0 if self._before_s is None else now_s - self._before_s
         self._before_s = now_s
         if step_s > LONGEST_GAP_S:

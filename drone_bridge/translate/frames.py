@@ -8,16 +8,8 @@ Optical frames: x right, y down, z into the picture.
 import math
 from typing import Final, NamedTuple
 
+from drone_bridge.geometry.quaternions import Quaternion, quaternion_from_euler
 from drone_bridge.protocols.testbed import AngleUnit
-
-
-class Quaternion(NamedTuple):
-    """A rotation, in the order of geometry_msgs."""
-
-    x: float
-    y: float
-    z: float
-    w: float
 
 
 class BodyRates(NamedTuple):
@@ -28,35 +20,12 @@ class BodyRates(NamedTuple):
     yaw: float  # about z: positive turns left
 
 
-#: No rotation.
-IDENTITY: Final = Quaternion(0.0, 0.0, 0.0, 1.0)
 #: Turns the axes of a camera's body frame (x forward) into those of its optical frame (z forward).
 OPTICAL_IN_BODY: Final = Quaternion(-0.5, 0.5, -0.5, 0.5)
 #: Turns the axes of the body into those of a downward camera's optical frame: up in the picture is forward.
 DOWNWARD_OPTICAL_IN_BODY: Final = Quaternion(math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0)
 #: Turns the body's x axis down, which is along what a rangefinder measures.
 DOWN_IN_BODY: Final = Quaternion(0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))
-
-
-def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
-    """Return the rotation by yaw about z, then pitch about the new y, then roll about the newest x, in radians."""
-    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
-    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
-    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
-    return Quaternion(
-        x=sr * cp * cy - cr * sp * sy,
-        y=cr * sp * cy + sr * cp * sy,
-        z=cr * cp * sy - sr * sp * cy,
-        w=cr * cp * cy + sr * sp * sy,
-    )
-
-
-def euler_from_quaternion(q: Quaternion) -> tuple[float, float, float]:
-    """Return roll, pitch and yaw, in radians, as `quaternion_from_euler` takes them."""
-    roll = math.atan2(2 * (q.w * q.x + q.y * q.z), 1 - 2 * (q.x * q.x + q.y * q.y))
-    pitch = math.asin(max(-1.0, min(1.0, 2 * (q.w * q.y - q.z * q.x))))
-    yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
-    return roll, pitch, yaw
 
 
 def radians_from_wire(angle: float, unit: AngleUnit) -> float:
@@ -254,31 +223,3 @@ def rotation_from_frd(w: float, x: float, y: float, z: float) -> Quaternion:
 def frd_from_rotation(q: Quaternion) -> SimulatorQuaternion:
     """Return a rotation between two frames of REP 103 as the simulator has it."""
     return q.w, q.x, -q.y, -q.z
-
-
-# Rotations themselves, whatever the frames.
-
-
-def multiplied(a: Quaternion, b: Quaternion) -> Quaternion:
-    """Return the rotation that is b, then a."""
-    return Quaternion(
-        x=a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
-        y=a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
-        z=a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w,
-        w=a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z,
-    )
-
-
-def inverse(q: Quaternion) -> Quaternion:
-    """Return the rotation back."""
-    return Quaternion(-q.x, -q.y, -q.z, q.w)
-
-
-def rotated(q: Quaternion, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return a vector of the rotated frame in the frame that the rotation is given in."""
-    tx, ty, tz = 2 * (q.y * z - q.z * y), 2 * (q.z * x - q.x * z), 2 * (q.x * y - q.y * x)
-    return (
-        x + q.w * tx + q.y * tz - q.z * ty,
-        y + q.w * ty + q.z * tx - q.x * tz,
-        z + q.w * tz + q.x * ty - q.y * tx,
-    )

@@ -10,9 +10,9 @@ from geometry_msgs.msg import PoseStamped, TransformStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
+from drone_bridge.geometry.quaternions import Quaternion, inverse, multiplied, rotated
 from drone_bridge.protocols.simulator import Attribute, SetEntity
 from drone_bridge.translate import frames
-from drone_bridge.translate.frames import Quaternion
 
 Vector = tuple[float, float, float]
 
@@ -80,30 +80,30 @@ class BodyToModel:
         w, x, y, z = _unit(q)
         if self.is_identity:
             return w, x, y, z
-        turned = frames.multiplied(Quaternion(x, y, z, w), frames.inverse(self._btom))
+        turned = multiplied(Quaternion(x, y, z, w), inverse(self._btom))
         return turned.w, turned.x, turned.y, turned.z
 
     def body(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
         """Return the orientation of the principal axes of an entity whose model has w, x, y, z. Raises ValueError."""
         w, x, y, z = _unit(q)
-        turned = frames.multiplied(Quaternion(x, y, z, w), self._btom)
+        turned = multiplied(Quaternion(x, y, z, w), self._btom)
         return turned.w, turned.x, turned.y, turned.z
 
     def rotation_in_body(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
         """Return a rotation that is relative to the model, w, x, y, z, relative to the principal axes."""
         w, x, y, z = q
-        turned = frames.multiplied(frames.inverse(self._btom), Quaternion(x, y, z, w))
+        turned = multiplied(inverse(self._btom), Quaternion(x, y, z, w))
         return turned.w, turned.x, turned.y, turned.z
 
     def vector_in_body(self, vector: Vector) -> Vector:
         """Return a vector of the model in the principal axes."""
-        return frames.rotated(frames.inverse(self._btom), *vector)
+        return rotated(inverse(self._btom), *vector)
 
     @classmethod
     def between(cls, model: Sequence[float], body: Sequence[float]) -> "BodyToModel":
         """Return how both lie to each other, by their orientations, each w, x, y, z. Raises ValueError."""
         (mw, mx, my, mz), (bw, bx, by, bz) = _unit(model), _unit(body)
-        turned = frames.multiplied(frames.inverse(Quaternion(mx, my, mz, mw)), Quaternion(bx, by, bz, bw))
+        turned = multiplied(inverse(Quaternion(mx, my, mz, mw)), Quaternion(bx, by, bz, bw))
         return cls((turned.w, turned.x, turned.y, turned.z))
 
 
@@ -149,7 +149,7 @@ def fill_odometry(message: Odometry, state: EntityState, stamp: Time) -> None:
     pose, twist = message.pose.pose, message.twist.twist
     _set_vector(pose.position, state.position)
     _set_quaternion(pose.orientation, state.orientation)
-    _set_vector(twist.linear, frames.rotated(frames.inverse(state.orientation), *state.velocity))
+    _set_vector(twist.linear, rotated(inverse(state.orientation), *state.velocity))
     _set_vector(twist.angular, state.angular_velocity)
 
 
@@ -160,7 +160,7 @@ def fill_imu(message: Imu, state: EntityState, against_gravity: Vector, stamp: T
     _set_vector(message.angular_velocity, state.angular_velocity)
     ax, ay, az = state.acceleration
     gx, gy, gz = against_gravity
-    force = frames.rotated(frames.inverse(state.orientation), ax + gx, ay + gy, az + gz)
+    force = rotated(inverse(state.orientation), ax + gx, ay + gy, az + gz)
     _set_vector(message.linear_acceleration, force)
 
 
@@ -174,7 +174,7 @@ def fill_pose(message: PoseStamped, state: EntityState, stamp: Time) -> None:
 def fill_twist(message: TwistStamped, state: EntityState, stamp: Time) -> None:
     """Fill in the velocities, in the entity's own frame."""
     message.header.stamp = stamp
-    _set_vector(message.twist.linear, frames.rotated(frames.inverse(state.orientation), *state.velocity))
+    _set_vector(message.twist.linear, rotated(inverse(state.orientation), *state.velocity))
     _set_vector(message.twist.angular, state.angular_velocity)
 
 
@@ -226,7 +226,7 @@ def _shortened(vector: Any, longest: float) -> tuple[Vector, bool]:
 
 def set_velocity(entity: int, velocity: Velocity, orientation: Quaternion, axes: Axes) -> tuple[SetEntity, SetEntity]:
     """Return the requests that give an entity of this orientation a velocity: v is in the world, w in the model."""
-    linear = axes.world(*frames.rotated(orientation, *velocity.linear))
+    linear = axes.world(*rotated(orientation, *velocity.linear))
     return (
         SetEntity(entity, Attribute.VELOCITY, linear),
         SetEntity(entity, Attribute.ANGULAR_VELOCITY, axes.body(*velocity.angular)),

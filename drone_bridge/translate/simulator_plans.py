@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from drone_bridge.geometry.quaternions import IDENTITY, Quaternion, quaternion_from_euler
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.text import printable
-from drone_bridge.translate import frames
-from drone_bridge.translate.frames import Quaternion
 from drone_bridge.translate.simulator import Axes, Vector
 from drone_bridge.translate.topic_names import topic_token
 
@@ -33,7 +32,7 @@ class CameraPlan:
     name: str
     entity: int
     position: Vector = (0.0, 0.0, 0.0)  # m, in the entity's frame
-    rotation: Quaternion = frames.IDENTITY  # in the entity's frame; it looks along its x axis
+    rotation: Quaternion = IDENTITY  # in the entity's frame; it looks along its x axis
     focal_length: float = 1.0
     enabled: bool = True
     targets: tuple[int, ...] = ()
@@ -105,7 +104,7 @@ def _read_camera(line: str) -> CameraPlan:
             name,
             _whole(line, "entity", words.get("entity", "0")),
             _vector(line, "xyz", words.get("xyz", "0,0,0")),
-            frames.quaternion_from_euler(*_vector(line, "rpy", words.get("rpy", "0,0,0"))),
+            quaternion_from_euler(*_vector(line, "rpy", words.get("rpy", "0,0,0"))),
             _number(line, "f", words.get("f", "1")),
             _truth(line, words.get("enabled", "true")),
             tuple(_whole(line, "a target", target) for target in targets),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from drone_bridge.geometry.quaternions import IDENTITY, Quaternion, inverse, rotated
 from drone_bridge.msg import CameraView, ExtendedAttribute
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute
@@ -22,8 +23,6 @@ from drone_bridge.srv import (
     SetState,
     Spawn,
 )
-from drone_bridge.translate import frames
-from drone_bridge.translate.frames import Quaternion
 from drone_bridge.translate.simulator import Axes, BodyToModel, EntityState, Vector
 from drone_bridge.translate.simulator_plans import CameraPlan, TriggerPlan
 
@@ -43,7 +42,7 @@ def quaternion(message: Any) -> Quaternion:
     q = Quaternion(message.x, message.y, message.z, message.w)
     length = math.hypot(*q)
     if length == 0.0:
-        return frames.IDENTITY
+        return IDENTITY
     if not 0.99 <= length <= 1.01:
         raise ValueError(f"The quaternion {tuple(q)} has the length {length:g}, and has to have 1.")
     return Quaternion(*(part / length for part in q))
@@ -90,7 +89,7 @@ def set_entity(request: SetState.Request, orientation: Quaternion | None, axes: 
     if request.set_velocity:
         if orientation is None:
             raise ValueError("The entity's orientation is not known, so its own frame is not either.")
-        yield change(Attribute.VELOCITY, axes.world(*frames.rotated(orientation, *vector(request.twist.linear))))
+        yield change(Attribute.VELOCITY, axes.world(*rotated(orientation, *vector(request.twist.linear))))
     if request.set_acceleration:
         yield change(Attribute.ACCELERATION, axes.world(*vector(request.acceleration)))
     if request.set_angular_velocity:
@@ -104,7 +103,7 @@ def fill_state(response: Any, state: EntityState, corporeal: bool) -> None:
     response.pose.position.x, response.pose.position.y, response.pose.position.z = state.position
     orientation = response.pose.orientation
     orientation.x, orientation.y, orientation.z, orientation.w = state.orientation
-    velocity = frames.rotated(frames.inverse(state.orientation), *state.velocity)
+    velocity = rotated(inverse(state.orientation), *state.velocity)
     response.twist.linear.x, response.twist.linear.y, response.twist.linear.z = velocity
     response.twist.angular.x, response.twist.angular.y, response.twist.angular.z = state.angular_velocity
     response.acceleration.x, response.acceleration.y, response.acceleration.z = state.acceleration

@@ -11,11 +11,12 @@ from sensor_msgs.msg import CameraInfo, Imu
 
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.velocity_control import VelocityCommand
+from drone_bridge.geometry.quaternions import Quaternion, quaternion_from_euler
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.translate import frames
 from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.frames import BodyRates, Quaternion, radians_from_wire, wire_from_radians
+from drone_bridge.translate.frames import BodyRates, radians_from_wire, wire_from_radians
 from drone_bridge.translate.images import pinhole_camera_info
 from drone_bridge.translate.transforms import set_quaternion, transform
 
@@ -183,7 +184,7 @@ def _orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
     pitch = radians_from_wire(frame.pitch, unit)
     roll = radians_from_wire(frame.roll or 0.0, unit)
     if frame.yaw is None:
-        return frames.quaternion_from_euler(roll, pitch, 0.0)
+        return quaternion_from_euler(roll, pitch, 0.0)
     return frames.orientation_from_testbed(pitch, roll, radians_from_wire(frame.yaw, unit))
 
 

@@ -5,15 +5,14 @@ from geometry_msgs.msg import Quaternion as QuaternionMessage
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
 
-from drone_bridge.translate import frames
-from drone_bridge.translate.frames import Quaternion
+from drone_bridge.geometry.quaternions import IDENTITY, Quaternion
 
 
 def transform(
     parent: str,
     child: str,
     translation: tuple[float, float, float] = (0.0, 0.0, 0.0),
-    rotation: Quaternion = frames.IDENTITY,
+    rotation: Quaternion = IDENTITY,
 ) -> TransformStamped:
     """Return where the child is in its parent, without a stamp; translation in m."""
     message = TransformStamped(child_frame_id=child)

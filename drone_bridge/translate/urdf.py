@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 
 from geometry_msgs.msg import TransformStamped
 
-from drone_bridge.translate.frames import quaternion_from_euler
+from drone_bridge.geometry.quaternions import quaternion_from_euler
 from drone_bridge.translate.transforms import transform
 
 

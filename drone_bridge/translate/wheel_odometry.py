@@ -6,7 +6,7 @@ from typing import Final
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
-from drone_bridge.translate import frames
+from drone_bridge.geometry.quaternions import quaternion_from_euler
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.planar import Pose
 from drone_bridge.translate.transforms import set_quaternion
@@ -40,7 +40,7 @@ class WheelOdometry:
         message.header.stamp = stamp
         message.header.frame_id = names.odom
         message.pose.pose.position.x, message.pose.pose.position.y, yaw = self.pose
-        set_quaternion(message.pose.pose.orientation, frames.quaternion_from_euler(0.0, 0.0, yaw))
+        set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, yaw))
         message.twist.twist.linear.x, message.twist.twist.angular.z = self._velocity
         for axis in range(6):
             message.pose.covariance[7 * axis] = POSE_VARIANCES[axis]

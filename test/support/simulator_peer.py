@@ -7,7 +7,7 @@ import threading
 
 from ros_session import Inbox, wait_until
 
-from drone_bridge.emulators.simulator.rotation import multiply
+from drone_bridge.geometry.wxyz import multiply
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import Attribute, ItemType

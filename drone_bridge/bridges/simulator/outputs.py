@@ -12,11 +12,11 @@ from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.outputs import Output, Outputs
 from drone_bridge.bridges.simulator.entity_topics import AUDIENCE_PERIOD_S, QUEUE_DEPTH, EntityTopics
 from drone_bridge.bridges.simulator.time import TimeKeeper
+from drone_bridge.geometry.quaternions import Quaternion
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate import simulator as translate
 from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.frames import Quaternion
 from drone_bridge.translate.simulator import Axes, BodyToModel, EntityState
 from drone_bridge.translate.simulator_plans import CameraPlan
 from drone_bridge.translate.simulator_requests import attribute_message, fill_view

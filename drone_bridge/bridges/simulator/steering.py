@@ -9,8 +9,8 @@ from typing import Final
 from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.link import Outcome
+from drone_bridge.geometry.quaternions import IDENTITY, Quaternion
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.translate.frames import IDENTITY, Quaternion
 from drone_bridge.translate.simulator import STILL, Axes, Velocity, set_velocity
 
 _WHY_NOT: Final = (

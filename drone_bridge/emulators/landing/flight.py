@@ -17,7 +17,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.emulators.testbed.world import Triple, Wind
+from drone_bridge.emulators.wind import Wind
+from drone_bridge.geometry.matrices import Triple
 from drone_bridge.protocols.telemetry import DroneCommand
 
 Vector = npt.NDArray[np.float64]  # 3 elements

@@ -15,7 +15,7 @@ from drone_bridge.emulators.landing.scene import Image, Scene
 from drone_bridge.emulators.landing.sensors import Sensors
 from drone_bridge.emulators.landing.touchdown import Touchdown
 from drone_bridge.emulators.landing.world import LANDING_GEAR, Phase, World, drone_near
-from drone_bridge.emulators.testbed.world import Triple
+from drone_bridge.geometry.matrices import Triple
 from drone_bridge.protocols.telemetry import Camera, DroneCommand, DroneTelemetry, RoverTelemetry, Vector
 
 PERIOD_S: Final = 0.04  # 25 telemetry documents per second

@@ -21,12 +21,12 @@ from drone_bridge.emulators.options import EmulatorParser, add_address, add_choi
 from drone_bridge.emulators.program import TrajectoryFile, conduct, over, say
 from drone_bridge.emulators.simulator.connection import FaultKind
 from drone_bridge.emulators.simulator.quirks import Quirks
-from drone_bridge.emulators.simulator.rotation import IDENTITY, Quaternion, unit
 from drone_bridge.emulators.simulator.run import RunControl, Tempo
 from drone_bridge.emulators.simulator.server import COLUMNS, Server
 from drone_bridge.emulators.simulator.vehicle import SCENES, add_default_environment
 from drone_bridge.emulators.simulator.world import World
 from drone_bridge.emulators.simulator.world_requests import Context
+from drone_bridge.geometry.wxyz import IDENTITY, WxyzQuaternion, unit
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.protocols.simulator import TCP_PORT, VEHICLE
 
@@ -71,7 +71,7 @@ def _whereabouts(world: World) -> str:
     return f", vehicle at {x:.3f} {y:.3f} {z:.3f} m"
 
 
-def _rotation(text: str) -> Quaternion:
+def _rotation(text: str) -> WxyzQuaternion:
     w, x, y, z = map(float, text.split())
     return unit((w, x, y, z))
 

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.emulators.simulator.rotation import (
+from drone_bridge.geometry.wxyz import (
     IDENTITY,
-    Quaternion,
     Vector,
+    WxyzQuaternion,
     conjugate,
     multiply,
     rotate,
@@ -39,7 +39,7 @@ class Body:
     mass: float = 1.0  # kg
     radius: float = 1.0  # m
     inertia: Vector = (1.0, 1.0, 1.0)  # about the axes of the body frame, kg m^2
-    btom: Quaternion = IDENTITY  # made a unit quaternion
+    btom: WxyzQuaternion = IDENTITY  # made a unit quaternion
 
     def __post_init__(self) -> None:
         for name, value in (("mass", self.mass), ("radius", self.radius)):
@@ -58,7 +58,7 @@ class Motion:
     x: Vector = (0.0, 0.0, 0.0)  # world frame, m
     v: Vector = (0.0, 0.0, 0.0)  # world frame, m/s
     a: Vector = (0.0, 0.0, 0.0)  # world frame, mean of the last step, m/s^2
-    q: Quaternion = IDENTITY  # of the body frame in the world
+    q: WxyzQuaternion = IDENTITY  # of the body frame in the world
     w: Vector = (0.0, 0.0, 0.0)  # body frame, rad/s
 
 
@@ -118,7 +118,7 @@ class Bodies:
         s = self.state[:, self.columns[number]].tolist()
         return Motion((s[0], s[1], s[2]), (s[3], s[4], s[5]), (s[6], s[7], s[8]), tuple(s[9:13]), tuple(s[13:]))
 
-    def model_attitude(self, number: int) -> Quaternion:
+    def model_attitude(self, number: int) -> WxyzQuaternion:
         """Return the attitude of a body's model frame in the world."""
         return multiply(self.motion(number).q, conjugate(self.bodies[number].btom))
 
@@ -140,7 +140,7 @@ class Bodies:
         self.a[:, self.columns[number]] = a
         self._pushed.add(number)
 
-    def set_model_attitude(self, number: int, q: Quaternion) -> None:
+    def set_model_attitude(self, number: int, q: WxyzQuaternion) -> None:
         """Set the attitude of the model frame. Raises ValueError for what is no rotation."""
         self.q[:, self.columns[number]] = multiply(unit(q), self.bodies[number].btom)
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from drone_bridge.emulators.simulator.items import Item
-from drone_bridge.emulators.simulator.rotation import (
+from drone_bridge.emulators.simulator.surroundings import View
+from drone_bridge.geometry.wxyz import (
     IDENTITY,
-    Quaternion,
     Vector,
+    WxyzQuaternion,
     conjugate,
     multiply,
     rotate,
 )
-from drone_bridge.emulators.simulator.surroundings import View
 
 _LARGEST_FLOAT32: Final = 3.4028234663852886e38
 
@@ -25,14 +25,14 @@ class Camera(Item):
     """A pinhole that looks along its x axis, with y to the right and z down."""
 
     entity: int
-    q: Quaternion  # of the camera in the entity's model frame
+    q: WxyzQuaternion  # of the camera in the entity's model frame
     x: Vector  # in the entity's model frame, m
     focal_length: float
     is_enabled: bool
-    world_q: Quaternion = IDENTITY  # where it was when it was updated last
+    world_q: WxyzQuaternion = IDENTITY  # where it was when it was updated last
     world_x: Vector = (0.0, 0.0, 0.0)
 
-    def update(self, entity_x: Vector, entity_q: Quaternion) -> None:
+    def update(self, entity_x: Vector, entity_q: WxyzQuaternion) -> None:
         """Move along with its entity, whose model frame is given."""
         dx, dy, dz = rotate(entity_q, self.x)
         self.world_x = entity_x[0] + dx, entity_x[1] + dy, entity_x[2] + dz

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from drone_bridge.emulators.simulator.bodies import Body
-from drone_bridge.emulators.simulator.rotation import Quaternion, Vector, conjugate, cross, dot, rotate
+from drone_bridge.geometry.wxyz import Vector, WxyzQuaternion, conjugate, cross, dot, rotate
 
 GRAVITY: Final = 9.81  # m/s^2
 WATER_DENSITY: Final = 1000.0  # kg/m^3
@@ -130,7 +130,7 @@ class Velocities:
 class Engine(Protocol):
     """Acts on the one body that it is attached to."""
 
-    def act(self, body: Body, q: Quaternion, velocities: Velocities, duration: float) -> None:
+    def act(self, body: Body, q: WxyzQuaternion, velocities: Velocities, duration: float) -> None:
         """Change the velocities as it does in this time, s. `q`: of the body frame in the world."""
 
 
@@ -141,7 +141,7 @@ class Buoyancy:
     force: float  # N
     centre: Vector  # body frame, m
 
-    def act(self, body: Body, q: Quaternion, velocities: Velocities, duration: float) -> None:
+    def act(self, body: Body, q: WxyzQuaternion, velocities: Velocities, duration: float) -> None:
         """See Engine."""
         up = rotate(conjugate(q), (0.0, 0.0, -self.force * duration))
         velocities.push(body, up, cross(self.centre, up))
@@ -161,7 +161,7 @@ class DragPlane:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lever", cross(self.centre, self.normal))
 
-    def act(self, body: Body, q: Quaternion, velocities: Velocities, duration: float) -> None:
+    def act(self, body: Body, q: WxyzQuaternion, velocities: Velocities, duration: float) -> None:
         """See Engine. Exact: alone, it slows u along the normal down to u / (1 + k u t)."""
         (nx, ny, nz), (lx, ly, lz) = self.normal, self._lever
         ix, iy, iz = body.inertia

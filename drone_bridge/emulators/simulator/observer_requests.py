@@ -9,10 +9,10 @@ from typing import Final, cast
 
 from drone_bridge.emulators.simulator.camera import Camera
 from drone_bridge.emulators.simulator.items import INVALID, UNSUPPORTED, Client, Item, RefusedError
-from drone_bridge.emulators.simulator.rotation import IDENTITY, Quaternion, Vector, multiply, rotate, unit
 from drone_bridge.emulators.simulator.streams import CameraStream, EntityStream, ExtendedStream
 from drone_bridge.emulators.simulator.triggers import Collision, Path, SweepCollision
 from drone_bridge.emulators.simulator.world_requests import Context, Handler, expect, expect_attribute
+from drone_bridge.geometry.wxyz import IDENTITY, Vector, WxyzQuaternion, multiply, rotate, unit
 from drone_bridge.protocols import simulator as wire
 from drone_bridge.protocols.simulator import ItemType
 
@@ -46,7 +46,7 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
     # The CUAUV server takes these relative to the body frame, though it takes those of CADD relative to the model's.
     from_frame = context.world.physics.bodies.bodies[camera.entity].btom if context.is_real else IDENTITY
     if request.attribute == wire.CameraAttribute.ORIENTATION:
-        camera.q = multiply(from_frame, _rotation(cast(Quaternion, value)))
+        camera.q = multiply(from_frame, _rotation(cast(WxyzQuaternion, value)))
     elif request.attribute == wire.CameraAttribute.POSITION:
         camera.x = rotate(from_frame, _vector(cast(Vector, value)))
     elif request.attribute == wire.CameraAttribute.FOCAL_LENGTH:
@@ -196,7 +196,7 @@ def _vector(values: Sequence[float]) -> Vector:
     return x, y, z
 
 
-def _rotation(values: Sequence[float]) -> Quaternion:
+def _rotation(values: Sequence[float]) -> WxyzQuaternion:
     try:
         return unit(values)
     except ValueError as error:

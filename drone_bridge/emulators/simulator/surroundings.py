@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from drone_bridge.emulators.simulator.rotation import Vector
+from drone_bridge.geometry.wxyz import Vector
 from drone_bridge.protocols.simulator import AttributeValue
 
 

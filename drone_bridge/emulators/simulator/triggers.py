@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 
 from drone_bridge.emulators.simulator.items import Item
-from drone_bridge.emulators.simulator.rotation import Vector, dot
 from drone_bridge.emulators.simulator.surroundings import Surroundings
+from drone_bridge.geometry.wxyz import Vector, dot
 from drone_bridge.protocols.simulator import (
     PathEnded,
     PathFailed,

@@ -8,8 +8,8 @@ from typing import Final
 
 from drone_bridge.emulators.simulator.bodies import Body, Motion
 from drone_bridge.emulators.simulator.forces import GRAVITY, Buoyancy, DragPlane, Gravity
-from drone_bridge.emulators.simulator.rotation import IDENTITY, Quaternion, Vector, conjugate, rotate
 from drone_bridge.emulators.simulator.world import World
+from drone_bridge.geometry.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, rotate
 from drone_bridge.protocols.simulator import VEHICLE
 
 RENDER: Final = "render"  # the attribute that tells visualizers what to draw: tags of the CUAUV simulator's own world
@@ -34,7 +34,7 @@ _BUOY_RADIUS: Final = 0.15  # m
 _POST_RADIUS: Final = 0.1  # m
 
 
-def add_default_environment(world: World, btom: Quaternion = IDENTITY) -> None:
+def add_default_environment(world: World, btom: WxyzQuaternion = IDENTITY) -> None:
     """Add the vehicle, entity 0, gravity, force 0, and on the vehicle buoyancy, engine 0, and drag, engines 1 to n.
 
     `btom`: from the vehicle's body frame to its model frame, which is level at the start and looks north.

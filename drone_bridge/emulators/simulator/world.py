@@ -13,8 +13,8 @@ from drone_bridge.emulators.simulator.extended import ExtendedAttributes
 from drone_bridge.emulators.simulator.forces import Engine, Force
 from drone_bridge.emulators.simulator.items import Client, Item, Items, Key, check_room
 from drone_bridge.emulators.simulator.physics import Physics
-from drone_bridge.emulators.simulator.rotation import IDENTITY, Vector
 from drone_bridge.emulators.simulator.surroundings import View
+from drone_bridge.geometry.wxyz import IDENTITY, Vector
 from drone_bridge.protocols.simulator import Attribute, AttributeValue, ItemType, Spied
 
 ENGINE_OBJECTS: Final = 1 << 31  # forces and engines both count from 0: as objects, engines come from here on

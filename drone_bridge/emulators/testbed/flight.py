@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 
-from drone_bridge.emulators.testbed.world import Airframe, DroneState, Motion, Sphere, Wind, World
+from drone_bridge.emulators.testbed.world import Airframe, DroneState, Motion, Sphere, World
+from drone_bridge.emulators.wind import Wind
 
 REACHED_WITHIN_M = 0.75  # of the target's centre
 EDGE_OF_THE_WORLD_M = 1e6  # beyond it single-precision positions mean nothing

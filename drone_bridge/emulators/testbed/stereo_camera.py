@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.emulators.testbed.world import DroneState, Sphere, Vector
+from drone_bridge.emulators.testbed.world import DroneState, Sphere
+from drone_bridge.geometry.matrices import Vector
 
 Image = npt.NDArray[np.uint8]
 

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]  # 3 elements
-Matrix = npt.NDArray[np.float64]  # 3 x 3
-Triple = tuple[float, float, float]
+from drone_bridge.geometry.matrices import Matrix, Triple, Vector, rotation_from_vector
+
 Colour = tuple[int, int, int]  # red, green, blue, 0 to 255
 
 RED: Colour = (255, 0, 0)
@@ -119,32 +117,6 @@ def _random_obstacle(generator: np.random.Generator, spheres: list[Sphere], goal
     raise ValueError(f"no room left for another obstacle beside {len(spheres)} spheres")
 
 
-class Wind:
-    """Steady wind (m/s, world frame) with gusts of the given standard deviation per axis, m/s.
-
-    Gusts are an Ornstein-Uhlenbeck process: they fade with the correlation time, s.
-    """
-
-    def __init__(self, steady: Triple, gusts: float = 0.0, correlation_time: float = 1.5, seed: int = 0) -> None:
-        self._steady = np.array(steady, dtype=float)
-        self._gusts = gusts
-        self._correlation_time = correlation_time
-        self._generator = np.random.default_rng(seed)
-        self._gust = gusts * self._generator.standard_normal(3)
-
-    @property
-    def velocity(self) -> Vector:
-        """Velocity of the air in the world frame now, m/s."""
-        return self._steady + self._gust
-
-    def advance(self, step: float) -> None:
-        """Let step seconds pass. The statistics do not depend on the length of the steps."""
-        if self._gusts:
-            kept = math.exp(-step / self._correlation_time)
-            fresh = self._gusts * math.sqrt(1 - kept * kept)
-            self._gust = kept * self._gust + fresh * self._generator.standard_normal(3)
-
-
 @dataclass(frozen=True, slots=True)
 class Airframe:
     """What the laws of motion need to know about the drone."""
@@ -184,7 +156,7 @@ class DroneState:
     @property
     def angles(self) -> Triple:
         """Heading, pitch, roll in degrees."""
-        return angles_from_rotation(self.rotation)
+        return angles_of_testbed_rotation(self.rotation)
 
     def distance_to(self, sphere: Sphere) -> float:
         """Return the distance from the drone to the centre of the sphere, m."""
@@ -216,7 +188,7 @@ class DroneState:
         return DroneState(
             position=self.position + _time_in_motion(decay, np.array(step)) * self.velocity + moved @ accelerations,
             velocity=math.exp(-decay * step) * self.velocity + gained @ accelerations,
-            rotation=_orthonormal(self.rotation @ rotation_about(axis, speed * step)),
+            rotation=_orthonormal(self.rotation @ rotation_from_vector(rates * step)),
             time=self.time + step,
         )
 
@@ -235,25 +207,17 @@ def _orthonormal(rotation: Matrix) -> Matrix:
     return corrected
 
 
-def rotation_about(axis: Vector, angle: float) -> Matrix:
-    """Return the right-handed rotation by angle (rad) about a unit axis (Rodrigues' formula)."""
-    x, y, z = axis
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    rotation: Matrix = np.eye(3) + math.sin(angle) * cross + (1 - math.cos(angle)) * (cross @ cross)
-    return rotation
-
-
-def rotation_from_angles(heading: float, pitch: float, roll: float) -> Matrix:
+def rotation_from_testbed_angles(heading: float, pitch: float, roll: float) -> Matrix:
     """Return the rotation from body to world for angles in degrees: first roll, then pitch, then heading."""
     right, up, backward = np.eye(3)
     return (
-        rotation_about(up, -math.radians(heading))
-        @ rotation_about(right, -math.radians(pitch))
-        @ rotation_about(backward, -math.radians(roll))
+        rotation_from_vector(-math.radians(heading) * up)
+        @ rotation_from_vector(-math.radians(pitch) * right)
+        @ rotation_from_vector(-math.radians(roll) * backward)
     )
 
 
-def angles_from_rotation(rotation: Matrix) -> Triple:
+def angles_of_testbed_rotation(rotation: Matrix) -> Triple:
     """Return heading, pitch, roll in degrees: +-180, +-90, +-180.
 
     Looking straight down or up, heading and roll turn about the same axis; roll is 0 then.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from rosbags.highlevel import AnyReader
 
-from drone_bridge.translate.frames import Quaternion, euler_from_quaternion
+from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion
 
 NANOSECONDS: Final = 1e9
 OWN_SIGHTINGS: Final = "/drone_controller/landing_pad"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations as unit quaternions w, x, y, z.
+"""Rotations as unit quaternions in the order w, x, y, z, as the simulator has them.
 
 Components are floats, or arrays with one value per body: the formulas are the same. A quaternion of a frame takes
 what is given in that frame to the frame around it.
@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import Any
 
 Vector = tuple[float, float, float]
-Quaternion = tuple[float, float, float, float]
+WxyzQuaternion = tuple[float, float, float, float]
 
-IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
+IDENTITY: WxyzQuaternion = (1.0, 0.0, 0.0, 0.0)
 
 
 def conjugate(q: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
@@ -43,7 +43,7 @@ def rotate(q: Iterable[Any], v: Iterable[Any]) -> tuple[Any, Any, Any]:
     return vx + w * tx + y * tz - z * ty, vy + w * ty + z * tx - x * tz, vz + w * tz + x * ty - y * tx
 
 
-def unit(q: Iterable[float]) -> Quaternion:
+def unit(q: Iterable[float]) -> WxyzQuaternion:
     """Return the quaternion with length 1. Raises ValueError when it has no direction."""
     w, x, y, z = q
     largest = max(abs(w), abs(x), abs(y), abs(z))
