@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: what it shows of each vehicle, and what stops one that is steered from it."""
 
+import json
 import math
 import os
+import re
 import signal
 import socket
 import time
+from pathlib import Path
 
 import browser as chromium
 import pytest
@@ -16,6 +19,7 @@ from ros_session import wait_until
 from std_msgs.msg import Bool
 from web_viewer import Pilot
 
+LAYOUTS = sorted((Path(__file__).parent.parent / "config" / "foxglove").glob("*.json"))
 STOP_S = 0.5  # within which a vehicle has to be told to stop
 FORWARD = "KeyW"
 PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
@@ -66,7 +70,7 @@ def has_colours(browser, selector):
 # What there is to see of each vehicle: whether it has a camera, how many things in the scene, and a plot.
 VEHICLES = {
     "testbed": (True, 0, "Distance to target"),
-    "dronegui": (False, 0, "Pitch"),
+    "dronegui": (False, 0, "Altitude"),
     "simulator": (False, 5, "Altitude"),
     "robot": (False, 0, "Battery"),
     "landing": (True, 1, "Altitude"),
@@ -84,15 +88,16 @@ def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros,
         browser.wait("document.querySelector('[data-cell=health] .lamp').classList.contains('ok')")
         for vehicle, (has_camera, marks, plot) in VEHICLES.items():
             browser.click(f'[data-vehicle="{vehicle}"]')
-            browser.wait("document.querySelector('[data-cell=connection] .lamp').classList.contains('ok')")
+            bridge = "telemetry" if vehicle == "landing" else vehicle
+            browser.wait(f"document.querySelector('[data-cell=connection]').innerText.includes('{bridge}_bridge')")
             if has_camera:
                 grows(browser, f'.camera[data-topic^="/{vehicle}/"]', "frames")
                 assert has_colours(browser, f'.camera[data-topic^="/{vehicle}/"]')
             browser.wait(f"document.querySelector('#scene').dataset.marks >= {marks}")
             grows(browser, f'[data-plot="{plot}"]', "points", 1)
-            assert vehicle in browser.text("[data-cell=connection]") or vehicle == "landing"
             browser.screenshot(tmp_path / f"{vehicle}.png")
         check_tools(browser)
+        check_layouts(ros)
         # The plan of the GUI's drone has it in the air at first; a press of the button is a call of the service.
         flying.wait()
         browser.click('[data-vehicle="dronegui"]')
@@ -108,7 +113,9 @@ def check_tools(browser):
     """Log, topics with rates, a service with a form, a parameter that is set within its range."""
     browser.wait("document.querySelectorAll('.log li').length > 0")
     browser.click("#details [role=tab]:nth-child(2)")
-    browser.wait("[...document.querySelectorAll('.topics tr')].some(row => /^\\/clock[^]* Hz/.test(row.innerText))")
+    browser.wait(
+        "[...document.querySelectorAll('.topics tr')].some(row => /^\\/diagnostics[^]* Hz/.test(row.innerText))"
+    )
     browser.click("#details [role=tab]:nth-child(3)")
     browser.click('[data-service="/simulator/list_entities"] summary')
     browser.click('[data-service="/simulator/list_entities"] button')
@@ -133,6 +140,17 @@ def check_tools(browser):
             }})()"""
         )
         assert browser.text("[data-parameter=max_speed] .error") == complaint
+
+
+def check_layouts(ros):
+    """The layouts for Foxglove show topics that there are, of the launch file of that name."""
+    topics = {name for name, _ in ros.node.get_topic_names_and_types()}
+    for path in LAYOUTS:
+        panels = json.loads(path.read_text())["configById"]
+        shown = set(re.findall(r'"(/[a-z_/]+)', json.dumps(panels)))
+        vehicle = "" if path.stem == "all" else f"/{path.stem}"
+        missing = {topic for topic in shown if not topics & {topic, f"{vehicle}{topic}"}}
+        assert (path.stem, missing) == (path.stem, set())
 
 
 def check_phone(browser, address):
@@ -236,7 +254,8 @@ def test_a_second_pilot_sees_who_steers(helm, robot, robot_composition):
         )
     helm.click(".take")
     with Pilot(robot_composition.address) as other:
-        other.wait_for(lambda: other.vehicles, "the vehicle")
+        free = [None]
+        other.wait_for(lambda: [each["pilot"] for each in other.vehicles.values()] == free, "a free helm")
         other.take(next(iter(other.vehicles)))
         helm.wait("document.querySelector('.who').innerText === 'somebody else steers'")
         helm.wait("document.querySelector('.take').disabled")

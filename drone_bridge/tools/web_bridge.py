@@ -15,7 +15,7 @@ def main() -> int:
     """Run the node until SIGINT or SIGTERM. Returns the exit status, which is 1 when it can't start."""
     missing = [package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None]
     if not missing and importlib.util.find_spec("websockets.asyncio") is None:
-        missing = ["'websockets>=14'"]
+        missing = ["'websockets>=15'"]
     if missing:
         print(f"web_bridge: missing on this machine. Install it with: pip install {' '.join(missing)}", file=sys.stderr)
         return 1

@@ -34,12 +34,12 @@ export class Cameras {
     const topics = document.hidden ? [] : cameraTopics(this.fleet.topics());
     const { prefix } = this.fleet.subject;
     const wanted = topics.map((topic) => prefix + topic).join("\n");
+    this.element.classList.toggle("empty", topics.length === 0 && !document.hidden);
     if (wanted === this.#shown) return;
     this.#shown = wanted;
     for (const camera of this.#cameras) camera.close();
     this.#cameras = topics.map((topic) => new Camera(this.stream, prefix + topic, topic));
     this.#grid.replaceChildren(...this.#cameras.map((camera) => camera.element));
-    this.element.classList.toggle("empty", topics.length === 0 && !document.hidden);
   }
 }
 

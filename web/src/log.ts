@@ -40,7 +40,9 @@ export class Log {
   #show(): void {
     this.#hint.hidden = true;
     const isAtEnd = this.#lines.scrollHeight - this.#lines.scrollTop - this.#lines.clientHeight < 40;
-    for (const { stamp, level, name, msg } of this.#waiting.splice(0)) {
+    // What came before we did arrives node by node.
+    const lines = this.#waiting.splice(0).sort((a, b) => a.stamp.sec - b.stamp.sec || a.stamp.nanosec - b.stamp.nanosec);
+    for (const { stamp, level, name, msg } of lines) {
       const time = new Date(stamp.sec * 1000).toLocaleTimeString([], { hour12: false });
       const line = h("li", { class: LEVEL[level] ?? "info", "data-level": level },
         h("time", {}, time), h("span.name", {}, name), h("span.text", {}, msg));

@@ -95,7 +95,7 @@ const helm = new Helm();
 const fleet = new Fleet(stream, helm);
 const health = new Health(stream);
 const scene = new Scene(stream, fleet);
-const summary = new Summary(stream, helm, fleet, health, scene);
+const summary = new Summary(stream, helm, fleet, health);
 const details = tabs("details", [
   ["Log", new Log(stream).element],
   ["Topics", new Topics(stream).element],

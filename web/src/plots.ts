@@ -17,6 +17,8 @@ interface Quantity {
   places: number;
   /** What the plot shows at least from bottom to top, so that noise looks like noise. */
   span: number;
+  /** Whether it says nothing of a vehicle that stays on the ground. */
+  flying?: boolean;
   /** The first one that there is counts. */
   sources: Source[];
 }
@@ -31,7 +33,7 @@ const finite = (value: number): number | undefined => (Number.isFinite(value) ? 
 const degrees = (angle: number): number => (angle * 180) / Math.PI;
 
 const QUANTITIES: Quantity[] = [
-  { name: "Altitude", unit: "m", places: 2, span: 1, sources: [
+  { name: "Altitude", unit: "m", places: 2, span: 1, flying: true, sources: [
     { topic: "altitude", read: (m) => finite(m.range) },
     { topic: "odom", read: (m) => m.pose.pose.position.z },
   ] },
@@ -82,8 +84,10 @@ export class Plots {
 
   #arrange(): void {
     const topics = this.fleet.topics();
-    const { prefix } = this.fleet.subject;
+    const { prefix, vehicle } = this.fleet.subject;
+    const isOnGround = vehicle !== undefined && !vehicle.axes.includes("z");
     const chosen = QUANTITIES.flatMap((quantity) => {
+      if (quantity.flying && isOnGround) return [];
       const source = quantity.sources.find(({ topic }) => topics.has(topic));
       return source ? [{ quantity, source }] : [];
     }).slice(0, MOST);

@@ -97,6 +97,10 @@ export class Scene {
   #levelEnds: (() => void)[] = [];
   #levelPrefix = "";
   #altitude = 0;
+  #target = markFor("target");
+  #targetDistance?: number;
+  #endTarget?: () => void;
+  #isToReset = true;
 
   constructor(private stream: Stream, private fleet: Fleet) {
     this.#transforms = new Transforms(stream);
@@ -106,16 +110,10 @@ export class Scene {
     this.element = panel("scene", "Scene", [h("label.check", {}, this.#follow, "follow"), clear, reset], this.#view);
     this.#build();
     stream.addEventListener("graph", () => this.#findModels());
-    fleet.addEventListener("change", () => this.#watchLevel());
+    fleet.addEventListener("change", () => this.#onSubject());
     new ResizeObserver(() => this.#resize()).observe(this.#view);
     new IntersectionObserver((entries) => (this.#isVisible = entries.some((entry) => entry.isIntersecting))).observe(this.#view);
     requestAnimationFrame((nowMs) => this.#draw(nowMs));
-  }
-
-  /** Where the chosen vehicle is, if the frames tell; in the frame at the top of its tree. */
-  get position(): Vector3 | undefined {
-    const body = this.#chosen();
-    return body?.object.visible && this.#root !== body.frame ? body.object.position : undefined;
   }
 
   #build(): void {
@@ -126,7 +124,7 @@ export class Scene {
     sun.position.set(-4, -6, 10);
     this.#world.add(sun);
     this.#world.fog = this.#fog;
-    this.#world.add(this.#grid, new AxesHelper(0.5));
+    this.#world.add(this.#grid, new AxesHelper(0.5), this.#target);
     try {
       this.#renderer = new WebGLRenderer({ antialias: true, alpha: true });
     } catch {
@@ -173,10 +171,26 @@ export class Scene {
     }
   }
 
+  #onSubject(): void {
+    if (this.fleet.subject.prefix === this.#levelPrefix) return;
+    this.#watchLevel();
+    this.#watchTarget();
+    this.#isToReset = true;
+  }
+
+  /** What seek_target flies to: straight ahead, which it turns to, as far away as it estimates. */
+  #watchTarget(): void {
+    this.#endTarget?.();
+    this.#targetDistance = undefined;
+    const topic = `${this.fleet.subject.prefix}drone_controller/state`;
+    this.#endTarget = this.stream.subscribe(topic, ({ value: { behaviour, distance } }) => {
+      this.#targetDistance = behaviour === "seek_target" && Number.isFinite(distance) ? distance : undefined;
+    });
+  }
+
   /** A vehicle of which no frame says how it lies: its attitude and altitude are measured, and drawn as such. */
   #watchLevel(): void {
     const { prefix } = this.fleet.subject;
-    if (prefix === this.#levelPrefix) return;
     this.#levelPrefix = prefix;
     for (const end of this.#levelEnds) end();
     this.#levelPose.identity();
@@ -229,7 +243,7 @@ export class Scene {
     if (root !== this.#root) {
       this.#root = root;
       for (const body of this.#bodies.values()) body.trail.clear();
-      requestAnimationFrame(() => this.#lookFromBehind());
+      this.#isToReset = true;
     }
     const isTop = chosen !== undefined && root === chosen.frame;
     const lift = isTop ? this.#levelPose : undefined;
@@ -242,6 +256,14 @@ export class Scene {
       if (!isTop || body !== chosen) body.trail.add(body.object.position);
     }
     this.#placeMarks(root, lift);
+    this.#target.visible = this.#targetDistance !== undefined && chosen !== undefined && chosen.object.visible;
+    if (this.#target.visible) {
+      this.#target.position.set(this.#targetDistance!, 0, 0).applyQuaternion(chosen!.object.quaternion).add(chosen!.object.position);
+    }
+    if (this.#isToReset && chosen?.object.visible) {
+      this.#isToReset = false;
+      this.#lookFromBehind();
+    }
     if (chosen && this.#follow.checked) {
       const moved = chosen.object.position.clone().sub(this.#lastTarget);
       this.#camera.position.add(moved);

@@ -5,7 +5,6 @@ import { decimal, h, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Health } from "./health";
 import type { Helm } from "./helm";
-import type { Scene } from "./scene";
 import type { Message, Stream } from "./stream";
 
 const CONTROLLER_STATE = "drone_bridge/msg/ControllerState";
@@ -27,7 +26,7 @@ export class Summary {
   #altitude?: { value: Message; receivedMs: number };
   #bytes = 0;
 
-  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health, private scene: Scene) {
+  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health) {
     this.element = h("section.summary", { "aria-label": "Summary" }, ...Object.values(this.#cells).map((cell) => cell.element));
     fleet.addEventListener("change", () => this.#follow());
     health.addEventListener("change", () => this.#show());
@@ -67,14 +66,16 @@ export class Summary {
     const who = this.fleet.subject.vehicle?.node;
     if (status !== "open") this.#cells.connection.show("error", status === "lost" ? "Lost, trying again" : "Connecting …");
     else if (!who) this.#cells.connection.show("warn", "Connected, no vehicle yet");
-    else this.#cells.connection.show("ok", `Connected to ${who}`, `${(rate / 1e6).toFixed(1)} MB/s${this.helm.maySteer ? "" : " · looking only"}`);
+    else {
+      const amount = rate < 1e6 ? `${(rate / 1e3).toFixed(0)} kB/s` : `${(rate / 1e6).toFixed(1)} MB/s`;
+      this.#cells.connection.show("ok", "Connected", `${who} · ${amount}${this.helm.maySteer ? "" : " · looking only"}`);
+    }
   }
 
   #showPosition(): void {
-    const odometry = fresh(this.#odometry)?.pose.pose.position;
-    const point = odometry ?? this.scene.position;
+    const point = fresh(this.#odometry)?.pose.pose.position;
     const range: number | undefined = fresh(this.#altitude)?.range;
-    if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis as "x"])}`).join("  "), "m");
+    if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join("  "), "m");
     else if (range !== undefined) this.#cells.position.show("none", `${decimal(range)} m above ground`, "nothing tells where over it");
     else this.#cells.position.show("none", "Nothing tells where it is");
   }
@@ -83,6 +84,7 @@ export class Summary {
     const state = fresh(this.#state);
     if (state) this.#cells.doing.show("none", `${state.behaviour}: ${state.state}`.replaceAll("_", " "), state.reason);
     else if (this.fleet.subject.vehicle?.pilot === "you") this.#cells.doing.show("none", "You steer");
+    else if (this.fleet.topics().has("cmd_vel")) this.#cells.doing.show("none", "Follows cmd_vel", "and whoever publishes there does not say why");
     else this.#cells.doing.show("none", "No controller at work");
   }
 }

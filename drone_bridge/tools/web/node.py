@@ -83,6 +83,7 @@ class WebBridge(Node):
     def start(self) -> bool:
         """Listen, and begin to look at the graph."""
         get = self._declared.__getitem__
+        foxglove.set_log_level("ERROR")  # what viewers get wrong is nothing for our log
         context = foxglove.Context()
         self._graph = Graph(self, context)
         capabilities = [Capability.Services] if self._access.may_change else []
