@@ -37,6 +37,7 @@ function look() {
   };
 }
 
+process.on("SIGINT", () => process.exit(0));
 for (let viewer = 0; viewer < Number(count); viewer++) look();
 console.log("ready");
 for await (const line of createInterface({ input: process.stdin })) {

@@ -120,6 +120,12 @@ def test_who_was_silent_while_moving_lets_go_first(pilot, commands):
     steer_until_it_moves(pilot, commands)
 
 
+def test_who_is_silent_for_long_has_left_the_helm_and_is_told(pilot):
+    pilot.wait_for(lambda: pilot.refusals, "the end of the lease")
+    assert "You have lost the helm" in pilot.refusals[0]
+    pilot.wait_for(lambda: pilot.vehicles[TOPIC]["pilot"] is None, "a free helm")
+
+
 def test_commands_that_were_stuck_move_nothing(pilot, commands):
     old = pilot.next_token()
     for _ in range(5):

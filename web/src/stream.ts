@@ -24,6 +24,7 @@ interface Subscription {
 
 const SUBPROTOCOL = "foxglove.sdk.v1";
 const CALL_TIMEOUT_MS = 15_000;
+const RETRY_MS = 300;
 const LONGEST_PAUSE_MS = 4_000;
 
 /** Where a socket of this server is, with the secret of the page's own address. */
@@ -81,6 +82,11 @@ export class Stream extends EventTarget {
     client.on("unadvertiseServices", (ids) => {
       for (const [name, service] of this.services) if (ids.includes(service.id)) this.services.delete(name);
       this.dispatchEvent(new Event("graph"));
+    });
+    client.on("status", ({ message }) => {
+      // A server that tells of a channel before it takes subscriptions to it is asked again.
+      const id = /^Unknown channel ID: (\d+)/.exec(message)?.[1];
+      for (const [topic, channel] of this.topics) if (channel.id === Number(id)) this.#followAgain(topic);
     });
     client.on("message", ({ subscriptionId, data }) => this.#onMessage(subscriptionId, data as DataView));
     client.on("serviceCallResponse", ({ callId, data }) => {
@@ -162,6 +168,14 @@ export class Stream extends EventTarget {
       subscription.id = undefined;
     }
     if (subscription.listeners.size === 0) this.#subscriptions.delete(topic);
+  }
+
+  #followAgain(topic: string): void {
+    const subscription = this.#subscriptions.get(topic);
+    if (subscription?.id === undefined) return;
+    this.#topicOf.delete(subscription.id);
+    subscription.id = undefined;
+    setTimeout(() => this.#follow(topic), RETRY_MS);
   }
 
   #onMessage(subscriptionId: number, data: DataView): void {

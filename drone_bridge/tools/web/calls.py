@@ -3,6 +3,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,8 +42,10 @@ class Call:
 class Calls:
     """Offers the services that are there, and calls them. Everything but `_handle` runs in the executor's thread."""
 
-    def __init__(self, node: Node, inbox: Inbox, server: WebSocketServer) -> None:
+    def __init__(self, node: Node, inbox: Inbox, server: WebSocketServer, on_waiting: Callable[[], None]) -> None:
+        """Prepare; `on_waiting` asks for `call_waiting` to be called again and again, until nothing `is_waiting`."""
         self._node = node
+        self._on_waiting = on_waiting
         self._inbox = inbox
         self._server = server
         self._types: dict[str, Any] = {}
@@ -110,6 +113,8 @@ class Calls:
         self._clients.move_to_end(call.service)
         self._waiting.append(call)
         self.call_waiting()
+        if self._waiting:
+            self._on_waiting()
 
     def call_waiting(self) -> None:
         """Send the requests whose service has been discovered."""

@@ -99,7 +99,7 @@ class WebBridge(Node):
             context=context,
             message_backlog_size=BACKLOG,
         )
-        self._calls = Calls(self, self._inbox, self._foxglove) if capabilities else None
+        self._calls = Calls(self, self._inbox, self._foxglove, self._watch_calls) if capabilities else None
         self._recording = Recording(self)
         self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"))
         self._pilots = Pilots(self._tell, self._now, may_steer=self._access.may_change)
@@ -117,7 +117,7 @@ class WebBridge(Node):
         self._say_where(port)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
-        self.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
+        self._call_timer = self.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
         self._look()
         return True
 
@@ -139,9 +139,15 @@ class WebBridge(Node):
         if self._fleet.look():
             self._door.loop.call_soon_threadsafe(self._pilots.set_vehicles, list(self._fleet.vehicles))
 
+    def _watch_calls(self) -> None:
+        self._call_timer.reset()
+
     def _call_waiting(self) -> None:
-        if self._calls and self._calls.is_waiting:
+        """Send requests as soon as their services are discovered; without any this is not looked at."""
+        if self._calls:
             self._calls.call_waiting()
+        if not self._calls or not self._calls.is_waiting:
+            self._call_timer.cancel()
 
     def _now(self) -> Time:
         stamp: Time = self.get_clock().now().to_msg()

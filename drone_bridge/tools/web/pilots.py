@@ -19,7 +19,7 @@ from builtin_interfaces.msg import Time
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
-from drone_bridge.tools.web.helm import NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
+from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle
 
 MAX_PILOTS: Final = 32
@@ -97,6 +97,8 @@ class Pilots:
                 for lease in expired:
                     if pilot := self._pilots.get(lease.pilot):
                         pilot.vehicle = ""
+                        reason = f"You have lost the helm: nothing came from you for {LEASE_S:g} s."
+                        _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
                 if expired:
                     self._announce()
                 tick += 1

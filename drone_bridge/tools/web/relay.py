@@ -2,6 +2,7 @@
 """Viewers: each has a connection of its own to the Foxglove server, and an outbox between the two."""
 
 import asyncio
+import time
 from typing import Final
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -13,6 +14,9 @@ from drone_bridge.tools.web.outbox import Outbox, OverflowingError
 
 TOO_MANY: Final = 1013  # "try again later"
 TOO_SLOW: Final = 1013
+#: The Foxglove server tells of a channel a moment before it takes subscriptions to it, and forgets those that come
+#: earlier (0.30.3: "attempted to subscribe to unknown channel").
+ANNOUNCEMENT_DELAY_S: Final = 0.1
 
 
 class Relay:
@@ -55,8 +59,20 @@ class Relay:
         filled = asyncio.Event()
         filled.set()
 
+        announcements: asyncio.Queue[tuple[float, str]] = asyncio.Queue()
+
         async def read_server() -> None:
             async for frame in server:
+                if isinstance(frame, str):
+                    announcements.put_nowait((time.monotonic() + ANNOUNCEMENT_DELAY_S, frame))
+                    continue
+                outbox.put(frame)
+                filled.set()
+
+        async def announce() -> None:
+            while True:
+                due_s, frame = await announcements.get()
+                await asyncio.sleep(due_s - time.monotonic())
                 outbox.put(frame)
                 filled.set()
 
@@ -71,7 +87,7 @@ class Relay:
             async for frame in viewer:
                 await server.send(frame)
 
-        tasks = [asyncio.ensure_future(work()) for work in (read_server, write_viewer, read_viewer)]
+        tasks = [asyncio.ensure_future(work()) for work in (read_server, announce, write_viewer, read_viewer)]
         done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in rest:
             task.cancel()
