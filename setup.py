@@ -39,5 +39,8 @@ setup(
         "landing": ["opencv-python-headless"],  # for the emulator, which draws what a camera sees
         "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
     },
-    data_files=[shared(folder) for folder in ("config", "config/foxglove", "config/sros2", "launch", "rviz", "urdf")],
+    data_files=[
+        shared(folder)
+        for folder in ("config", "config/fleets", "config/foxglove", "config/sros2", "launch", "rviz", "urdf")
+    ],
 )

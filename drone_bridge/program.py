@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a node as a program, from its parameters to an orderly end."""
+"""Run nodes as a program, from their parameters to an orderly end."""
 
 import os
 import signal
@@ -30,11 +30,35 @@ class Stoppable(Protocol):
         """Stop working: leave a vehicle with a neutral command, close what is open. May come from any thread."""
 
 
-def run(make_node: Callable[[], Stoppable]) -> int:
-    """Run until SIGINT, SIGTERM or the end of the context, and return the exit status.
+class Work(Protocol):
+    """What a program does while ROS is there: one node at work, or many."""
 
-    A signal is waited for in a thread of its own, so that the node can leave while ROS is still there, at once and
-    whatever the executor is busy with. Then ROS is shut down properly: a process that just exits leaves its shared
+    def start(self) -> bool:
+        """Begin; return whether that worked. What can't has said why. Raises ValueError and ParameterException."""
+
+    def prepare(self) -> None:
+        """Make what `spin` needs of ROS."""
+
+    def spin(self) -> None:
+        """Serve callbacks until ROS is shut down."""
+
+    def leave(self) -> None:
+        """Leave vehicles with neutral commands. May come from any thread, and twice."""
+
+    def destroy(self) -> None:
+        """Give back what ROS has lent, after `leave`."""
+
+
+def run(make_node: Callable[[], Stoppable]) -> int:
+    """Run one node until SIGINT, SIGTERM or the end of the context, and return the exit status."""
+    return conduct(lambda: _NodeAtWork(make_node()))
+
+
+def conduct(make_work: Callable[[], Work]) -> int:
+    """Have ROS and do the work until SIGINT, SIGTERM or the end of the context, and return the exit status.
+
+    A signal is waited for in a thread of its own, so that vehicles can be left while ROS is still there, at once and
+    whatever executors are busy with. Then ROS is shut down properly: a process that just exits leaves its shared
     memory behind.
     """
     _name_profile_for_humble()
@@ -42,15 +66,15 @@ def run(make_node: Callable[[], Stoppable]) -> int:
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     stopping = threading.Event()
     starting = threading.Lock()
-    node: Stoppable | None = None
+    work: Work | None = None
 
     def stop_on_signal() -> None:
         signalled.recv(1)
         stopping.set()
         with starting:  # ROS can't be taken away from a node or an executor that is being made without complaints
             try:
-                if node:
-                    node.leave()
+                if work:
+                    work.leave()
             finally:
                 rclpy.try_shutdown()
 
@@ -59,14 +83,14 @@ def run(make_node: Callable[[], Stoppable]) -> int:
         with starting:
             stopper.start()
             try:
-                node = make_node()
-                if not stopping.is_set() and not node.start():
+                work = make_work()
+                if not stopping.is_set() and not work.start():
                     return 1
             except (ParameterException, ValueError) as error:  # of whoever started it; later ones are our own
                 print(error, file=sys.stderr)
                 return 1
-            executor = _executor_of(node)
-        executor.spin()
+            work.prepare()
+        work.spin()
         return 0
     except ExternalShutdownException:
         return 0
@@ -78,16 +102,44 @@ def run(make_node: Callable[[], Stoppable]) -> int:
     finally:
         if stopping.is_set():
             stopper.join()
-        if node:
-            node.leave()
-            assert isinstance(node, Node)
-            node.destroy_node()
-            node = None  # or the thread, if it still waits for a signal, keeps it, and with it ROS's shared memory
+        if work:
+            work.leave()
+            work.destroy()
+            work = None  # or the thread, if it still waits for a signal, keeps it, and with it ROS's shared memory
         rclpy.try_shutdown()
         # The interpreter, on its way out, gives handled signals back their deadly default, but leaves ignored ones
         # alone: so the second Ctrl-C of an impatient user, or of ros2 launch, does not change the exit status.
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+
+
+class _NodeAtWork:
+    """One node, served by the main thread."""
+
+    def __init__(self, node: Stoppable) -> None:
+        self._node = node
+        self._executor: SingleThreadedExecutor | None = None
+        self.start, self.leave = node.start, node.leave
+
+    def prepare(self) -> None:
+        self._executor = executor_of(self._node)
+
+    def spin(self) -> None:
+        assert self._executor
+        self._executor.spin()
+
+    def destroy(self) -> None:
+        assert isinstance(self._node, Node)
+        self._node.destroy_node()
+
+
+def executor_of(node: Stoppable) -> SingleThreadedExecutor:
+    """Return an executor of one thread that serves the node, and loses no answer of its services."""
+    assert isinstance(node, Node)
+    keep_all_unsent(node)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    return executor
 
 
 def _signal_socket() -> socket.socket:
@@ -98,14 +150,6 @@ def _signal_socket() -> socket.socket:
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: None)
     return receiving
-
-
-def _executor_of(node: Stoppable) -> SingleThreadedExecutor:
-    assert isinstance(node, Node)
-    keep_all_unsent(node)
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    return executor
 
 
 def _name_profile_for_humble() -> None:

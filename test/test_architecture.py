@@ -36,6 +36,7 @@ ALLOWED = {
     "tools/emulate": {"emulators"},
     # Shows a flight, and so knows its world.
     "tools/demo": {"emulators", "geometry", "translate", "program", "msg", "srv"},
+    "tools/fleet": {"bridges", "controllers", "emulators", "program", "parameters"},  # many of them in one process
     "program": {"responses"},
     "responses": set(),
     "parameters": set(),

@@ -68,7 +68,7 @@ def executables():
     return {line.split("=")[0].strip() for line in lines if line}
 
 
-NODES = {name for name in executables() if not name.endswith("_emulator")}
+NODES = {name for name in executables() if not name.endswith("_emulator") and name != "fleet"}
 # What nodes are told here so that they do nothing, and what they would have been told by nobody.
 IDLE = {"bridge": {"autostart": False}, "recorder": {"topics": "['/none']"}}
 UNTOLD = {"autostart": True, "topics": []}

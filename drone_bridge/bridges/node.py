@@ -82,8 +82,9 @@ class BridgeNode(LifecycleNode):
     #: What a link that works does, for logs and /diagnostics.
     open_state = "connected"
 
-    def __init__(self, name: str, declarations: Iterable[ParameterDeclaration]) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, declarations: Iterable[ParameterDeclaration], **options: Any) -> None:
+        """Make the node; the options are rclpy's, such as `namespace` and `parameter_overrides`."""
+        super().__init__(name, **options)
         self.parameters = DeclaredParameters(self, declarations)
         self.reports = Reports(self.get_logger(), self.open_state)
         self._link: LinkThread | None = None

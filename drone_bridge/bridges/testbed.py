@@ -4,7 +4,7 @@
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
@@ -125,8 +125,8 @@ class TestbedBridge(BridgeNode):
     rates = ("frames", "images")
     problems = (*BridgeNode.problems, "dropped messages", "refused commands", "missed lockstep commands")
 
-    def __init__(self) -> None:
-        super().__init__("testbed_bridge", PARAMETERS)
+    def __init__(self, **options: Any) -> None:
+        super().__init__("testbed_bridge", PARAMETERS, **options)
 
     def set_up(self) -> None:
         """Read the parameters and create publishers and subscriptions."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone_controller: flies a drone by standard topics, in one of several behaviours."""
 
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from rclpy.node import Node
 
@@ -34,17 +34,18 @@ class BehaviourModule(Protocol):
 BEHAVIOURS: Final[dict[str, BehaviourModule]] = {
     module.NAME: module for module in (seek_target, flight_plan, waypoints, land_on_pad, velocity)
 }
+PARAMETERS: Final = (
+    ParameterDeclaration("behaviour", seek_target.NAME, "What to do.", choices=tuple(BEHAVIOURS)),
+    *(declaration for module in BEHAVIOURS.values() for declaration in module.PARAMETERS),
+)
 
 
 class DroneController(Node):
     """One behaviour, chosen by the parameter `behaviour`."""
 
-    def __init__(self) -> None:
-        super().__init__("drone_controller")
-        names = tuple(BEHAVIOURS)
-        behaviour = ParameterDeclaration("behaviour", names[0], "What to do.", choices=names)
-        of_all = (declaration for module in BEHAVIOURS.values() for declaration in module.PARAMETERS)
-        self._declared = DeclaredParameters(self, (behaviour, *of_all))
+    def __init__(self, **options: Any) -> None:
+        super().__init__("drone_controller", **options)
+        self._declared = DeclaredParameters(self, PARAMETERS)
         self._behaviour: Behaviour | None = None
 
     def start(self) -> bool:

@@ -6,7 +6,7 @@ On request it tells where the rover is by that, as a rover of the telemetry prot
 
 import contextlib
 import time
-from typing import Final
+from typing import Any, Final
 
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
@@ -52,8 +52,8 @@ PARAMETERS: Final = (
 class RoverController(Node):
     """Commands at a steady rate; says zero when it leaves."""
 
-    def __init__(self) -> None:
-        super().__init__("rover_controller")
+    def __init__(self, **options: Any) -> None:
+        super().__init__("rover_controller", **options)
         self._declared = DeclaredParameters(self, PARAMETERS)
         self._estimate = PoseEstimate(self._declared["odometry_timeout"])
         self._velocity = Velocity()

@@ -36,7 +36,7 @@ def conduct(name: str, what: Conduct, options: argparse.Namespace) -> int:
     except (ValueError, OSError, LinkError, ProtocolError) as error:
         _print(f"{name}: {error}{_way_out(error)}", sys.stderr)
         if options.ends_launch:
-            _end_launch()
+            end_launch()
         return CAN_NOT_START
 
 
@@ -48,7 +48,7 @@ def _way_out(error: Exception) -> str:
     return ""
 
 
-def _end_launch() -> None:
+def end_launch() -> None:
     """Interrupt the launch that started this program, as Ctrl-C would. Humble's launch files have no on_exit for it."""
     if os.getppid() > 1:
         os.kill(os.getppid(), signal.SIGINT)

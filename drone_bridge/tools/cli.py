@@ -27,6 +27,7 @@ class Command:
 COMMANDS: Final = {
     "emulate": Command("drone_bridge.tools.emulate", "be a vehicle, to try things without hardware", needs_ros=False),
     "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
+    "fleet": Command("drone_bridge.tools.fleet.command", "bridge many vehicles in one process"),
     "demo": Command("drone_bridge.tools.demo.command", "show what the package can do, without hardware"),
     "info": Command("drone_bridge.tools.bags.info", "tell what a bag holds", needs_ros=False),
     "play": Command("drone_bridge.tools.playing.command", "publish what a bag holds"),

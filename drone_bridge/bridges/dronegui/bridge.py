@@ -54,8 +54,8 @@ class DroneGuiBridge(BridgeNode):
     rates = ("packets", "commands", "navdata", "detections")
     problems = (*BridgeNode.problems, UNHEARD, "refused commands", "dropped messages", *PROBLEMS)
 
-    def __init__(self) -> None:
-        super().__init__("dronegui_bridge", PARAMETERS)
+    def __init__(self, **options: Any) -> None:
+        super().__init__("dronegui_bridge", PARAMETERS, **options)
         self._is_flying = False  # as it is published
         self._flying_publisher: Publisher[Any] | None = None
         self._is_hover_held = False

@@ -5,7 +5,7 @@ import contextlib
 import getpass
 import math
 import time
-from typing import Final
+from typing import Any, Final
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from nav_msgs.msg import Odometry
@@ -79,8 +79,8 @@ class RobotBridge(BridgeNode):
         "dropped messages",
     )
 
-    def __init__(self) -> None:
-        super().__init__("robot_bridge", PARAMETERS)
+    def __init__(self, **options: Any) -> None:
+        super().__init__("robot_bridge", PARAMETERS, **options)
         self._wakeup = Wakeup()
         self._light: bool | None = None
         self._topic_budget = TopicBudget()

@@ -3,7 +3,7 @@
 
 import math
 import time
-from typing import Final
+from typing import Any, Final
 
 from geometry_msgs.msg import Twist
 
@@ -66,8 +66,8 @@ class SimulatorBridge(BridgeNode):
         "dropped messages",
     )
 
-    def __init__(self) -> None:
-        super().__init__("simulator_bridge", PARAMETERS)
+    def __init__(self, **options: Any) -> None:
+        super().__init__("simulator_bridge", PARAMETERS, **options)
         self._wakeup = Wakeup()
         self._axes = Axes()
         self._simulator_services = SimulatorServices(self, self._wakeup.wake)

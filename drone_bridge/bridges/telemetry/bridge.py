@@ -64,8 +64,8 @@ class TelemetryBridge(BridgeNode):
         "dropped messages",
     )
 
-    def __init__(self) -> None:
-        super().__init__("telemetry_bridge", PARAMETERS)
+    def __init__(self, **options: Any) -> None:
+        super().__init__("telemetry_bridge", PARAMETERS, **options)
         self._is_active = False
 
     # The lifecycle.

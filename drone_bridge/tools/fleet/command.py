@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge fleet`: many vehicles behind bridges in one process."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from drone_bridge.emulators.program import end_launch
+from drone_bridge.program import conduct
+from drone_bridge.tools.fleet.fleet import Fleet
+from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, Vehicle, load
+
+REFUSED = 2  # exit status when nothing was started
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the fleet that `argv` names until a signal; returns the exit status, 2 when the file is refused."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    # What follows --ros-args is rclpy's, which reads the command line by itself.
+    options = _parse(words[: words.index("--ros-args")] if "--ros-args" in words else words)
+    overrides = Overrides(options.namespace, options.frame_prefix, options.host, options.emulate, options.control)
+    try:
+        vehicles = load(options.file, overrides)
+    except (FleetFileError, OSError) as error:
+        print(f"drone-bridge fleet: {error}", file=sys.stderr)
+        if options.ends_launch:
+            end_launch()
+        return REFUSED
+    if options.dry_run:
+        print("\n".join(map(_line, vehicles)))
+        return 0
+    return conduct(partial(Fleet, vehicles))
+
+
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="drone-bridge fleet",
+        description="Bridge many vehicles in one process, as a YAML file says. ROS arguments follow --ros-args.",
+    )
+    parser.add_argument("file", type=Path, help="the vehicles, see docs/fleet.md")
+    parser.add_argument("-p", "--dry-run", action="store_true", help="show the vehicles, and start none")
+    parser.add_argument("--namespace", default="", help="put before that of each vehicle")
+    parser.add_argument("--frame-prefix", default="", help="put before that of each vehicle")
+    parser.add_argument("--host", default="127.0.0.1", help="of vehicles that the file gives none (%(default)s)")
+    for name, what in (("--emulate", "emulate every vehicle"), ("--control", "give every vehicle a controller")):
+        parser.add_argument(name, type=_truth, nargs="?", const=True, default=False, metavar="true", help=what)
+    parser.add_argument(
+        "--ends-launch", action="store_true", help="for launch files: end the whole launch when it can't start"
+    )
+    return parser.parse_args(words)
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"must be true or false, not {text!r}")
+    return text.lower() == "true"
+
+
+def _line(vehicle: Vehicle) -> str:
+    port = vehicle.parameters.get("port", vehicle.kind.bridge.declarations["port"].default)
+    extras = [name for name in ("emulate", "control") if getattr(vehicle, name) is not None]
+    words = [f"{vehicle.name}:", vehicle.protocol, vehicle.namespace, f"{vehicle.parameters['host']}:{port}", *extras]
+    return " ".join(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated vehicles of a fleet: a process each, as vehicles have."""
+
+import ctypes
+import signal
+import subprocess
+import sys
+import threading
+from typing import Final
+
+from drone_bridge.tools.fleet.plan import Vehicle
+
+_STOP_TIMEOUT_S: Final = 2.0
+_PR_SET_PDEATHSIG: Final = 1  # <linux/prctl.h>
+_LIBC: Final = ctypes.CDLL(None)
+
+
+class EmulatedVehicle:
+    """An emulator, whose lines are printed with the vehicle's name before them."""
+
+    def __init__(self, vehicle: Vehicle) -> None:
+        assert vehicle.emulate is not None
+        self.name = vehicle.name
+        self._is_stopping = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"drone_bridge.emulators.{vehicle.kind.emulator}", *_options(vehicle)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # Ctrl-C is for the bridges, which still have something to say to it
+            preexec_fn=_end_with_us,  # noqa: PLW1509 -- it takes no lock
+        )
+        self._reader = threading.Thread(target=self._read, name=f"{self.name} emulator", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    def stop(self) -> None:
+        """End it."""
+        self._is_stopping = True
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self._process.send_signal(number)
+            try:
+                self._process.wait(_STOP_TIMEOUT_S)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self._reader.join(_STOP_TIMEOUT_S)
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            print(f"[{self.name} emulator] {line.rstrip()}", flush=True)
+        status = self._process.wait()
+        if not self._is_stopping:
+            print(f"[{self.name} emulator] has ended by itself, with status {status}.", flush=True)
+
+
+def _options(vehicle: Vehicle) -> list[str]:
+    """Return an option per entry: true for one without a value."""
+    assert vehicle.emulate is not None
+    options = vehicle.emulate.items()
+    return [f"--{name}" if value is True else f"--{name}={value}" for name, value in options if value is not False]
+
+
+def _end_with_us() -> None:
+    """Ask, in a process that is about to start, for SIGTERM when this one dies."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

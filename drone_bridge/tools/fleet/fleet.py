@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All vehicles of a fleet at work in one process."""
+
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import rclpy
+from rclpy.logging import get_logger
+
+from drone_bridge.tools.fleet.emulated import EmulatedVehicle
+from drone_bridge.tools.fleet.member import Member
+from drone_bridge.tools.fleet.plan import Vehicle
+
+
+class Fleet:
+    """Bridges, controllers and emulators. What `program.conduct` does."""
+
+    def __init__(self, vehicles: Iterable[Vehicle]) -> None:
+        """Make all nodes, and start emulators. Raises ValueError for parameters that a node refuses."""
+        self.members: dict[str, Member] = {}
+        self.emulators: dict[str, EmulatedVehicle] = {}
+        self._destroying = threading.Lock()
+        try:
+            for vehicle in vehicles:
+                self._add(vehicle)
+        except BaseException:
+            self.destroy()
+            raise
+
+    def _add(self, vehicle: Vehicle) -> None:
+        self.members[vehicle.name] = Member(vehicle.name, vehicle.kind.bridge, vehicle.namespace, vehicle.parameters)
+        if vehicle.control is not None:
+            name = f"{vehicle.name} controller"
+            self.members[name] = Member(name, vehicle.kind.controller, vehicle.namespace, vehicle.control)
+        if vehicle.emulate is not None:
+            self.emulators[vehicle.name] = EmulatedVehicle(vehicle)
+
+    def start(self) -> bool:
+        """Let all nodes begin; return whether any did. Those that can't have said why."""
+        started = [member.name for member in self.members.values() if member.start()]
+        if absent := self.members.keys() - set(started):
+            get_logger("fleet").error(f"{', '.join(sorted(absent))} could not start; the others go on.")
+        return bool(started)
+
+    def prepare(self) -> None:
+        """Give each node its thread."""
+        for member in self.members.values():
+            member.prepare()
+        get_logger("fleet").info(f"{len(self.members)} nodes are at work.")
+
+    def spin(self) -> None:
+        """Wait until ROS is shut down."""
+        over = threading.Event()
+        rclpy.get_default_context().on_shutdown(over.set)
+        if rclpy.ok():
+            over.wait()
+
+    def leave(self) -> None:
+        """Leave all vehicles with neutral commands, at once: one that is slow to leave keeps no other waiting."""
+        if self.members:
+            with ThreadPoolExecutor(len(self.members)) as pool:
+                list(pool.map(Member.leave, self.members.values()))
+
+    def destroy(self) -> None:
+        """End emulators, which have heard the last commands, and give back what ROS has lent."""
+        with self._destroying:
+            for emulator in self.emulators.values():
+                emulator.stop()
+            for member in self.members.values():
+                member.destroy()
+            self.emulators, self.members = {}, {}

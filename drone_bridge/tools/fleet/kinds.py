@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a vehicle of a fleet can be: the bridge of each protocol, its emulator, its controllers."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.program import Stoppable
+
+Value = bool | int | float | str | list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """A class of nodes and its parameters, imported only when a fleet has one."""
+
+    module: str
+    class_name: str
+
+    @property
+    def make(self) -> Callable[..., Stoppable]:
+        """The class: takes rclpy's options of a node, such as `namespace`."""
+        made: Callable[..., Stoppable] = getattr(importlib.import_module(self.module), self.class_name)
+        return made
+
+    @property
+    def declarations(self) -> Mapping[str, ParameterDeclaration]:
+        """The parameters, by name."""
+        declared = importlib.import_module(self.module).PARAMETERS
+        return {declaration.name: declaration for declaration in declared}
+
+
+@dataclass(frozen=True, slots=True)
+class VehicleKind:
+    """What belongs to a protocol."""
+
+    bridge: NodeKind
+    controller: NodeKind
+    control: Mapping[str, Value]  # the controller's parameters, unless the file has others
+    emulator: str
+    #: Options of the emulator by the parameters of the bridge that they have to agree with.
+    agreed: Mapping[str, str]
+    #: Options without which several emulators would be in each other's way.
+    apart: Mapping[str, Value]
+    #: The bridge's parameters when its vehicle is emulated, unless the file has others.
+    emulated: Mapping[str, Value] = field(default_factory=dict)
+
+
+_DRONE: Final = NodeKind("drone_bridge.controllers.drone_controller", "DroneController")
+_ROVER: Final = NodeKind("drone_bridge.controllers.rover_controller", "RoverController")
+_ADDRESS: Final = {"host": "host", "port": "port"}
+
+
+def _bridge(module: str, class_name: str) -> NodeKind:
+    return NodeKind(f"drone_bridge.bridges.{module}", class_name)
+
+
+KINDS: Final[Mapping[str, VehicleKind]] = {
+    "testbed": VehicleKind(
+        _bridge("testbed", "TestbedBridge"),
+        _DRONE,
+        {"behaviour": "seek_target"},
+        "testbed",
+        _ADDRESS,
+        {"realtime": True},
+    ),
+    "dronegui": VehicleKind(
+        _bridge("dronegui.bridge", "DroneGuiBridge"),
+        _DRONE,
+        {"behaviour": "flight_plan"},
+        "dronegui",
+        {**_ADDRESS, "navdata_port": "navdata-port"},
+        {"navdata-source-port": 0},
+    ),
+    "robot": VehicleKind(_bridge("robot.bridge", "RobotBridge"), _ROVER, {}, "robot", _ADDRESS, {"no-discovery": True}),
+    "simulator": VehicleKind(
+        _bridge("simulator.bridge", "SimulatorBridge"), _DRONE, {"behaviour": "waypoints"}, "simulator", _ADDRESS, {}
+    ),
+    "telemetry": VehicleKind(
+        _bridge("telemetry.bridge", "TelemetryBridge"),
+        _DRONE,
+        {"behaviour": "land_on_pad"},
+        "landing",
+        _ADDRESS,
+        {},
+        emulated={"transport": "udp"},
+    ),
+}

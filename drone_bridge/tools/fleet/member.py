@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One node of a fleet: with an executor and a thread of its own, and made anew when it fails."""
+
+import threading
+import traceback
+from collections.abc import Mapping
+from typing import Final
+
+from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from drone_bridge.program import Stoppable, executor_of
+from drone_bridge.tools.fleet.kinds import NodeKind, Value
+
+#: How long a node that has failed is waited with before it is made anew, s: doubled each time, up to the longest.
+FIRST_RESTART_S: Final = 1.0
+LONGEST_RESTART_S: Final = 30.0
+
+
+class Member:
+    """Keeps one node at work until it is left. What goes wrong with it goes wrong with it alone."""
+
+    def __init__(self, name: str, kind: NodeKind, namespace: str, parameters: Mapping[str, Value]) -> None:
+        """Make the node. Raises ValueError, with its name, for parameters that it refuses."""
+        self.name = name
+        self.restarts = 0
+        self._kind, self._namespace, self._parameters = kind, namespace, parameters
+        self._left = threading.Event()
+        self._changing = threading.Lock()  # of the node, which is left from another thread
+        self._executor: SingleThreadedExecutor | None = None
+        self._thread: threading.Thread | None = None
+        self.node: Stoppable | None = None
+        try:
+            self.node = self._make()
+        except (ParameterException, ValueError) as error:
+            raise ValueError(f"{name}: {error}") from error
+
+    def start(self) -> bool:
+        """Let the node begin; return whether it did. One that did not can be configured by its services."""
+        assert self.node
+        return self.node.start()
+
+    def prepare(self) -> None:
+        """Make the executor and start its thread."""
+        assert self.node
+        self._executor = executor_of(self.node)
+        self._thread = threading.Thread(target=self._serve, name=f"{self.name} executor")
+        self._thread.start()
+
+    def leave(self) -> None:
+        """Leave the vehicle with a neutral command. May come from any thread, and twice."""
+        self._left.set()
+        with self._changing:
+            if self.node:
+                self.node.leave()
+
+    def destroy(self) -> None:
+        """Wait for the thread, and give back what ROS has lent."""
+        if self._executor:
+            self._executor.shutdown()
+        if self._thread:
+            self._thread.join()
+        self._destroy_node()
+
+    def _make(self) -> Stoppable:
+        overrides = [Parameter(name, value=value) for name, value in self._parameters.items()]
+        return self._kind.make(namespace=self._namespace, parameter_overrides=overrides)
+
+    def _serve(self) -> None:
+        delay_s = FIRST_RESTART_S
+        while not self._left.is_set():
+            try:
+                if self._executor is None and not self._begin_anew():
+                    return
+                assert self._executor
+                self._executor.spin()
+                return  # ROS is shut down, or the executor is
+            except ExternalShutdownException:
+                return
+            except Exception:
+                if self._left.is_set():
+                    return
+                logger = get_logger("fleet")
+                logger.error(f"{self.name} has failed:\n{traceback.format_exc()}")
+                self._give_up()
+                logger.warning(f"{self.name} is made anew in {delay_s:g} s.")
+                if self._left.wait(delay_s):
+                    return
+                delay_s = min(2 * delay_s, LONGEST_RESTART_S)
+
+    def _begin_anew(self) -> bool:
+        with self._changing:
+            if self._left.is_set():
+                return False
+            self.node = self._make()
+            self.restarts += 1
+            self.node.start()
+            self._executor = executor_of(self.node)
+        return True
+
+    def _give_up(self) -> None:
+        """Leave the vehicle, and let go of a node that can't be trusted any more."""
+        executor, self._executor = self._executor, None
+        with self._changing:
+            try:
+                if self.node:
+                    self.node.leave()
+                if executor:
+                    executor.shutdown(timeout_sec=0.0)
+                self._destroy_node()
+            except Exception:
+                get_logger("fleet").error(f"{self.name} could not be left in order:\n{traceback.format_exc()}")
+                self.node = None
+
+    def _destroy_node(self) -> None:
+        if self.node:
+            assert isinstance(self.node, Node)
+            self.node.destroy_node()
+            self.node = None

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of a fleet: YAML with ranges, read into one description per vehicle. See docs/fleet.md for its keys."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.tools.fleet.kinds import KINDS, NodeKind, Value, VehicleKind
+from drone_bridge.tools.fleet.ranges import expand, has_range
+from drone_bridge.tools.launch import yaml_text
+
+KEYS: Final = ("protocol", "namespace", "frame_prefix", "host", "port", "parameters", "emulate", "control")
+MAX_VEHICLES: Final = 1000
+MAX_PORT: Final = 65535
+
+
+class FleetFileError(ValueError):
+    """The file of a fleet can't be meant; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vehicle:
+    """One vehicle of a fleet."""
+
+    name: str
+    protocol: str
+    namespace: str
+    frame_prefix: str
+    parameters: Mapping[str, Value]  # the bridge's, host and port among them
+    emulate: Mapping[str, Value] | None = None  # options of the emulator; None: the vehicle is there already
+    control: Mapping[str, Value] | None = None  # parameters of the controller; None: there is none
+
+    @property
+    def kind(self) -> VehicleKind:
+        """What belongs to its protocol."""
+        return KINDS[self.protocol]
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What is said about all vehicles of a fleet, from outside of its file."""
+
+    namespace: str = ""  # put before that of each vehicle
+    frame_prefix: str = ""  # likewise
+    host: str = "127.0.0.1"  # of vehicles whose host the file does not say
+    emulate: bool = False  # all of them
+    control: bool = False
+
+
+def load(path: Path, overrides: Overrides | None = None) -> tuple[Vehicle, ...]:
+    """Read a file. Raises OSError and FleetFileError."""
+    try:
+        return _File(str(path), path.read_text(encoding="utf-8"), overrides or Overrides()).vehicles()
+    except UnicodeDecodeError as error:
+        raise FleetFileError(f"{path} is not text in UTF-8: {error}") from error
+
+
+@dataclass(slots=True)
+class _File:
+    path: str
+    text: str
+    overrides: Overrides
+    found: dict[str, Vehicle] = field(default_factory=dict)
+
+    def vehicles(self) -> tuple[Vehicle, ...]:
+        try:
+            root = yaml_text.compose(self.text)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f"{self.path}:{mark.line + 1}" if mark else self.path
+            raise FleetFileError(f"{where}: this is not YAML: {getattr(error, 'problem', None) or error}.") from error
+        if root is None:
+            raise FleetFileError(f"{self.path} is empty, and has to have the key 'vehicles'.")
+        top = self._map(root, "the file", ("vehicles",))
+        if "vehicles" not in top:
+            raise self._error(root, "the key 'vehicles' is missing.")
+        for name, (key, entry) in self._map(top["vehicles"][1], "'vehicles'").items():
+            for vehicle in self._of_entry(name, key, entry):
+                self._add(key, vehicle)
+        if not self.found:
+            raise self._error(top["vehicles"][0], "'vehicles' has none.")
+        return tuple(self.found.values())
+
+    def _add(self, key: yaml.Node, vehicle: Vehicle) -> None:
+        for other in self.found.values():
+            if other.namespace == vehicle.namespace and other.protocol == vehicle.protocol:
+                raise self._error(key, f"'{vehicle.name}' has the namespace of '{other.name}', {vehicle.namespace}.")
+        if vehicle.name in self.found:
+            raise self._error(key, f"there is a vehicle '{vehicle.name}' already.")
+        if len(self.found) == MAX_VEHICLES:
+            raise self._error(key, f"there are more than {MAX_VEHICLES} vehicles.")
+        self.found[vehicle.name] = vehicle
+
+    def _of_entry(self, text: str, key: yaml.Node, node: yaml.Node) -> Iterator[Vehicle]:
+        """Yield the vehicles of one entry."""
+        names = self._expanded(key, text)
+        entry = self._map(node, f"'{text}'", KEYS)
+        if "protocol" not in entry:
+            raise self._error(key, f"'{text}' has no protocol; it is one of {', '.join(KINDS)}.")
+        protocols = self._series(entry["protocol"], "protocol", names)
+        if protocols[0] not in KINDS:
+            raise self._error(entry["protocol"][1], f"protocol is '{protocols[0]}', and is one of {', '.join(KINDS)}.")
+        protocol = str(protocols[0])
+        kind = KINDS[protocol]
+        given = self._parameters(entry, names, kind.bridge, f"{protocol}_bridge")
+        texts = {
+            name: [str(value) for value in self._series(entry[name], name, names)]
+            for name in ("namespace", "frame_prefix")
+            if name in entry
+        }
+        emulate = self._switch(entry, "emulate", names, None)
+        control = self._switch(entry, "control", names, kind.controller)
+        for number, name in enumerate(names):
+            namespace = texts["namespace"][number] if "namespace" in texts else name
+            frame_prefix = texts["frame_prefix"][number] if "frame_prefix" in texts else f"{name}/"
+            vehicle = Vehicle(
+                name,
+                protocol,
+                "/" + "/".join(part for part in (self.overrides.namespace.strip("/"), namespace.strip("/")) if part),
+                self.overrides.frame_prefix + frame_prefix,
+                {name: values[number] for name, values in given.items()},
+                None if emulate is None else {name: values[number] for name, values in emulate.items()},
+                None if control is None else {name: values[number] for name, values in control.items()},
+            )
+            yield _completed(vehicle, self.overrides.host)
+
+    def _parameters(
+        self, entry: "dict[str, tuple[yaml.Node, yaml.Node]]", names: tuple[str, ...], kind: NodeKind, what: str
+    ) -> dict[str, list[Value]]:
+        given = {name: pair for name, pair in entry.items() if name in ("host", "port")}
+        if "parameters" in entry:
+            nested = self._map(entry["parameters"][1], "'parameters'")
+            for name, (key, _) in nested.items():
+                if name in given or name == "frame_prefix":
+                    raise self._error(key, f"{name} belongs beside 'parameters', not inside.")
+            given.update(self._flat(nested))
+        return {name: self._checked(pair, name, names, kind, what) for name, pair in given.items()}
+
+    def _switch(
+        self,
+        entry: "dict[str, tuple[yaml.Node, yaml.Node]]",
+        key: str,
+        names: tuple[str, ...],
+        kind: NodeKind | None,
+    ) -> dict[str, list[Value]] | None:
+        """Read what is true, false, or a map of options or parameters."""
+        everywhere: dict[str, list[Value]] | None = {} if getattr(self.overrides, key) else None
+        if key not in entry:
+            return everywhere
+        node = entry[key][1]
+        if isinstance(node, yaml.MappingNode):
+            pairs = self._flat(self._map(node, f"'{key}'"))
+            if kind is None:
+                return {name: self._series(pair, name, names) for name, pair in pairs.items()}
+            what = f"the controller {kind.class_name}"
+            return {name: self._checked(pair, name, names, kind, what) for name, pair in pairs.items()}
+        value = self._value(node)
+        if not isinstance(value, bool):
+            raise self._error(node, f"{key} is {value!r}, and is true, false or a map.")
+        return {} if value else everywhere
+
+    def _flat(
+        self, pairs: "dict[str, tuple[yaml.Node, yaml.Node]]", prefix: str = ""
+    ) -> "dict[str, tuple[yaml.Node, yaml.Node]]":
+        """Join the names of nested maps by dots, as parameter files do."""
+        flat = {}
+        for name, (key, node) in pairs.items():
+            if isinstance(node, yaml.MappingNode):
+                flat.update(self._flat(self._map(node, f"'{prefix}{name}'"), f"{prefix}{name}."))
+            else:
+                flat[prefix + name] = (key, node)
+        return flat
+
+    def _checked(
+        self, pair: tuple[yaml.Node, yaml.Node], name: str, names: tuple[str, ...], kind: NodeKind, what: str
+    ) -> list[Value]:
+        """Return the values of a parameter; refuse what the node would refuse."""
+        key, node = pair
+        values = self._series(pair, name, names)
+        if name.startswith("qos_overrides.") or name == "use_sim_time":
+            return values
+        declaration = kind.declarations.get(name)
+        if declaration is None or declaration.read_only:
+            raise self._error(key, f"{what} has no parameter {name} that can be set.")
+        values = [float(v) if isinstance(declaration.default, float) and type(v) is int else v for v in values]
+        for value in values:
+            if complaint := _complaint(declaration, value):
+                raise self._error(node, complaint)
+        return values
+
+    def _series(self, pair: tuple[yaml.Node, yaml.Node], name: str, names: tuple[str, ...]) -> list[Value]:
+        """Return a value for each of the vehicles: ranges in step with them, ports counting up, the rest the same."""
+        node = pair[1]
+        value = self._value(node)
+        if isinstance(value, str) and has_range(value):
+            texts = self._expanded(node, value)
+            if len(texts) != len(names):
+                raise self._error(node, f"{name} has {len(texts)} members for {len(names)} vehicles.")
+            return [int(text) if text.isdecimal() else text for text in texts]
+        if isinstance(value, int) and not isinstance(value, bool) and _is_port(name) and value != 0:
+            last = value + len(names) - 1
+            if last > MAX_PORT:
+                raise self._error(node, f"{name} counts up from {value} to {last}, and {MAX_PORT} is the last one.")
+            return [value + number for number in range(len(names))]
+        return [value] * len(names)
+
+    def _expanded(self, node: yaml.Node, text: str) -> tuple[str, ...]:
+        try:
+            return tuple(expand(text))
+        except ValueError as error:
+            raise self._error(node, str(error)) from error
+
+    def _map(
+        self, node: yaml.Node, what: str, allowed: tuple[str, ...] = ()
+    ) -> "dict[str, tuple[yaml.Node, yaml.Node]]":
+        """Return the pairs of a map by their keys, which are texts, different, and allowed."""
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(node, f"{what} has to be a map of keys and values.")
+        pairs: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key, value in node.value:
+            name = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
+            if not name:
+                raise self._error(key, f"a key of {what} is no text.")
+            if name in pairs:
+                raise self._error(key, f"the key '{name}' of {what} is there twice.")
+            if allowed and name not in allowed:
+                raise self._error(key, f"{what} has no key '{name}'; it has {', '.join(allowed)}.")
+            pairs[name] = (key, value)
+        return pairs
+
+    def _value(self, node: yaml.Node) -> Value:
+        if isinstance(node, yaml.SequenceNode):
+            return [self._value(item) for item in node.value]
+        try:
+            value = yaml_text.scalar(node)
+        except yaml.YAMLError as error:
+            raise self._error(node, f"{error}.") from error
+        if not isinstance(value, bool | int | float | str):
+            raise self._error(node, f"'{node.value}' is no number, text, true or false.")
+        return value
+
+    def _error(self, node: yaml.Node, sentence: str) -> FleetFileError:
+        return FleetFileError(f"{self.path}:{node.start_mark.line + 1}: {sentence}")
+
+
+def _completed(vehicle: Vehicle, host: str) -> Vehicle:
+    """Return the vehicle with what follows from the rest: its address, and what its emulator has to agree with."""
+    kind = vehicle.kind
+    declarations = kind.bridge.declarations
+    parameters: dict[str, Value] = {"host": host, **vehicle.parameters, "frame_prefix": vehicle.frame_prefix}
+    emulate = vehicle.emulate
+    if emulate is not None:
+        parameters = {**kind.emulated, **parameters}
+        agreed = {
+            option: parameters[name] if name in parameters else declarations[name].default
+            for name, option in kind.agreed.items()
+        }
+        if vehicle.protocol == "testbed":
+            layout = parameters.get("attitude_layout", "auto")
+            agreed["role"] = "connect" if parameters.get("role") == "listen" else "listen"
+            agreed |= {} if layout == "auto" else {"layout": layout}
+        emulate = {**kind.apart, **agreed, **{name.replace("_", "-"): value for name, value in emulate.items()}}
+    control = None if vehicle.control is None else {**kind.control, **vehicle.control}
+    return replace(vehicle, parameters=parameters, emulate=emulate, control=control)
+
+
+def _complaint(declaration: ParameterDeclaration, value: Value) -> str | None:
+    """Return a sentence on what the node would not take."""
+    default = declaration.default
+    if type(value) is not type(default) and not (isinstance(value, list) and isinstance(default, (list, tuple))):
+        return f"{declaration.name} is {value!r}, and has to be of the type {type(default).__name__}."
+    if declaration.range and isinstance(value, int | float):
+        low, high = declaration.range
+        if not low <= value <= high:
+            return f"{declaration.name} is {value}, and has to be from {low:g} to {high:g}."
+    return declaration.complaint(value, "")
+
+
+def _is_port(name: str) -> bool:
+    return name.rpartition("_")[2].rpartition("-")[2] == "port"

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranges in texts: drone[1-3] is drone1, drone2, drone3; [08-10] keeps its zeros."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+#: What a text may stand for at most: more vehicles than that are a slip of the pen.
+MAX_RANGE: Final = 1000
+_RANGE: Final = re.compile(r"\[(\d+)-(\d+)\]")
+
+
+def has_range(text: str) -> bool:
+    """Return whether there is a range in the text."""
+    return bool(_RANGE.search(text))
+
+
+def expand(text: str) -> Sequence[str]:
+    """Return the texts that a text with one range or none stands for. Raises ValueError with a sentence."""
+    ranges = list(_RANGE.finditer(text))
+    if not ranges:
+        return (text,)
+    if len(ranges) > 1:
+        raise ValueError(f"'{text}' has {len(ranges)} ranges, and may have one.")
+    first, last = ranges[0].groups()
+    count = int(last) - int(first) + 1
+    if count < 1:
+        raise ValueError(f"The range [{first}-{last}] in '{text}' counts down, and has to count up.")
+    if count > MAX_RANGE:
+        raise ValueError(f"The range [{first}-{last}] in '{text}' has {count} members, and may have {MAX_RANGE}.")
+    width = len(first) if first.startswith("0") else 0
+    before, after = text[: ranges[0].start()], text[ranges[0].end() :]
+    return tuple(f"{before}{number:0{width}}{after}" for number in range(int(first), int(last) + 1))
