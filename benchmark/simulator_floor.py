@@ -40,7 +40,7 @@ Numbers = Sequence[float]
 
 
 class Floor:
-    """Publishes states. Messages are made once and filled anew each time."""
+    """Publishes states. Messages are made once and refilled each time."""
 
     def __init__(self, node: Node) -> None:
         self._odometry_publisher = node.create_publisher(Odometry, "odom", 10)

@@ -54,7 +54,7 @@ def transform(parent: str, child: str) -> TFMessage:
 
 
 class Floor:
-    """Publishes documents. Messages are made once and filled anew each time."""
+    """Publishes documents. Messages are made once and refilled each time."""
 
     def __init__(self, node: Node) -> None:
         newest = QoSProfile(depth=1)
@@ -156,7 +156,7 @@ class Floor:
 
 
 def receive(port: int, take: Callable[[Document], None]) -> None:
-    """Take what comes to a port of this machine, for ever."""
+    """Take what comes to a port of this machine, forever."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", port))
         while True:

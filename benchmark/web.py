@@ -55,7 +55,7 @@ CASES: Final = (Case(0), Case(1), Case(4), Case(1, has_stopped_one=True))
 
 
 def measure(case: Case, seconds: float) -> Result:
-    """Start everything anew, and measure for so long."""
+    """Restart every process and measure for this long."""
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
         place = (random.choice(DOMAINS), Path(scratch))
         port = free_port()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of services that are not lost when the client is known only by halves.
+"""Service responses that survive a half-discovered client.
 
-A client may call as soon as it has discovered the service; the service may discover the client's reader for answers
-up to seconds later on a busy machine. rmw_fastrtps waits for 0.1 s, then drops the answer, and the client waits
-forever. rclpy tells it by a RuntimeWarning, that of humble before 3.3.10 raises RCLError.
+A client may call as soon as it has discovered the service; on a busy machine the service may discover the
+client's response reader seconds later. rmw_fastrtps waits for 0.1 s, then drops the response, and the client waits
+forever. rclpy reports it as a RuntimeWarning; humble before 3.3.10 raises RCLError.
 """
 
 import warnings
@@ -15,20 +15,20 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.service import Service
 
-RETRY_PERIOD_S: Final = 0.2  # each try keeps the executor for 0.1 s
-MAX_RETRIES: Final = 25  # then the client is taken to have gone
+RETRY_PERIOD_S: Final = 0.2  # each attempt blocks the executor for 0.1 s
+MAX_RETRIES: Final = 25  # after which the client is assumed to be gone
 
 Send = Callable[[Any, Any], None]
 
 
-def keep_all_unsent(node: Node) -> None:
-    """Make all services that the node has so far send such answers again."""
+def resend_lost_responses(node: Node) -> None:
+    """Make every service that the node has so far resend responses that could not be delivered."""
     for service in node.services:
-        keep_unsent(node, service)
+        resend_if_lost(node, service)
 
 
-def keep_unsent(node: Node, service: "Service[Any, Any]") -> None:
-    """Make a service send an answer again, later, that could not be sent for want of a reader."""
+def resend_if_lost(node: Node, service: "Service[Any, Any]") -> None:
+    """Make a service resend a response that could not be delivered because its reader was not discovered yet."""
     send: Send = service.send_response
 
     def send_now_or_later(response: Any, header: Any) -> None:
@@ -51,13 +51,13 @@ def _is_sent(send: Send, response: Any, header: Any) -> bool:
 
 
 class _Retry:
-    """Sends one answer until it is sent, or until nobody can be waiting for it."""
+    """Resends one response until it is delivered, or until nobody can be waiting for it any more."""
 
     def __init__(self, node: Node, send: Send, response: Any, header: Any) -> None:
         self._node = node
         self._attempt = (send, response, header)
         self._left = MAX_RETRIES
-        # Discovery goes on, whatever ROS time does.
+        # Discovery does not depend on ROS time.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(RETRY_PERIOD_S, self._try, clock=clock)
 
@@ -67,4 +67,4 @@ class _Retry:
             self._node.destroy_timer(self._timer)
         elif self._left == 0:
             self._node.destroy_timer(self._timer)
-            self._node.get_logger().warning("An answer could not be sent: its client was never discovered wholly.")
+            self._node.get_logger().warning("A response could not be sent: its client was never fully discovered.")

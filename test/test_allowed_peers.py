@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which addresses a listener takes anything from."""
+"""Which addresses a listener accepts."""
 
 import pytest
 

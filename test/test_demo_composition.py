@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from drone_bridge.tools.demo.composition import keep_to_ourselves
+from drone_bridge.tools.demo.composition import isolate_ros_graph
 
 NAMES = ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY", "ROS_DISTRO")
 
@@ -17,7 +17,7 @@ def test_a_demonstration_stays_on_this_machine(monkeypatch, distribution, expect
     monkeypatch.delenv("ROS_LOCALHOST_ONLY")
     monkeypatch.setenv("ROS_DISTRO", distribution)
     monkeypatch.delenv("FASTDDS_DEFAULT_PROFILES_FILE", raising=False)
-    keep_to_ourselves()
+    isolate_ros_graph()
     assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
     assert os.environ.get("ROS_LOCALHOST_ONLY") == expected
 
@@ -26,5 +26,5 @@ def test_a_demonstration_leaves_it_to_the_profile_that_keeps_topics_on_loopback(
     for name in NAMES:
         monkeypatch.setenv(name, "")
     monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", "/share/drone_bridge/config/fastdds_loopback.xml")
-    keep_to_ourselves()
+    isolate_ros_graph()
     assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SYSTEM_DEFAULT"

@@ -37,7 +37,7 @@ def update_or_fail(seek, stamp, left, right, measured):
 SeekTarget.update = update_or_fail
 raise SystemExit(main())
 """
-FRESH_S = 2.0  # between frames: the behaviour takes a gap as long as this for another flight and starts anew
+FRESH_S = 2.0  # between frames: the behaviour takes a gap as long as this for another flight and starts over
 BRIEF_STEP_S = 0.001  # between frames that may be many, when no such gap may come of them
 
 
@@ -302,7 +302,7 @@ def test_parameters_say_what_they_mean_and_refuse_what_they_cannot(ros):
         (result,) = ros.set_parameters("drone_controller", **{"seek_target.max_speed": 1.0})
         assert result.reason == (
             "seek_target.max_speed can be changed only when the node starts, and it is at work: "
-            "start it anew with the other value."
+            "restart it with the new value."
         )
         (result,) = ros.set_parameters("drone_controller", **{"seek_target.max_speed": 1000.0})
         assert not result.successful

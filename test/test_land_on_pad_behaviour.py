@@ -76,7 +76,7 @@ class Bridge:
             messages["camera/image_raw"] = self._decoder.image(image, stamp)
             messages["camera/camera_info"] = make.camera_info(telemetry, stamp)
         if change:
-            messages = copy.deepcopy(messages)  # as they are made only once, and filled anew
+            messages = copy.deepcopy(messages)  # as they are made only once, and refilled
             change(messages)
         for topic, message in messages.items():
             if topic not in without:
@@ -169,7 +169,7 @@ def test_measurements_that_cease_leave_a_hover(ros):
         state = bridge.states.wait(is_in("waiting"))
         assert state.reason == "for imu/data, velocity, height, landing_pad"
         bridge.commands.wait(lambda twist: twist == STILL)
-        # They come back after more than a second of stamps: everything starts anew.
+        # They come back after more than a second of stamps: everything starts over.
         for _ in range(40):
             bridge.vehicle.advance()
         bridge.until(is_in("landed"), "a landing")

@@ -13,7 +13,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from std_srvs.srv import Trigger
 
 from drone_bridge import responses
-from drone_bridge.responses import keep_unsent
+from drone_bridge.responses import resend_if_lost
 
 
 def warn():
@@ -45,7 +45,7 @@ def service():
 @pytest.mark.parametrize("failure", [warn, fail], ids=["as now", "as humble before 3.3.10"])
 def test_an_answer_that_finds_no_reader_is_sent_again_once(ros, service, failure):
     service.failures = [failure] * 3
-    keep_unsent(ros.node, service)
+    resend_if_lost(ros.node, service)
     service.send_response("answer", "header")
     assert service.changed.wait(10)
     assert service.sent == [("answer", "header")]
@@ -54,7 +54,7 @@ def test_an_answer_that_finds_no_reader_is_sent_again_once(ros, service, failure
 
 def test_an_answer_that_was_sent_is_not_sent_again(ros, service):
     timers = len(list(ros.node.timers))
-    keep_unsent(ros.node, service)
+    resend_if_lost(ros.node, service)
     service.send_response("answer", "header")
     assert service.sent == [("answer", "header")]
     assert len(list(ros.node.timers)) == timers
@@ -63,7 +63,7 @@ def test_an_answer_that_was_sent_is_not_sent_again(ros, service):
 def test_nobody_is_waited_for_forever(ros, service, monkeypatch):
     monkeypatch.setattr(responses, "RETRY_PERIOD_S", 0.01)
     service.failures = [warn] * 1000
-    keep_unsent(ros.node, service)
+    resend_if_lost(ros.node, service)
     service.send_response("answer", "header")
     assert service.changed.wait(10)
     assert not service.sent
@@ -74,7 +74,7 @@ def test_other_errors_are_raised(ros, service):
         raise rclpy_implementation.RCLError("failed to send response: out of memory")
 
     service.failures = [fail_otherwise]
-    keep_unsent(ros.node, service)
+    resend_if_lost(ros.node, service)
     with pytest.raises(rclpy_implementation.RCLError, match="out of memory"):
         service.send_response("answer", "header")
 
@@ -84,7 +84,7 @@ def test_a_service_of_rclpy_can_be_made_patient(ros):
         response.success = True
         return response
 
-    keep_unsent(ros.node, ros.node.create_service(Trigger, "patient", answer))
+    resend_if_lost(ros.node, ros.node.create_service(Trigger, "patient", answer))
     assert ros.call(Trigger, "patient", Trigger.Request()).success
 
 

@@ -66,7 +66,7 @@ def shared():
 
 @pytest.fixture
 def robot(shared):
-    """The shared robot, whose output starts anew. Its former drivers are gone."""
+    """The shared robot, whose output starts over. Its former drivers are gone."""
     with RobotDriver(shared.port) as driver:
         wait_until(lambda: not any(subsystem.driver for subsystem in driver.list_subsystems()), "a free robot")
     # Who came first is not always the first one to be reported as gone.

@@ -213,7 +213,7 @@ def test_telemetry_without_timestamps_is_stamped_with_the_time_it_came(ros, runn
 
 
 def test_answers_stop_when_documents_stop_and_the_last_of_them_hover(ros, forgetful, reports):
-    """Whoever a forged datagram names as its source must not be sent commands for ever."""
+    """Whoever a forged datagram names as its source must not be sent commands forever."""
     running = forgetful
     publisher = fly(ros, running)
     silent = reports.wait(lambda report: report.status[0].message.startswith("no telemetry"))

@@ -15,10 +15,10 @@ from drone_bridge.program import run
 
 
 class Behaviour(Protocol):
-    """What the node brings to life. It is made with the node and its parameters, and subscribes and publishes."""
+    """One way to fly: created with the node and its parameters, it subscribes and publishes by itself."""
 
     def leave(self) -> None:
-        """Stop; nothing is published any more."""
+        """Stop publishing for good."""
 
 
 class BehaviourModule(Protocol):
@@ -28,7 +28,7 @@ class BehaviourModule(Protocol):
     PARAMETERS: tuple[ParameterDeclaration, ...]
 
     def start(self, node: Node, parameters: DeclaredParameters) -> Behaviour:
-        """Return the behaviour at work."""
+        """Return the running behaviour."""
 
 
 BEHAVIOURS: Final[dict[str, BehaviourModule]] = {
@@ -52,12 +52,12 @@ class DroneController(Node):
         """Begin to fly."""
         name = self._declared["behaviour"]
         self._behaviour = BEHAVIOURS[name].start(self, self._declared)
-        self._declared.freeze_because("when the node starts, and it is at work: start it anew with the other value")
+        self._declared.freeze_because("when the node starts, and it is at work: restart it with the new value")
         self.get_logger().info(f"Behaviour {name} is ready.")
         return True
 
     def leave(self) -> None:
-        """Stop flying: the bridge sees to the drone when commands cease."""
+        """Stop flying: the bridge takes care of the drone when commands cease."""
         if self._behaviour:
             self._behaviour.leave()
 

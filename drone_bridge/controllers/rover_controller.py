@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """rover_controller: drives a pattern as cmd_vel, by odometry where there is some.
 
-On request it tells where the rover is by that, as a rover of the telemetry protocol does: a simulated rover follows.
+On request it publishes that position as the telemetry document of a rover, which a simulated rover follows.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ PARAMETERS: Final = (
 
 
 class RoverController(Node):
-    """Commands at a steady rate; says zero when it leaves."""
+    """Commands at a steady rate, and zero on shutdown."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("rover_controller", **options)
@@ -72,10 +72,10 @@ class RoverController(Node):
 
     def start(self) -> bool:
         """Begin to drive."""
-        # A steady clock: a simulation that stands still is no reason to leave a rover uncommanded.
+        # A steady clock: a paused simulation must not leave a rover uncommanded.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1 / self._declared["rate"], self._command, clock=clock)
-        self._declared.freeze_because("when the node starts, and it drives: start it anew with the other value")
+        self._declared.freeze_because("when the node starts, and it drives: restart it with the new value")
         return True
 
     def leave(self) -> None:
@@ -125,7 +125,7 @@ class RoverController(Node):
 
 
 class RoverTelemetryPublisher:
-    """Tells where a rover is and how fast."""
+    """Publishes a rover's position and velocity as a telemetry document."""
 
     def __init__(self, node: Node, z: float, frame_prefix: str) -> None:
         self._node = node

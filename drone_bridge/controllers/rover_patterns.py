@@ -19,14 +19,14 @@ CIRCLE_GAIN_PER_M: Final = 1.0  # rad to be looked inwards for each m that a cir
 
 
 class Velocity(NamedTuple):
-    """What a rover is told."""
+    """A rover's velocity command."""
 
     forward: float = 0.0  # m/s
     turn: float = 0.0  # rad/s, to the left
 
 
 class Limits(NamedTuple):
-    """How a pattern is driven."""
+    """Size and speed limits of a pattern."""
 
     speed: float  # m/s
     amplitude: float  # m
@@ -41,7 +41,7 @@ class Pattern(ABC):
 
     @abstractmethod
     def velocity(self, pose: Pose, time_s: float) -> Velocity:
-        """Return what to do at a pose. `time_s` does not run back."""
+        """Return the velocity to drive at a pose. `time_s` never decreases."""
 
     def _turn(self, error: float) -> float:
         limit = self._limits.turn_rate
@@ -52,7 +52,6 @@ class Stationary(Pattern):
     """Stand still."""
 
     def velocity(self, pose: Pose, time_s: float) -> Velocity:
-        """Return none."""
         return Velocity()
 
 
@@ -165,7 +164,7 @@ class PoseEstimate:
         self._odometry_s = -math.inf
 
     def follows_odometry(self, now_s: float) -> bool:
-        """Return whether there is some."""
+        """Return whether odometry has arrived within its time-out."""
         return now_s - self._odometry_s <= self._odometry_timeout_s
 
     def measured(self, odometry: Pose, now_s: float) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network that does to datagrams what UDP allows: it loses some, and lets some be overtaken."""
+"""A UDP network that loses and reorders datagrams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class BadNetwork(Generic[T]):
-    """Loses some datagrams, and lets some be overtaken by the next one; which ones repeats with the seed."""
+    """Drops some datagrams and swaps some with the next one, reproducibly by seed."""
 
     def __init__(self, loss: float, reorder: float, seed: int) -> None:
         """`loss` and `reorder` are probabilities."""
@@ -21,7 +21,7 @@ class BadNetwork(Generic[T]):
         self._held: list[T] = []  # at most one
 
     def carry(self, datagram: T) -> Iterator[T]:
-        """Return what arrives when this one is sent, in the order of arrival."""
+        """Return the datagrams that arrive when this one is sent, in order of arrival."""
         if self._random.random() < self._loss:
             return
         held, self._held = self._held, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that an emulator makes on purpose, once, so that clients can be tried on them."""
+"""Faults that an emulator injects on request, once, to test clients against."""
 
 from __future__ import annotations
 

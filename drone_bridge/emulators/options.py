@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command lines of emulators: what all have in common, and what their options are read by.
+"""Command lines of emulators: the options that all share, and the types of options.
 
-Whatever reads an option raises what argparse makes a message of.
+Option types raise ArgumentTypeError, which argparse turns into a usage message.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class EmulatorParser(argparse.ArgumentParser):
 
 
 def _program(name: str) -> str:
-    """Return what a user has typed to start an emulator."""
+    """Return the command that started the emulator, for usage messages."""
     started = Path(sys.argv[0]).name
     if started == "__main__.py":
         return f"python3 -m drone_bridge.emulators.{name}"
@@ -48,7 +48,7 @@ def add_address(group: Any, default_port: int, purpose: str = "to listen on") ->
 
 
 def add_bad_network(group: Any) -> None:
-    """Add what UDP may do to datagrams."""
+    """Add the options for datagram loss and reordering."""
     group.add_argument("--loss", type=probability, default=0.0, help="share of datagrams that is lost (%(default)s)")
     group.add_argument("--reorder", type=probability, default=0.0, help="share that is overtaken (%(default)s)")
 

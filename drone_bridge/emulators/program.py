@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every emulator needs to be a well-behaved program: its start, its output, its end."""
+"""What turns an emulator into a well-behaved program: signals, exit code, output and trajectory file."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from drone_bridge.links.errors import LinkError
 from drone_bridge.protocols.errors import ProtocolError
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-CAN_NOT_START: Final = 2  # the exit code, as argparse has it
+CANNOT_START: Final = 2  # the exit code, as argparse has it
 
-#: What a program does once signals cancel it; returns its exit code. What it opens is closed with the stack.
-Conduct = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int]
+#: Runs until it ends or is cancelled, and returns the exit code. Whatever it opens belongs on the exit stack.
+Emulator = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int]
 
 
-def conduct(name: str, what: Conduct, options: argparse.Namespace) -> int:
-    """Do it until it ends, or a signal cancels it; return the exit code. What keeps it from starting is printed."""
+def run_emulator(name: str, emulator: Emulator, options: argparse.Namespace) -> int:
+    """Run until the emulator ends or a signal cancels it; return the exit code. Prints what prevents the start."""
     cancellation = Cancellation()
     try:
         with contextlib.ExitStack() as stack:
             stack.enter_context(cancelled_by_signals(cancellation))
-            return what(options, cancellation, stack)
+            return emulator(options, cancellation, stack)
     except (ValueError, OSError, LinkError, ProtocolError) as error:
-        _print(f"{name}: {error}{_way_out(error)}", sys.stderr)
+        _print(f"{name}: {error}{_remedy(error)}", sys.stderr)
         if options.ends_launch:
             end_launch()
-        return CAN_NOT_START
+        return CANNOT_START
 
 
-def _way_out(error: Exception) -> str:
-    """Return what to do about an error, where there is one thing to do."""
+def _remedy(error: Exception) -> str:
+    """Return a hint on how to resolve the error, or an empty string."""
     cause = error.__cause__ or error
     if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
         return " Another port is chosen by --port, or by port:= of the launch file."
@@ -54,11 +54,11 @@ def end_launch() -> None:
         os.kill(os.getppid(), signal.SIGINT)
 
 
-async def over(cancellation: Cancellation, duration_s: float | None) -> None:
-    """Wait until cancelled, or for the duration if there is one."""
+async def cancelled_or_after(cancellation: Cancellation, duration_s: float | None) -> None:
+    """Wait until cancelled, or until the duration is over if one is given."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
-    # Once readable it stays so: nothing is to be read from it.
+    # The descriptor stays readable once cancelled; there is nothing to read from it.
     loop.add_reader(cancellation.fileno(), ended.set)
     try:
         with contextlib.suppress(asyncio.TimeoutError):
@@ -84,7 +84,7 @@ def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Report one event. Where nobody reads any more, the vehicle goes on without reports."""
+    """Print one event. If stdout has been closed, the emulator carries on silently."""
     _print(text, sys.stdout)
 
 
@@ -92,7 +92,7 @@ def _print(text: str, file: TextIO) -> None:
     try:
         print(text, file=file, flush=True)
     except OSError:
-        # For good: what is still in the buffer would fail again, at the latest at the interpreter's end.
+        # Permanently: flushing what is left in the buffer would fail again, at interpreter exit at the latest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
 
 
@@ -101,7 +101,7 @@ class TrajectoryFile:
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str]) -> None:
         """Create or overwrite the file. Raises OSError."""
-        # Line by line, so that it can be followed while the vehicle moves.
+        # Line-buffered, so that the file can be followed while the vehicle moves.
         self._file = open(path, "w", newline="", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed in __exit__
         self._writer = csv.writer(self._file)
         self._columns = columns
@@ -116,11 +116,11 @@ class TrajectoryFile:
 
     @classmethod
     def wanted(cls, path: str | None, columns: Sequence[str], stack: contextlib.ExitStack) -> TrajectoryFile | None:
-        """Return a file that is closed with the stack, if there is a path. Raises OSError."""
+        """Return a file that the stack closes, or None without a path. Raises OSError."""
         return stack.enter_context(cls(path, columns)) if path else None
 
     def restart(self) -> None:
-        """Forget the states before, and begin with the header."""
+        """Truncate the file and write the header."""
         self._file.seek(0)
         self._file.truncate()
         self._writer.writerow(self._columns)

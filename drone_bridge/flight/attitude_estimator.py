@@ -64,7 +64,7 @@ class AttitudeEstimator:
         ]
 
     def correct(self, measured: MeasuredAttitude) -> None:
-        """Take measured angles into account."""
+        """Correct the estimate by measured angles."""
         found = self.residuals(measured)
         if not found:
             return

@@ -57,7 +57,7 @@ class Command:
 
     @property
     def is_finite(self) -> bool:
-        """Whether all of it are numbers that can be flown."""
+        """Whether all values are finite."""
         return all(map(math.isfinite, (self.roll_rate, self.pitch_rate, self.yaw_rate, self.thrust)))
 
 
@@ -68,7 +68,7 @@ def hover(drone: DroneModel) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How hard to fly."""
+    """The limits of what is commanded."""
 
     max_tilt: float  # rad
     max_turn_rate: float  # rad/s, about body x and y

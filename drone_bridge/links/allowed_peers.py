@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which addresses a listener takes anything from."""
+"""Which addresses a listener accepts."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ class AllowedPeers:
     """Addresses and networks, such as 10.0.7.1, 192.168.1.0/24 or fd00::/8; ANY of them allows everybody."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Raise ValueError with a sentence for what is no address and no network."""
+        """Raise ValueError with a sentence for anything that is neither an address nor a network."""
         self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         self._allows_all = False
         for name in names:
@@ -25,7 +25,7 @@ class AllowedPeers:
                 raise ValueError(f"{name!r} is not {ANY!r}, an address, or a network: {error}.") from None
 
     def allows(self, host: str) -> bool:
-        """Return whether a host, by its numeric address, may talk to us."""
+        """Return whether a host, by its numeric address, is allowed."""
         if self._allows_all:
             return True
         address = ipaddress.ip_address(host.partition("%")[0])  # a link-local one has its interface behind it

@@ -17,7 +17,7 @@ class Backoff:
         self._delay_s = FIRST_DELAY_S
 
     def next_delay_s(self) -> float:
-        """Return how long to wait now, and remember to wait longer the next time."""
+        """Return the delay before the next attempt, and increase the one after it."""
         # Cutting a jittered delay off at the bounds would give half of all machines the very same first delay.
         shortest_s = max((1 - JITTER) * self._delay_s, FIRST_DELAY_S)
         longest_s = min((1 + JITTER) * self._delay_s, self._longest_s)
@@ -25,5 +25,5 @@ class Backoff:
         return self._random.uniform(shortest_s, longest_s)
 
     def reset(self) -> None:
-        """Start over. To be called when the peer has proved to be of use, not just when it could be reached."""
+        """Start over. Call it once the peer has proved useful, not merely reachable."""
         self._delay_s = FIRST_DELAY_S

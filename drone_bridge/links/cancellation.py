@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to end another thread's waiting, whatever it waits for: once and for all, or for something to do."""
+"""Ways to interrupt another thread's wait: once and for all, or to give it something to do."""
 
 import contextlib
 import select
@@ -11,25 +11,25 @@ _WAKE_BYTES: Final = 64  # more than one is left only when waking was faster tha
 
 
 class Selectable(Protocol):
-    """What can be waited for: sockets, and what is below."""
+    """Anything with a descriptor for select and poll."""
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable."""
 
 
 class Cancellation:
-    """A flag that is set once and that select and poll can wait for beside sockets.
+    """A flag that is set once, and that select and poll can wait for together with sockets.
 
     `cancel` may be called from any thread and more than once.
     """
 
     def __init__(self) -> None:
         self.is_set = False
-        # Closing one end of the pair makes the other readable for ever: no byte to write, and none to lose.
+        # Closing one end of the pair makes the other readable forever: no byte to write, and none to lose.
         self._watched, self._trigger = socket.socketpair()
 
     def cancel(self) -> None:
-        """Set the flag and wake everybody who waits."""
+        """Set the flag and wake all waiting threads."""
         self.is_set = True
         self._trigger.close()
 
@@ -42,13 +42,13 @@ class Cancellation:
         return wait_readable([self], timeout_s)[0]
 
     def close(self) -> None:
-        """Give the descriptors back, when nobody waits any more."""
+        """Close the descriptors, once no thread waits any more."""
         self.cancel()
         self._watched.close()
 
 
 class Wakeup:
-    """Ends the waiting of one thread when another one has left something for it, any number of times."""
+    """Wakes one thread when another has left work for it, any number of times."""
 
     def __init__(self) -> None:
         self._watched, self._trigger = socket.socketpair()
@@ -57,11 +57,11 @@ class Wakeup:
 
     def wake(self) -> None:
         """Wake the thread, now or when it waits next. May be called from any thread."""
-        with contextlib.suppress(OSError):  # full: it will wake in any case; closed: nobody waits any more
+        with contextlib.suppress(OSError):  # full: the wake-up is already pending; closed: no thread waits any more
             self._trigger.send(b"\0")
 
     def clear(self) -> None:
-        """Forget that somebody woke this thread. To be called before it looks for what was left."""
+        """Reset the wake-up. Call it before looking for work."""
         with contextlib.suppress(BlockingIOError):
             while len(self._watched.recv(_WAKE_BYTES)) == _WAKE_BYTES:
                 pass
@@ -71,7 +71,7 @@ class Wakeup:
         return self._watched.fileno()
 
     def close(self) -> None:
-        """Give the descriptors back, when nobody waits any more."""
+        """Close the descriptors, once no thread waits any more."""
         self._trigger.close()
         self._watched.close()
 

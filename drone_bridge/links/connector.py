@@ -16,7 +16,7 @@ StreamT = TypeVar("StreamT")
 
 
 class Connector(ABC, Generic[StreamT]):
-    """Opens a link to a peer, trying for ever. What opening means depends on the transport."""
+    """Opens a link to a peer, trying forever. What opening means depends on the transport."""
 
     kind: ClassVar[socket.SocketKind]
 
@@ -65,7 +65,7 @@ class Connector(ABC, Generic[StreamT]):
             raise LinkError(f"{address_name(self._host, self._port)} can't be reached: {reason(error)}.") from error
 
     def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing: there is nothing to release."""
 
     @abstractmethod
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
@@ -126,5 +126,5 @@ class Connector(ABC, Generic[StreamT]):
 
 
 def address_name(host: str, port: int) -> str:
-    """Return an address for people."""
+    """Return a human-readable address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -192,7 +192,7 @@ class DiscoveryResponder:
         return bound
 
     def answer(self, readable: socket.socket) -> list[str]:
-        """Answer what has come to one of the sockets, and return whom, as addresses for people."""
+        """Answer what has come to one of the sockets, and return whom, as human-readable addresses."""
         asked = []
         with contextlib.suppress(BlockingIOError):
             for _ in range(_MAX_QUERIES_AT_ONCE):

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ends the use of a link, beside the peer's regular end."""
+"""What ends the use of a link, apart from an orderly close by the peer."""
 
 import os
 import socket
 
 
 class LinkError(Exception):
-    """The link can't be used any more; the text is a sentence for people."""
+    """The link can't be used any more; the text is a human-readable sentence."""
 
 
 class LinkTimeoutError(LinkError):
-    """The peer kept us waiting for longer than allowed."""
+    """The peer did not respond in time."""
 
 
 class LinkCancelledError(LinkError):
-    """Our own side asked to stop waiting."""
+    """Waiting was cancelled by our own side."""
 
 
 class LinkRefusedError(LinkError):
-    """Nobody listens where a datagram was sent to. The link can be used on: somebody may come yet."""
+    """Nobody listens where a datagram was sent. The link stays usable: the peer may still come up."""
 
 
 def reason(error: Exception) -> str:
-    """Return what went wrong in the system's words, without what Python adds to them."""
+    """Return the operating system's description of an error, without Python's errno prefix."""
     if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A steady rate for a thread that can be cancelled."""
+"""A fixed rate for a thread that can be cancelled."""
 
 import time
 
@@ -8,7 +8,7 @@ from drone_bridge.links.errors import LinkCancelledError
 
 
 class Pace:
-    """Keeps steps apart by the wall clock. After a delay it goes on from there, without a burst to catch up."""
+    """Keeps steps apart by the wall clock. After a delay it resumes from there, without a burst to catch up."""
 
     def __init__(self, cancellation: Cancellation) -> None:
         self._cancellation = cancellation

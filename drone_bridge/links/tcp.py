@@ -24,11 +24,11 @@ KEEPALIVE_PROBES: Final = 3
 ACCEPT_RETRY_S: Final = 0.5
 _OUT_OF_RESOURCES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _DRAIN_BYTES: Final = 65536
-_PEER_END: Final = getattr(select, "POLLRDHUP", 0)  # only Linux tells of an end behind bytes that were not read yet
+_PEER_END: Final = getattr(select, "POLLRDHUP", 0)  # only Linux reports an end of stream behind unread bytes
 
 
 class TcpStream:
-    """One connection, for one thread. Another thread ends its waiting by the cancellation, never by `close`."""
+    """One connection, for one thread. Another thread interrupts it through the cancellation, never through `close`."""
 
     def __init__(
         self, connected: socket.socket, cancellation: Cancellation, on_close: Callable[[], None] = lambda: None
@@ -85,7 +85,7 @@ class TcpStream:
         raise LinkCancelledError("Receiving was cancelled.")
 
     def wait(self, wakeup: Selectable, timeout_s: float | None) -> bool:
-        """Wait for bytes, for being woken, or for this long; return whether `receive_into` has something to say.
+        """Wait for bytes, for being woken, or for this long; return whether `receive_into` would not block.
 
         Raises LinkCancelledError.
         """
@@ -111,9 +111,9 @@ class TcpStream:
                 self._wait(select.POLLOUT, timeout_s, "took no data")
 
     def leave(self, last_words: bytes | Sequence[bytes], timeout_s: float) -> None:
-        """Send what has to be said last, cancelled or not, and close without taking it back.
+        """Send the last messages, cancelled or not, and close without discarding them.
 
-        Several last words are sent one by one, for peers that expect each message in a piece of its own.
+        Several messages are sent one by one, for peers that expect each message in a piece of its own.
         A message that was cut short by the cancellation is completed before: its receiver would take the last words
         for its rest. Closing while received bytes are unread resets a connection, and a reset can overtake data. So
         the peer gets `timeout_s` to read to the end and close as well, while what it still sends is thrown away.
@@ -155,7 +155,7 @@ class TcpStream:
             if self._socket.fileno() < 0:
                 return True
             poll = select.poll()
-            poll.register(self._socket, _PEER_END)  # a lost connection is told of in any case
+            poll.register(self._socket, _PEER_END)  # a lost connection is reported in any case
             return bool(poll.poll(0))
 
     def _send_some(self, data: memoryview) -> int:
@@ -177,7 +177,7 @@ class TcpStream:
 
 
 class TcpConnector(Connector[TcpStream]):
-    """Connects to a peer, trying for ever."""
+    """Connects to a peer, trying forever."""
 
     kind = socket.SOCK_STREAM
 
@@ -204,7 +204,7 @@ class TcpConnector(Connector[TcpStream]):
 
 
 class TcpListener:
-    """Listens for one peer at a time. While it is there, others are refused, and it is not disturbed.
+    """Listens for one peer at a time. While one is connected, others are refused without disturbing it.
 
     Who comes when it has ended the connection, but before that was noticed here, waits to be the next.
     """
@@ -212,7 +212,7 @@ class TcpListener:
     def __init__(self, host: str, port: int, cancellation: Cancellation, on_refused: Callable[[str], None]) -> None:
         """Bind and listen; port 0 takes a free one. `on_refused` gets the name of each refused peer.
 
-        Raises LinkError when the address can't be had.
+        Raises LinkError when the address is not available.
         """
         self._cancellation = cancellation
         self._on_refused = on_refused
@@ -263,7 +263,7 @@ class TcpListener:
         self._socket.close()
 
     def _refuse_others(self, stream: TcpStream, closed: Cancellation) -> None:
-        """Turn away everybody who comes while one peer is there."""
+        """Refuse every connection while one peer is connected."""
         while self._somebody_waits(closed) and not stream.has_ended():
             if other := self._accept(closed):
                 with other, contextlib.suppress(OSError):  # it may have gone again

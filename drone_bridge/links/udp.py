@@ -23,14 +23,14 @@ LONGEST_DELAY_S: Final = 1.0
 
 
 class Datagram(NamedTuple):
-    """What came in one piece, and from where."""
+    """A datagram and its sender."""
 
     data: bytes
     source: Any  # an address, as sockets have it
 
 
 class _UdpSocket:
-    """A socket whose every operation ends: with what was asked for, in time, or by the cancellation."""
+    """A socket on which no operation blocks beyond its time-out or the cancellation."""
 
     def __init__(self, opened: socket.socket, cancellation: Cancellation) -> None:
         opened.setblocking(False)
@@ -48,7 +48,7 @@ class _UdpSocket:
             try:
                 size, source = self.socket.recvfrom_into(self._buffer)
             except BlockingIOError:
-                continue  # a datagram with a wrong checksum: it wakes, and is gone
+                continue  # a datagram with a wrong checksum wakes poll, then is dropped
             except ConnectionRefusedError as error:
                 raise LinkRefusedError(f"Nobody listens at {who}.") from error
             except OSError as error:
@@ -57,7 +57,7 @@ class _UdpSocket:
         raise LinkTimeoutError(f"{who} sent nothing for {timeout_s:g} s.")
 
     def pause(self, seconds: float) -> None:
-        """Wait for nothing but the cancellation."""
+        """Wait for the cancellation only."""
         if self._cancellation.wait(seconds):
             raise LinkCancelledError("Waiting was cancelled.")
 
@@ -74,7 +74,7 @@ class UdpStream:
     """Datagrams to and from one peer. Its methods are for one thread, except for `close`."""
 
     def __init__(self, connected: socket.socket, cancellation: Cancellation) -> None:
-        """Take over a connected socket. Raises OSError when it is none."""
+        """Take over a connected socket. Raises OSError when it is not connected."""
         self._socket = _UdpSocket(connected, cancellation)
         self.peer = name(connected.getpeername())
         #: The addresses of both hosts, as sockets have them.
@@ -121,7 +121,7 @@ class UdpStream:
 
 
 class UdpConnector(Connector[UdpStream]):
-    """Opens links to one peer. Whether it is there does not show before something has been sent."""
+    """Opens links to one peer. Whether the peer is there shows only once something has been sent."""
 
     kind = socket.SOCK_DGRAM
 
@@ -142,7 +142,7 @@ class UdpListener:
     """Takes datagrams on one port, from whoever sends."""
 
     def __init__(self, host: str, port: int, cancellation: Cancellation) -> None:
-        """Bind; port 0 takes a free one. Raises LinkError when the address can't be had."""
+        """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
         self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
         try:
             family, kind, protocol, _, address = socket.getaddrinfo(
@@ -186,5 +186,5 @@ class UdpListener:
 
 
 def name(address: Any) -> str:
-    """Return an address for people."""
+    """Return a human-readable address."""
     return address_name(*address[:2])

@@ -3,7 +3,7 @@
 
 
 class ProtocolError(Exception):
-    """The protocol was broken; the text is a sentence for people."""
+    """The protocol was broken; the text is a human-readable sentence."""
 
 
 class LocalProtocolError(ProtocolError):

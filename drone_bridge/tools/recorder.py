@@ -29,7 +29,7 @@ class StopRequest:
     is_set: bool = False
 
     def set(self) -> None:
-        """Ask the recorder to end."""
+        """Ask the recorder to stop."""
         self.is_set = True
 
 

@@ -62,7 +62,7 @@ class VehicleModel(Node):
             message.header.stamp = now
         self._tf_publisher.publish(TFMessage(transforms=transforms))
         self._description_publisher.publish(String(data=ElementTree.tostring(robot, encoding="unicode")))
-        self._declared.freeze_because("when the node starts, and the model is published: start it anew")
+        self._declared.freeze_because("when the node starts, and the model is published: restart it")
         self.get_logger().info(f"Telling whoever asks what a {get('model')} looks like.")
         return True
 

@@ -18,7 +18,7 @@ class ImageMemory:
     """
 
     def __init__(self, turns: int) -> None:
-        """`turns`: how many arrays there are."""
+        """`turns` is the number of arrays that take turns."""
         self._turns = turns
         self._arrays: list[array[int]] = []
         self._next = 0

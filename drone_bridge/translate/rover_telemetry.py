@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rover tells of itself, as a document of the telemetry protocol."""
+"""A rover's state as a document of the telemetry protocol."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the underwater simulator tells of entities as ROS messages, and velocities the other way."""
+"""Entity states of the underwater simulator as ROS messages, and velocity commands the other way."""
 
 import math
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ _COLLISION: Final = (
     "there is no entity with the ID of the first",
     "there is no entity with the ID of the second",
 )
-# What the CUAUV server says, which the document tells of ESET alone.
+# Errors of the CUAUV server, which the document gives for ESET alone.
 _MEANINGS: Final[dict[type[Any], tuple[str, ...]]] = {
     sim.Remove: ("there is no item with the type and the ID",),
     sim.AddEntity: ("the mass, the radius or the moments of inertia can't be",),

@@ -101,7 +101,7 @@ def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
 class DroneMessages:
     """Makes ROS messages of a drone's telemetry.
 
-    Each kind of message is made once and filled anew each time, so that it holds until the next call.
+    Each kind of message is made once and refilled each time, so that it holds until the next call.
     """
 
     def __init__(self, names: LandingFrameNames, signs: TelemetrySigns, default_fov: float, is_levelled: bool) -> None:

@@ -42,12 +42,12 @@ class FlightPlanBehaviour:
         self._is_bridge_there = False
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.create_subscription(Bool, "flying", self._on_flying, latched)
-        # A drone flies on, whatever ROS time does.
+        # A drone keeps flying while ROS time stands still.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)
 
     def leave(self) -> None:
-        """Fall silent."""
+        """Stop publishing."""
         self._is_left = True
 
     def _on_flying(self, message: Bool) -> None:
@@ -93,5 +93,5 @@ class FlightPlanBehaviour:
 
 
 def start(node: Node, parameters: DeclaredParameters) -> FlightPlanBehaviour:
-    """Return the behaviour at work."""
+    """Return the running behaviour."""
     return FlightPlanBehaviour(node, parameters)

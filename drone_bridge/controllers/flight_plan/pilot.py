@@ -12,7 +12,7 @@ _LEGS: Final = (("forward", 1.0, 0.0), ("right", 0.0, -1.0), ("backward", -1.0, 
 
 @dataclass(frozen=True, slots=True)
 class PlanParameters:
-    """What the flight looks like."""
+    """Shape and timing of the flight."""
 
     take_off_time: float = described(5.0, "Seconds from the answer of takeoff until the drone is up.", 0.1, 60.0)
     take_off_patience: float = described(10.0, "Seconds for which a refused takeoff is tried again.", 0.0, 600.0)
@@ -88,33 +88,33 @@ class FlightPlan:
         self._call_due_s: float | None = None  # when the stage's call is to be made
         self._answered_s: float | None = None
         self._problem = ""
-        #: Whether the drone flies, as the bridge says.
+        #: Whether the drone flies, according to the bridge.
         self.is_flying = False
 
     @property
     def has_begun(self) -> bool:
-        """Whether takeoff has been asked for."""
+        """Whether takeoff has been requested."""
         return self._began_s is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will be done."""
+        """Whether the flight has ended, well or not."""
         return self._index >= len(self._stages)
 
     @property
     def state(self) -> str:
-        """What the flight is at."""
+        """The name of the current stage, `done` or `failed`."""
         if not self.is_over:
             return self._stages[self._index].name
         return "failed" if self._problem else "done"
 
     @property
     def problem(self) -> str:
-        """What was refused, if anything."""
+        """Why the flight failed; empty while it has not."""
         return self._problem
 
     def update(self, now_s: float) -> Step:
-        """Return what to do now."""
+        """Return the step to take now."""
         if self._began_s is None:
             self._began_s = self._call_due_s = now_s
         if self.is_over:
@@ -130,7 +130,7 @@ class FlightPlan:
         return Step(velocity=stage.velocity if self._answered_s is not None else None)
 
     def answered(self, now_s: float, success: bool, message: str) -> None:
-        """Take the answer to the call of the last `update` that had one."""
+        """Handle the response to the latest call that `update` asked for."""
         if self.is_over:
             return
         call = self._stages[self._index].call
@@ -148,7 +148,7 @@ class FlightPlan:
             self._go_to(landing if self._index < landing else len(self._stages), now_s)
 
     def give_up(self, problem: str) -> None:
-        """End the flight where it is."""
+        """Abort the flight without further calls."""
         if not self.is_over:
             self._problem = self._problem or problem
             self._index = len(self._stages)

@@ -56,12 +56,12 @@ PARAMETERS: Final = (
     *declarations(MarkerParameters, NAME),
 )
 WAITING: Final = "waiting"
-# Whatever comes later than the next measurement is worth nothing any more.
+# A command that is later than the next measurement is worthless.
 _QUEUE: Final = 1
 
 
 class LandOnPadBehaviour:
-    """Feeds LandOnPad with measurements as they come, and publishes what it decides."""
+    """Feeds measurements to LandOnPad as they arrive, and publishes its decisions."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         """Raises ValueError with a sentence for parameters that do not go together."""
@@ -93,7 +93,7 @@ class LandOnPadBehaviour:
             self._subscribe(topic, [each for each in sets if topic in each.topics])
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.create_subscription(Bool, "landed", self._on_landed, latched)
-        # A steady clock: a simulation that stands still is no reason to fly on.
+        # A steady clock: a paused simulation must not keep the drone flying on its last command.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(self._timeout_s, self._watch, clock=clock)
 
@@ -137,7 +137,7 @@ class LandOnPadBehaviour:
         self._tell(messages[IMU].header.stamp, decision.state.value, decision.reason, decision.distance)
 
     def _decide(self, measured: Measured) -> Decision:
-        """Return the answer. Raises ValueError when none can be computed, and starts anew then."""
+        """Return the answer. Raises ValueError when none can be computed, and then starts over."""
         try:
             decision = self._land.update(measured)
             if decision.command.is_finite:
@@ -145,7 +145,7 @@ class LandOnPadBehaviour:
             problem = "numbers are not finite"
         except NOT_COMPUTABLE as error:
             problem = str(error)
-        self._land = LandOnPad(self._land_parameters)  # whatever went wrong would stay in its estimates
+        self._land = LandOnPad(self._land_parameters)  # a fault would persist in the estimates
         raise ValueError(f"no command can be computed: {problem}.")
 
     def _watch(self) -> None:
@@ -175,5 +175,5 @@ class LandOnPadBehaviour:
 
 
 def start(node: Node, parameters: DeclaredParameters) -> LandOnPadBehaviour:
-    """Return the behaviour at work."""
+    """Return the running behaviour."""
     return LandOnPadBehaviour(node, parameters)

@@ -24,7 +24,7 @@ class LandState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class PadSighting:
-    """Where the pad was seen."""
+    """Position of the pad relative to the drone, with its uncertainty."""
 
     stamp: float  # s, of when
     offset: Vector  # from the drone, 3, m, levelled axes
@@ -46,9 +46,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do now."""
+    """The command, and why it was chosen."""
 
     command: ShareCommand
     state: LandState
-    reason: str  # a phrase for people
+    reason: str  # a human-readable phrase
     distance: float | None  # to the pad, m; None while it is not known

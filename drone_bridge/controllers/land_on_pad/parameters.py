@@ -31,9 +31,11 @@ class LandParameters:
     search_height: float = described(7.0, "Above the ground, m.", 0.5, 100.0)
     search_speed: float = described(1.5, "m/s.", 0.1, 20.0)
     search_spacing: float = described(4.0, "Between the lanes of the search pattern, m.", 0.2, 100.0)
-    search_radius: float = described(10.0, "How far the search goes before it starts anew, m.", 1.0, 1000.0)
+    search_radius: float = described(10.0, "How far the search goes before it starts over, m.", 1.0, 1000.0)
     lost_time: float = described(0.5, "Without a sight of the pad, after which the drone climbs, s.", 0.05, 10.0)
-    coast_time: float = described(3.0, "Without a sight of the pad, after which it is searched for anew, s.", 0.1, 60.0)
+    coast_time: float = described(
+        3.0, "Without a sight of the pad, after which it is searched for again, s.", 0.1, 60.0
+    )
 
     # Landing.
     align_radius: float = described(0.2, "How far off the pad's middle is good enough to land, m.", 0.01, 10.0)

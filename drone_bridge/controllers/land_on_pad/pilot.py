@@ -23,7 +23,7 @@ from drone_bridge.controllers.land_on_pad.search_pattern import ExpandingSquare
 from drone_bridge.controllers.land_on_pad.tilt_control import ShareCommand, TiltControl, TiltGains, acceleration_of_tilt
 from drone_bridge.geometry.matrices import Matrix, Vector
 
-LONGEST_GAP: Final = 1.0  # s between measurements, after which everything starts anew
+LONGEST_GAP: Final = 1.0  # s between measurements, after which everything starts over
 OLDEST_SIGHTING: Final = 0.5  # s
 HIGH_ENOUGH: Final = 0.8  # of search_height, from where on the drone flies along the search pattern
 FLYING: Final = 0.5  # m above ground, or where it landed; a drone that has been so high can land
@@ -43,7 +43,7 @@ class LandOnPad:
         self._stamp: float | None = None
 
     def update(self, measured: Measured) -> Decision:
-        """Return what to do. A stamp that runs back, or jumps by more than a second, starts everything anew."""
+        """Return what to do. A stamp that runs back, or jumps by more than a second, resets everything."""
         if self._stamp is None or not 0 <= measured.stamp - self._stamp <= LONGEST_GAP:
             self._start(measured)
             seconds = 0.0

@@ -38,7 +38,7 @@ _FRAME_QUEUE: Final = 2
 
 
 class SeekTargetBehaviour:
-    """Feeds SeekTarget with frames as they come, and publishes what it decides."""
+    """Feeds frames to SeekTarget as they arrive, and publishes its decisions."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
@@ -63,7 +63,7 @@ class SeekTargetBehaviour:
             node.create_subscription(kind, topic, lambda message, topic=topic: frames.add(topic, message), _FRAME_QUEUE)
 
     def leave(self) -> None:
-        """Stop deciding."""
+        """Stop commanding."""
         self._drone = None
 
     def _make_sender(self, topic: str) -> Callable[[Header, Command], None]:
@@ -102,7 +102,7 @@ class SeekTargetBehaviour:
         self._tell(header, decision)
 
     def _decide(self, drone: DroneModel, frame: StereoFrame) -> Decision:
-        """Return the answer. Raises ValueError when none can be computed, and starts anew then."""
+        """Return the answer. Raises ValueError when none can be computed, and then starts over."""
         try:
             decision = self._seeker(drone, frame).update(frame.stamp, frame.left, frame.right, frame.attitude)
             if decision.command.is_finite:
@@ -110,7 +110,7 @@ class SeekTargetBehaviour:
             problem = "numbers are not finite"
         except NOT_COMPUTABLE as error:
             problem = str(error)
-        self._seek = None  # whatever went wrong would stay in its estimates
+        self._seek = None  # a fault would persist in the estimates
         raise ValueError(f"no command can be computed for {drone}: {problem}.")
 
     def _seeker(self, drone: DroneModel, frame: StereoFrame) -> SeekTarget:
@@ -139,7 +139,7 @@ class SeekTargetBehaviour:
 
 
 def start(node: Node, parameters: DeclaredParameters) -> SeekTargetBehaviour:
-    """Return the behaviour at work."""
+    """Return the running behaviour."""
     return SeekTargetBehaviour(node, parameters)
 
 

@@ -37,7 +37,7 @@ from drone_bridge.flight.flight_control import (
 )
 from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_vector
 
-LONGEST_GAP = 1.0  # s between frames, after which everything starts anew
+LONGEST_GAP = 1.0  # s between frames, after which everything starts over
 FULL_TURN = 1.1 * math.tau  # rad, with some overlap
 LEAST_VIEW_TILT = math.radians(6)  # may always be used, even if the target goes out of view
 UNDERFOOT = 0.3  # m; nearer than this beside the drone, a target has no heading
@@ -58,11 +58,11 @@ class SeekState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer to a frame."""
+    """The command that answers a frame, and why it was chosen."""
 
     command: Command
     state: SeekState
-    reason: str  # a phrase for people
+    reason: str  # a human-readable phrase
     distance: float | None  # estimated, m from the target's centre; None while it is not known
     sees_target: bool
 
@@ -90,7 +90,7 @@ class SeekTarget:
         """Return the answer to the frame of this time stamp (s).
 
         Images are height x width x 3, red green blue. A stamp that runs back, or jumps by more than a second, starts
-        everything anew. Raises ValueError for an image that is not of the camera's size.
+        everything. Raises ValueError for an image that is not of the camera's size.
         """
         outlines = (self._detector.detect(left), self._detector.detect(right))
         if self._stamp is None or not 0 <= stamp - self._stamp <= LONGEST_GAP:

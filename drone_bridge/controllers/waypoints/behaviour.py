@@ -112,5 +112,5 @@ class WaypointsBehaviour:
 
 
 def start(node: Node, parameters: DeclaredParameters) -> WaypointsBehaviour:
-    """Return the behaviour at work."""
+    """Return the running behaviour."""
     return WaypointsBehaviour(node, parameters)

@@ -74,7 +74,7 @@ class Waypoint:
 
 
 class WaypointState(Enum):
-    """What it is about."""
+    """Phase of the tour."""
 
     WAITING = "waiting"
     GOING = "going"

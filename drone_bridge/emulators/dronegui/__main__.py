@@ -3,7 +3,7 @@
 
     python3 -m drone_bridge.emulators.dronegui --trajectory flight.csv
 
-As in the original, no packet is answered, everybody may send, and the last command stays in force for ever. Once reset
+As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
 has been pressed, the drone's navdata goes to whoever sends packets. The program reports on standard output: a line for
 each change and, once a second, where the drone is.
 """
@@ -30,7 +30,7 @@ from drone_bridge.emulators.options import (
     port,
     positive,
 )
-from drone_bridge.emulators.program import TrajectoryFile, conduct, say
+from drone_bridge.emulators.program import TrajectoryFile, run_emulator, say
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.links.udp import Datagram, UdpListener
@@ -119,7 +119,7 @@ def open_navdata_socket(options: argparse.Namespace, cancellation: Cancellation)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return conduct("dronegui", serve, parse(arguments))
+    return run_emulator("dronegui", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

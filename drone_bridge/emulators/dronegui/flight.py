@@ -90,7 +90,7 @@ class Flight:
 
     @property
     def controls(self) -> Controls:
-        """What is in force."""
+        """The controls in force."""
         return self._controls
 
     def control(self, controls: Controls, sees_flight: bool = True) -> None:
@@ -122,7 +122,7 @@ class Flight:
         return [self.time, self.phase.value, *self.position.tolist(), *angles, *self.velocity.tolist()]
 
     def describe(self) -> str:
-        """Return the state for people."""
+        """Return the state in one human-readable line."""
         x, y, z = self.position
         return (
             f"t={self.time:.1f} s, {self.phase.value}, x={x:.2f} y={y:.2f} z={z:.2f} m, "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a drone like the AR.Drone tells of itself, as blocks of navdata."""
+"""Navdata as a drone like the AR.Drone sends it, block by block."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from drone_bridge.emulators.options import (
     positive,
     triple,
 )
-from drone_bridge.emulators.program import TrajectoryFile, conduct, say
+from drone_bridge.emulators.program import TrajectoryFile, run_emulator, say
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError
 from drone_bridge.links.udp import UdpConnector, UdpListener
@@ -68,7 +68,7 @@ class Watch:
             trajectory.restart()
 
     def goes_on(self) -> bool:
-        """Look at a frame; return whether another one is wanted."""
+        """Record a frame; return whether the flight goes on."""
         world = self._vehicle.world
         if self._trajectory:
             self._trajectory.write(world.row())
@@ -129,7 +129,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
 
 
 def make_setup(options: argparse.Namespace) -> Setup:
-    """Turn command line options into what they mean."""
+    """Build the setup from command line options."""
     return Setup(
         seed=options.seed,
         pattern=options.rover,
@@ -145,7 +145,7 @@ def make_setup(options: argparse.Namespace) -> Setup:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return conduct("landing", fly, parse(arguments))
+    return run_emulator("landing", fly, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes over the wire of the landing emulator: telemetry out, commands in, and now and then a fault on purpose."""
+"""The landing emulator's side of the wire: telemetry out, commands in, and injected faults."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ HUGE: Final = 1e300
 
 
 class FaultKind(str, Enum):
-    """What can be made to go wrong in one telemetry document."""
+    """Faults that can be injected into one telemetry document."""
 
     TRUNCATE = "truncate"  # half of the document
-    GARBAGE = "garbage"  # bytes that are no JSON
-    NOT_JPEG = "not-jpeg"  # an image that is none
-    HUGE = "huge"  # a number that no drone can mean
-    STALL = "stall"  # nothing more, for ever
+    GARBAGE = "garbage"  # bytes that are not JSON
+    NOT_JPEG = "not-jpeg"  # bytes that are not an image
+    HUGE = "huge"  # a number out of range
+    STALL = "stall"  # nothing more, forever
 
 
 class Conversation:

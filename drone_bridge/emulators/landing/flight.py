@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a drone that is told thrust, tilt and turning flies: attitude, thrust, drag and wind, without ground or rover.
+"""Flight dynamics of a drone commanded by thrust, tilt and turn rate, with drag and wind, without ground or rover.
 
 World and body have the axes of REP 103: x forward, y left, z up. Angles are radians: roll + banks right, pitch + lowers
 the nose, yaw + turns left; the attitude is yaw about z, then pitch about the new y, then roll about the newest x.
@@ -33,7 +33,7 @@ VERTICAL_SHARE_OF_GUSTS: Final = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Airframe:
-    """What the laws of motion need to know about the drone."""
+    """Constants of the flight dynamics."""
 
     thrust_margin: float = 5.0  # m/s^2 up or down at a thrust of 1 or -1
     thrust_lag: float = 0.1  # s, first order

@@ -26,7 +26,7 @@ Vector2 = npt.NDArray[np.float64]  # 2 elements
 
 
 class Pattern(str, Enum):
-    """What the rover drives."""
+    """The pattern that the rover drives."""
 
     STATIONARY = "stationary"  # stands in the origin
     LINEAR = "linear"  # to and fro along x, `amplitude` to either side

@@ -33,7 +33,7 @@ class Touchdown:
         )
 
     def describe(self) -> str:
-        """Return one line for people, and for programs that read it."""
+        """Return one line, readable by people and programs alike."""
         return (
             f"touchdown on the {'rover' if self.on_rover else 'ground'} at t={self.time:.2f} s: "
             f"position error {self.position_error:.3f} m, vertical speed {self.vertical_speed:.2f} m/s, "

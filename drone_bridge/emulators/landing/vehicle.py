@@ -65,7 +65,7 @@ class Vehicle:
         return self.world.touchdown if self.world.has_landed else None
 
     def obey(self, command: DroneCommand) -> None:
-        """Follow a command from now on."""
+        """Put a command into force."""
         self.drone.command = command
 
     def lead(self, rover: RoverTelemetry) -> None:

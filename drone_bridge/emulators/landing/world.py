@@ -37,7 +37,7 @@ COLUMNS: Final = (
 
 
 class Phase(str, Enum):
-    """What carries the drone."""
+    """What the drone rests on."""
 
     FLYING = "flying"
     ON_ROVER = "on rover"
@@ -60,7 +60,7 @@ class World:
 
     @property
     def has_landed(self) -> bool:
-        """Whether the drone stands on something."""
+        """Whether the drone stands on the ground or the rover."""
         return self.phase is not Phase.FLYING
 
     @property
@@ -85,7 +85,7 @@ class World:
         ]
 
     def describe(self) -> str:
-        """Return the state for people."""
+        """Return the state in one human-readable line."""
         x, y, z = self.drone.position
         rover_x, rover_y = self.rover.position
         return (

@@ -29,7 +29,7 @@ from drone_bridge.emulators.options import (
     positive,
     probability,
 )
-from drone_bridge.emulators.program import TrajectoryFile, conduct, over, say
+from drone_bridge.emulators.program import TrajectoryFile, cancelled_or_after, run_emulator, say
 from drone_bridge.emulators.robot.control import ALL_SUBSYSTEMS, NAMES, Control
 from drone_bridge.emulators.robot.robotd import RobotdControl
 from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
@@ -40,7 +40,7 @@ from drone_bridge.protocols.robot import TCP_PORT, SubsystemType
 
 
 class Dialect(str, Enum):
-    """How the robot speaks."""
+    """Which robot software is emulated."""
 
     DOCUMENT = "document"
     ROBOTD_1_2 = "robotd-1.2"  # as that program does; see docs/robot.md
@@ -72,7 +72,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
             asyncio.create_task(server.move(1 / options.rate, trajectory)),
             asyncio.create_task(server.measure(options.sensor_period)),
         ]
-        await over(cancellation, options.duration)
+        await cancelled_or_after(cancellation, options.duration)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -100,7 +100,7 @@ def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return conduct("robot", serve, parse(arguments))
+    return run_emulator("robot", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may drive the emulated robot, and what it tells its drivers. No sockets and no clock."""
+"""Who may drive the emulated robot, and what its drivers are sent. No sockets and no clock."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class HangUpError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Driver:
-    """Somebody who is connected."""
+    """A connected client."""
 
     peer: str
     send: Callable[[FromRobot], None]
@@ -87,7 +87,7 @@ class Control:
     # What drivers do.
 
     def handle(self, driver: Driver, packet: FromDriver, now_s: float, clock_ms: int) -> None:
-        """Do what a packet asks for. Raises HangUpError.
+        """Handle a packet. Raises HangUpError.
 
         Args:
             driver: who sent it.
@@ -111,7 +111,7 @@ class Control:
             self._update(driver, packet)
 
     def leave(self, driver: Driver) -> None:
-        """Note that a driver has closed its connection, or that it was lost: its motors are stopped."""
+        """Handle the end of a driver's connection: its motors are stopped."""
         self.drivers.remove(driver)
         for number, owner in enumerate(self._owners):
             if owner is driver:
@@ -120,7 +120,7 @@ class Control:
                 self._release(number, driver)
 
     def look_for_silence(self, now_s: float, allowed_s: float) -> None:
-        """Drop the drivers who have not been heard of for so long, with all that they have."""
+        """Drop the drivers that have been silent for too long, and free what they hold."""
         for driver in tuple(self.drivers):
             if not driver.dropped_because and now_s - driver.last_heard_s > allowed_s:
                 if any(owner is driver and self._is_skid_steer(number) for number, owner in enumerate(self._owners)):

@@ -30,7 +30,7 @@ class RobotdControl(Control):
     """Announces no release, stops no motors but for old keep-alives, and never forgets a driver who has gone.
 
     The list of drivers grows only. To announce a bind it writes to all of them, after ownership was noted: a closed
-    connection among them fails the bind and ends the binder's connection, and whoever tried stays the owner for ever.
+    connection among them fails the bind and ends the binder's connection, and whoever tried stays the owner forever.
     """
 
     _first_gone: int | None = None  # in order of connecting; an announcement gets no further
@@ -38,7 +38,7 @@ class RobotdControl(Control):
     _misread: set[Driver] = field(default_factory=set)
 
     def handle(self, driver: Driver, packet: object, now_s: float, clock_ms: int) -> None:
-        """Do what a packet asks for. Raises HangUpError."""
+        """Handle a packet. Raises HangUpError."""
         if driver in self._misread:
             driver.last_heard_s = now_s
             return
@@ -59,7 +59,7 @@ class RobotdControl(Control):
             Control.look_for_silence(self, now_s, allowed_s)
 
     def update_sensors(self) -> None:
-        """Send nothing: this program never does."""
+        """Send nothing: robotd never sends readings."""
 
     def _keep_alive(self, driver: Driver, packet: KeepAlive, clock_ms: int) -> None:
         age_s = (clock_ms - packet.time_ms) / 1000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves the emulated robot's drivers over TCP, and lets its time pass."""
+"""Serves the emulated robot's drivers over TCP, and advances its simulation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GARBAGE: Final = b"\x00\x08\x07\x00\x01\x00\x01\xff\xff\x00\x00"
 
 
 class FaultKind(str, Enum):
-    """What can be made to go wrong instead of the answer to one keep-alive of the first driver."""
+    """Faults that can replace the answer to one keep-alive of the first driver."""
 
     TRUNCATE = "truncate"  # half of a packet, then the connection is closed
     GARBAGE = "garbage"  # a list of sensors that is none
@@ -34,7 +34,7 @@ class FaultKind(str, Enum):
 
 
 class Server:
-    """Serves drivers, and lets time pass."""
+    """Serves drivers, and advances the simulation."""
 
     def __init__(self, control: Control, fault: Fault[FaultKind] | None, silence_s: float) -> None:
         """`silence_s`: how long a driver may say nothing before it is dropped."""
@@ -46,7 +46,7 @@ class Server:
     # Drivers.
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Talk to one driver until either side has had enough."""
+        """Serve one driver until either side ends the connection."""
         peer = "{}:{}".format(*writer.get_extra_info("peername")[:2])
         task = asyncio.current_task()
         assert task
@@ -115,7 +115,7 @@ class Server:
     # Time.
 
     async def move(self, step_s: float, trajectory: TrajectoryFile | None) -> None:
-        """Let the robot move, in real time."""
+        """Advance the robot in real time."""
         vehicle = self._control.vehicle
         before_s = time.monotonic()
         while True:
@@ -132,14 +132,14 @@ class Server:
             self._control.look_for_silence(now_s, self._silence_s)
 
     async def measure(self, period_s: float) -> None:
-        """Send readings again and again."""
+        """Send readings periodically."""
         while True:
             await asyncio.sleep(period_s)
             self._control.update_sensors()
 
 
 class _FaultPlan:
-    """Makes go wrong what was asked for."""
+    """Injects the requested fault."""
 
     def __init__(self, fault: Fault[FaultKind] | None, writer: asyncio.StreamWriter) -> None:
         self._fault = fault

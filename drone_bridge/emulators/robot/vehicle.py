@@ -23,7 +23,7 @@ COOLING_PER_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Chassis:
-    """What does not change."""
+    """The constants of the chassis."""
 
     wheel_separation: float = 0.5  # m between the tracks
     max_speed: float = 1.0  # m/s of a track at full speed
@@ -70,7 +70,7 @@ class Vehicle:
 
     @property
     def current(self) -> float:
-        """What is drawn from the battery, A."""
+        """Current drawn from the battery, A."""
         return IDLE_CURRENT_A + self.left.current + self.right.current
 
     @property
@@ -90,11 +90,11 @@ class Vehicle:
         return self.chassis.max_speed * (self.right.speed - self.left.speed) / self.chassis.wheel_separation
 
     def drive(self, left: int, right: int) -> None:
-        """Set both motors; what is beyond full speed is full speed."""
+        """Set both motors, clamped to full speed."""
         self.left.setting, self.right.setting = (max(-FULL, min(FULL, setting)) for setting in (left, right))
 
     def stop(self) -> None:
-        """Set both motors to nothing."""
+        """Switch both motors off."""
         self.drive(0, 0)
 
     def advance(self, step_s: float) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.options import EmulatorParser, add_address, add_choice, add_run, positive, read_by
-from drone_bridge.emulators.program import TrajectoryFile, conduct, over, say
+from drone_bridge.emulators.program import TrajectoryFile, cancelled_or_after, run_emulator, say
 from drone_bridge.emulators.simulator.connection import FaultKind
 from drone_bridge.emulators.simulator.quirks import Quirks
 from drone_bridge.emulators.simulator.run import RunControl, Tempo
@@ -57,7 +57,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         stack.callback(listener.close)
         say(f"listening on {options.host}:{listener.sockets[0].getsockname()[1]}")
         time = asyncio.create_task(server.keep_time())
-        await over(cancellation, options.duration)
+        await cancelled_or_after(cancellation, options.duration)
         time.cancel()
         await asyncio.gather(time, return_exceptions=True)
         await server.hang_up()
@@ -78,7 +78,7 @@ def _rotation(text: str) -> WxyzQuaternion:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return conduct("simulator", serve, parse(arguments))
+    return run_emulator("simulator", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -101,7 +101,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     world = parser.add_argument_group("world")
     world.add_argument(
-        "--scene", choices=tuple(SCENES), default="empty", help="what there is beside the vehicle (%(default)s)"
+        "--scene", choices=tuple(SCENES), default="empty", help="entities beside the vehicle (%(default)s)"
     )
     world.add_argument(
         "--btom",

@@ -36,7 +36,7 @@ class HangUpError(Exception):
 
 
 class Connection:
-    """Somebody who is connected."""
+    """A connected client."""
 
     def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks, fault: Fault[FaultKind] | None) -> None:
         self.peer = peer
@@ -147,7 +147,7 @@ class Connection:
     # Receiving.
 
     def receive(self, data: bytes) -> None:
-        """Take what has come."""
+        """Process the bytes that have arrived."""
         self.protocol.receive_data(data)
 
     def next_request(self) -> wire.Request | None:

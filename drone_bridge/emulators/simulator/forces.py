@@ -59,7 +59,7 @@ class Gravity:
 
 @dataclass(frozen=True, slots=True)
 class TurbulenceLimits:
-    """How turbulence walks: each component of the wrench within its limits, at a rate drawn anew for each step.
+    """How turbulence walks: each component of the wrench within its limits, at a rate redrawn for each step.
 
     Equal limits make a constant wrench, which is one way to steer. Raises ValueError for what can't be.
     """

@@ -41,7 +41,7 @@ class RefusedError(Exception):
 
     @property
     def answer(self) -> Error:
-        """What to answer."""
+        """The error to answer with."""
         return Error(self.code, str(self))
 
 
@@ -54,7 +54,7 @@ class Client(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Item:
-    """Something with an ID."""
+    """An object that clients refer to by ID."""
 
     client: Client | None = None  # None for what stays when its client goes
     needs: frozenset[Key] = frozenset()  # goes when one of them goes

@@ -9,7 +9,7 @@ from drone_bridge.protocols import simulator as wire
 
 
 class Quirks(str, Enum):
-    """How to speak."""
+    """Deviations from the document, one switch each."""
 
     NONE = "none"  # as the document says
     REAL = "real"  # as the CUAUV server does, so far as it is known

@@ -24,7 +24,7 @@ class Tempo:
 
 
 class RunControl:
-    """Runs or not, for a number of steps or for ever. It starts paused."""
+    """Runs or not, for a number of steps or forever. It starts paused."""
 
     def __init__(self) -> None:
         self.resumed = asyncio.Event()

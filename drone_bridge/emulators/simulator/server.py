@@ -41,7 +41,7 @@ _HANDLERS: Final = {**world_requests.HANDLERS, **observer_requests.HANDLERS}
 
 
 class Server:
-    """Serves clients, and lets time pass."""
+    """Serves clients, and advances the simulation."""
 
     def __init__(
         self,

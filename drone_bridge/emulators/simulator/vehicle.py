@@ -51,7 +51,7 @@ def add_default_environment(world: World, btom: WxyzQuaternion = IDENTITY) -> No
 
 
 def add_nothing(world: World) -> None:
-    """Leave the water empty."""
+    """Add no entities."""
 
 
 def add_buoys(world: World) -> None:

@@ -23,7 +23,7 @@ NO_EXTENDED: Final = "No extended entity attribute with given key."  # as well
 
 @dataclass(slots=True)
 class Context:
-    """What requests are about."""
+    """What request handlers work on."""
 
     world: World
     control: RunControl
@@ -45,7 +45,7 @@ def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None
 
 
 def reassure(context: Context, client: Client, request: wire.Reassure) -> wire.Response:
-    """Say that all is well."""
+    """Answer with OK."""
     return wire.Ok()
 
 

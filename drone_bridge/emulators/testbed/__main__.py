@@ -27,7 +27,7 @@ from drone_bridge.emulators.options import (
     positive,
     triple,
 )
-from drone_bridge.emulators.program import TrajectoryFile, conduct, say
+from drone_bridge.emulators.program import TrajectoryFile, run_emulator, say
 from drone_bridge.emulators.testbed.conversation import Conversation, FaultKind, Setup
 from drone_bridge.emulators.testbed.flight import COLUMNS
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
@@ -100,7 +100,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return conduct("testbed", fly, parse(arguments))
+    return run_emulator("testbed", fly, parse(arguments))
 
 
 def make_setup(options: argparse.Namespace) -> Setup:

@@ -119,7 +119,7 @@ def _random_obstacle(generator: np.random.Generator, spheres: list[Sphere], goal
 
 @dataclass(frozen=True, slots=True)
 class Airframe:
-    """What the laws of motion need to know about the drone."""
+    """Constants of the flight dynamics."""
 
     mass: float = 1.0  # kg
     gravity: float = 9.81  # m/s^2, positive downwards

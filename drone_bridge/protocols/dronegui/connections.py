@@ -18,7 +18,7 @@ DEFAULT_PORT: Final = 5560
 #: UDP, where the GUI sends navdata to, on the hosts of its controllers, and where it sends it from.
 DEFAULT_NAVDATA_PORT: Final = 5561
 DEFAULT_NAVDATA_SOURCE_PORT: Final = 3456
-FIRST_SEQ: Final = 1  # takes effect whatever came before: a controller that starts anew
+FIRST_SEQ: Final = 1  # takes effect whatever came before: a controller that starts over
 MAX_SEQ: Final = 2**63 - 1
 
 EventT = TypeVar("EventT")

@@ -152,7 +152,7 @@ class Run(Request):
     ID = 254
     NAME = "RUN"
     ANSWER = Ok
-    steps: UInt64 = 0  # 0: for ever
+    steps: UInt64 = 0  # 0: forever
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from drone_bridge.protocols.telemetry.messages import (
 )
 
 DEFAULT_PORT: Final = 5555
-#: A timestamp that is further back than this is not late: its sender has started anew.
+#: A timestamp that is further back than this is not late: its sender has restarted.
 RESTART_S: Final = 1.0
 
 Sender = Literal["drone", "rover"]

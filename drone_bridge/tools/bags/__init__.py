@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads bags and tells what is in them."""
+"""Reading bags."""

@@ -44,7 +44,7 @@ class BagMessage(NamedTuple):
 
 
 class Bag:
-    """An open bag. A context manager."""
+    """An open bag, as a context manager."""
 
     def __init__(self, path: Path) -> None:
         """Open the bag. Raises BagError."""
@@ -57,7 +57,7 @@ class Bag:
             raise
         except (AnyReaderError, OSError) as error:
             raise BagError(f"'{path}' can't be opened as a bag: {error}") from error
-        except Exception as error:  # a damaged file gets through to whatever reads its parts
+        except Exception as error:  # a damaged file can raise anything from the library that reads its parts
             raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
 
     def __enter__(self) -> "Bag":
@@ -91,7 +91,7 @@ class Bag:
 
     @property
     def count(self) -> int:
-        """All messages."""
+        """How many messages there are."""
         return int(self._reader.message_count)
 
     @property
@@ -106,7 +106,7 @@ class Bag:
 
     @property
     def size_bytes(self) -> int:
-        """What the bag takes on the disk."""
+        """Size of the bag on disk."""
         path = _bag_of(self.path)
         return sum(file.stat().st_size for file in ([path] if path.is_file() else path.iterdir()))
 
@@ -120,7 +120,7 @@ class Bag:
         try:
             for connection, time_ns, data in self._reader.messages(connections, start_ns, stop_ns):
                 yield BagMessage(connection.topic, time_ns, data)
-        except Exception as error:  # whatever a damaged file makes the readers of its parts raise
+        except Exception as error:  # a damaged file can raise anything from the library that reads its parts
             raise BagError(f"'{self.path}' is damaged: {type(error).__name__}: {error}") from error
 
     def deserialize(self, data: bytes, type_name: str) -> Any:

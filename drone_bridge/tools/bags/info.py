@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from drone_bridge.tools.bags.bag import Bag, BagMessage
 
-#: Where the output is no terminal it need not fit one.
+#: When the output is not a terminal, its width is not limited.
 _FILE_COLUMNS: Final = 160
 _NANOSECONDS: Final = 1e9
 
 
 @dataclass(slots=True)
 class Pace:
-    """How regularly the messages of one topic came, by the recorder's clock."""
+    """Rate and longest gap of one topic, by the recorder's clock."""
 
     count: int = 0
     first_ns: int = 0
@@ -28,7 +28,7 @@ class Pace:
     gap_began_ns: int = 0
 
     def note(self, time_ns: int) -> None:
-        """Take the next message's time."""
+        """Add the time of the next message."""
         if not self.count:
             self.first_ns = time_ns
         elif time_ns - self.last_ns > self.longest_gap_ns:

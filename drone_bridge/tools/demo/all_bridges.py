@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All bridges at once: do their topics come, and as often as they should?"""
+"""All bridges at once: does every topic arrive, at the expected rate?"""
 
 import resource
 import sys
@@ -10,7 +10,7 @@ from typing import Final
 
 import rclpy
 
-from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
 from drone_bridge.tools.demo.progress import Progress
 from drone_bridge.tools.demo.rates import ExpectedTopic, RateMeter
 
@@ -36,7 +36,7 @@ IMU: Final = "sensor_msgs/msg/Imu"
 ODOMETRY: Final = "nav_msgs/msg/Odometry"
 TWIST: Final = "geometry_msgs/msg/Twist"
 
-#: What there is in the simulator's world beside the vehicle.
+#: Entities of the simulator's scene `buoys`, the vehicle aside.
 ENTITIES: Final = ("buoy_red", "buoy_green", "buoy_yellow", "gate_left", "gate_right")
 #: What comes at the rates that all.launch.xml sets, by the bridge or controller with its namespace; the
 #: controllers' follow from them.
@@ -112,8 +112,8 @@ TOPICS: Final[dict[str, tuple[ExpectedTopic, ...]]] = {
 
 
 def show(folder: Path, duration_s: float = MEASURED_S) -> int:
-    """Run them all, print the table, and return 0 if every topic came, and often enough."""
-    keep_to_ourselves()
+    """Run all bridges, print the table, and return 0 if every topic arrived at its expected rate."""
+    isolate_ros_graph()
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "all.txt"
     began_s = time.monotonic()
@@ -150,7 +150,7 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
 
 
 def rows_of(meter: RateMeter) -> Iterator[tuple[str, ...]]:
-    """Return the table, its head first."""
+    """Yield the rows of the table, header first."""
     yield "topic", "type", "expected", "measured", "dropped"
     for node, topics in TOPICS.items():
         dropped = meter.diagnostics.get(f"{node}: link", {}).get("dropped messages", "-")
@@ -163,7 +163,7 @@ def rows_of(meter: RateMeter) -> Iterator[tuple[str, ...]]:
 
 
 def problems_of(meter: RateMeter) -> Iterator[str]:
-    """Return a sentence for each topic that did not come, or too seldom."""
+    """Yield a sentence for each topic that is missing or too slow."""
     for topic in (topic for topics in TOPICS.values() for topic in topics):
         if not meter.counts[topic.name]:
             yield f"{topic.name} did not come"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge demo: what the package can do, shown without hardware."""
+"""drone-bridge demo: demonstrations that need no hardware."""
 
 import argparse
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ SHOWN: Final = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Show the demonstration that is asked for and return the exit status."""
+    """Run the demonstration named in `argv`; return the exit status."""
     parser = argparse.ArgumentParser(prog="drone-bridge demo", description=__doc__)
     parser.add_argument("what", choices=SHOWN, help=", ".join(f"{name}: {what}" for name, what in SHOWN.items()))
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="replaced by bag and picture (demo)")

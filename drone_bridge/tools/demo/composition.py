@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-# In all, so that no demonstration ever outlives its terminal.
+# For the whole composition, so that no demonstration outlives its terminal.
 STOP_TIMEOUT_S: Final = 15.0
 #: `drone-bridge launch` ends with this status when it was interrupted and everything ended well.
 INTERRUPTED: Final = 128 + signal.SIGINT
@@ -20,26 +20,26 @@ INTERRUPTED: Final = 128 + signal.SIGINT
 HIGHEST_DOMAIN: Final = 101
 
 
-def keep_to_ourselves() -> None:
-    """Give this process and its children topics of their own, on this machine only. To be called before ROS starts."""
+def isolate_ros_graph() -> None:
+    """Give this process and its children a ROS domain of their own, on this machine only. Call before rclpy.init."""
     os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, HIGHEST_DOMAIN))
     if Path(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE", "")).name != "fastdds_loopback.xml":
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    else:  # which keeps topics here by itself, and better: docs/network.md
+    else:  # that profile already confines topics to this machine: docs/network.md
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
     if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; later ones complain about that
         os.environ["ROS_LOCALHOST_ONLY"] = "1"
 
 
 def free_port() -> int:
-    """Return a TCP port of this machine on which nobody listens."""
+    """Return a free TCP port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class Composition:
-    """`drone-bridge launch` with these arguments, its output in a log file and searched as it comes."""
+    """`drone-bridge launch` with these arguments, its output logged to a file and searchable while it runs."""
 
     def __init__(self, launch_file: str, log: Path, **arguments: object) -> None:
         command = [sys.executable, "-m", "drone_bridge.tools.cli", "launch", launch_file]
@@ -70,11 +70,10 @@ class Composition:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is."""
         return self._process.poll() is None
 
     def wait_for(self, pattern: str, timeout_s: float) -> bool:
-        """Wait until the output matches; return whether it did before the end or the time-out."""
+        """Wait for the output to match; return False if the process ends or time runs out first."""
         with self._changed:
             return self._changed.wait_for(lambda: self.find(pattern) or self._has_ended, timeout_s) and bool(
                 self.find(pattern)
@@ -85,7 +84,7 @@ class Composition:
         return re.search(pattern, "".join(self._lines))
 
     def stop(self) -> bool:
-        """Interrupt it, and return whether all of it ended well."""
+        """Interrupt the composition, and return whether it shut down cleanly."""
         if self.is_running:
             self._process.send_signal(signal.SIGINT)
         status = self._process.wait(STOP_TIMEOUT_S)
@@ -93,5 +92,5 @@ class Composition:
         return status in (0, INTERRUPTED)
 
     def tail(self, lines: int = 20) -> str:
-        """Return the end of its output."""
+        """Return the last lines of output."""
         return "".join(self._lines[-lines:])

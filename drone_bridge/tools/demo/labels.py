@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words in pictures."""
+"""Text labels in figures."""
 
 from collections.abc import Sequence
 from typing import Any

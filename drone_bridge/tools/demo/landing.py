@@ -14,7 +14,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import Range
 
 from drone_bridge.msg import ControllerState
-from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
 from drone_bridge.tools.demo.landing_picture import draw
 from drone_bridge.tools.demo.landing_recording import LandingRecording, read_landing
 from drone_bridge.tools.demo.landings import TOUCHDOWN
@@ -51,7 +51,7 @@ class Watcher(Node):
 
 def show(folder: Path) -> int:
     """Land, print a live line and a table, write bag and picture into the folder; return the exit status."""
-    keep_to_ourselves()
+    isolate_ros_graph()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     print("A drone without GPS takes off, looks for a moving rover with its camera, follows it and lands on it.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A landing as its bag tells of it. The drone has no position: its path is what its own velocity adds up to."""
+"""A landing, read back from its bag. The drone has no position: its path is what its own velocity adds up to."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class LandingRecording:
     messages: int = 0
 
     def state_at(self, time_s: float) -> str:
-        """Return what the controller was about."""
+        """Return the state of the controller."""
         begins = [span.begins_s for span in self.spans]
         return self.spans[max(bisect_right(begins, time_s) - 1, 0)].state
 

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
 from drone_bridge.tools.demo.progress import Progress
 
 PATTERNS: Final = ("stationary", "linear", "circular", "square", "random")
@@ -94,7 +94,7 @@ def _compose(port: int, log: Path, use_camera: bool) -> Composition:
     """Start bridge and controller, which stay; one drone after the other is there for them."""
     taken = os.environ.get("ROS_DOMAIN_ID")
     while os.environ.get("ROS_DOMAIN_ID") == taken:
-        keep_to_ourselves()
+        isolate_ros_graph()
     composition = Composition("landing.launch.xml", log, control=True, port=port, use_camera=use_camera)
     if not (
         composition.wait_for("Waiting for telemetry", START_TIMEOUT_S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often topics come, counted without reading them."""
+"""Topic rates, counted without deserializing messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ExpectedTopic(NamedTuple):
 class RateMeter(Node):
     """Counts the messages of topics, and keeps what the diagnostics say of those that publish them.
 
-    The subscriptions are looked into at a steady rhythm. rclpy's executor would go over all of them for every single
+    Subscriptions are polled at a fixed period. rclpy's executor would iterate over all of them for every
     message, which takes a processor core of its own at the rates at which this is used.
     """
 

@@ -12,7 +12,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
 from drone_bridge.emulators.testbed.world import World
-from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
 from drone_bridge.tools.demo.flight import Recording, Watcher, read_bag
 from drone_bridge.tools.demo.picture import draw
 from drone_bridge.tools.demo.progress import Progress
@@ -27,7 +27,7 @@ STATUS_PERIOD_S: Final = 0.2
 
 def show(folder: Path) -> int:
     """Fly, print a live line and a table, write bag and picture into the folder; return the exit status."""
-    keep_to_ourselves()
+    isolate_ros_graph()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     world = World.random(SEED, OBSTACLES)

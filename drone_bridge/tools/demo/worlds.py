@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from drone_bridge.emulators.testbed.world import World
-from drone_bridge.tools.demo.composition import Composition, free_port, keep_to_ourselves
+from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
 from drone_bridge.tools.demo.progress import Progress
 
 WORLDS: Final = 20
@@ -26,7 +26,7 @@ MODES: Final = {"latest": "--realtime", "lockstep": "--fast"}
 
 def show(worlds: int = WORLDS) -> int:
     """Fly in every world and mode, print the table, and return 0 if enough targets were reached."""
-    keep_to_ourselves()
+    isolate_ros_graph()
     results: dict[str, list[float | None]] = {}
     with tempfile.TemporaryDirectory() as folder, Progress(total=worlds * len(MODES)) as progress:
         for number, mode in enumerate(MODES):

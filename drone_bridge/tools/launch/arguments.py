@@ -14,7 +14,7 @@ from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, su
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One <arg> that somebody may set."""
+    """One <arg> of a launch file."""
 
     name: str
     default: str | None  # as written, substitutions and all; None when a value must be given
@@ -25,7 +25,7 @@ class Argument:
 
     @property
     def demand(self) -> str:
-        """Say that a value must be given."""
+        """The sentence that asks for a value."""
         described = f" ({self.description})" if self.description else ""
         return f"the launch argument '{self.name}'{described} must be given"
 

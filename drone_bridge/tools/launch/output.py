@@ -93,12 +93,12 @@ class Lines:
         self.resume()
 
     def resume(self) -> None:
-        """Read whenever there is something."""
+        """Read whenever output is available."""
         if not self._pipe.closed:
             self._loop.add_reader(self._pipe, self._read)
 
     def drain(self) -> None:
-        """Read what is there now."""
+        """Read the output that is available now."""
         left = _DRAIN_LIMIT
         while left > 0 and (count := self._read()):
             left -= count
@@ -114,7 +114,7 @@ class Lines:
             self._partial = b""
 
     def _read(self) -> int:
-        """Read and show some of what there is, and return how many bytes that was."""
+        """Read and show some of the available output; return the number of bytes."""
         if self._pipe.closed:
             return 0
         try:

@@ -122,7 +122,7 @@ def _coerced(text: str, wanted: Scalars | None) -> Value:
 
 
 def _checked(value: object) -> Value:
-    """Refuse what is no parameter value."""
+    """Refuse anything that is not a parameter value."""
     if isinstance(value, _SCALARS) or (isinstance(value, list) and all(isinstance(item, _SCALARS) for item in value)):
         return value
     kind = "nothing" if value is None else type(value).__name__

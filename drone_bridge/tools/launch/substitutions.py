@@ -31,7 +31,7 @@ Template = tuple[str | Substitution, ...]
 
 @dataclass(slots=True)
 class Scope:
-    """What a substitution may look at."""
+    """The context in which a substitution is performed."""
 
     configurations: dict[str, str]
     environment: dict[str, str]

@@ -30,7 +30,7 @@ class Publisher(Protocol):
 
 @dataclass(slots=True)
 class Punctuality:
-    """How well messages kept their time."""
+    """How late messages were played."""
 
     messages: int = 0
     late: int = 0
@@ -43,7 +43,7 @@ class Punctuality:
         self.worst_s = max(self.worst_s, late_s)
 
     def describe(self) -> str:
-        """Return a sentence."""
+        """Return a sentence for the summary."""
         if not self.late:
             return f"{self.messages} messages, each within {KEPT_TIME_S * 1000:g} ms of its time."
         return (
@@ -61,7 +61,7 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """The duration of the recording."""
         return (self.stop_ns - self.start_ns) / NANOSECONDS_PER_SECOND
 
 
@@ -109,7 +109,7 @@ class Player:
         self._is_stopped = True
 
     def toggle_pause(self) -> None:
-        """Stand still, or go on."""
+        """Pause, or resume."""
         with self._changed:
             (self._timeline.run if self._timeline.is_paused else self._timeline.pause)(time.monotonic())
             self._changed.notify_all()
@@ -136,7 +136,7 @@ class Player:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it stands still."""
+        """Whether playback is paused."""
         return self._timeline.is_paused
 
     # For the thread that plays.

@@ -19,7 +19,7 @@ class Timeline:
 
     @property
     def is_paused(self) -> bool:
-        """Whether time stands still."""
+        """Whether the timeline is paused."""
         return self._running_since_s is None
 
     def now_ns(self, now_s: float) -> int:
@@ -35,7 +35,7 @@ class Timeline:
         return self._running_since_s + (time_ns - self.position_ns) / _NANOSECONDS / self.rate - now_s
 
     def run(self, now_s: float) -> None:
-        """Go on from where it stands."""
+        """Resume from where it was paused."""
         if self._running_since_s is None:
             self._running_since_s = now_s
 

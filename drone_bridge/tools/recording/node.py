@@ -17,7 +17,7 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
-from drone_bridge.responses import keep_all_unsent
+from drone_bridge.responses import resend_lost_responses
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.definitions import find_definition
@@ -48,13 +48,13 @@ class Recorder(Node):
 
     def __init__(self) -> None:
         super().__init__("recorder")
-        keep_all_unsent(self)
+        resend_lost_responses(self)
         self.recorded: dict[str, RecordedTopic] = {}
         self._refused: set[tuple[str, str]] = set()
         self._simulated = bool(self.get_parameter("use_sim_time").value)
 
     def record(self, settings: Settings, sink: Sink) -> None:
-        """Begin to look for topics."""
+        """Start discovering and recording topics."""
         self._settings = settings
         self._sink = sink
         if self._simulated:
@@ -87,7 +87,7 @@ class Recorder(Node):
                 self._review(self.recorded[name], publishers)
             else:
                 self._begin(name, publishers)
-        # What has left is forgotten, so that the set can't grow for ever.
+        # What has left is forgotten, so that the set can't grow forever.
         self._refused &= present
 
     def _is_wanted(self, name: str) -> bool:
