@@ -14,10 +14,15 @@ import sys
 
 # Imports take a moment, and whoever presses Ctrl-C meanwhile is not interested in where they have got to.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
-from {module} import {function}
+try:
+    from {module} import {function}
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit({function}())
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit({function}())
+except ModuleNotFoundError as error:
+    from drone_bridge.missing_package import explain_missing
+
+    sys.exit(explain_missing("{name}", error))
 """
 
 
@@ -31,7 +36,7 @@ def main(setup_cfg: Path, directory: Path) -> None:
         name, target = (part.strip() for part in line.split("="))
         module, function = target.split(":")
         script = directory / name
-        script.write_text(SCRIPT.format(python=sys.executable, module=module, function=function))
+        script.write_text(SCRIPT.format(name=name, python=sys.executable, module=module, function=function))
         script.chmod(0o755)
 
 

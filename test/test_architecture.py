@@ -32,12 +32,13 @@ ALLOWED = {
         *("program", "parameters", "log_limiter", "msg", "srv"),
     },
     "emulators": {"geometry", "links", "protocols"},
-    "tools": {"geometry", "translate", "program", "parameters", "responses", "msg", "srv"},
+    "tools": {"geometry", "translate", "program", "parameters", "responses", "missing_package", "msg", "srv"},
     "tools/emulate": {"emulators"},
     # Shows a flight, and so knows its world.
     "tools/demo": {"emulators", "geometry", "translate", "program", "msg", "srv"},
     "tools/fleet": {"bridges", "controllers", "emulators", "program", "parameters"},  # many of them in one process
     "program": {"responses"},
+    "missing_package": set(),
     "responses": set(),
     "parameters": set(),
     "log_limiter": set(),

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
+from drone_bridge.missing_package import explain_missing
+
 #: Exit status when a command can't be run, as argparse has it.
 REFUSED: Final = 2
 
@@ -39,8 +41,8 @@ There is no ROS 2 here. Beside the commands above, Python programs can use drone
 protocols) and drone_bridge.links (sockets that reconnect). ROS 2 would add the bridges, controllers, recorder and
 launch files: on Debian or Ubuntu, 'make setup' in the sources brings it from PyPI; elsewhere, build with colcon.
 """
-#: What pip calls a module, where that is another name.
-DISTRIBUTIONS: Final = {"cv2": "opencv-python-headless", "yaml": "PyYAML"}
+#: Commands whose first argument chooses what is imported.
+WITH_SUBCOMMANDS: Final = ("emulate", "demo")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,11 +84,10 @@ def _run(chosen: argparse.Namespace) -> int:
     try:
         status: int = importlib.import_module(command.module).main(chosen.arguments)
     except ModuleNotFoundError as error:
-        module = (error.name or "").partition(".")[0]
-        if module in ("", "drone_bridge"):
-            raise
-        words = " ".join(["drone-bridge", chosen.command, *chosen.arguments[:1]])
-        print(f"{words}: this needs the Python package '{DISTRIBUTIONS.get(module, module)}'.", file=sys.stderr)
+        words = ["drone-bridge", chosen.command]
+        if chosen.command in WITH_SUBCOMMANDS:
+            words += chosen.arguments[:1]
+        print(explain_missing(" ".join(words), error), file=sys.stderr)
         return REFUSED
     return status
 

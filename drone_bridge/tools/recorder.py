@@ -39,11 +39,6 @@ def main(args: list[str] | None = None) -> int:
     # Before the imports, which take a moment, and instead of rclpy's, which end all before the last is received.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    try:
-        import rosbags  # noqa: F401
-    except ModuleNotFoundError:
-        print("recorder: the Python package 'rosbags' is not installed: pip install rosbags", file=sys.stderr)
-        return 1
     import rclpy
     from rclpy.signals import SignalHandlerOptions
     from rclpy.utilities import remove_ros_args

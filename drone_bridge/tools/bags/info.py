@@ -56,13 +56,8 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="drone-bridge info", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
     options = parser.parse_args(argv)
-    try:
-        from drone_bridge.tools.bags.bag import Bag, BagError
-    except ModuleNotFoundError as error:
-        if error.name != "rosbags":
-            raise
-        print("drone-bridge info: the Python package 'rosbags' is not installed.", file=sys.stderr)
-        return 1
+    from drone_bridge.tools.bags.bag import Bag, BagError
+
     try:
         with Bag(options.bag) as bag:
             _print(bag)

@@ -35,13 +35,8 @@ _BAR_PERIOD_S: Final = 0.1
 def main(argv: Sequence[str]) -> int:
     """Play a bag; return the exit status: 1 when there is nothing to play or the bag can't be read."""
     options = _parse(argv)
-    try:
-        from drone_bridge.tools.bags.bag import Bag, BagError
-    except ModuleNotFoundError as error:
-        if error.name != "rosbags":
-            raise
-        print("drone-bridge play: the Python package 'rosbags' is not installed.", file=sys.stderr)
-        return 1
+    from drone_bridge.tools.bags.bag import Bag, BagError
+
     try:
         with Bag(options.bag) as bag:
             return _play(bag, options)
@@ -141,6 +136,8 @@ class _ProgressBar:
 
     def __enter__(self) -> None:
         if sys.stdout.isatty():
+            import rich.progress  # noqa: F401 - if it is missing, say so now and not in the thread
+
             self._thread.start()
 
     def __exit__(self, *_: object) -> None:

@@ -5,10 +5,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
-
-#: By the package that has to be there, what it is for.
-_NEEDED: Final = {"rosbags": "reads bags", "plotly": "draws the plots", "cv2": "writes pictures (python3-opencv)"}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -17,14 +13,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
     parser.add_argument("--output", type=Path, help="the page to write (report.html in the bag's folder)")
     options = parser.parse_args(argv)
-    try:
-        from drone_bridge.tools.bags.bag import BagError
-    except ModuleNotFoundError as error:
-        return _missing(error)
+    from drone_bridge.tools.bags.bag import BagError
+
     try:
         page = write_report(options.bag, options.output)
-    except ModuleNotFoundError as error:
-        return _missing(error)
     except (BagError, OSError) as error:
         print(f"drone-bridge report: {error}", file=sys.stderr)
         return 1
@@ -43,13 +35,3 @@ def write_report(bag_path: Path, page: Path | None = None) -> Path:
         page = page or (bag_path if bag_path.is_dir() else bag_path.parent) / "report.html"
         page.write_text(render(bag, read_story(bag), paces(bag.messages())))
     return page
-
-
-def _missing(error: ModuleNotFoundError) -> int:
-    if error.name not in _NEEDED:
-        raise error
-    print(
-        f"drone-bridge report: the Python package '{error.name}' is not installed: it {_NEEDED[error.name]}.",
-        file=sys.stderr,
-    )
-    return 1

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""all.launch.xml, configuration, views and docs have everything that tools/demo/systems.py declares, and no more."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from drone_bridge.tools.demo.systems import SYSTEMS
+from drone_bridge.tools.launch.arguments import declared_in
+from drone_bridge.tools.launch.evaluate import evaluate
+from drone_bridge.tools.launch.parse import load
+
+ROOT = Path(__file__).parent.parent
+ALL = ROOT / "launch" / "all.launch.xml"
+
+each_system = pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
+
+
+def elements(root, tag):
+    for child in root.children:
+        if child.tag == tag:
+            yield child
+        yield from elements(child, tag)
+
+
+def arguments_handed_to(system):
+    include = next(
+        include
+        for include in elements(load(ALL), "include")
+        if include.attributes["file"].endswith(f"/launch/{system.name}.launch.xml")
+    )
+    return {argument.attributes["name"]: argument.attributes["value"] for argument in include.named("arg")}
+
+
+def test_each_launch_file_is_a_system():
+    names = {path.name.removesuffix(".launch.xml") for path in ROOT.joinpath("launch").glob("*.launch.xml")}
+    assert names - {"all"} == {system.name for system in SYSTEMS}
+
+
+@each_system
+def test_its_nodes_are_started_in_its_namespace(tmp_path, system):
+    given = {"emulate": "true", "control": "true", "view": "true"}
+    started = {}
+    for process in evaluate(ALL, given, tmp_path):
+        command = " ".join(process.command)
+        if name := re.search(rf"__node:=(\w+) .*__ns:=/{system.name}( |$)", command):
+            started[name[1]] = "".join(process.files.values())
+    assert started.keys() == {*system.nodes, "vehicle_model"}
+    assert re.search(rf"\bmodel: '?{system.model}\b", started["vehicle_model"])
+    for parameters in started.values():
+        assert "frame_prefix:" not in parameters or f"frame_prefix: {system.name}/" in parameters
+
+
+@each_system
+def test_it_is_told_every_argument_that_both_files_have(system):
+    """An included file would otherwise take the value of the file around it."""
+    its_own = declared_in(load(ROOT / "launch" / f"{system.name}.launch.xml")).arguments.keys()
+    recorder = {"bag", "compression"}  # which `record` switches off
+    of_all = {argument.attributes["name"] for argument in load(ALL).named("arg")}
+    assert of_all & its_own - recorder <= arguments_handed_to(system).keys()
+
+
+def test_each_port_can_be_chosen():
+    declared = {name for name in declared_in(load(ALL)).arguments if name.endswith("_port")}
+    chosen = {port for system in SYSTEMS for port in system.ports}
+    assert chosen <= declared
+    for system in SYSTEMS:
+        handed = " ".join(arguments_handed_to(system).values())
+        assert all(f"$(var {port})" in handed for port in system.ports)
+
+
+@each_system
+def test_it_is_configured_viewed_and_described(system):
+    for bridge in (node for node in system.nodes if node.endswith("_bridge")):
+        assert ROOT.joinpath("config", f"{bridge}.yaml").is_file()
+        assert f" {bridge} = " in ROOT.joinpath("setup.cfg").read_text()
+    assert ROOT.joinpath("rviz", f"{system.name}.rviz").is_file()
+    assert ROOT.joinpath("docs", f"{system.name}.md").is_file()
+    assert f"\n| `{system.name}.launch.xml` |" in ROOT.joinpath("docs", "views.md").read_text()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Without its optional libraries, every executable and command either starts or says in one sentence what it needs."""
+
+import configparser
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "matplotlib", "rich", "plotly", "foxglove")
+#: What each of these can't do without; all other executables start.
+NEEDED = {
+    "telemetry_bridge": {"cv2": "opencv-python-headless"},
+    "drone_controller": {"cv2": "opencv-python-headless", "cv_bridge": "cv_bridge"},
+    "recorder": {"rosbags": "rosbags"},
+    "web_bridge": {"foxglove": "foxglove-sdk", "websockets": "websockets"},
+    "landing_emulator": {"cv2": "opencv-python-headless"},
+    "drone-bridge emulate landing": {"cv2": "opencv-python-headless"},
+    "drone-bridge launch testbed.launch.xml": {"yaml": "PyYAML"},
+    "drone-bridge demo testbed": {"matplotlib": "matplotlib", "rich": "rich", "rosbags": "rosbags"},
+    "drone-bridge demo landing": {"matplotlib": "matplotlib", "rich": "rich", "rosbags": "rosbags"},
+    "drone-bridge demo all": {"rich": "rich"},
+    "drone-bridge info bag": {"rosbags": "rosbags"},
+    "drone-bridge play bag": {"rosbags": "rosbags"},
+    "drone-bridge report bag": {"rosbags": "rosbags"},
+}
+HIDE = "import os, sys; sys.modules.update(dict.fromkeys(os.environ['HIDDEN'].split()))"
+
+
+@pytest.fixture(scope="module")
+def executables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bin")
+    write = [sys.executable, ROOT / "cmake/write_executables.py", ROOT / "setup.cfg", folder]
+    subprocess.run(write, check=True, timeout=60)
+    return folder
+
+
+@pytest.fixture
+def run_without(tmp_path, executables):
+    """run_without(modules, command, ...) runs a command where these modules are not installed."""
+    (tmp_path / "sitecustomize.py").write_text(HIDE)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+
+    def run(modules, command, *arguments):
+        environment = os.environ | {"PYTHONPATH": path, "HIDDEN": " ".join(modules)}
+        command = [sys.executable, *([executables / command] if command != "-c" else ["-c"]), *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "package"),
+    [(command, module, package) for command, needed in NEEDED.items() for module, package in needed.items()],
+)
+def test_what_is_missing_is_one_sentence(run_without, command, module, package):
+    done = run_without([module], *command.split())
+    assert done.returncode in (1, 2)
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith(command.removesuffix(" bag").removesuffix(" testbed.launch.xml"))
+    assert package in done.stderr
+
+
+def test_all_others_do_without(run_without):
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    lines = "".join(config["options.entry_points"].values()).strip().splitlines()
+    targets = dict(map(str.strip, line.split("=")) for line in lines)
+    modules = {target.partition(":")[0] for name, target in targets.items() if name not in NEEDED}
+    assert len(modules) > len(NEEDED) - 4
+    imports = "".join(f"import {module}\n" for module in sorted(modules))
+    done = run_without(OPTIONAL, "-c", imports)
+    assert (done.returncode, done.stderr) == (0, "")
