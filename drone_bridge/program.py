@@ -136,7 +136,7 @@ class _NodeAtWork:
 def executor_of(node: Stoppable) -> SingleThreadedExecutor:
     """Return an executor of one thread that serves the node, and loses no answer of its services."""
     assert isinstance(node, Node)
-    keep_all_unsent(node)
+    resend_lost_responses(node)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     return executor
