@@ -15,6 +15,7 @@ view: setup
 
 demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing
+	@echo 'To see such a landing live in a browser: make view'
 
 demo-all: setup
 	@$(ACTIVATE) && drone-bridge demo all
