@@ -2,6 +2,7 @@
 """What holds for the whole tree: who may import whom, what works without ROS, and what every file has."""
 
 import ast
+import importlib.util
 import re
 import subprocess
 import sys
@@ -202,3 +203,10 @@ def test_no_file_names_a_folder_of_somebodys_machine():
             if PRIVATE_FOLDER.search(line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line[:200]!r}")
     assert not found
+
+
+def test_the_picture_of_the_house_is_current():
+    spec = importlib.util.spec_from_file_location("draw_architecture", ROOT / "docs" / "draw_architecture.py")
+    drawing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    assert drawing.is_current(), "run 'make architecture'"
