@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """testbed_bridge when something goes wrong, and how it leaves the drone behind."""
 
+import contextlib
 import re
 import signal
 import socket
@@ -146,10 +147,10 @@ def test_an_image_too_large_is_refused_before_memory_is_taken(peer):
 def test_a_testbed_silent_inside_a_frame_is_given_up_and_between_frames_it_is_not(peer):
     with bridge(peer, silence_timeout=0.2) as process:
         peer.open().exchange()
-        assert process.count_lines("sent nothing") == 0
+        assert process.count_lines("did not complete") == 0
         frame = peer.frame_bytes()
         peer.socket.sendall(frame[:10])
-        process.wait_for_line(r"sent nothing for 0\.2 s")
+        process.wait_for_line(r"did not complete a message within 0\.2 s")
         peer.open()
         # Longer than the time-out, between frames. The read ends with the deadline, not with an answer.
         peer.socket.settimeout(0.5)
@@ -157,6 +158,50 @@ def test_a_testbed_silent_inside_a_frame_is_given_up_and_between_frames_it_is_no
             peer.socket.recv(1)
         peer.socket.settimeout(15)
         assert peer.exchange() == HOVER
+
+
+def test_a_testbed_that_sends_a_byte_now_and_then_does_not_keep_its_place(ros):
+    """Each byte comes long before the time for a whole message is over."""
+    with Process.node("testbed_bridge", role="listen", port=0, silence_timeout=0.5) as process:
+        port = int(process.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
+        for begin in (lambda peer: peer.accept(), lambda peer: peer.open().exchange()):  # in the constants, in a frame
+            slow = TestbedPeer(connect_to=port)
+            begin(slow)
+            slow.socket.settimeout(0.05)
+            received = None
+            for _ in range(1000):
+                with contextlib.suppress(TimeoutError, ConnectionResetError, BrokenPipeError):
+                    slow.socket.sendall(b"\0")
+                    received = slow.socket.recv(64)
+                    if received == b"":
+                        break
+            assert received == b""
+            slow.close()
+        process.wait_for_line(r"did not complete a message within 0\.5 s")
+        other = TestbedPeer(connect_to=port)
+        assert other.open().exchange() == HOVER
+        other.close()
+
+
+def test_a_silent_testbed_loses_its_place_to_the_next_one_that_asks(ros):
+    with Process.node("testbed_bridge", role="listen", port=0, silence_warning=0.5) as process:
+        port = int(process.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
+        silent = TestbedPeer(connect_to=port)
+        assert silent.open().exchange() == HOVER
+
+        def is_served():
+            other = TestbedPeer(connect_to=port)
+            try:
+                with contextlib.suppress(AssertionError, ConnectionError):
+                    return other.open().exchange() == HOVER
+            finally:
+                other.close()
+
+        wait_until(is_served, "the place of a silent peer")
+        process.wait_for_line(r"127\.0\.0\.1:\d+ was silent for \d\.\d s, and has lost its place to 127\.0\.0\.1:\d+\.")
+        # The drone of the silent one was left with the neutral command, ahead of its next frame.
+        assert silent.read_to_end() == REPLY.pack(HOVER.pitch_rate, HOVER.roll_rate, HOVER.yaw_rate, HOVER.thrust)
+        silent.close()
 
 
 def test_a_second_testbed_is_refused_and_the_first_is_not_disturbed(ros):

@@ -108,7 +108,9 @@ class BridgeNode(LifecycleNode):
         """Return where links come from: TCP, unless a bridge says otherwise. Raises LinkError or ValueError."""
         host, port = self.parameters["host"], self.parameters["port"]
         if self.parameters["role"] == "listen":
-            listener = TcpListener(host, port, cancellation, self._peer_refused)
+            listener = TcpListener(
+                host, port, cancellation, self._peer_refused, lambda: float(self.parameters[self.silence_parameter])
+            )
             self.get_logger().info(f"Waiting for a peer on {address_name(host, listener.port)}.")
             return listener
         if port == 0:
@@ -309,7 +311,7 @@ class BridgeNode(LifecycleNode):
         self.reports.remind(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.")
 
     def _peer_refused(self, peer: str) -> None:
-        self.complain(
+        self.reports.complain_while(  # somebody who tries again and again hides no other line
             "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and one peer is served."
         )
 

@@ -21,6 +21,7 @@ from drone_bridge.bridges.testbed_flight import FOLLOWED_AXES, RATES_AND_THRUST_
 from drone_bridge.described_parameters import declarations, read
 from drone_bridge.flight.velocity_control import VelocityCommand, VelocityParameters
 from drone_bridge.links.errors import LinkError, LinkTimeoutError
+from drone_bridge.links.message_deadline import MessageDeadline
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.parameters import ParameterDeclaration
@@ -93,7 +94,7 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         "silence_timeout",
         5.0,
-        "Seconds that a testbed may be silent inside its constants or a frame; between frames it may pause.",
+        "Seconds that a testbed may take for its constants or a whole frame; between frames it may pause.",
         range=(0.1, 3600.0),
     ),
     ParameterDeclaration(
@@ -179,13 +180,14 @@ class TestbedBridge(BridgeNode):
     def converse(self, stream: TcpStream) -> None:
         """Read frames, publish them and answer them."""
         connection = AutopilotConnection(self._layout, self._unit, self._limits, self._memory.lend)
+        deadline = MessageDeadline(stream, self._silence_timeout_s)
         constants = None
         self._is_layout_told = False
         stream.acknowledge_at_once()  # many testbeds send a frame in pieces, with Nagle's algorithm on
         self.statistics.facts["attitude layout"] = self._layout.value if self._layout else "to be decided"
         try:
             while True:
-                self._receive(stream, connection)
+                self._receive(stream, deadline, connection)
                 while (event := connection.next_event()) is not NEED_DATA:
                     if isinstance(event, Constants):
                         constants = event
@@ -211,13 +213,15 @@ class TestbedBridge(BridgeNode):
             self._memory.give_back()
             self._outputs = None
 
-    def _receive(self, stream: TcpStream, connection: AutopilotConnection) -> None:
+    def _receive(self, stream: TcpStream, deadline: MessageDeadline, connection: AutopilotConnection) -> None:
         """Take what comes next. Raises LinkError, with what tells of a wrong layout."""
         buffers = connection.get_buffers()
-        timeout_s = self._silence_timeout_s if connection.inside_message else None
         is_undecided = connection.silence_decides
         try:
-            count = stream.receive_into(*buffers, timeout_s=FRAME_END_SILENCE_S if is_undecided else timeout_s)
+            if is_undecided:
+                count = stream.receive_into(*buffers, timeout_s=FRAME_END_SILENCE_S)
+            else:
+                count = deadline.receive_into(*buffers, is_inside_message=connection.inside_message)
         except LinkTimeoutError as error:
             if is_undecided:
                 connection.peer_waits()

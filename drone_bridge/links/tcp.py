@@ -3,6 +3,7 @@
 
 import contextlib
 import errno
+import math
 import os
 import select
 import socket
@@ -47,6 +48,19 @@ class TcpStream:
         self._closing = threading.Lock()
         self._unsent = memoryview(b"")  # the rest of what was being sent when it was cancelled
         self._acknowledges_at_once = False
+        self._heard_s = time.monotonic()
+        self._removal = ""  # why the peer has lost its place
+
+    @property
+    def silence_s(self) -> float:
+        """How long ago bytes came, or the connection began. For any thread."""
+        return time.monotonic() - self._heard_s
+
+    def remove(self, reason: str) -> None:
+        """Make receiving raise LinkError with the reason, a sentence. Last words can still be sent. For any thread."""
+        self._removal = reason
+        with self._closing, contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RD)
 
     def acknowledge_at_once(self) -> None:
         """Acknowledge what comes without delay from now on, where the system can.
@@ -73,8 +87,13 @@ class TcpStream:
         Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
         """
         while not self._cancellation.is_set:
+            if self._removal:
+                raise LinkError(self._removal)
             try:
                 count = self._socket.recvmsg_into(buffers)[0]
+                if self._removal:
+                    raise LinkError(self._removal)
+                self._heard_s = time.monotonic()
                 if self._acknowledges_at_once:  # Linux goes back to delays by itself
                     self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
                 return count
@@ -206,14 +225,31 @@ class TcpConnector(Connector[TcpStream]):
 class TcpListener:
     """Listens for one peer at a time. While one is connected, others are refused without disturbing it.
 
-    Who comes when it has ended the connection, but before that was noticed here, waits to be the next.
+    Who comes when it has ended the connection, but before that was noticed here, waits to be the next. So does who
+    comes when it has been silent for too long; its place is taken then.
     """
 
-    def __init__(self, host: str, port: int, cancellation: Cancellation, on_refused: Callable[[str], None]) -> None:
-        """Bind and listen; port 0 takes a free one. `on_refused` gets the name of each refused peer.
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        cancellation: Cancellation,
+        on_refused: Callable[[str], None],
+        allowed_silence_s: Callable[[], float] = lambda: math.inf,
+    ) -> None:
+        """Bind and listen; port 0 takes a free one.
+
+        Args:
+            host: the address of our own side.
+            port: where to listen.
+            cancellation: ends all waiting.
+            on_refused: gets the name of each refused peer.
+            allowed_silence_s: tells for how long a peer may be silent without losing its place to the next one.
 
         Raises LinkError when the address is not available.
         """
+        self._allowed_silence_s = allowed_silence_s
+        self._successor: socket.socket | None = None  # of a peer that has lost its place
         self._cancellation = cancellation
         self._on_refused = on_refused
         self._refuser: threading.Thread | None = None
@@ -239,8 +275,11 @@ class TcpListener:
 
         The connection before has to be closed.
         """
-        while self._somebody_waits():
-            accepted = self._accept()
+        if self._refuser:
+            self._refuser.join()
+            self._refuser = None
+        while self._successor or self._somebody_waits():
+            accepted, self._successor = self._successor or self._accept(), None
             if not accepted:
                 continue
             closed = Cancellation()
@@ -260,15 +299,28 @@ class TcpListener:
         """Stop listening. The connection has to be closed, or the cancellation set, before."""
         if self._refuser:
             self._refuser.join()
+        if self._successor:
+            self._successor.close()
         self._socket.close()
 
     def _refuse_others(self, stream: TcpStream, closed: Cancellation) -> None:
-        """Refuse every connection while one peer is connected."""
-        while self._somebody_waits(closed) and not stream.has_ended():
+        """Refuse every connection while one peer is connected, until it has lost its place to one of them."""
+        while self._successor is None and self._somebody_waits(closed) and not stream.has_ended():
             if other := self._accept(closed):
-                with other, contextlib.suppress(OSError):  # it may have gone again
-                    self._on_refused(_name(other))
+                with contextlib.suppress(OSError):  # it may have gone again
+                    self._refuse_or_prefer(other, stream)
+                if other is not self._successor:
+                    other.close()
         closed.close()
+
+    def _refuse_or_prefer(self, other: socket.socket, stream: TcpStream) -> None:
+        silence_s = stream.silence_s
+        if silence_s <= self._allowed_silence_s():
+            self._on_refused(_name(other))
+            return
+        reason = f"{stream.peer} was silent for {silence_s:.1f} s, and has lost its place to {_name(other)}."
+        self._successor = other
+        stream.remove(reason)
 
     def _somebody_waits(self, *until: Cancellation) -> bool:
         """Wait for somebody to accept; False as soon as this is cancelled or one of `until` is."""

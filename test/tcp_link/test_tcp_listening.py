@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from tcp_peer import NO_LEAKS, connect, receive, reset
+from tcp_peer import LONG_S, NO_LEAKS, connect, receive, reset
 
 from drone_bridge.links import tcp
 from drone_bridge.links.cancellation import wait_readable
@@ -108,6 +108,40 @@ def test_a_socket_whose_peer_has_gone_is_closed(cancellation):
             TcpStream(unconnected, cancellation)
         assert unconnected.fileno() == -1
         assert server
+
+
+def test_a_silent_peer_loses_its_place_to_the_next_one_that_asks(listener):
+    allowed_s = [1e9]
+    listener._allowed_silence_s = lambda: allowed_s[0]
+    with connect(listener.port) as silent, connect(listener.port) as too_early:
+        stream = listener.open()
+        assert wait_readable([too_early], LONG_S)[0]  # refused
+        allowed_s[0] = 0.0
+        with connect(listener.port) as next_one:
+            with pytest.raises(
+                LinkError, match=rf"was silent for \d\.\d s, and has lost its place to .*:{next_one.getsockname()[1]}"
+            ):
+                stream.receive_into(memoryview(bytearray(1)))
+            stream.leave(b"last words", LONG_S)
+            assert silent.recv(64) == b"last words"
+            stream = listener.open()
+            next_one.sendall(b"hello")
+            assert receive(stream) == b"hello"
+            stream.close()
+    assert len(listener.refused) == 1
+
+
+def test_a_peer_that_was_preferred_is_closed_with_the_listener(cancellation):
+    listener = TcpListener("127.0.0.1", 0, cancellation, pytest.fail, lambda: 0.0)
+    with connect(listener.port), connect(listener.port) as next_one:
+        stream = listener.open()
+        with pytest.raises(LinkError, match="lost its place"):
+            stream.receive_into(memoryview(bytearray(1)))
+        stream.close()
+        cancellation.cancel()
+        listener.close()
+        with contextlib.suppress(ConnectionResetError):
+            assert next_one.recv(1) == b""
 
 
 def test_running_out_of_descriptors_is_waited_out(monkeypatch, listener):

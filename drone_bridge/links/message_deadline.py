@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A time for each message as a whole: a byte now and then keeps nobody's place."""
+
+import time
+from typing import Protocol
+
+from drone_bridge.links.errors import LinkTimeoutError
+
+
+class ByteStream(Protocol):
+    """What bytes come from, for instance TcpStream."""
+
+    peer: str
+
+    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
+        """Wait for bytes and return how many they are."""
+
+
+class MessageDeadline:
+    """Receives from a stream; a message that has begun has to be complete within a time."""
+
+    def __init__(self, stream: ByteStream, timeout_s: float) -> None:
+        self._stream = stream
+        self._timeout_s = timeout_s
+        self._ends_s: float | None = None  # of the message that has begun
+
+    def receive_into(self, *buffers: memoryview, is_inside_message: bool) -> int:
+        """Wait for bytes as the stream does: between messages without limit, inside one until its time is over.
+
+        Raises LinkTimeoutError then, and what the stream raises.
+        """
+        if not is_inside_message:
+            self._ends_s = None
+            return self._stream.receive_into(*buffers)
+        now_s = time.monotonic()
+        if self._ends_s is None:
+            self._ends_s = now_s + self._timeout_s
+        if now_s < self._ends_s:
+            try:
+                return self._stream.receive_into(*buffers, timeout_s=self._ends_s - now_s)
+            except LinkTimeoutError:
+                pass
+        raise LinkTimeoutError(f"{self._stream.peer} did not complete a message within {self._timeout_s:g} s.")
