@@ -2,7 +2,7 @@
 """Parameters that say what they mean, and refuse what they can't mean with a sentence."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,8 @@ class ParameterDeclaration:
     choices: tuple[Any, ...] = ()
     live: bool = False
     read_only: bool = False
+    at_start: bool = False  # it is read when the node starts, and can be given only then
+    check: Callable[[Any], str | None] | None = None  # says in a sentence what is wrong with a value, if anything is
 
     def descriptor(self) -> ParameterDescriptor:
         """Return what `ros2 param describe` shows."""
@@ -46,6 +48,10 @@ class ParameterDeclaration:
             return f"{self.name} is {value}, and has to be a finite number."
         if self.choices and value not in self.choices:
             return f"{self.name} is {value!r}, and has to be one of {', '.join(map(str, self.choices))}."
+        if self.check and (complaint := self.check(value)):
+            return f"{self.name} {complaint}"
+        if self.at_start and frozen:
+            return f"{self.name} can be given only when the node starts."
         if frozen and not self.live:
             return f"{self.name} can be changed only {frozen}."
         return None
@@ -73,6 +79,10 @@ class DeclaredParameters:
     def __getitem__(self, name: str) -> Any:
         """Return the value of a parameter."""
         return self._node.get_parameter(name).value
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a parameter of this name."""
+        return name in self._declarations
 
     def freeze(self, state: str) -> None:
         """Say in which lifecycle state the node is from now on."""

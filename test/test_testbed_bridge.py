@@ -148,7 +148,7 @@ def test_the_pose_layout_gives_odometry_and_transforms(ros, pose_peer):
     assert (position.x, position.y, position.z) == pytest.approx((1.0, 3.0, 2.0))
     assert (orientation.z, orientation.w) == pytest.approx((math.sqrt(0.5), math.sqrt(0.5)))  # north
     assert (odometry.header.frame_id, odometry.child_frame_id) == ("odom", "base_link")
-    assert odometry.twist.covariance[0] == -1.0
+    assert min(odometry.twist.covariance[::7]) >= 1e3  # no velocity is on the wire
     assert transforms.transforms[0].child_frame_id == "base_link"
 
 

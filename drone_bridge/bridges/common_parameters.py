@@ -1,7 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters that bridges share, each declared here and nowhere else. See docs/bridges.md."""
 
-from drone_bridge.parameters import ParameterDeclaration
+import math
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.translate.covariances import AXES, OdometryCovariances
+from drone_bridge.translate.frame_names import FrameNames
+
+FrameNamesT = TypeVar("FrameNamesT", bound=FrameNames)
+
+
+def _complaint_about_prefix(prefix: str) -> str | None:
+    return f"is {prefix!r}, and must not begin with /: tf2 has no such frames." if prefix.startswith("/") else None
+
+
+def _complaint_about_frame(name: str) -> str | None:
+    if not name:
+        return "is empty, and has to name a frame."
+    return _complaint_about_prefix(name)
+
+
+def _complaint_about_variances(values: Sequence[float]) -> str | None:
+    if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
+        return f"is {list(values)}, and has to be {AXES} finite numbers from 0 on."
+    return None
+
+
+#: The parameters that say how tf is published, by name; which of them a bridge has depends on its frames.
+_FRAME_PARAMETERS: Final = {
+    declaration.name: declaration
+    for declaration in (
+        ParameterDeclaration(
+            "publish_tf",
+            True,
+            "Publish the transforms that change on /tf; those of sensors are static, and always there.",
+        ),
+        ParameterDeclaration(
+            "publish_map_to_odom", True, "Publish map to odom as a static transform; false where something else does."
+        ),
+        ParameterDeclaration("map_frame", "map", "The world's frame, after the prefix.", check=_complaint_about_frame),
+        ParameterDeclaration(
+            "odom_frame", "odom", "The frame that odometry counts from, after the prefix.", check=_complaint_about_frame
+        ),
+        ParameterDeclaration(
+            "base_frame", "base_link", "The body's frame, after the prefix.", check=_complaint_about_frame
+        ),
+    )
+}
+
+
+def frame_parameters(*left_out: str) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters of the tf frames, without those that make no sense for a bridge."""
+    return tuple(declaration for name, declaration in _FRAME_PARAMETERS.items() if name not in left_out)
+
+
+def frame_names(parameters: DeclaredParameters, kind: type[FrameNamesT]) -> FrameNamesT:
+    """Return the frames as the parameters name them."""
+
+    def name(parameter: str) -> str:
+        default: str = _FRAME_PARAMETERS[parameter].default
+        return parameters[parameter] if parameter in parameters else default  # noqa: SIM401
+
+    return kind(parameters["frame_prefix"], name("map_frame"), name("odom_frame"), name("base_frame"))
+
+
+def covariance_parameters(
+    pose: Sequence[float], twist: Sequence[float], whose: str
+) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters that say how certain odometry is; it is not on any of the wires.
+
+    Args:
+        pose: the variances of x, y, z (m^2) and of the rotations about them (rad^2).
+        twist: those of the velocities along and about the axes, (m/s)^2 and (rad/s)^2.
+        whose: the topic.
+    """
+    return tuple(
+        ParameterDeclaration(
+            f"{what}_covariance_diagonal",
+            list(variances),
+            f"Variances of the {what} on {whose}: x, y, z, and about x, y, z. Large where nothing is known.",
+            check=_complaint_about_variances,
+        )
+        for what, variances in (("pose", pose), ("twist", twist))
+    )
+
+
+def odometry_covariances(parameters: DeclaredParameters) -> OdometryCovariances:
+    """Return the covariances that the parameters give."""
+    return OdometryCovariances(*(parameters[f"{what}_covariance_diagonal"] for what in ("pose", "twist")))
 
 
 def common_parameters(
@@ -39,6 +127,17 @@ def common_parameters(
         ParameterDeclaration(
             "hardware_id", "", "Names the vehicle in diagnostics; empty for the protocol and the configured address."
         ),
-        ParameterDeclaration("frame_prefix", "", "Put before the name of every tf frame, for instance drone1/."),
+        ParameterDeclaration(
+            "frame_prefix",
+            "",
+            "Put before the name of every tf frame, for instance drone1/.",
+            check=_complaint_about_prefix,
+        ),
+        ParameterDeclaration(
+            "old_service_names",
+            True,
+            "Serve services under the names of before 0.2, without the node's name, as well.",
+            at_start=True,
+        ),
         ParameterDeclaration("autostart", True, "Configure and activate without being asked to."),
     )

@@ -3,6 +3,7 @@
 
 import copy
 import functools
+import inspect
 import threading
 import time
 import traceback
@@ -89,6 +90,7 @@ class BridgeNode(LifecycleNode):
         self.reports = Reports(self.get_logger(), self.open_state)
         self._link: LinkThread | None = None
         self._leaving = threading.Lock()
+        self._advised: set[str] = set()  # the old names of services that were called
         self._made: list[tuple[Callable[[Any], Any], Any]] = []  # how to destroy what configure created
 
     # What a bridge has to provide.
@@ -153,6 +155,49 @@ class BridgeNode(LifecycleNode):
         """Create a timer that runs on when simulated time stands still."""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._made.append((self.destroy_timer, self.create_timer(period_s, callback, clock=steady)))
+
+    def make_service(
+        self,
+        service_type: type,
+        name: str,
+        callback: Callable[[Any, Any], Any],
+        callback_group: CallbackGroup,
+        old_name: str = "",
+    ) -> None:
+        """Create a service below the node's name, and, if `old_service_names` is true, under its old name as well.
+
+        `old_name` is what it was called beside the node's name, where that is not `name`.
+        """
+        self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
+        if self.parameters["old_service_names"]:
+            old = old_name or name
+            advising = self._advising(old, name, callback)
+            self.create_service(service_type, old, advising, callback_group=callback_group)
+
+    def _advising(self, old: str, name: str, callback: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Return what serves a service under its old name, and says once what the new one is."""
+
+        def advise() -> None:
+            if name not in self._advised:
+                self._advised.add(name)
+                self.get_logger().warning(
+                    f"The service {self.resolve_service_name(old)} is called {self.resolve_service_name('~/' + name)} "
+                    "since 0.2; its old name goes with the next release."
+                )
+
+        if not inspect.iscoroutinefunction(callback):
+
+            def serve(request: Any, response: Any) -> Any:
+                advise()
+                return callback(request, response)
+
+            return serve
+
+        async def serve_later(request: Any, response: Any) -> Any:
+            advise()
+            return await callback(request, response)
+
+        return serve_later
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
         """Publish from the link's thread; what can't be published is counted and forgotten."""

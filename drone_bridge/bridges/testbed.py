@@ -14,9 +14,17 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.bridges.common_parameters import (
+    common_parameters,
+    covariance_parameters,
+    frame_names,
+    frame_parameters,
+    odometry_covariances,
+)
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.outputs import Output, Outputs
+from drone_bridge.bridges.simulated_time import time_parameters
+from drone_bridge.bridges.stamps import Stamps
 from drone_bridge.bridges.testbed_flight import FOLLOWED_AXES, RATES_AND_THRUST_AXES, TestbedFlight
 from drone_bridge.described_parameters import declarations, read
 from drone_bridge.flight.velocity_control import VelocityCommand, VelocityParameters
@@ -38,6 +46,7 @@ from drone_bridge.protocols.testbed import (
     SimulationRestarted,
 )
 from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
 from drone_bridge.translate.images import ImageMemory, rgb8_image, set_pixels
 from drone_bridge.translate.jpeg import JpegEncoder
 from drone_bridge.translate.testbed import SIDES, Command, StereoFrameNames
@@ -78,13 +87,9 @@ PARAMETERS: Final = (
         "latest answers a frame at once with the newest command; lockstep waits for the command with its stamp.",
         choices=("latest", "lockstep"),
     ),
-    ParameterDeclaration(
-        "stamp_source",
-        "ros",
-        "Header stamps: when the frame came, in ROS time, or the testbed's simulated time.",
-        choices=("ros", "wire"),
-    ),
-    ParameterDeclaration("publish_clock", False, "Publish the testbed's simulated time on /clock."),
+    *time_parameters("the testbed's simulated"),
+    *frame_parameters(),
+    *covariance_parameters([EXACT_VARIANCE] * AXES, [UNKNOWN_VARIANCE] * AXES, "odom"),
     ParameterDeclaration(
         "attitude_standard_deviation",
         0.001,
@@ -136,14 +141,11 @@ class TestbedBridge(BridgeNode):
         self._layout = None if get("attitude_layout") == AUTO else AttitudeLayout(get("attitude_layout"))
         self._limits = Limits(get("max_width"), get("max_height"), get("max_frame_mebibytes") * _MEBIBYTE)
         self._is_lockstep = get("sync") == "lockstep"
-        # A node on simulated time that drives /clock itself would hear each time only after the frame it belongs to.
-        drives_its_own_clock = get("publish_clock") and self.get_parameter("use_sim_time").value
-        self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
         self._standard_deviation = get("attitude_standard_deviation")
         self._silence_timeout_s = get("silence_timeout")
-        self._names = StereoFrameNames(get("frame_prefix"))
+        self._names = frame_names(self.parameters, StereoFrameNames)
+        self._covariances = odometry_covariances(self.parameters)
         self._memory = ImageMemory(turns=len(SIDES))  # a frame is published before the next one is read
-        self._last_stamp = Time()
         self._outputs: Outputs[SensorFrame] | None = None  # from a testbed's constants to its end
         self._has_told_of_unstamped = False
 
@@ -159,12 +161,11 @@ class TestbedBridge(BridgeNode):
         self._static_tf_publisher = self.make_publisher(TFMessage, "/tf_static", latched)
         has_position = self._layout in (None, AttitudeLayout.POSE)
         self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_position else None
-        self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_position else None
-        self._clock_publisher = self.make_publisher(Clock, "/clock", newest) if get("publish_clock") else None
+        self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_position and get("publish_tf") else None
+        self._has_map_to_odom = has_position and get("publish_map_to_odom")
+        self._stamps = Stamps(self)
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
-        self._commands: CommandIntake[Command | VelocityCommand] = CommandIntake(
-            self, now=(lambda: self._last_stamp) if self._stamps_are_wire_time else None
-        )
+        self._commands: CommandIntake[Command | VelocityCommand] = CommandIntake(self, now=self._stamps.command_clock)
         if get("cmd_vel_mode") == VELOCITY:
             self._commands.take_velocities(translate.velocity_from_twist, FOLLOWED_AXES)
         else:
@@ -270,7 +271,7 @@ class TestbedBridge(BridgeNode):
 
     def _publish_static_transforms(self, constants: Constants, has_position: bool) -> None:
         transforms = translate.camera_transforms(constants, self._names)
-        if has_position:
+        if has_position and self._has_map_to_odom:
             transforms.append(translate.map_transform(self._names))
         now = self.now()
         for transform in transforms:
@@ -293,8 +294,7 @@ class TestbedBridge(BridgeNode):
         self._flight.saw(frame)
         if not self._is_lockstep:
             self._answer(stream, connection, self._commands.newest())
-        stamp = time_from_seconds(frame.time) if self._stamps_are_wire_time else self.now()
-        self._last_stamp = stamp
+        stamp = self._stamps.stamp(time_from_seconds(frame.time))
         assert self._outputs
         self._outputs.publish(frame, stamp)
         if self._is_lockstep:
@@ -331,8 +331,8 @@ class TestbedBridge(BridgeNode):
 
     def _make_outputs(self, constants: Constants) -> Iterator[Output]:
         """Pair every topic with what makes its message of a frame; what no frame changes is made here."""
-        if self._clock_publisher:
-            yield Output(self._clock_publisher, lambda frame, _: Clock(clock=time_from_seconds(frame.time)))
+        if self._stamps.clock_publisher:
+            yield Output(self._stamps.clock_publisher, lambda frame, _: Clock(clock=time_from_seconds(frame.time)))
         for side, publisher in zip(SIDES, self._info_publishers, strict=True):
             info = translate.camera_info(constants, self._unit, self._names, side)
             yield Output(publisher, partial(self._stamp_info, info))
@@ -374,7 +374,10 @@ class TestbedBridge(BridgeNode):
         return translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
 
     def _odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
-        return translate.odometry(frame, self._unit, stamp, self._names)
+        odometry = translate.odometry(frame, self._unit, stamp, self._names)
+        if odometry:
+            self._covariances.fill(odometry)
+        return odometry
 
     def _transform(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
         odometry = self._odometry(frame, stamp)

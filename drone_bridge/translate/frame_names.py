@@ -6,21 +6,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FrameNames:
-    """The tf frames that every vehicle may have, with their prefix."""
+    """The tf frames that every vehicle may have: their prefix, and what comes after it."""
 
     prefix: str = ""
+    map_name: str = "map"
+    odom_name: str = "odom"
+    base_name: str = "base_link"
+
+    @property
+    def own(self) -> set[str]:
+        """All of them, without the prefix."""
+        return {self.map_name, self.odom_name, self.base_name}
 
     @property
     def map(self) -> str:
         """The world, ENU."""
-        return f"{self.prefix}map"
+        return f"{self.prefix}{self.map_name}"
 
     @property
     def odom(self) -> str:
         """The frame that odometry counts from."""
-        return f"{self.prefix}odom"
+        return f"{self.prefix}{self.odom_name}"
 
     @property
     def base_link(self) -> str:
         """The body, x forward, y left, z up."""
-        return f"{self.prefix}base_link"
+        return f"{self.prefix}{self.base_name}"

@@ -167,7 +167,7 @@ def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, stamp: T
 
 
 def odometry(frame: SensorFrame, unit: AngleUnit, stamp: Time, names: FrameNames) -> Odometry | None:
-    """Return the pose in odom, and no velocity, for a frame of the layout that carries a position."""
+    """Return the pose in odom, and no velocity, for a frame of the layout that carries a position; no covariances."""
     if frame.position is None:
         return None
     message = Odometry(child_frame_id=names.base_link)
@@ -176,7 +176,6 @@ def odometry(frame: SensorFrame, unit: AngleUnit, stamp: Time, names: FrameNames
     position = message.pose.pose.position
     position.x, position.y, position.z = frames.enu_from_testbed(*frame.position)
     set_quaternion(message.pose.pose.orientation, _orientation(frame, unit))
-    message.twist.covariance[0] = -1.0
     return message
 
 

@@ -7,15 +7,17 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
 from drone_bridge.geometry.quaternions import quaternion_from_euler
+from drone_bridge.translate.covariances import UNKNOWN_VARIANCE as UNKNOWN
+from drone_bridge.translate.covariances import OdometryCovariances
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.planar import Pose
 from drone_bridge.translate.transforms import set_quaternion
 
-UNKNOWN: Final = 1e6  # a variance that filters do not follow; -1 is a mark of Imu only, and read as a number elsewhere
 #: Of x, y, z (m²), and about them (rad²). Errors add up without end, and nothing corrects them.
 POSE_VARIANCES: Final = (UNKNOWN,) * 6
 #: In (m/s)², (rad/s)²: what was commanded, of tracks that slip.
 TWIST_VARIANCES: Final = (0.1, 0.1, UNKNOWN, UNKNOWN, UNKNOWN, 0.5)
+_COVARIANCES: Final = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
 
 
 class WheelOdometry:
@@ -42,7 +44,5 @@ class WheelOdometry:
         message.pose.pose.position.x, message.pose.pose.position.y, yaw = self.pose
         set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, yaw))
         message.twist.twist.linear.x, message.twist.twist.angular.z = self._velocity
-        for axis in range(6):
-            message.pose.covariance[7 * axis] = POSE_VARIANCES[axis]
-            message.twist.covariance[7 * axis] = TWIST_VARIANCES[axis]
+        _COVARIANCES.fill(message)
         return message

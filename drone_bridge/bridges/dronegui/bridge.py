@@ -67,9 +67,9 @@ class DroneGuiBridge(BridgeNode):
         self._watch = FlightWatch(self._wait_ended.trigger)
         self._flight = FlightCommands(self, self._buttons, self._watch, self._assume_flying)
         for name, command in self._flight_commands():
-            self.create_service(Trigger, name, self._on_call(command), callback_group=self._group)
-        self.create_service(SetBool, "hover", self._serve_hover, callback_group=self._group)
-        self.create_service(SetBool, "assume_flying", self._serve_assume_flying, callback_group=self._group)
+            self.make_service(Trigger, name, self._on_call(command), callback_group=self._group)
+        self.make_service(SetBool, "hover", self._serve_hover, callback_group=self._group)
+        self.make_service(SetBool, "assume_flying", self._serve_assume_flying, callback_group=self._group)
 
     def _flight_commands(self) -> tuple[tuple[str, Callable[[], Coroutine[Any, Any, str]]], ...]:
         """Return what can be asked for by a service and by a topic of the same name."""

@@ -14,6 +14,7 @@ from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.commands import CommandIntake
+from drone_bridge.bridges.common_parameters import frame_names, odometry_covariances
 from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
 from drone_bridge.bridges.link_thread import Endpoint
 from drone_bridge.bridges.mailbox import Arrival
@@ -96,7 +97,8 @@ class RobotBridge(BridgeNode):
             raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         self._link_timeout_s = get("link_timeout")
-        self._names = FrameNames(get("frame_prefix"))
+        self._names = frame_names(self.parameters, FrameNames)
+        self._covariances = odometry_covariances(self.parameters)
         self._frame_id = self._names.base_link
         self._route = self._read_route()
         self._robot_log = LogLimiter()
@@ -111,7 +113,7 @@ class RobotBridge(BridgeNode):
         has_odometry = get("publish_odometry")
         self._odometry_period_s = 1 / get("odometry_rate") if has_odometry else math.inf
         self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_odometry else None
-        self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_odometry else None
+        self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_odometry and get("publish_tf") else None
         self._commands: CommandIntake[Speeds] = CommandIntake(self, on_command=self._wakeup.wake)
         self._commands.take_limited_velocities(self._skid_steer.speeds, ("linear.x", "angular.z"))
         self.make_subscription(Bool, "light", self._operator_services.switch_light, depth=1)
@@ -350,9 +352,12 @@ class RobotBridge(BridgeNode):
 
     def _publish_odometry(self, now_s: float) -> None:
         self._odometry_due_s = max(self._odometry_due_s + self._odometry_period_s, now_s)
-        if self._odometry_publisher and self._tf_publisher:
-            message = self._odometry.message(self.now(), self._names)
-            self.publish(self._odometry_publisher, message)
+        if self._odometry_publisher is None:
+            return
+        message = self._odometry.message(self.now(), self._names)
+        self._covariances.fill(message)
+        self.publish(self._odometry_publisher, message)
+        if self._tf_publisher:
             self.publish(self._tf_publisher, TFMessage(transforms=[odometry_transform(message)]))
 
 

@@ -3,11 +3,12 @@
 
 from typing import Final
 
-from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.bridges.common_parameters import common_parameters, covariance_parameters, frame_parameters
 from drone_bridge.bridges.robot.desired import FIRST
 from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.robot import TCP_PORT
+from drone_bridge.translate.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 
 PARAMETERS: Final = (
     *common_parameters(TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
@@ -59,5 +60,8 @@ PARAMETERS: Final = (
         True,
         "Publish odom by dead reckoning from what was commanded. Turn it off where something measures it.",
     ),
+    *frame_parameters("publish_map_to_odom", "map_frame"),
+    # Commanded, not measured: where it is drifts without limit, how fast it moves is known roughly.
+    *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
     ParameterDeclaration("odometry_rate", 20.0, "Messages on odom per second.", range=(1.0, 200.0)),
 )

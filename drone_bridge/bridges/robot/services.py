@@ -42,10 +42,10 @@ class RobotServices:
         group = ReentrantCallbackGroup()
         self._completer = FutureCompleter(node, group)
         self.link_requests: LinkRequests[Task] = LinkRequests(self._completer, "robot")
-        node.create_service(Discover, "discover", self._serve_discover, callback_group=group)
-        node.create_service(Bind, "bind", self._serve_bind, callback_group=group)
-        node.create_service(Unbind, "unbind", self._serve_unbind, callback_group=group)
-        node.create_service(SetBool, "light", self._serve_light, callback_group=group)
+        node.make_service(Discover, "discover", self._serve_discover, callback_group=group)
+        node.make_service(Bind, "bind", self._serve_bind, callback_group=group)
+        node.make_service(Unbind, "unbind", self._serve_unbind, callback_group=group)
+        node.make_service(SetBool, "light", self._serve_light, callback_group=group)
 
     def switch_light(self, message: Bool) -> None:
         """Do what the service does, with nobody to answer to."""

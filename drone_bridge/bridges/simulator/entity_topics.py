@@ -10,6 +10,7 @@ from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # w
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import Imu
 
+from drone_bridge.bridges.common_parameters import odometry_covariances
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.outputs import Output, Outputs
 from drone_bridge.translate import simulator as translate
@@ -36,6 +37,7 @@ class EntityTopics:
         self._node = node
         if name is None:
             self._odometry = Odometry(child_frame_id=self.frame)
+            odometry_covariances(node.parameters).fill(self._odometry)
             self._odometry.header.frame_id = world
             self._imu = Imu()
             self._imu.header.frame_id = self.frame

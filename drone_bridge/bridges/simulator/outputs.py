@@ -8,6 +8,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.bridges.common_parameters import frame_names
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.outputs import Output, Outputs
 from drone_bridge.bridges.simulator.entity_topics import AUDIENCE_PERIOD_S, QUEUE_DEPTH, EntityTopics
@@ -32,7 +33,6 @@ UNKNOWN_HEADING: Final = (
     "How the vehicle's principal axes lie to its model is not known, so its orientation may be wrong. It is learned "
     "while the simulation is paused, or given by the parameter body_to_model."
 )
-_OWN_FRAMES: Final = {FrameNames().map, FrameNames().odom, FrameNames().base_link}
 
 
 class SimulatorOutputs:
@@ -41,10 +41,11 @@ class SimulatorOutputs:
     def __init__(self, node: BridgeNode, axes: Axes, keeper: TimeKeeper, vehicle: int) -> None:
         get = node.parameters.__getitem__
         self._node = node
+        self._publishes_tf: bool = get("publish_tf")
         self.axes = axes
         self.keeper = keeper
         self._vehicle = vehicle
-        self._frames = FrameNames(get("frame_prefix"))
+        self._frames = frame_names(node.parameters, FrameNames)
         self._against_gravity = axes.against_gravity(get("gravity"))
         self._topics: dict[int, EntityTopics] = {}  # by entity
         #: How the principal axes of entities lie to their models, where that is known.
@@ -86,7 +87,7 @@ class SimulatorOutputs:
 
     def entity_frames(self) -> set[str]:
         """Return the tf frames that entities have, without prefix, and those that only the bridge's own can have."""
-        return {topic_token(name, "entity") for name in self.names.values()} | _OWN_FRAMES
+        return {topic_token(name, "entity") for name in self.names.values()} | self._frames.own
 
     def open_entity(self, entity: int) -> None:
         """Make the topics of an entity that has a name. Raises ValueError when there are too many."""
@@ -157,7 +158,7 @@ class SimulatorOutputs:
             self.attitude = state.orientation if self.is_body_to_model_known else None
         stamp = self.keeper.stamp()
         topics.publish(state, stamp)
-        if self._tf.wanted():
+        if self._publishes_tf and self._tf.wanted():
             if topics.has_transform_waiting:  # a new step has begun
                 self.flush()
             translate.fill_transform(topics.transform, state, stamp)
@@ -176,7 +177,8 @@ class SimulatorOutputs:
 
     def announce(self) -> None:
         """Publish what does not move: map is where odom is, as no position here drifts."""
-        self._publish_static(transform(self._frames.map, self._frames.odom))
+        if self._node.parameters["publish_map_to_odom"]:
+            self._publish_static(transform(self._frames.map, self._frames.odom))
 
     def announce_camera(self, plan: CameraPlan) -> None:
         """Publish where a camera is on its entity."""

@@ -3,10 +3,15 @@
 
 from typing import Final
 
-from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.bridges.common_parameters import (
+    common_parameters,
+    covariance_parameters,
+    frame_parameters,
+)
 from drone_bridge.bridges.simulated_time import time_parameters
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.simulator import TCP_PORT
+from drone_bridge.translate.covariances import AXES, EXACT_VARIANCE
 
 # How additions and removals are noticed, by the parameter item_events.
 AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
@@ -70,6 +75,8 @@ PARAMETERS: Final = (
     ParameterDeclaration("gravity", 9.81, "Metres per second squared, for what an IMU would read.", range=(0.0, 100.0)),
     *time_parameters("the simulation's"),
     ParameterDeclaration("clock_rate", 100.0, "Most messages on /clock per second.", range=(1.0, 10000.0)),
+    *frame_parameters(),
+    *covariance_parameters([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES, "odom"),
     ParameterDeclaration(
         "unimplemented_requests",
         "refuse",

@@ -21,6 +21,9 @@ from drone_bridge.translate.simulator_requests import fill_state
 #: How long an answer is waited for on the spot: a simulator on this machine takes a tenth of that.
 PATIENCE_S: Final = 0.003
 
+#: What is called otherwise below the node's name, where a lifecycle node has a get_state of its own.
+_NAMES: Final = {"get_state": "get_entity_state", "set_state": "set_entity_state"}
+
 Fill = Callable[[Any, Any], None]
 
 
@@ -116,7 +119,8 @@ class SimulatorServices:
         group = ReentrantCallbackGroup()
         self.link_requests: LinkRequests[Call] = LinkRequests(FutureCompleter(node, group), "simulator")
         for offer in _OFFERS:
-            node.create_service(offer.type, offer.name, self._server(offer), callback_group=group)
+            name = _NAMES.get(offer.name, offer.name)
+            node.make_service(offer.type, name, self._server(offer), group, old_name=offer.name)
 
     def _server(self, offer: Offer) -> Callable[[Any, Any], Any]:
         async def serve(request: Any, response: Any) -> Any:

@@ -11,9 +11,11 @@ from geometry_msgs.msg import Twist
 from std_msgs.msg import String
 
 from drone_bridge.bridges.commands import CommandIntake
+from drone_bridge.bridges.common_parameters import frame_names
 from drone_bridge.bridges.farewell import repeat_farewell
 from drone_bridge.bridges.link_thread import Endpoint
 from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.stamps import Stamps
 from drone_bridge.bridges.telemetry.outputs import TelemetryOutputs
 from drone_bridge.bridges.telemetry.parameters import MEBIBYTE, PARAMETERS
 from drone_bridge.bridges.telemetry.transports import COMMAND_TOPIC, Drone, TopicTransport, Transport, UdpTransport
@@ -78,16 +80,12 @@ class TelemetryBridge(BridgeNode):
             *(get(f"command_sign.{axis}") for axis in TelemetryCommandSigns._fields)
         )
         signs = TelemetrySigns(*(get(f"telemetry_sign.{field}") for field in TelemetrySigns._fields))
-        # A node on simulated time that drives /clock itself would hear each time only after what belongs to it.
-        drives_its_own_clock = get("publish_clock") and self.get_parameter("use_sim_time").value
-        self._stamps_are_wire_time = get("stamp_source") == "wire" or drives_its_own_clock
-        self._last_stamp = Time()
-        names = LandingFrameNames(get("frame_prefix"))
+        self._stamps = Stamps(self)
+        names = frame_names(self.parameters, LandingFrameNames)
         messages = DroneMessages(names, signs, get("default_fov"), get("is_levelled"))
-        self._outputs = TelemetryOutputs(self, names, messages, get("publish_clock"), get("altitude_as_range"))
-        self._commands: CommandIntake[DroneCommand] = CommandIntake(
-            self, now=(lambda: self._last_stamp) if self._stamps_are_wire_time else None
-        )
+        clock_publisher = self._stamps.clock_publisher
+        self._outputs = TelemetryOutputs(self, names, messages, clock_publisher, get("altitude_as_range"))
+        self._commands: CommandIntake[DroneCommand] = CommandIntake(self, now=self._stamps.command_clock)
         self._commands.take_limited_velocities(self._read_twist, ("linear.x", "linear.y", "linear.z", "angular.z"))
         self._is_udp = get("transport") == "udp"
         try:
@@ -268,24 +266,23 @@ class TelemetryBridge(BridgeNode):
         came_s = self._heard_s = time.monotonic()
         self.statistics.liveness.heard()
         self.statistics.counts["documents"] += 1
-        self._last_stamp = stamp = self._stamp(telemetry.timestamp)
+        stamp = self._stamps.stamp(_time(telemetry.timestamp))
         self._outputs.publish_drone(telemetry, stamp)
         self.statistics.took("document read to published", time.monotonic() - came_s)
 
     def _publish_rover(self, telemetry: RoverTelemetry) -> None:
         self.statistics.counts["rover documents"] += 1
-        self._outputs.publish_rover(telemetry, self._stamp(telemetry.timestamp))
-
-    def _stamp(self, timestamp: float | None) -> Time:
-        if self._stamps_are_wire_time and timestamp is not None:
-            return time_from_seconds(timestamp)
-        return self.now()
+        self._outputs.publish_rover(telemetry, self._stamps.of(_time(telemetry.timestamp)))
 
     # What the executor does.
 
     def _read_twist(self, twist: Twist) -> tuple[DroneCommand, bool]:
         full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in FullScale._fields))
         return command_from_twist(twist, full_scale, self._command_signs)
+
+
+def _time(timestamp: float | None) -> Time | None:
+    return None if timestamp is None else time_from_seconds(timestamp)
 
 
 def main() -> int:

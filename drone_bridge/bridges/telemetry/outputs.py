@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics on which telemetry appears, and what makes their messages."""
 
-from typing import Final
+from typing import Any, Final
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistStamped
 from nav_msgs.msg import Odometry
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool, Float64
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.bridges.common_parameters import odometry_covariances
 from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.outputs import Output, Outputs
 from drone_bridge.msg import LandingPad
@@ -35,10 +36,12 @@ class TelemetryOutputs:
         node: BridgeNode,
         names: LandingFrameNames,
         messages: DroneMessages,
-        publish_clock: bool,
+        clock_publisher: "Publisher[Any] | None",
         altitude_as_range: bool,
     ) -> None:
-        """Create the publishers."""
+        """Create the other publishers."""
+        self._covariances = odometry_covariances(node.parameters)
+        self._publishes_tf: bool = node.parameters["publish_tf"]
         self._node = node
         self._names = names
         self._messages = messages
@@ -57,10 +60,11 @@ class TelemetryOutputs:
         ]
         if altitude_as_range:
             outputs.append(Output(make(Range, "altitude", 10), messages.altitude))
-        if publish_clock:
-            outputs.insert(0, Output(make(Clock, "/clock", newest), messages.clock))
+        if clock_publisher:
+            outputs.insert(0, Output(clock_publisher, messages.clock))
         self._tf = make(TFMessage, "/tf", 100)
-        outputs.append(Output(self._tf, messages.transforms))
+        if self._publishes_tf:
+            outputs.append(Output(self._tf, messages.transforms))
         raw = Output(make(Image, "camera/image_raw", newest), self._decoded)
         self._outputs: Outputs[DroneTelemetry] = Outputs(node, outputs, AUDIENCE_PERIOD_S)
         self._decoded_outputs: Outputs[DroneTelemetry] = Outputs(node, [raw], AUDIENCE_PERIOD_S)
@@ -95,8 +99,10 @@ class TelemetryOutputs:
     def publish_rover(self, telemetry: RoverTelemetry, stamp: Time) -> None:
         """Publish where the rover is."""
         message = rover_odometry(telemetry, stamp, self._names)
+        self._covariances.fill(message)
         self._node.publish(self._rover, message)
-        self._node.publish(self._tf, TFMessage(transforms=[odometry_transform(message)]))
+        if self._publishes_tf:
+            self._node.publish(self._tf, TFMessage(transforms=[odometry_transform(message)]))
 
     def _publish_static_transforms(self, stamp: Time) -> None:
         transforms = static_transforms(self._names)

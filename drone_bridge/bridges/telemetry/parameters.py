@@ -3,10 +3,12 @@
 
 from typing import Final
 
-from drone_bridge.bridges.common_parameters import common_parameters
+from drone_bridge.bridges.common_parameters import common_parameters, covariance_parameters, frame_parameters
+from drone_bridge.bridges.simulated_time import time_parameters
 from drone_bridge.links.allowed_peers import ANY
 from drone_bridge.parameters import ParameterDeclaration
 from drone_bridge.protocols.telemetry import DEFAULT_PORT, MAX_FOV, MIN_FOV, Limits
+from drone_bridge.translate.covariances import EXACT_VARIANCE, UNKNOWN_VARIANCE
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.telemetry import FullScale
 
@@ -57,13 +59,14 @@ PARAMETERS: Final = (
         True,
         "Publish the height above ground on altitude as well, as a Range without limits. Deprecated: height tells it.",
     ),
-    ParameterDeclaration(
-        "stamp_source",
-        "ros",
-        "Header stamps: when a document came, in ROS time, or its timestamp if it has one.",
-        choices=("ros", "wire"),
+    *time_parameters("the drone's"),
+    *frame_parameters("publish_map_to_odom", "odom_frame"),
+    *covariance_parameters(
+        # Which way the rover points, and how it turns, is not on the wire.
+        [EXACT_VARIANCE] * 3 + [UNKNOWN_VARIANCE] * 3,
+        [EXACT_VARIANCE] * 3 + [UNKNOWN_VARIANCE] * 3,
+        "rover/odom",
     ),
-    ParameterDeclaration("publish_clock", False, "Publish the timestamps of the drone's telemetry on /clock."),
     ParameterDeclaration(
         "telemetry_timeout",
         1.0,

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What time it is: header stamps, and /clock. Who publishes /clock stamps with it; by default nobody does."""
+
+from collections.abc import Callable
+
+from builtin_interfaces.msg import Time
+
+from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.bridges.simulated_time import SimulatedTime
+
+
+class Stamps:
+    """Stamps what comes, as the parameters of `time_parameters` say."""
+
+    def __init__(self, node: BridgeNode) -> None:
+        simulated_time = SimulatedTime(node)
+        self._node = node
+        #: The publisher of /clock, if this node publishes it.
+        self.clock_publisher = simulated_time.clock_publisher
+        # A node that drives /clock itself would hear each time only after the message that it belongs to.
+        self.are_wire_time: bool = simulated_time.stamps_are_simulated
+        #: The newest stamp.
+        self.newest = Time()
+
+    def stamp(self, wire_time: Time | None) -> Time:
+        """Return the stamp of what the vehicle has just sent, and remember it. `wire_time` is as for `of`."""
+        self.newest = self.of(wire_time)
+        return self.newest
+
+    def of(self, wire_time: Time | None) -> Time:
+        """Return the stamp of what has just come; `wire_time` is what it says itself, if it does."""
+        return wire_time if wire_time and self.are_wire_time else self._node.now()
+
+    @property
+    def command_clock(self) -> Callable[[], Time] | None:
+        """What the stamps of commands are compared with; None: the node's clock."""
+        return (lambda: self.newest) if self.are_wire_time else None

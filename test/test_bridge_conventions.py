@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks, frames and services, as all bridges have them."""
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from nav_msgs.msg import Odometry
+from processes import Process
+from ros_session import nanoseconds, wait_until
+from rosgraph_msgs.msg import Clock
+from std_srvs.srv import SetBool
+from testbed_peer import TestbedPeer, bridge
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.protocols.testbed import AttitudeLayout
+
+BRIDGES = ("testbed", "dronegui", "simulator", "robot", "telemetry")
+
+
+@pytest.fixture
+def peer():
+    peer = TestbedPeer(layout=AttitudeLayout.POSE)
+    yield peer
+    peer.close()
+
+
+def publishers(ros, topic):
+    return [info.node_name for info in ros.node.get_publishers_info_by_topic(topic)]
+
+
+def fly(peer):
+    return peer.exchange(roll=0.0, yaw=0.0, position=(0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("name", BRIDGES)
+def test_no_bridge_publishes_clock_unless_it_is_told_to(ros, free_port, name):
+    with Process.node(f"{name}_bridge", port=free_port):
+        wait_until(lambda: f"{name}_bridge" in publishers(ros, "/diagnostics"), "the bridge")
+        assert f"{name}_bridge" not in publishers(ros, "/clock")
+
+
+def test_who_publishes_clock_stamps_with_it(ros, peer):
+    clocks, odometry = ros.subscribe(Clock, "/clock"), ros.subscribe(Odometry, "odom")
+    with bridge(peer, attitude_layout="pose", publish_clock=True):
+        peer.open()
+        wait_until(lambda: fly(peer) and len(odometry) and len(clocks), "odometry and the time")
+        assert nanoseconds(odometry.wait().header.stamp) < 1e12  # simulated, not wall time
+
+
+def test_a_second_publisher_of_clock_is_named(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with bridge(peer, publish_clock=True) as node:
+        other = ros.node.create_publisher(Clock, "/clock", 1)
+        sentence = "/clock is published by /test_session, too"
+        reports.wait(lambda report: sentence in report.status[0].message)
+        node.wait_for_line(sentence)
+        ros.node.destroy_publisher(other)
+        reports.wait(lambda report: sentence not in report.status[0].message)
+
+
+def test_tf_and_map_to_odom_can_be_switched_off_and_frames_named(ros, peer):
+    odometry, static = ros.subscribe(Odometry, "odom"), ros.subscribe(TFMessage, "/tf_static")
+    switches = {"publish_tf": False, "publish_map_to_odom": False, "odom_frame": "world", "base_frame": "body"}
+    with bridge(peer, attitude_layout="pose", frame_prefix="d1/", **switches):
+        peer.open()
+        wait_until(lambda: fly(peer) and len(odometry), "odometry")
+        message = odometry.wait()
+        assert (message.header.frame_id, message.child_frame_id) == ("d1/world", "d1/body")
+        assert "testbed_bridge" not in publishers(ros, "/tf")
+        wait_until(lambda: fly(peer) and publishers(ros, "/tf_static"), "sensors' transforms")
+        assert static is not None
+
+
+def test_a_frame_prefix_that_begins_with_a_slash_is_refused():
+    with Process.node("testbed_bridge", frame_prefix="/d1/") as node:
+        assert node.wait() == 1
+        assert "frame_prefix is '/d1/', and must not begin with /" in node.output
+
+
+def test_services_are_below_the_nodes_name_and_under_their_old_ones(ros, free_port):
+    with Process.node("dronegui_bridge", port=free_port) as node:
+        request = SetBool.Request(data=False)
+        assert ros.call(SetBool, "dronegui_bridge/assume_flying", request).success
+        assert node.count_lines("is called") == 0
+        for _ in range(2):
+            assert ros.call(SetBool, "assume_flying", request).success
+        line = "The service /assume_flying is called /dronegui_bridge/assume_flying since 0.2"
+        node.wait_for_line(line)
+        assert node.count_lines(line) == 1
+
+
+def test_old_names_of_services_can_be_left_out(ros, free_port):
+    with Process.node("robot_bridge", port=free_port, old_service_names=False):
+
+        def services():
+            return {name for name, _ in ros.node.get_service_names_and_types()}
+
+        wait_until(lambda: "/robot_bridge/bind" in services(), "a service")
+        assert "/bind" not in services()

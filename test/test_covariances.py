@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an extended Kalman filter makes of odometry's covariances: what is not known must not be believed."""
+
+import pytest
+from builtin_interfaces.msg import Time
+from nav_msgs.msg import Odometry
+
+from drone_bridge.bridges.robot.parameters import PARAMETERS as ROBOT
+from drone_bridge.bridges.simulator.parameters import PARAMETERS as SIMULATOR
+from drone_bridge.bridges.telemetry.parameters import PARAMETERS as TELEMETRY
+from drone_bridge.bridges.testbed import PARAMETERS as TESTBED
+from drone_bridge.translate.covariances import AXES, OdometryCovariances, covariance_from_diagonal
+from drone_bridge.translate.frame_names import FrameNames
+from drone_bridge.translate.wheel_odometry import WheelOdometry
+
+WIDE = 1e3  # a standard deviation of 30 m, or of many turns: no weight beside anything that measures
+
+
+def variances_read(covariance):
+    """Return what robot_localization's filters use: no negative variance, and none below 1e-9 (ekf.cpp, `correct`).
+
+    Unlike an Imu's, a first element of -1 in odometry does not make them leave the message alone.
+    """
+    return [max(abs(variance), 1e-9) for variance in covariance[:: AXES + 1]]
+
+
+def read(declarations):
+    """Return the variances of pose and twist that a filter reads from a bridge's odometry, by default."""
+    defaults = {declaration.name: declaration.default for declaration in declarations}
+    message = Odometry()
+    OdometryCovariances(defaults["pose_covariance_diagonal"], defaults["twist_covariance_diagonal"]).fill(message)
+    return variances_read(message.pose.covariance), variances_read(message.twist.covariance)
+
+
+def test_minus_one_in_the_first_element_would_be_believed():
+    """Which is what was published before."""
+    assert variances_read([-1.0] + [0.0] * 35) == [1.0, *[1e-9] * 5]
+
+
+def test_a_covariance_is_row_by_row():
+    assert covariance_from_diagonal([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])[0:15] == [1.0, *[0.0] * 6, 2.0, *[0.0] * 6, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("declarations", "pose", "twist"),  # which of x, y, z, roll, pitch, yaw the wire tells
+    [
+        (TESTBED, [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0]),
+        (SIMULATOR, [1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]),
+        (ROBOT, [0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 1]),
+        (TELEMETRY, [1, 1, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0]),
+    ],
+    ids=["testbed", "simulator", "robot", "telemetry"],
+)
+def test_a_filter_believes_what_the_wire_tells_and_nothing_else(declarations, pose, twist):
+    for variances, told in zip(read(declarations), (pose, twist), strict=True):
+        assert [variance <= 1.0 for variance in variances] == [bool(axis) for axis in told]
+        assert all(variance >= WIDE for variance, axis in zip(variances, told, strict=True) if not axis)
+
+
+def test_dead_reckoning_is_not_believed():
+    message = WheelOdometry().message(Time(), FrameNames())
+    assert min(variances_read(message.pose.covariance)) >= WIDE
+
+
+@pytest.mark.parametrize("value", [[1.0] * 5, [1.0] * 7, [-1.0, *[0.0] * 5], [float("nan")] * 6])
+def test_what_is_no_diagonal_is_refused(value):
+    (declaration,) = [one for one in ROBOT if one.name == "pose_covariance_diagonal"]
+    assert "has to be 6 finite numbers from 0 on" in declaration.complaint(value, "")
+    assert declaration.complaint([0.0] * 6, "") is None
+
+
+@pytest.mark.parametrize(("name", "value"), [("frame_prefix", "/d1/"), ("odom_frame", "/odom"), ("base_frame", "")])
+def test_a_frame_that_tf2_does_not_know_is_refused(name, value):
+    (declaration,) = [one for one in ROBOT if one.name == name]
+    assert declaration.complaint(value, "").startswith(f"{name} is ")
+    assert declaration.complaint("d1/", "") is None
