@@ -6,7 +6,7 @@ Fields get values of the right type and wrong ones, so what is sent in spite of 
 
 import math
 import struct
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 
 import pytest
@@ -349,6 +349,33 @@ def test_the_gui_reads_what_a_controller_sends(controls):
     assert is_same(controls, receiving.next_event().controls)
 
 
+COORDINATES = st.integers(0, 1000).map(float) | FLOATS | WRONG
+NAVDATA = st.one_of(
+    of(
+        dronegui.Demo,
+        ctrl_state=st.none() | st.integers(0, 2**32),
+        num_frames=st.none() | INTS,
+        **dict.fromkeys(("vbat_flying_percentage", "theta", "phi", "psi", "altitude", "vx", "vy", "vz"), FLOATS),
+    ),
+    st.builds(dronegui.Demo, st.none() | INTS, *[st.none() | FLOATS] * 8, st.none() | INTS),
+    st.builds(
+        dronegui.VisionDetect,
+        st.lists(st.builds(dronegui.Feature, *[COORDINATES] * 4, st.none() | FLOATS), max_size=17).map(tuple) | ANY,
+    ),
+    st.builds(
+        dronegui.OtherNavdata,
+        STRINGS | st.sampled_from(["demo", "visiondetect", "gps"]) | WRONG,
+        st.dictionaries(STRINGS | st.sampled_from(["type", "features", "ctrl_state"]), ANY, max_size=3) | WRONG,
+    ),
+)
+
+
+@settings(many, max_examples=5 * EXAMPLES)
+@given(NAVDATA)
+def test_a_controller_reads_the_navdata_that_the_gui_sends(block):
+    check(dronegui.ReceiverConnection().send, block, dronegui.ControllerConnection())
+
+
 TELEMETRY_VECTORS = st.builds(telemetry.Vector, FLOATS, FLOATS, FLOATS) | st.just(telemetry.Vector(1.0, 2.0, 3.0))
 JPEG = bytes.fromhex("ffd8ffc0000b080001000101011100ffd9")
 DRONES = st.builds(
@@ -400,3 +427,116 @@ def test_a_drone_reads_what_a_controller_sends(event):
 def test_everybody_reads_what_a_rover_sends(event):
     for receiving in (telemetry.ControllerConnection(), telemetry.DroneConnection()):
         check(telemetry.RoverConnection().send, event, receiving)
+
+
+# Whatever the parts of a message are.
+
+OBJECTS = [None, "7", b"7", 1.5, (), (1,), [[]], {}, {1: 2}, Decimal(2), object(), object, math.nan, 2**70, "\ud800"]
+ZERO = telemetry.Vector(0.0, 0.0, 9.81)
+MOTOR = robot.MotorSensors(0, 1, 2, 3)
+
+
+def answering(request):
+    """What a simulator sends once it has been asked."""
+    server = sim.ServerConnection()
+    server.receive_data(sim.ClientConnection().send(request))
+    server.next_event()
+    return server.send
+
+
+def to_a_controller():
+    bed = testbed.TestbedConnection()
+    bed.send(CONSTANTS)
+    return bed.send
+
+
+def from_an_autopilot():
+    bed, autopilot = testbed.TestbedConnection(), testbed.AutopilotConnection()
+    autopilot.receive_data(bed.send(CONSTANTS) + bed.send(FRAME))
+    assert [autopilot.next_event() is NEED_DATA for _ in range(2)] == [False, False]
+    return autopilot.send
+
+
+FRAME = testbed.SensorFrame(bytes(6), bytes(6), 0.0, 0.0, yaw=0.0)
+#: What sends it, and a message with parts of every kind.
+SENT = {
+    "subsystems": (
+        lambda: robot.RobotConnection(TYPES).send,
+        robot.SubsystemInfo((robot.Subsystem(1, "drive", "me", MOTOR, MOTOR), robot.Subsystem(2, "lamp"))),
+    ),
+    "sensors": (
+        lambda: robot.RobotConnection(TYPES).send,
+        robot.SensorInfo((robot.Sensor(1, "pack", 9000, 12_000), robot.Sensor(2, "Left", 2550))),
+    ),
+    "readings": (
+        lambda: robot.RobotConnection(TYPES).send,
+        robot.SensorUpdate((robot.SensorReading(0, 9000), robot.SensorReading(1, 2550))),
+    ),
+    "speeds": (lambda: robot.DriverConnection().send, robot.SkidSteerUpdate(0, 1, 2)),
+    "unknown packet": (lambda: robot.DriverConnection().send, robot.UnknownPacket(99, b"ab")),
+    "trigger": (
+        lambda: sim.ClientConnection().send,
+        sim.AddTrigger(sim.PathTrigger(1, (0.0, 1.0, 2.0), (3.0, 4.0, 5.0), 1.0)),
+    ),
+    "extended stream": (
+        lambda: sim.ServerConnection().send,
+        sim.ExtendedData(1, (sim.ExtendedAttribute("colour", b"red"),)),
+    ),
+    "entity stream": (lambda: sim.ServerConnection().send, sim.EntityData(1, (0, 5), ((1.0, 2.0, 3.0), True))),
+    "attribute": (
+        lambda: answering(sim.GetEntity(1, 0)),
+        sim.EntityGot(0, (1.0, 2.0, 3.0)),
+    ),
+    "constants": (lambda: testbed.TestbedConnection().send, CONSTANTS),
+    "frame": (to_a_controller, FRAME),
+    "parameters": (from_an_autopilot, testbed.MotionParameters(1.0, 2.0, 3.0, 4.0)),
+    "controls": (lambda: dronegui.ControllerConnection().send, dronegui.Controls()),
+    "demo": (lambda: dronegui.ReceiverConnection().send, dronegui.Demo(3 << 16, 90.0)),
+    "detections": (
+        lambda: dronegui.ReceiverConnection().send,
+        dronegui.VisionDetect((dronegui.Feature(1.0, 2.0, 3.0, 4.0),)),
+    ),
+    "other navdata": (lambda: dronegui.ReceiverConnection().send, dronegui.OtherNavdata("gps", {"lat": 1.0})),
+    "drone": (
+        lambda: telemetry.DroneConnection().send,
+        telemetry.DroneTelemetry(
+            telemetry.Imu(telemetry.Orientation(0.1, 0.2, 0.3), ZERO, ZERO),
+            telemetry.Altimeter(2.0, -0.1),
+            ZERO,
+            telemetry.LandingPad(0.1, 0.2, 2.0, 0.9),
+            telemetry.Camera(320, 240, 60.0, JPEG),
+            False,
+            1.0,
+        ),
+    ),
+    "rover": (lambda: telemetry.RoverConnection().send, telemetry.RoverTelemetry(ZERO, ZERO, "circular", 1.0)),
+    "command": (lambda: telemetry.ControllerConnection().send, telemetry.DroneCommand(0.5, 0.1, -0.1, 0.2)),
+}
+
+
+def with_wrong_parts(part):
+    """Give a message again and again, each time with another object in place of one of its parts, or of itself."""
+    yield from OBJECTS
+    if is_dataclass(part):
+        for field in fields(part):
+            for wrong in with_wrong_parts(getattr(part, field.name)):
+                yield replace(part, **{field.name: wrong})
+    elif isinstance(part, tuple):
+        make = part._make if hasattr(part, "_make") else tuple
+        for place, item in enumerate(part):
+            for wrong in with_wrong_parts(item):
+                yield make([*part[:place], wrong, *part[place + 1 :]])
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_wrong_objects_in_place_of_parts_are_refused_by_a_sentence(name):
+    make_send, message = SENT[name]
+    assert make_send()(message)
+    refused = 0
+    for wrong in with_wrong_parts(message):
+        send = make_send()
+        try:
+            send(wrong)
+        except LocalProtocolError:
+            refused += 1
+    assert refused >= len(OBJECTS)

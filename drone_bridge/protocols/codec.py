@@ -204,6 +204,12 @@ class Choice(Layout):
         return self._layouts.get(tag, self._otherwise)
 
 
+def check_items(items: Any, kind: type, meaning: str) -> None:
+    """Raise LocalProtocolError unless it is a tuple, or a list, of such items; `meaning` is their plural."""
+    if not isinstance(items, tuple | list) or not all(isinstance(item, kind) for item in items):
+        raise LocalProtocolError(f"The {meaning} are {items!r:.200}, and have to be a tuple of {kind.__name__}.")
+
+
 class _Nested(Layout):
     def __init__(self, kind: "type[Message]") -> None:
         self._kind = kind

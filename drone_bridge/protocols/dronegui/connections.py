@@ -59,6 +59,8 @@ class ControllerConnection(EventSource[Navdata]):
 
     def send(self, controls: Controls) -> bytes:
         """Return the next datagram. Raises LocalProtocolError for what the protocol does not allow."""
+        if not isinstance(controls, Controls):
+            raise LocalProtocolError(f"A controller does not send {type(controls).__name__}.")
         state = {field.name: getattr(controls, field.name) for field in fields(controls)}
         for name, value in state.items():
             if complaint := _complaint(name, value):
@@ -112,7 +114,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         try:
             datagram = _encoded(navdata.write(block))
             is_same = _read_navdata(datagram) == block
-        except (RemoteProtocolError, TypeError, ValueError, RecursionError) as error:
+        except (RemoteProtocolError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise LocalProtocolError(f"{shown(block)} can't be sent: {error}") from error
         if not is_same:
             raise LocalProtocolError(f"{shown(block)} can't be sent: it would be read as something else.")

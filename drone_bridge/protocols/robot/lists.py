@@ -11,9 +11,9 @@ believed only if the names up to it look like text, else any garbage would pass 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from drone_bridge.protocols.codec import Bytes, Int32, MisfitError, Numbers, UInt8, UInt16, layout_of
+from drone_bridge.protocols.codec import Bytes, Int32, MisfitError, Numbers, UInt8, UInt16, check_items, layout_of
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.robot.wire import Packet, Reader, String
 
@@ -71,6 +71,9 @@ class MotorSensors(Packet):
     pwm: UInt16
 
 
+_MOTOR: Final = layout_of(MotorSensors)
+
+
 @dataclass(frozen=True, slots=True)
 class Subsystem(Packet):
     """Something that a driver can bind."""
@@ -90,7 +93,7 @@ class Subsystem(Packet):
             raise LocalProtocolError("A subsystem has the sensors of either both sides or none.")
         if self.type != SubsystemType.SKID_STEER:
             raise LocalProtocolError(f"Only a skid steer has motors, not a subsystem of type {self.type}.")
-        return head + self.left.encode() + self.right.encode()
+        return head + _MOTOR.pack(self.left, "left motor") + _MOTOR.pack(self.right, "right motor")
 
     @classmethod
     def read_entry(cls, reader: Reader, has_sensors: bool) -> "Subsystem":
@@ -113,7 +116,7 @@ class SubsystemInfo(Packet):
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
-        count = _UINT16.pack(len(self.subsystems) + self.missing, "number of subsystems")
+        count = _count(self.subsystems, Subsystem, self.missing, "subsystems")
         entries = [subsystem.encode() for subsystem in self.subsystems]
         return b"".join((count, *entries, _REST.pack(self.opaque, "rest")))
 
@@ -162,7 +165,9 @@ class SensorInfo(Packet):
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
-        parts = [_UINT16.pack(len(self.sensors) + self.missing, "number of sensors")]
+        if not isinstance(self.layout, SensorLayout):
+            raise LocalProtocolError(f"The layout of the sensors is {self.layout!r:.200}, and has to be SensorLayout.")
+        parts = [_count(self.sensors, Sensor, self.missing, "sensors")]
         for sensor in self.sensors:
             parts.append(_TYPES[self.layout].pack(sensor.type, "type of a sensor"))
             parts.append(_STRING.pack(sensor.name, "name of a sensor"))
@@ -252,7 +257,7 @@ class SensorUpdate(Packet):
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
-        count = _UINT16.pack(len(self.readings) + self.missing, "number of readings")
+        count = _count(self.readings, SensorReading, self.missing, "readings")
         if self.has_ids:
             readings = [reading.encode() for reading in self.readings]
         else:
@@ -292,6 +297,14 @@ class SensorUpdate(Packet):
         readings = tuple([SensorReading(i, _INT32.read(reader, "value")) for i in range(count)])
         reader.expect_end()
         return cls(readings, has_ids=False)
+
+
+def _count(items: Any, kind: type, missing: Any, meaning: str) -> bytes:
+    """Return how many items a list has, with those that are missing. Raises LocalProtocolError for what is no list."""
+    check_items(items, kind, meaning)
+    if not isinstance(missing, int):
+        raise LocalProtocolError(f"The number of missing {meaning} is {missing!r:.200}, and has to be whole.")
+    return _UINT16.pack(len(items) + missing, f"number of {meaning}")
 
 
 def _best(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callable[[Reader], ListT]) -> ListT:

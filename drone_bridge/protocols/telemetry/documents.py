@@ -254,8 +254,10 @@ def write(message: Message) -> bytes:
             document = {field: getattr(message, field) for field in ("thrust", "pitch", "roll", "yaw")}
             read_command(document)
         return to_json(document)
-    except (RemoteProtocolError, TypeError, ValueError) as error:
+    except (RemoteProtocolError, ValueError) as error:
         raise LocalProtocolError(str(error)) from error
+    except (AttributeError, TypeError) as error:
+        raise LocalProtocolError(f"{_shown(message)} can't be sent: {error}.") from error
 
 
 def _drone_object(telemetry: DroneTelemetry) -> Object:

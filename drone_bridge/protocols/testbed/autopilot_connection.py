@@ -21,7 +21,7 @@ from drone_bridge.protocols.testbed.messages import (
     implausible_constants,
     implausible_floats,
 )
-from drone_bridge.protocols.testbed.packing import CONSTANTS, REPLY, pack, reply_values
+from drone_bridge.protocols.testbed.packing import CONSTANTS, pack_reply
 
 #: What is taken ahead for a frame before a whole one has come: 49 bytes can announce one of 64 MiB and begin it.
 _AHEAD_BYTES: Final = 1 << 20
@@ -187,7 +187,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         """
         if not self.must_answer:
             raise LocalProtocolError("Motion parameters answer a frame, and no frame is waiting for them.")
-        data = pack(REPLY, MotionParameters.__slots__, reply_values(event))
+        data = pack_reply(event)
         self._unanswered -= 1
         return data
 
@@ -197,7 +197,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         It answers the frame that waits, or ahead of time the one that has yet to come: a testbed reads it when it has
         sent that frame. So an autopilot can leave a safe command behind at any moment.
         """
-        data = pack(REPLY, MotionParameters.__slots__, reply_values(event))
+        data = pack_reply(event)
         if self._finished or self._constants is None:
             raise LocalProtocolError("A last answer is possible once, after the constants have come.")
         self._finished = True

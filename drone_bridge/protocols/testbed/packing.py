@@ -11,8 +11,9 @@ from drone_bridge.protocols.testbed.messages import Constants, MotionParameters,
 
 CONSTANTS: Final = struct.Struct(">ffiiffffffff")
 REPLY: Final = struct.Struct(">ffff")
+_PARAMETERS: Final = MotionParameters.__slots__
 constant_values: Final = operator.attrgetter(*Constants.__slots__)
-reply_values: Final = operator.attrgetter(*MotionParameters.__slots__)  # astuple is slow, and this is done per frame
+_reply_values: Final = operator.attrgetter(*_PARAMETERS)  # astuple is slow, and this is done per frame
 
 
 def pack(layout: struct.Struct, names: Iterable[str], values: tuple[float, ...]) -> bytes:
@@ -26,3 +27,10 @@ def pack(layout: struct.Struct, names: Iterable[str], values: tuple[float, ...])
     if complaint:
         raise LocalProtocolError(complaint)
     return packed
+
+
+def pack_reply(parameters: MotionParameters) -> bytes:
+    """Pack an answer. Raises LocalProtocolError."""
+    if not isinstance(parameters, MotionParameters):
+        raise LocalProtocolError(f"An autopilot does not send {type(parameters).__name__}.")
+    return pack(REPLY, _PARAMETERS, _reply_values(parameters))

@@ -50,7 +50,11 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         missing field, an image of the wrong size, constants that are missing or come twice, and a frame before the
         last one was answered.
         """
-        return self._send_constants(event) if isinstance(event, Constants) else self._send_frame(event)
+        if isinstance(event, Constants):
+            return self._send_constants(event)
+        if isinstance(event, SensorFrame):
+            return self._send_frame(event)
+        raise LocalProtocolError(f"A testbed does not send {type(event).__name__}.")
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Take received bytes. An answer may come ahead of its frame; a second one may not."""
@@ -102,7 +106,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
             raise LocalProtocolError("A frame can be sent only when the one before has been answered.")
         try:
             images = [memoryview(image).cast("B") for image in (frame.left, frame.right)]
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise LocalProtocolError(f"An image is not bytes in one piece: {error}.") from error
         for name, image in zip(("left", "right"), images, strict=True):
             if len(image) != self._constants.image_bytes:
