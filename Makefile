@@ -49,5 +49,15 @@ INPUTS ?= 10000
 fuzz: setup
 	@$(ACTIVATE) && python benchmark/fuzz.py --inputs $(INPUTS)
 
+# All bridges at once under load and trouble: make soak DURATION=1h
+DURATION ?= 10m
+soak: setup
+	@$(ACTIVATE) && python benchmark/soak.py --duration $(DURATION)
+
+# SIGKILL, or SIGINT and SIGTERM, at random moments: make kills COUNT=1000
+COUNT ?= 50
+kills signals: setup
+	@$(ACTIVATE) && python benchmark/$@.py --count $(COUNT)
+
 clean:
 	rm -rf .venv build log demo web/dist web/node_modules

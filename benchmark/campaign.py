@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `kills.py` and `signals.py` share: rounds with all pairs at the same time, and the table of them."""
+
+import argparse
+import contextlib
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from commander import Commander
+from pairs import KINDS, Pair, heed_interrupts
+
+MOST_SHOWN: Final = 20  # of what went wrong
+
+
+class Tally:
+    """What came of the rounds, by pair and what was done."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.took_s: dict[tuple[str, str], list[float]] = {}
+        self.outcomes: dict[tuple[str, str], Counter[str]] = {}
+        self.wrong: list[str] = []
+        self._changing = threading.Lock()
+
+    def add(self, name: str, what: str, outcome: str, took_s: float | None) -> None:
+        """Note a round, what it ended with, and how long that took."""
+        with self._changing:
+            self.counts[name, what] += 1
+            self.outcomes.setdefault((name, what), Counter())[outcome] += 1
+            if took_s is not None:
+                self.took_s.setdefault((name, what), []).append(took_s)
+
+    def complain(self, name: str, sentence: str) -> None:
+        """Note what should not be."""
+        with self._changing:
+            self.wrong.append(f"{name}, {time.strftime('%H:%M:%S')}: {sentence}")
+            if len(self.wrong) <= MOST_SHOWN:
+                print(self.wrong[-1], file=sys.stderr, flush=True)
+
+    def table(self, took: str) -> str:
+        """Return a Markdown table; `took` is the heading of the times."""
+        lines = [f"| bridge | what | count | outcome | {took}: median, most |", "|---|---|---|---|---|"]
+        for key, count in sorted(self.counts.items()):
+            outcomes = ", ".join(f"{outcome}: {number}" for outcome, number in sorted(self.outcomes[key].items()))
+            times = self.took_s.get(key)
+            shown = f"{median(times):.2f} s, {max(times):.2f} s" if times else ""
+            lines.append(f"| {key[0]} | {key[1]} | {count} | {outcomes} | {shown} |")
+        return "\n".join(lines)
+
+
+Round = Callable[[Pair, random.Random, Tally], None]
+
+
+def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Namespace, scratch: Path) -> Tally:
+    """Do as many rounds as were asked for, of several pairs at the same time. Ctrl-C ends it after those under way."""
+    tally = Tally()
+    domain = random.SystemRandom().randrange(1, 102)
+    pairs = [Pair(kind, kind.name, domain, scratch) for kind in KINDS if options.only in kind.name]
+    commander = Commander(pairs, domain)
+    left = iter(range(options.count))
+    taking = threading.Lock()
+    places = threading.Semaphore(options.at_once)
+
+    def work(pair: Pair) -> None:
+        chance = random.Random(f"{options.seed} {pair.kind.name}")
+        while True:
+            with places:
+                with taking:
+                    if next(left, None) is None:
+                        return
+                try:
+                    do_round(pair, chance, tally)
+                except Exception as error:  # the other rounds are still worth doing
+                    tally.complain(pair.kind.name, f"the round failed: {error!r}")
+            for sentence in pair.words.malformed:
+                tally.complain(pair.kind.name, f"said what its vehicle can't read: {sentence}")
+            pair.words.malformed.clear()
+
+    try:
+        for pair in pairs:
+            set_up(pair)
+        workers = [threading.Thread(target=work, args=(pair,)) for pair in pairs]
+        for worker in workers:
+            worker.start()
+        try:
+            for worker in workers:
+                worker.join()
+        except KeyboardInterrupt:
+            with taking:
+                left = iter(())
+            for worker in workers:
+                worker.join()
+    finally:
+        for pair in pairs:
+            pair.is_commanded = False
+            pair.close()
+        commander.close()
+    return tally
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """Read the command line of either program."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--count", type=int, default=20, help="of rounds (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments (%(default)s)")
+    parser.add_argument("--at-once", type=int, default=2, help="rounds at the same time (%(default)s)")
+    parser.add_argument("--only", default="", help="bridges whose name contains this")
+    return parser.parse_args()
+
+
+@contextlib.contextmanager
+def reported(what: str, count: int) -> Iterator[Path]:
+    """Print when it begins and ends, and give a folder for what programs write."""
+    heed_interrupts()
+    began_s = time.monotonic()
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {count} {what}", flush=True)
+    with tempfile.TemporaryDirectory(prefix=f"{what}.") as scratch:
+        yield Path(scratch)
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: over, after {time.monotonic() - began_s:.0f} s", flush=True)

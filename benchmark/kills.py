@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kill a bridge or its emulator with SIGKILL at random moments, and see whether the other side gets over it.
+
+A bridge whose vehicle is gone has to drive the next one, and to leave it neutral when commands end. A vehicle whose
+bridge is gone has to be told to be neutral by the next bridge, before anybody commands, and to be driven again then;
+but a simulator's vehicle, which it may share with other clients, is only not to be moved before that. The exit status
+is 1 when any of it does not happen.
+"""
+
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import campaign
+from campaign import Tally
+from pairs import COMMAND_TIMEOUT_S, START_TIMEOUT_S, Pair, left_behind
+
+NEUTRAL_S: Final = COMMAND_TIMEOUT_S + 1.5  # the rest is a busy machine
+MOMENT_S: Final = 1.0  # after it is driven, at most
+
+
+def set_up(pair: Pair) -> None:
+    """Start both programs."""
+    pair.start_emulator()
+    pair.start_bridge()
+
+
+def kill(pair: Pair, chance: random.Random, tally: Tally) -> None:
+    """Do one round."""
+    name = pair.kind.name
+    if not pair.words.is_moving and pair.is_driven(time.monotonic()) is None:
+        tally.complain(name, "was not driven before the kill")
+    time.sleep(chance.uniform(0.0, MOMENT_S))
+    if chance.random() < 0.5:
+        _kill_emulator(pair, chance, tally)
+    else:
+        _kill_bridge(pair, tally)
+
+
+def _kill_emulator(pair: Pair, chance: random.Random, tally: Tally) -> None:
+    name = pair.kind.name
+    assert pair.emulator
+    pair.emulator.send(signal.SIGKILL)
+    pair.emulator.wait()
+    time.sleep(chance.uniform(0.0, 1.0))
+    started_s = time.monotonic()
+    pair.start_emulator()
+    driven_s = pair.is_driven(started_s)
+    if driven_s is None:
+        tally.complain(name, f"a new vehicle was not driven within {START_TIMEOUT_S:g} s")
+    pair.is_commanded = False
+    if pair.becomes_neutral(time.monotonic(), NEUTRAL_S) is None:
+        tally.complain(name, f"a new vehicle was not neutral {NEUTRAL_S:g} s after the last command")
+    pair.is_commanded = True
+    pair.is_driven(time.monotonic())
+    outcome = "recovered" if driven_s else "NOT RECOVERED"
+    tally.add(name, "emulator killed", outcome, driven_s - started_s if driven_s else None)
+
+
+def _kill_bridge(pair: Pair, tally: Tally) -> None:
+    name = pair.kind.name
+    assert pair.bridge
+    shared = pair.bridge.shared_memory()
+    pair.is_commanded = False
+    pair.bridge.send(signal.SIGKILL)
+    pair.bridge.wait()
+    _free(shared)
+    started_s = time.monotonic()
+    bridge = pair.start_bridge()
+    neutral_s = _first_word_s(pair, started_s)
+    if neutral_s is None:
+        tally.complain(
+            name, f"the next bridge said nothing neutral within {START_TIMEOUT_S:g} s: {bridge.output[-500:]}"
+        )
+    elif any(not is_neutral for _, is_neutral in pair.words.since(started_s)):
+        tally.complain(name, "the next bridge moved the vehicle without a command")
+    pair.is_commanded = True
+    is_driven = pair.is_driven(time.monotonic()) is not None
+    if not is_driven:
+        tally.complain(name, f"the next bridge did not drive within {START_TIMEOUT_S:g} s: {bridge.output[-500:]}")
+    outcome = "recovered" if neutral_s and is_driven else "NOT RECOVERED"
+    tally.add(name, "bridge killed", outcome, neutral_s - started_s if neutral_s else None)
+
+
+def _first_word_s(pair: Pair, started_s: float) -> float | None:
+    """Wait for the first neutral command of the next bridge, or where none is due, until it is connected."""
+    if pair.kind.name != "simulator":
+        return pair.words.wait(True, started_s, START_TIMEOUT_S)
+    assert pair.bridge
+    while time.monotonic() < started_s + START_TIMEOUT_S:
+        if "Connected to" in pair.bridge.output:
+            return time.monotonic()
+        time.sleep(0.05)
+    return None
+
+
+def _free(files: set[str]) -> None:
+    """Remove what nobody but the killed one had: a process that is killed can't."""
+    for file in left_behind(files):
+        Path(file).unlink(missing_ok=True)
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    options = campaign.arguments(__doc__)
+    with campaign.reported("kills", options.count) as scratch:
+        tally = campaign.run(set_up, kill, options, scratch)
+        print(tally.table("driven again, or neutral by the next bridge, after"))
+    return 1 if tally.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between a bridge and its vehicle: hears every command, and spoils what the vehicle says when asked to.
+
+A fault lasts until `heal`. Connections that had one are closed then, as no vehicle would make sense after it.
+"""
+
+import contextlib
+import random
+import select
+import socket
+import struct
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Final
+
+#: Reads what a bridge says on one connection; says of each command in it whether it is the neutral one.
+Ear = Callable[[bytes], Iterable[bool]]
+
+GARBAGE: Final = "garbage"
+TRUNCATED: Final = "truncated"
+HALF_OPEN: Final = "half-open"
+FLOOD: Final = "flood"
+TRICKLE: Final = "byte per second"
+CUT: Final = "cut"
+UNREACHABLE: Final = "unreachable"
+STREAM_FAULTS: Final = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD, TRICKLE, CUT, UNREACHABLE)
+DATAGRAM_FAULTS: Final = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD)
+_PIECE_BYTES: Final = 65536
+_TICK_S: Final = 0.1
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: closes with a reset
+
+
+class Words:
+    """The commands that have come from a bridge, each of which is neutral or moves the vehicle."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.malformed: list[str] = []
+        self._said: list[tuple[float, bool]] = []
+        self._changed = threading.Condition()
+
+    def note(self, is_neutral: bool) -> None:
+        """Take down one command."""
+        with self._changed:
+            self.count += 1
+            self._said.append((time.monotonic(), is_neutral))
+            del self._said[:-1000]
+            self._changed.notify_all()
+
+    def wait(self, is_neutral: bool, since_s: float, timeout_s: float) -> float | None:
+        """Return when the first such command after a moment came; None if none does."""
+
+        def find() -> float | None:
+            return next((when for when, neutral in self._said if when >= since_s and neutral is is_neutral), None)
+
+        with self._changed:
+            self._changed.wait_for(lambda: find() is not None, timeout_s)
+            return find()
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether the last one moves the vehicle."""
+        with self._changed:
+            return bool(self._said) and not self._said[-1][1]
+
+    def since(self, moment_s: float) -> list[tuple[float, bool]]:
+        """Return the last commands since a moment: when each came, and whether it was neutral."""
+        with self._changed:
+            return [said for said in self._said if said[0] >= moment_s]
+
+
+class Relay:
+    """Listens on `port`, passes on to `far_port`. `vehicle_begins` where the vehicle opens the conversation."""
+
+    def __init__(self, far_port: int, make_ear: Callable[[], Ear], words: Words, vehicle_begins: bool) -> None:
+        self.port = 0
+        self.fault = ""
+        self._far = ("127.0.0.1", far_port)
+        self._make_ear = make_ear
+        self._words = words
+        self._vehicle_begins = vehicle_begins
+        self._random = random.Random(1)
+        self._closing = threading.Event()
+
+    @abstractmethod
+    def _serve(self) -> None: ...
+
+    def start(self) -> None:
+        """Begin, in a thread."""
+        self._thread = threading.Thread(target=self._serve, name="relay")
+        self._thread.start()
+
+    def spoil(self, fault: str) -> None:
+        """Begin a fault."""
+        self.fault = fault
+
+    def heal(self) -> None:
+        """End the fault."""
+        self.fault = ""
+
+    def close(self) -> None:
+        """End."""
+        self._closing.set()
+        self._thread.join()
+
+    def _spoiled(self, data: bytes) -> bytes:
+        """Return what becomes of what the vehicle said."""
+        if self.fault == GARBAGE:
+            return self._random.randbytes(len(data))
+        if self.fault == TRUNCATED:
+            return data[: len(data) // 2]
+        return b"" if self.fault in (HALF_OPEN, TRICKLE) else data
+
+    def _hear(self, ear: Ear, data: bytes) -> None:
+        try:
+            for is_neutral in ear(data):
+                self._words.note(is_neutral)
+        except Exception as error:  # a bridge that says what its vehicle can't read is what is looked for
+            self._words.malformed.append(f"{type(error).__name__}: {error}")
+
+
+class StreamRelay(Relay):
+    """For TCP: any number of connections, all of which the bridge opens."""
+
+    def __init__(self, far_port: int, make_ear: Callable[[], Ear], words: Words) -> None:
+        super().__init__(far_port, make_ear, words, vehicle_begins=False)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._conversations: list[threading.Thread] = []
+
+    def _serve(self) -> None:
+        with self._listener:
+            while not self._closing.is_set():
+                if not _is_readable(self._listener):
+                    continue
+                near, _ = self._listener.accept()
+                self._conversations = [thread for thread in self._conversations if thread.is_alive()]
+                self._conversations.append(threading.Thread(target=self._converse, args=(near,)))
+                self._conversations[-1].start()
+        for conversation in self._conversations:
+            conversation.join()
+
+    def _converse(self, near: socket.socket) -> None:
+        with near:
+            near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            if self.fault == UNREACHABLE:
+                return
+            with contextlib.suppress(OSError), socket.create_connection(self._far, 5.0) as far:
+                for end in (near, far):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    end.settimeout(5.0)
+                self._pass_on(near, far)
+
+    def _pass_on(self, near: socket.socket, far: socket.socket) -> None:
+        ear, was_spoiled = self._make_ear(), False
+        while not self._closing.is_set():
+            if self.fault in (CUT, UNREACHABLE) or (was_spoiled and not self.fault):
+                return
+            readable, _, _ = select.select([near, far], [], [], _TICK_S)
+            was_spoiled = was_spoiled or bool(self.fault)
+            if near in readable:
+                data = near.recv(_PIECE_BYTES)
+                if not data:
+                    near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
+                    return
+                self._hear(ear, data)
+                if self.fault != HALF_OPEN:
+                    far.sendall(data)
+            if far in readable:
+                data = far.recv(_PIECE_BYTES)
+                if not data:
+                    return
+                near.sendall(self._spoiled(data))
+                if self.fault == TRUNCATED:
+                    return
+            if self.fault == TRICKLE:
+                near.sendall(self._random.randbytes(1))
+                self._closing.wait(1.0)
+            elif self.fault == FLOOD:
+                near.sendall(self._random.randbytes(_PIECE_BYTES))
+
+
+class DatagramRelay(Relay):
+    """For UDP: whoever begins sends to `port`, and gets the answers from there."""
+
+    def __init__(self, far_port: int, make_ear: Callable[[], Ear], words: Words, vehicle_begins: bool) -> None:
+        super().__init__(far_port, make_ear, words, vehicle_begins)
+        self._near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._near.bind(("127.0.0.1", 0))
+        self.port = self._near.getsockname()[1]
+        self.flooded_port = far_port  # the bridge's
+        self._far_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._far_socket.bind(("127.0.0.1", 0))
+
+    def _serve(self) -> None:
+        ear, beginner = self._make_ear(), None
+        with self._near, self._far_socket:
+            while not self._closing.is_set():
+                for end in select.select([self._near, self._far_socket], [], [], _TICK_S)[0]:
+                    with contextlib.suppress(ConnectionRefusedError):
+                        data, source = end.recvfrom(_PIECE_BYTES)
+                        if end is self._near:
+                            beginner = source
+                        if (end is self._near) is self._vehicle_begins:
+                            data = self._spoiled(data)
+                        else:
+                            self._hear(ear, data)
+                        target = self._far if end is self._near else beginner
+                        if target and data and self.fault != HALF_OPEN:
+                            (self._far_socket if end is self._near else self._near).sendto(data, target)
+                if self.fault in (FLOOD, GARBAGE):
+                    for _ in range(100 if self.fault == FLOOD else 1):
+                        size = self._random.choice((0, 1, 40, 1400, 9000))
+                        with contextlib.suppress(OSError):
+                            self._near.sendto(self._random.randbytes(size), ("127.0.0.1", self.flooded_port))
+
+
+def _is_readable(end: socket.socket) -> bool:
+    return bool(select.select([end], [], [], _TICK_S)[0])

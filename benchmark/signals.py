@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interrupt or terminate each bridge at random moments, from the first on, and see how it ends.
+
+Once a bridge has said anything it has to end with 0 within 15 s, whatever it was doing, with neutral as its last
+word, without a traceback, and without leaving files in /dev/shm. Before that, while it is still being imported, the
+signal itself may end it; and where Python has not even come to its first line, Python shows how far it was. The exit
+status is 1 when any of it does not happen.
+"""
+
+import random
+import signal
+import sys
+import time
+from typing import Final
+
+import campaign
+from campaign import Tally
+from pairs import Pair, Program, is_port, left_behind
+
+END_S: Final = 15.0
+EARLY_S: Final = 2.0  # moments from the start of the process on
+LATE_S: Final = 0.5  # moments after the vehicle is driven
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+def set_up(pair: Pair) -> None:
+    """Start the vehicle, which stays."""
+    pair.start_emulator()
+
+
+def interrupt(pair: Pair, chance: random.Random, tally: Tally) -> None:
+    """Do one round."""
+    name = pair.kind.name
+    started_s = time.monotonic()
+    bridge = pair.start_bridge()
+    is_early = chance.random() < 0.4
+    if is_early:
+        time.sleep(chance.uniform(0.0, EARLY_S))
+    elif pair.is_driven(started_s) is None:
+        tally.complain(name, f"was not driven: {bridge.output[-500:]}")
+    else:
+        time.sleep(chance.uniform(0.0, LATE_S))
+    numbers = [chance.choice(SIGNALS) for _ in range(2 if chance.random() < 0.3 else 1)]
+    shared = bridge.shared_memory()
+    has_spoken = bool(bridge.output)
+    signalled_s = time.monotonic()
+    for number in numbers:
+        bridge.send(number)
+        time.sleep(chance.uniform(0.0, 0.02))
+    what = f"{'early' if is_early else 'driven'}, {' and '.join(number.name for number in numbers)}"
+    status = bridge.wait(END_S)
+    took_s = time.monotonic() - signalled_s
+    if status is None:
+        tally.complain(name, f"{what}: still running after {END_S:g} s: {_stacks(bridge)} {bridge.output[-1500:]}")
+        bridge.end()
+    is_pythons = not has_spoken and is_from_pythons_start(bridge.output)
+    is_well = status == 0 or (not has_spoken and (_is_by(status) or is_pythons))
+    if status is not None and not is_well:
+        tally.complain(name, f"{what}: ended with {status}: {bridge.output[-1500:]}")
+    if "Traceback" in bridge.output and not is_pythons:
+        tally.complain(name, f"{what}: a traceback: {bridge.output[-1500:]}")
+    said = pair.words.since(started_s)
+    if said and not said[-1][1]:
+        tally.complain(name, f"{what}: its last word was not neutral; status {status}")
+    if left := [file for file in left_behind(shared) if not is_port(file)]:
+        tally.complain(name, f"{what}: left {', '.join(left)}")
+    outcome = "as Python started" if is_pythons else "by the signal" if is_well and status != 0 else str(status)
+    tally.add(name, "early" if is_early else "driven", outcome, took_s)
+
+
+def is_from_pythons_start(output: str) -> bool:
+    """Tell whether an interrupt came before the first lines of the program, whose modules are in no traceback then."""
+    is_interrupted = output.rstrip().endswith(("KeyboardInterrupt", "initialized")) or "init_import_site" in output
+    return is_interrupted and not any(part in output for part in ("drone_bridge/bridges", "drone_bridge/program"))
+
+
+def _is_by(status: int | None) -> bool:
+    return status is not None and -status in SIGNALS
+
+
+def _stacks(bridge: Program) -> str:
+    """Return what its threads wait for, as the kernel knows it."""
+    return f"{bridge.threads()} threads, signals {bridge.signals()}"
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    options = campaign.arguments(__doc__)
+    with campaign.reported("signals", options.count) as scratch:
+        tally = campaign.run(set_up, interrupt, options, scratch)
+        print(tally.table("ended after"))
+    return 1 if tally.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

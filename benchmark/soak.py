@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run all five bridges at once under load and trouble, and watch their memory, descriptors and threads.
+
+Each bridge is commanded at 20 Hz through a relay that now and then turns into a broken peer (garbage, messages that
+end early, a byte per second, silence, floods, resets); emulators are stopped and killed and started again; commands
+pause. After each trouble the vehicle has to be driven again, and during each pause it has to be neutral. The exit
+status is 1 when a bridge does not come back, ends, says what its vehicle can't read, or grows.
+"""
+
+import argparse
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from commander import Commander
+from pairs import COMMAND_TIMEOUT_S, KINDS, START_TIMEOUT_S, Pair, heed_interrupts
+
+SAMPLE_PERIOD_S: Final = 2.0
+BACK_S: Final = 60.0  # within which a vehicle is driven again: back-off takes up to 5 s, the rest is a busy machine
+NEUTRAL_S: Final = COMMAND_TIMEOUT_S + 2.0  # the rest is a busy machine
+SETTLE_S: Final = 30.0  # within which descriptors and threads are back where they were
+GROWTH_KIB: Final = 8 * 1024  # from the largest of the first third to the end
+MOST_SHOWN: Final = 20  # of what went wrong with one pair
+RESTART: Final = "emulator stopped"
+KILL: Final = "emulator killed"
+PAUSE: Final = "commands paused"
+
+
+@dataclass
+class Usage:
+    """What a bridge has used, at one moment."""
+
+    resident_kib: int
+    descriptors: int
+    threads: int
+
+
+@dataclass
+class Record:
+    """What is known of one pair."""
+
+    pair: Pair
+    usage: list[Usage] = field(default_factory=list)
+    troubles: Counter[str] = field(default_factory=Counter)
+    slowest_back_s: float = 0.0
+    slowest_neutral_s: float = 0.0
+    wrong: list[str] = field(default_factory=list)
+
+    def sample(self) -> None:
+        """Note what the bridge uses now."""
+        bridge = self.pair.bridge
+        assert bridge
+        try:
+            self.usage.append(Usage(bridge.resident_kib(), bridge.descriptors(), bridge.threads()))
+        except (FileNotFoundError, ProcessLookupError):
+            self.complain("the bridge has ended by itself")
+
+    def complain(self, sentence: str) -> None:
+        """Note what should not be."""
+        if len(self.wrong) < MOST_SHOWN:
+            self.wrong.append(f"{self.pair.kind.name}, {time.strftime('%H:%M:%S')}: {sentence}")
+            print(self.wrong[-1], file=sys.stderr, flush=True)
+
+
+class Trouble(threading.Thread):
+    """Makes trouble for one pair until it is told to stop, and sees to it that each one is overcome."""
+
+    def __init__(self, record: Record, stopping: threading.Event, seed: int, pause_s: float) -> None:
+        super().__init__(name=f"trouble of {record.pair.kind.name}")
+        self._record, self._pair, self._stopping = record, record.pair, stopping
+        self._random = random.Random(f"{seed} {record.pair.kind.name}")
+        self._pause_s = pause_s  # between two of them, on average
+
+    def run(self) -> None:
+        """Make them one after the other, each kind as often as the others."""
+        kinds: list[str] = []
+        while not self._stopping.wait(self._pause_s * self._random.uniform(0.5, 1.5)):
+            if not kinds:
+                kinds = [*self._pair.faults, RESTART, KILL, PAUSE]
+                self._random.shuffle(kinds)
+            kind = kinds.pop()
+            self._record.troubles[kind] += 1
+            try:
+                self._make(kind)
+            except Exception as error:
+                self._record.complain(f"{kind}: {error!r}")
+
+    def _make(self, kind: str) -> None:
+        if kind == PAUSE:
+            self._pause()
+            return
+        if kind in (RESTART, KILL):
+            emulator = self._pair.emulator
+            assert emulator
+            emulator.send(signal.SIGTERM if kind == RESTART else signal.SIGKILL)
+            if emulator.wait() is None:
+                self._record.complain("the emulator did not end")
+            self._stopping.wait(self._random.uniform(0.0, 3.0))
+            self._pair.start_emulator()
+        else:
+            self._pair.relay.spoil(kind)
+            self._stopping.wait(self._random.uniform(1.0, 6.0))
+            self._pair.relay.heal()
+        healed_s = time.monotonic()
+        driven_s = self._pair.is_driven(healed_s, BACK_S)
+        if driven_s is None:
+            self._record.complain(f"after {kind} the vehicle was not driven again within {BACK_S:g} s")
+        else:
+            self._record.slowest_back_s = max(self._record.slowest_back_s, driven_s - healed_s)
+
+    def _pause(self) -> None:
+        self._pair.is_commanded = False
+        paused_s = time.monotonic()
+        neutral_s = self._pair.becomes_neutral(paused_s, NEUTRAL_S)
+        if neutral_s is None:
+            self._record.complain(f"no neutral command within {NEUTRAL_S:g} s of the last one on cmd_vel")
+        else:
+            self._record.slowest_neutral_s = max(self._record.slowest_neutral_s, neutral_s)
+        self._pair.is_commanded = True
+        if self._pair.is_driven(time.monotonic(), BACK_S) is None:
+            self._record.complain(f"was not driven within {BACK_S:g} s after a pause of the commands")
+
+
+def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
+    """Run it, and return what is known of each pair."""
+    domain = random.SystemRandom().randrange(1, 102)
+    records = [Record(Pair(kind, kind.name, domain, scratch)) for kind in KINDS if options.only in kind.name]
+    commander = Commander([record.pair for record in records], domain)
+    try:
+        _start(records)
+        stopping = threading.Event()
+        troubles = [Trouble(record, stopping, options.seed, options.pause) for record in records]
+        for trouble in troubles:
+            trouble.start()
+        end_s = time.monotonic() + options.duration
+        while time.monotonic() < end_s:
+            stopping.wait(SAMPLE_PERIOD_S)
+            for record in records:
+                record.sample()
+        stopping.set()
+        for trouble in troubles:
+            trouble.join()
+        _compare(records)
+        for record in records:
+            if internal := commander.counts.get(record.pair.namespace, Counter())["internal errors"]:
+                record.complain(f"{internal} internal errors in its diagnostics")
+    finally:
+        _end(records)
+        commander.close()
+    return records
+
+
+def _start(records: list[Record]) -> None:
+    started_s = time.monotonic()
+    for record in records:
+        record.pair.start_emulator()
+        record.pair.start_bridge()
+    for record in records:
+        if record.pair.is_driven(started_s, START_TIMEOUT_S) is None:
+            raise TimeoutError(f"{record.pair.kind.name} was not driven: {_output(record.pair)[-2000:]}")
+        record.sample()
+
+
+def _compare(records: list[Record]) -> None:
+    """Look for what has grown, now that all is well again."""
+    for record in records:
+        until_s = time.monotonic() + SETTLE_S
+        first = record.usage[0]
+        while True:
+            record.sample()
+            last = record.usage[-1]
+            grown = [
+                f"{now - before} {what} more than at first"
+                for what, now, before in (
+                    ("descriptors", last.descriptors, first.descriptors),
+                    ("threads", last.threads, first.threads),
+                )
+                if now > before
+            ]
+            if not grown or time.monotonic() > until_s:
+                break
+            time.sleep(0.5)
+        for sentence in grown:
+            record.complain(sentence)
+        third = record.usage[: max(2, len(record.usage) // 3)]
+        growth_kib = last.resident_kib - max(usage.resident_kib for usage in third)
+        if growth_kib > GROWTH_KIB:
+            record.complain(f"has grown by {growth_kib / 1024:.1f} MiB since the first third")
+
+
+def _end(records: list[Record]) -> None:
+    for record in records:
+        pair = record.pair
+        pair.is_commanded = False
+        if pair.bridge and pair.bridge.is_running and (status := pair.bridge.end()) != 0:
+            record.complain(f"ended with {status}")
+        if "Traceback" in _output(pair):
+            record.complain(f"a traceback: {_output(pair).partition('Traceback')[2][:1500]}")
+        for sentence in pair.words.malformed:
+            record.complain(f"said what its vehicle can't read: {sentence}")
+        pair.close()
+
+
+def _output(pair: Pair) -> str:
+    return pair.bridge.output if pair.bridge else ""
+
+
+def table(records: list[Record]) -> str:
+    """Return the figures as a Markdown table; of three numbers, the first is of the start and the last of the end."""
+    lines = [
+        "| bridge | troubles | commands | resident MiB: start, third, most, end | descriptors: start, most, end "
+        "| threads: start, most, end | driven again after at most | neutral after at most |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for record in records:
+        usage = record.usage
+        memory = [use.resident_kib / 1024 for use in usage]
+        third = max(memory[: max(2, len(memory) // 3)])
+        cells = [
+            record.pair.kind.name,
+            str(sum(record.troubles.values())),
+            str(record.pair.words.count),
+            f"{memory[0]:.1f}, {third:.1f}, {max(memory):.1f}, {memory[-1]:.1f}",
+            _three([use.descriptors for use in usage]),
+            _three([use.threads for use in usage]),
+            f"{record.slowest_back_s:.1f} s",
+            f"{record.slowest_neutral_s:.2f} s",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _three(values: list[int]) -> str:
+    return f"{values[0]}, {max(values)}, {values[-1]}"
+
+
+def seconds(text: str) -> float:
+    """Read a duration: 90, 90s, 10m, 1h."""
+    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
+    value = float(text[:-1]) * unit if unit else float(text)
+    if not 0 < value < 1e7:
+        raise argparse.ArgumentTypeError(f"must be above 0, such as 90s, 10m or 1h, not {text}")
+    return value
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--duration", type=seconds, default=60.0, help="such as 90s, 10m or 1h (%(default)g s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the troubles (%(default)s)")
+    parser.add_argument("--pause", type=float, default=8.0, help="s between troubles of a bridge (%(default)s)")
+    parser.add_argument("--only", default="", help="bridges whose name contains this")
+    arguments = parser.parse_args()
+    heed_interrupts()
+    began_s = time.monotonic()
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: soaking for {arguments.duration:g} s", flush=True)
+    with tempfile.TemporaryDirectory(prefix="soak.") as scratch:
+        records = soak(arguments, Path(scratch))
+    print(table(records))
+    troubles = sum((record.troubles for record in records), Counter[str]())
+    print(", ".join(f"{kind}: {count}" for kind, count in sorted(troubles.items())))
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: over, after {time.monotonic() - began_s:.0f} s")
+    return 1 if any(record.wrong for record in records) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign of `make soak`, `make kills` and `make signals`, for a moment, and that it would find something."""
+
+import argparse
+import importlib
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from processes import TIMEOUT_S
+
+from drone_bridge.protocols import robot
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmark"))
+campaign, kills, pairs, relay, signals, soak = map(
+    importlib.import_module, ("campaign", "kills", "pairs", "relay", "signals", "soak")
+)
+
+DRIVING = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 5, 5))
+STOPPED = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 0, 0))
+
+
+def options(**values):
+    return argparse.Namespace(**{"seed": 1, **values})
+
+
+# For a moment.
+
+
+def test_a_soak(tmp_path):
+    records = soak.soak(options(duration=4.0, pause=1.0, only="dronegui"), tmp_path)
+    assert [record.wrong for record in records] == [[]]
+    assert sum(records[0].troubles.values()) > 0
+    assert "| dronegui | " in soak.table(records)
+
+
+def test_kills(tmp_path):
+    tally = campaign.run(kills.set_up, kills.kill, options(count=2, at_once=2, only="robot"), tmp_path)
+    assert (tally.wrong, sum(tally.counts.values())) == ([], 2)
+
+
+def test_signals(tmp_path):
+    tally = campaign.run(signals.set_up, signals.interrupt, options(count=3, at_once=2, only="telemetry"), tmp_path)
+    assert (tally.wrong, sum(tally.counts.values())) == ([], 3)
+
+
+# That it would find something.
+
+
+class Bridge:
+    """A bridge that uses what a test says."""
+
+    def __init__(self, *usage):
+        self._usage = list(usage)
+
+    def resident_kib(self):
+        return self._usage[0][0]
+
+    def descriptors(self):
+        return self._usage[0][1]
+
+    def threads(self):
+        return (self._usage.pop(0) if len(self._usage) > 1 else self._usage[0])[2]
+
+
+def record_of(*usage):
+    record = soak.Record(argparse.Namespace(kind=pairs.KINDS[0], bridge=Bridge(*usage)))
+    for _ in usage[:-1]:
+        record.sample()
+    return record
+
+
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        ((104_000, 20, 5), []),
+        ((120_000, 20, 5), ["has grown by 19.5 MiB since the first third"]),
+        ((100_000, 21, 5), ["1 descriptors more than at first"]),
+        ((100_000, 20, 7), ["2 threads more than at first"]),
+    ],
+)
+def test_what_grows_is_found(monkeypatch, last, found):
+    monkeypatch.setattr(soak, "SETTLE_S", 0.0)
+    record = record_of((99_000, 20, 5), (100_000, 22, 9), (100_000, 20, 5), last)
+    soak._compare([record])
+    assert [sentence.partition(": ")[2] for sentence in record.wrong] == found
+
+
+def words_of(*said):
+    words = relay.Words()
+    words._said = list(said)
+    return argparse.Namespace(words=words)
+
+
+@pytest.mark.parametrize(
+    ("said", "moved_s"),
+    [
+        ([(0.0, False), (1.0, False), (1.4, False), (1.5, True)], 0.4),
+        ([(0.0, False), (1.5, True)], 0.0),
+        ([(0.0, True), (1.5, True), (1.6, False)], None),
+        ([(0.0, False)], None),
+    ],
+)
+def test_a_vehicle_that_is_not_told_to_be_neutral_is_found(monkeypatch, said, moved_s):
+    monkeypatch.setattr(pairs, "START_TIMEOUT_S", 0.0)
+    became = pairs.Pair.becomes_neutral(words_of(*said), 1.0, 0.0)
+    assert became == (moved_s if moved_s is None else pytest.approx(moved_s))
+
+
+@pytest.mark.parametrize(
+    ("output", "is_pythons"),
+    [
+        ("Fatal Python error: init_import_site: Failed to import the site module\nKeyboardInterrupt\n", True),
+        ('Traceback:\n  File "lib/drone_bridge/robot_bridge", line 3\n    import signal\nKeyboardInterrupt\n', True),
+        ('Traceback:\n  File "drone_bridge/bridges/robot/bridge.py", line 9\nKeyboardInterrupt\n', False),
+        ('Traceback:\n  File "drone_bridge/program.py", line 40\nKeyboardInterrupt\n', False),
+        ("ValueError: no such thing\n", False),
+        ("", False),
+    ],
+)
+def test_only_interrupts_before_the_programs_first_lines_are_pythons_own(output, is_pythons):
+    assert signals.is_from_pythons_start(output) is is_pythons
+
+
+def test_programs_heed_interrupts_although_a_shell_has_this_one_ignore_them(tmp_path):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        pairs.heed_interrupts()
+        program = pairs.Program("sleeper", [sys.executable, "-S", "-c", "import time; time.sleep(60)"], tmp_path, 1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    program.send(signal.SIGINT)
+    assert program.wait() != 0
+
+
+# The relay.
+
+
+@pytest.fixture
+def far():
+    """The vehicle's listener."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(TIMEOUT_S)
+        yield listener
+
+
+@pytest.fixture
+def between(far):
+    """A relay in front of it, with what it hears."""
+    middle = relay.StreamRelay(far.getsockname()[1], pairs.robot_ear, relay.Words())
+    middle.start()
+    yield middle
+    middle.close()
+
+
+def connected(far, between):
+    near = socket.create_connection(("127.0.0.1", between.port), TIMEOUT_S)
+    vehicle, _ = far.accept()
+    vehicle.settimeout(TIMEOUT_S)
+    return near, vehicle
+
+
+def closes(end):
+    try:
+        return not end.recv(1)
+    except ConnectionResetError:
+        return True
+
+
+def test_a_relay_passes_on_both_ways_and_hears_commands(far, between):
+    near, vehicle = connected(far, between)
+    with near, vehicle:
+        near.sendall(DRIVING + STOPPED)
+        assert vehicle.recv(100) == DRIVING + STOPPED
+        vehicle.sendall(b"hello")
+        assert near.recv(100) == b"hello"
+        assert [is_neutral for _, is_neutral in between._words.since(0.0)] == [False, True]
+
+
+def test_what_a_vehicle_can_not_read_is_found(far, between):
+    near, vehicle = connected(far, between)
+    with near, vehicle:
+        near.sendall(b"\x00\x01\x05\xff" * 10)
+        vehicle.recv(100)
+    assert between._words.malformed
+
+
+@pytest.mark.parametrize("fault", [relay.GARBAGE, relay.TRUNCATED, relay.TRICKLE, relay.FLOOD])
+def test_faults_change_what_the_bridge_reads_and_end_the_connection(far, between, fault):
+    near, vehicle = connected(far, between)
+    with near, vehicle:
+        between.spoil(fault)
+        vehicle.sendall(b"hello, hello")
+        read = near.recv(12)
+        assert read
+        assert read != b"hello, hello"
+        between.heal()
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while not closes(near):
+            assert time.monotonic() < deadline_s
+    again = connected(far, between)
+    again[1].sendall(b"hello")
+    assert again[0].recv(100) == b"hello"
+    for end in again:
+        end.close()
+
+
+def test_a_half_open_connection_says_nothing_and_stays(far, between):
+    near, vehicle = connected(far, between)
+    with near, vehicle:
+        between.spoil(relay.HALF_OPEN)
+        vehicle.sendall(b"hello")
+        near.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            near.recv(1)
+
+
+@pytest.mark.parametrize("fault", [relay.CUT, relay.UNREACHABLE])
+def test_a_cut_ends_connections(far, between, fault):
+    near, vehicle = connected(far, between)
+    with near, vehicle:
+        between.spoil(fault)
+        assert closes(near)
+
+
+def test_datagrams_are_passed_on_spoiled_and_held_back():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bridge:
+        bridge.bind(("127.0.0.1", 0))
+        bridge.settimeout(TIMEOUT_S)
+        middle = relay.DatagramRelay(bridge.getsockname()[1], pairs.telemetry_ear, relay.Words(), vehicle_begins=True)
+        middle.start()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as vehicle:
+            vehicle.connect(("127.0.0.1", middle.port))
+            vehicle.send(b"hello")
+            data, source = bridge.recvfrom(100)
+            assert data == b"hello"
+            bridge.sendto(b'{"thrust":0.1,"pitch":0.0,"roll":0.0,"yaw":0.0}', source)
+            assert vehicle.recv(100).startswith(b'{"thrust"')
+            assert middle._words.is_moving
+            middle.spoil(relay.TRUNCATED)
+            vehicle.send(b"hello")
+            assert bridge.recv(100) == b"he"
+        middle.close()
+
+
+def test_troubles_stop_when_they_are_told_to():
+    stopping = threading.Event()
+    stopping.set()
+    trouble = soak.Trouble(record_of((1, 1, 1), (1, 1, 1)), stopping, 1, 0.1)
+    trouble.start()
+    trouble.join(TIMEOUT_S)
+    assert not trouble.is_alive()
+    assert random.Random("1 testbed").random() == trouble._random.random()  # the same troubles for the same seed
