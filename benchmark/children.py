@@ -39,6 +39,9 @@ class Child:
             "ROS_LOG_DIR": str(scratch),
             "PYTHONUNBUFFERED": "1",
         }
+        # A shell has programs in the background ignore SIGINT, and so would this one until it says otherwise.
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         # In a session of its own, so that Ctrl-C reaches it through `stop` alone.
         self._process = subprocess.Popen(
             command,

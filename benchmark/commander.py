@@ -2,7 +2,6 @@
 """Whoever steers all the vehicles of a campaign at once, at 20 Hz, and reads the diagnostics of their bridges."""
 
 import contextlib
-import os
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -24,9 +23,8 @@ class Commander:
     """Commands those whose `is_commanded` is true, until it is closed."""
 
     def __init__(self, pairs: Sequence[Pair], domain: int) -> None:
-        os.environ["ROS_DOMAIN_ID"] = str(domain)
         self._context = rclpy.Context()
-        rclpy.init(context=self._context)
+        rclpy.init(context=self._context, domain_id=domain)
         self._node = rclpy.create_node("commander", context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)

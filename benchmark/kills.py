@@ -18,7 +18,7 @@ import campaign
 from campaign import Tally
 from pairs import COMMAND_TIMEOUT_S, START_TIMEOUT_S, Pair, left_behind
 
-NEUTRAL_S: Final = COMMAND_TIMEOUT_S + 1.5  # the rest is a busy machine
+NEUTRAL_S: Final = COMMAND_TIMEOUT_S + 2.0  # the rest is a busy machine
 MOMENT_S: Final = 1.0  # after it is driven, at most
 
 
@@ -54,8 +54,7 @@ def _kill_emulator(pair: Pair, chance: random.Random, tally: Tally) -> None:
     pair.is_commanded = False
     if pair.becomes_neutral(time.monotonic(), NEUTRAL_S) is None:
         tally.complain(name, f"a new vehicle was not neutral {NEUTRAL_S:g} s after the last command")
-    pair.is_commanded = True
-    pair.is_driven(time.monotonic())
+    _resume(pair)
     outcome = "recovered" if driven_s else "NOT RECOVERED"
     tally.add(name, "emulator killed", outcome, driven_s - started_s if driven_s else None)
 
@@ -77,12 +76,18 @@ def _kill_bridge(pair: Pair, tally: Tally) -> None:
         )
     elif any(not is_neutral for _, is_neutral in pair.words.since(started_s)):
         tally.complain(name, "the next bridge moved the vehicle without a command")
-    pair.is_commanded = True
-    is_driven = pair.is_driven(time.monotonic()) is not None
+    is_driven = _resume(pair)
     if not is_driven:
         tally.complain(name, f"the next bridge did not drive within {START_TIMEOUT_S:g} s: {bridge.output[-500:]}")
     outcome = "recovered" if neutral_s and is_driven else "NOT RECOVERED"
     tally.add(name, "bridge killed", outcome, neutral_s - started_s if neutral_s else None)
+
+
+def _resume(pair: Pair) -> bool:
+    """Command again, and return whether the vehicle is driven."""
+    resumed_s = time.monotonic()
+    pair.is_commanded = True
+    return pair.is_driven(resumed_s) is not None
 
 
 def _first_word_s(pair: Pair, started_s: float) -> float | None:

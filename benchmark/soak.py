@@ -123,8 +123,9 @@ class Trouble(threading.Thread):
             self._record.complain(f"no neutral command within {NEUTRAL_S:g} s of the last one on cmd_vel")
         else:
             self._record.slowest_neutral_s = max(self._record.slowest_neutral_s, neutral_s)
+        resumed_s = time.monotonic()
         self._pair.is_commanded = True
-        if self._pair.is_driven(time.monotonic(), BACK_S) is None:
+        if self._pair.is_driven(resumed_s, BACK_S) is None:
             self._record.complain(f"was not driven within {BACK_S:g} s after a pause of the commands")
 
 

@@ -7,6 +7,7 @@ import functools
 import importlib
 import os
 import random
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -33,6 +34,9 @@ os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(CONFIG / "fastdds_loopback.xml
 
 # What tests share. pytest's own way is unknown to that of humble.
 sys.path.insert(0, str(Path(__file__).parent / "support"))
+
+# A shell has programs in the background ignore SIGINT, and so would all that tests start and then interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("deterministic")

