@@ -39,6 +39,7 @@ sys.path.insert(0, str(Path(__file__).parent / "support"))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("quick", parent=hypothesis.settings.get_profile("deterministic"), max_examples=20)
 hypothesis.settings.load_profile("deterministic")
 
 
@@ -100,6 +101,8 @@ class Stopwatch:
 
 
 def pytest_configure(config):
+    if config.getoption("alone"):  # a fifth of the examples; all of them are drawn by `make test`
+        hypothesis.settings.load_profile("quick")
     if not hasattr(config, "workerinput"):  # the one that hears of all tests
         config.pluginmanager.register(Stopwatch(config))
     try:
