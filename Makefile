@@ -42,7 +42,7 @@ test: lint
 	@$(ACTIVATE) && pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 bench: setup
-	@$(ACTIVATE) && for name in testbed simulator telemetry web; do python benchmark/$$name.py || exit; done
+	@$(ACTIVATE) && for name in testbed simulator telemetry web fleet; do python benchmark/$$name.py || exit; done
 
 # Every codec in every role against mutations of captures: make fuzz INPUTS=1000000
 INPUTS ?= 10000

@@ -41,6 +41,15 @@ setup(
     },
     data_files=[
         shared(folder)
-        for folder in ("config", "config/fleets", "config/foxglove", "config/sros2", "launch", "rviz", "urdf")
+        for folder in (
+            "config",
+            "config/fleets",
+            "config/foxglove",
+            "config/sros2",
+            "config/systemd",
+            "launch",
+            "rviz",
+            "urdf",
+        )
     ],
 )

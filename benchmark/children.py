@@ -56,6 +56,11 @@ class Child:
         self._reader.start()
 
     @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    @property
     def has_spoken(self) -> bool:
         """Whether it has printed anything, or never will."""
         return bool(self.lines) or self._has_ended

@@ -71,6 +71,10 @@ class Peer:
         self._listener.settimeout(TIMEOUT_S)
         self.port = int(self._listener.getsockname()[1])
 
+    def wait_longer(self, timeout_s: float) -> None:
+        """Give the autopilot so long to come."""
+        self._listener.settimeout(timeout_s)
+
     def meet(self, width: int, height: int) -> Conversation:
         """Wait for the autopilot, and announce cameras of this size to it."""
         connected, _ = self._listener.accept()

@@ -51,15 +51,15 @@ class Work(Protocol):
 
 def run(make_node: Callable[[], Stoppable]) -> int:
     """Run one node until SIGINT, SIGTERM or the end of the context, and return the exit status."""
-    return conduct(lambda: _NodeAtWork(make_node()))
+    return conduct(lambda _: _NodeAtWork(make_node()))
 
 
-def conduct(make_work: Callable[[], Work]) -> int:
+def conduct(make_work: Callable[[threading.Event], Work]) -> int:
     """Have ROS and do the work until SIGINT, SIGTERM or the end of the context, and return the exit status.
 
     A signal is waited for in a thread of its own, so that vehicles can be left while ROS is still there, at once and
     whatever executors are busy with. Then ROS is shut down properly: a process that just exits leaves its shared
-    memory behind.
+    memory behind. Work that takes long to make or to start looks at the event that it is made with: a signal sets it.
     """
     _name_profile_for_humble()
     signalled = _signal_socket()
@@ -83,7 +83,7 @@ def conduct(make_work: Callable[[], Work]) -> int:
         with starting:
             stopper.start()
             try:
-                work = make_work()
+                work = make_work(stopping)
                 if not stopping.is_set() and not work.start():
                     return 1
             except (ParameterException, ValueError) as error:  # of whoever started it; later ones are our own

@@ -159,6 +159,29 @@ def test_the_command_runs_until_a_signal_and_leaves_in_order(start_child, domain
     assert "Traceback" not in process.output
 
 
+def test_a_fleet_that_is_stopped_while_it_starts_makes_no_more_nodes(tmp_path):
+    """Many of them take long."""
+    rclpy.init()
+    stopping = threading.Event()
+    vehicles = load(fleet_file(tmp_path))
+
+    def one_after_the_other():
+        yield vehicles[0]
+        stopping.set()
+        yield vehicles[1]
+
+    fleet = Fleet(one_after_the_other(), stopping)
+    try:
+        assert fleet.start()
+        fleet.prepare()
+        assert list(fleet.members) == ["drone1"]
+        assert fleet.members["drone1"].node.undeliverable() == "the bridge is not active."
+    finally:
+        fleet.leave()
+        fleet.destroy()
+        rclpy.shutdown()
+
+
 def test_a_file_that_is_refused_starts_nothing(start_child, tmp_path):
     (tmp_path / "fleet.yaml").write_text("vehicles:\n  a: {protocol: robot, prot: 1}\n")
     process = start_child(executable("drone-bridge"), "fleet", tmp_path / "fleet.yaml")

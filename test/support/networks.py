@@ -29,12 +29,27 @@ def addresses_of(pid):
     return found
 
 
+#: What a wireless link in a hall may be like, each way.
+LOSSY = ("netem", "loss", "2%", "delay", "20ms", "rate", "20mbit")
+
+
 class Machine:
     """One namespace, with shared memory of its own as another machine has."""
 
     def __init__(self, name, address):
         self.name, self.address = name, address
         self.shared_memory = Path("/dev/shm", name)
+
+    def cable(self, state):
+        """Pull the cable out (down) or put it in (up)."""
+        _ip("-n", self.name, "link", "set", "cable", state)
+
+    def lose(self):
+        """Delay, limit and lose what is sent through the cable. Skips the test where the kernel can't."""
+        words = ("netns", "exec", self.name, "tc", "qdisc", "add", "dev", "cable", "root", *LOSSY)
+        made = _ip(*words, check=False)
+        if made.returncode:
+            pytest.skip(f"this kernel has no netem, which loses and delays packets: {made.stderr.strip()}")
 
     def command(self, *command):
         """Return the command that runs this one there."""

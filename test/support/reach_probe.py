@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program with one ROS node: reach_probe.py hear | say WORD. It hears who commands on cmd_vel, or commands."""
+"""A program with one ROS node: reach_probe.py hear | say WORD | drive.
+
+It hears who commands on cmd_vel, commands, or drives ahead by commands that bear their time.
+"""
 
 import contextlib
 import sys
@@ -17,6 +20,16 @@ def main():
             TwistStamped, "cmd_vel", lambda message: print("commanded by", message.header.frame_id, flush=True), 10
         )
         print("listening", flush=True)
+    elif sys.argv[1] == "drive":
+        publisher = node.create_publisher(TwistStamped, "cmd_vel_stamped", 1)
+
+        def drive():
+            message = TwistStamped()
+            message.header.stamp = node.get_clock().now().to_msg()
+            message.twist.linear.x = 0.3
+            publisher.publish(message)
+
+        node.create_timer(0.05, drive)
     else:
         publisher = node.create_publisher(TwistStamped, "cmd_vel", 10)
         message = TwistStamped()

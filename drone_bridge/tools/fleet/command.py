@@ -4,7 +4,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from drone_bridge.emulators.program import end_launch
@@ -31,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.dry_run:
         print("\n".join(map(_line, vehicles)))
         return 0
-    return conduct(partial(Fleet, vehicles))
+    return conduct(lambda stopping: Fleet(vehicles, stopping))
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:

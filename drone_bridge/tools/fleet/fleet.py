@@ -16,13 +16,16 @@ from drone_bridge.tools.fleet.plan import Vehicle
 class Fleet:
     """Bridges, controllers and emulators. What `program.conduct` does."""
 
-    def __init__(self, vehicles: Iterable[Vehicle]) -> None:
-        """Make all nodes, and start emulators. Raises ValueError for parameters that a node refuses."""
+    def __init__(self, vehicles: Iterable[Vehicle], stopping: threading.Event | None = None) -> None:
+        """Make all nodes, and start emulators, unless stopped. Raises ValueError for parameters that a node refuses."""
+        self._stopping = stopping or threading.Event()
         self.members: dict[str, Member] = {}
         self.emulators: dict[str, EmulatedVehicle] = {}
         self._destroying = threading.Lock()
         try:
             for vehicle in vehicles:
+                if self._stopping.is_set():
+                    break
                 self._add(vehicle)
         except BaseException:
             self.destroy()
@@ -38,13 +41,20 @@ class Fleet:
 
     def start(self) -> bool:
         """Let all nodes begin; return whether any did. Those that can't have said why."""
-        started = [member.name for member in self.members.values() if member.start()]
+        started = []
+        for member in self.members.values():
+            if self._stopping.is_set():
+                return True
+            if member.start():
+                started.append(member.name)
         if absent := self.members.keys() - set(started):
             get_logger("fleet").error(f"{', '.join(sorted(absent))} could not start; the others go on.")
         return bool(started)
 
     def prepare(self) -> None:
         """Give each node its thread."""
+        if self._stopping.is_set():
+            return
         for member in self.members.values():
             member.prepare()
         get_logger("fleet").info(f"{len(self.members)} nodes are at work.")

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emulated robots in one process, and who drives them: `fleet_robots.py N`.
+
+Prints their ports, and a line when a bridge listens to each of the drivers.
+"""
+
+import asyncio
+import sys
+import threading
+import time
+
+import rclpy
+from geometry_msgs.msg import Twist
+from nodes import ros
+
+from drone_bridge.emulators.robot.control import ALL_SUBSYSTEMS, Control
+from drone_bridge.emulators.robot.server import Server
+from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
+
+DRIVE_RATE_HZ = 20.0
+STEP_S = 0.05
+SENSOR_PERIOD_S = 1.0
+
+
+def serve(count: int, ports: list[int], ready: threading.Event) -> None:
+    """Be so many robots, for ever."""
+
+    async def serve_all() -> None:
+        tasks = []
+        for _ in range(count):
+            server = Server(Control(Vehicle(Chassis()), ALL_SUBSYSTEMS, False), None, 2.0)
+            listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+            ports.append(listener.sockets[0].getsockname()[1])
+            tasks += [server.move(STEP_S, None), server.measure(SENSOR_PERIOD_S)]
+        ready.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(serve_all())
+
+
+def main() -> int:
+    """Serve and drive until SIGINT."""
+    count = int(sys.argv[1])
+    ports: list[int] = []
+    ready = threading.Event()
+    threading.Thread(target=serve, args=(count, ports, ready), daemon=True).start()
+    ready.wait()
+    print(*ports, flush=True)
+    with ros(is_interrupted=True):
+        node = rclpy.create_node("drivers")
+        drivers = [node.create_publisher(Twist, f"/vehicle{number}/cmd_vel", 1) for number in range(count)]
+        twist = Twist()
+        twist.linear.x = 0.2
+        is_told = False
+        due_s = time.monotonic()
+        while True:
+            for driver in drivers:
+                driver.publish(twist)
+            if not is_told and all(driver.get_subscription_count() for driver in drivers):
+                is_told = True
+                print("driven", flush=True)
+            due_s += 1 / DRIVE_RATE_HZ
+            time.sleep(max(0.0, due_s - time.monotonic()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
