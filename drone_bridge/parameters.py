@@ -84,6 +84,10 @@ class DeclaredParameters:
         """Return whether there is a parameter of this name."""
         return name in self._declarations
 
+    def values(self) -> dict[str, Any]:
+        """Return the value of every parameter by its name."""
+        return {name: self[name] for name in self._declarations}
+
     def freeze(self, state: str) -> None:
         """Say in which lifecycle state the node is from now on."""
         self.freeze_because(

@@ -35,6 +35,7 @@ ALLOWED = {
     "emulators": {"geometry", "links", "protocols"},
     "tools": {"geometry", "translate", "program", "parameters", "responses", "missing_package", "msg", "srv"},
     "tools/emulate": {"emulators"},
+    "tools/wire": {"links", "protocols"},
     # Shows a flight, and so knows its world.
     "tools/demo": {"emulators", "geometry", "translate", "program", "msg", "srv"},
     "tools/fleet": {"bridges", "controllers", "emulators", "program", "parameters"},  # many of them in one process

@@ -128,6 +128,17 @@ def common_parameters(
             "hardware_id", "", "Names the vehicle in diagnostics; empty for the protocol and the configured address."
         ),
         ParameterDeclaration(
+            "wire_log",
+            "",
+            "A folder for the bytes of every connection in both directions, see docs/wire_log.md; empty for none.",
+        ),
+        ParameterDeclaration(
+            "wire_log_mebibytes",
+            1024,
+            "How much the files in wire_log may occupy, MiB; the oldest are removed.",
+            range=(16, 1_048_576),
+        ),
+        ParameterDeclaration(
             "frame_prefix",
             "",
             "Put before the name of every tf frame, for instance drone1/.",

@@ -27,10 +27,12 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from drone_bridge.bridges.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
 from drone_bridge.bridges.reports import SILENCES, Reports
 from drone_bridge.bridges.statistics import LinkStatistics
+from drone_bridge.bridges.wire_log import open_wire_log
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.links.wire_log import WireLog
 from drone_bridge.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.translate.time import NANOSECONDS
 
@@ -88,6 +90,8 @@ class BridgeNode(LifecycleNode):
         super().__init__(name, **options)
         self.parameters = DeclaredParameters(self, declarations)
         self.reports = Reports(self.get_logger(), self.open_state)
+        #: Where the bytes of every connection are to be logged, while active and if the user wants it.
+        self.wire_log: WireLog | None = None
         self._link: LinkThread | None = None
         self._leaving = threading.Lock()
         self._advised: set[str] = set()  # the old names of services that were called
@@ -111,13 +115,18 @@ class BridgeNode(LifecycleNode):
         host, port = self.parameters["host"], self.parameters["port"]
         if self.parameters["role"] == "listen":
             listener = TcpListener(
-                host, port, cancellation, self._peer_refused, lambda: float(self.parameters[self.silence_parameter])
+                host,
+                port,
+                cancellation,
+                self._peer_refused,
+                allowed_silence_s=lambda: float(self.parameters[self.silence_parameter]),
+                wire_log=self.wire_log,
             )
             self.get_logger().info(f"Waiting for a peer on {address_name(host, listener.port)}.")
             return listener
         if port == 0:
             raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")
-        return TcpConnector(host, port, cancellation, self._connecting_failed)
+        return TcpConnector(host, port, cancellation, self._connecting_failed, wire_log=self.wire_log)
 
     def stop_waiting(self) -> None:
         """End whatever `converse` waits for beside the link; called when the link is cancelled."""
@@ -261,6 +270,7 @@ class BridgeNode(LifecycleNode):
     @_log_failure
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open from now on."""
+        self.wire_log = open_wire_log(self)
         cancellation = Cancellation()
         endpoint = self.make_endpoint(cancellation)
         self.parameters.publish("actual_port", endpoint.port)
@@ -308,6 +318,9 @@ class BridgeNode(LifecycleNode):
                     f"The link's thread did not end within {STOP_TIMEOUT_S:g} s; it is left behind."
                 )
             self._link = None
+            if self.wire_log and not self.wire_log.close():
+                self.get_logger().error("The wire log could not be written to its end in time.")
+            self.wire_log = None
 
     # Reports.
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError, reason
+from drone_bridge.links.wire_log import WireLog
 
 StreamT = TypeVar("StreamT")
 
@@ -27,8 +28,11 @@ class Connector(ABC, Generic[StreamT]):
         cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
         backoff: Backoff | None = None,
+        *,
+        wire_log: WireLog | None = None,
     ) -> None:
         """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
+        self._wire_log = wire_log
         self._host = host
         self._port = port
         self._cancellation = cancellation

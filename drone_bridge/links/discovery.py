@@ -16,6 +16,7 @@ from typing import Any, Final
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector
+from drone_bridge.links.wire_log import WireLog
 
 DISCOVERY_GROUP: Final = "238.160.102.2"
 DISCOVERY_PORT: Final = 25601
@@ -132,9 +133,10 @@ class DiscoveryConnector(TcpConnector):
         *,
         route: DiscoveryRoute,
         timeout_s: float,
+        wire_log: WireLog | None = None,
     ) -> None:
         """`port` is the TCP port of the robot, `timeout_s` how long its answer is waited for."""
-        super().__init__(name, port, cancellation, on_failure)
+        super().__init__(name, port, cancellation, on_failure, wire_log=wire_log)
         self._route = route
         self._timeout_s = timeout_s
 

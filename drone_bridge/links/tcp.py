@@ -16,6 +16,7 @@ from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation, Selectable, wait_readable
 from drone_bridge.links.connector import Connector, address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError, reason
+from drone_bridge.links.wire_log import WireLog
 
 CONNECT_TIMEOUT_S: Final = 5.0
 # A peer whose machine has gone is noticed after KEEPALIVE_IDLE_S + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL_S.
@@ -32,15 +33,21 @@ class TcpStream:
     """One connection, for one thread. Another thread interrupts it through the cancellation, never through `close`."""
 
     def __init__(
-        self, connected: socket.socket, cancellation: Cancellation, on_close: Callable[[], None] = lambda: None
+        self,
+        connected: socket.socket,
+        cancellation: Cancellation,
+        on_close: Callable[[], None] = lambda: None,
+        wire_log: WireLog | None = None,
     ) -> None:
         """Take over a connected socket. Raises OSError, the socket closed, when the peer has gone already."""
         try:
             _set_options(connected)
             self.peer = _name(connected)
+            own_host, own_port = connected.getsockname()[:2]
         except OSError:
             connected.close()
             raise
+        self._log = wire_log.open("tcp", address_name(own_host, own_port), self.peer) if wire_log else None
         self._socket = connected
         self._polls: dict[int, select.poll] = {}  # by event
         self._cancellation = cancellation
@@ -94,6 +101,8 @@ class TcpStream:
                 if self._removal:
                     raise LinkError(self._removal)
                 self._heard_s = time.monotonic()
+                if self._log:
+                    self._log.received(buffers, count)
                 if self._acknowledges_at_once:  # Linux goes back to delays by itself
                     self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
                 return count
@@ -158,7 +167,10 @@ class TcpStream:
                 poll.register(self._socket, select.POLLIN if is_said else select.POLLIN | select.POLLOUT)
                 poll.poll(left_s * 1000)
                 with contextlib.suppress(BlockingIOError):
-                    if not self._socket.recv_into(scratch):
+                    count = self._socket.recv_into(scratch)
+                    if self._log:
+                        self._log.received([memoryview(scratch)], count)
+                    if not count:
                         break
         self.close()
 
@@ -167,6 +179,8 @@ class TcpStream:
         self._on_close()  # before the peer can know: it may come back as soon as it does
         with self._closing:
             self._socket.close()
+        if self._log:
+            self._log.close()
 
     def has_ended(self) -> bool:
         """Return whether it is closed, here or by the peer, read to the end or not. May come from any thread."""
@@ -179,7 +193,10 @@ class TcpStream:
 
     def _send_some(self, data: memoryview) -> int:
         try:
-            return self._socket.send(data)
+            count = self._socket.send(data)
+            if self._log:
+                self._log.sent(data[:count])
+            return count
         except BlockingIOError:
             return 0
         except OSError as error:
@@ -201,7 +218,7 @@ class TcpConnector(Connector[TcpStream]):
     kind = socket.SOCK_STREAM
 
     def _stream(self, connected: socket.socket) -> TcpStream:
-        return TcpStream(connected, self._cancellation)
+        return TcpStream(connected, self._cancellation, wire_log=self._wire_log)
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         connecting.setblocking(False)
@@ -235,7 +252,9 @@ class TcpListener:
         port: int,
         cancellation: Cancellation,
         on_refused: Callable[[str], None],
+        *,
         allowed_silence_s: Callable[[], float] = lambda: math.inf,
+        wire_log: WireLog | None = None,
     ) -> None:
         """Bind and listen; port 0 takes a free one.
 
@@ -245,6 +264,7 @@ class TcpListener:
             cancellation: ends all waiting.
             on_refused: gets the name of each refused peer.
             allowed_silence_s: tells for how long a peer may be silent without losing its place to the next one.
+            wire_log: where to log the bytes of every connection.
 
         Raises LinkError when the address is not available.
         """
@@ -252,6 +272,7 @@ class TcpListener:
         self._successor: socket.socket | None = None  # of a peer that has lost its place
         self._cancellation = cancellation
         self._on_refused = on_refused
+        self._wire_log = wire_log
         self._refuser: threading.Thread | None = None
         self.backoff = Backoff()
         if not host:  # which sockets take for all interfaces
@@ -284,7 +305,7 @@ class TcpListener:
                 continue
             closed = Cancellation()
             try:
-                stream = TcpStream(accepted, self._cancellation, on_close=closed.cancel)
+                stream = TcpStream(accepted, self._cancellation, closed.cancel, self._wire_log)
             except OSError:  # the peer has gone again
                 closed.close()
                 continue

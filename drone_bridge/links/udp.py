@@ -16,6 +16,7 @@ from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import Connector, address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError, reason
+from drone_bridge.links.wire_log import WireLog
 
 MAX_DATAGRAM_BYTES: Final = 65535  # no datagram is larger, so none is ever cut off
 # Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
@@ -32,9 +33,12 @@ class Datagram(NamedTuple):
 class _UdpSocket:
     """A socket on which no operation blocks beyond its time-out or the cancellation."""
 
-    def __init__(self, opened: socket.socket, cancellation: Cancellation) -> None:
+    def __init__(
+        self, opened: socket.socket, cancellation: Cancellation, peer: str = "", wire_log: WireLog | None = None
+    ) -> None:
         opened.setblocking(False)
         self.socket = opened
+        self.log = wire_log.open("udp", name(opened.getsockname()), peer) if wire_log else None
         self._cancellation = cancellation
         self._buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
         self._poll = select.poll()
@@ -53,8 +57,16 @@ class _UdpSocket:
                 raise LinkRefusedError(f"Nobody listens at {who}.") from error
             except OSError as error:
                 raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
+            if self.log:
+                self.log.received([self._buffer], size, name(source))
             return Datagram(bytes(self._buffer[:size]), source)
         raise LinkTimeoutError(f"{who} sent nothing for {timeout_s:g} s.")
+
+    def close(self) -> None:
+        """Close at once. Calling it again does nothing."""
+        self.socket.close()
+        if self.log:
+            self.log.close()
 
     def pause(self, seconds: float) -> None:
         """Wait for the cancellation only."""
@@ -73,10 +85,10 @@ class _UdpSocket:
 class UdpStream:
     """Datagrams to and from one peer. Its methods are for one thread, except for `close`."""
 
-    def __init__(self, connected: socket.socket, cancellation: Cancellation) -> None:
+    def __init__(self, connected: socket.socket, cancellation: Cancellation, wire_log: WireLog | None = None) -> None:
         """Take over a connected socket. Raises OSError when it is not connected."""
-        self._socket = _UdpSocket(connected, cancellation)
         self.peer = name(connected.getpeername())
+        self._socket = _UdpSocket(connected, cancellation, self.peer, wire_log)
         #: The addresses of both hosts, as sockets have them.
         self.peer_host: str = connected.getpeername()[0]
         self.own_host: str = connected.getsockname()[0]
@@ -109,11 +121,13 @@ class UdpStream:
 
     def close(self) -> None:
         """Close at once. Calling it again does nothing."""
-        self._socket.socket.close()
+        self._socket.close()
 
     def _send(self, datagram: bytes) -> None:
         try:
             self._socket.socket.send(datagram)
+            if self._socket.log:
+                self._socket.log.sent(datagram)
         except ConnectionRefusedError:
             raise
         except OSError as error:
@@ -126,22 +140,27 @@ class UdpConnector(Connector[UdpStream]):
     kind = socket.SOCK_DGRAM
 
     def __init__(
-        self, host: str, port: int, cancellation: Cancellation, on_failure: Callable[[str, float], None]
+        self,
+        host: str,
+        port: int,
+        cancellation: Cancellation,
+        on_failure: Callable[[str, float], None],
+        wire_log: WireLog | None = None,
     ) -> None:
         """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
-        super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S))
+        super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         connecting.connect(address)
 
     def _stream(self, connected: socket.socket) -> UdpStream:
-        return UdpStream(connected, self._cancellation)
+        return UdpStream(connected, self._cancellation, self._wire_log)
 
 
 class UdpListener:
     """Takes datagrams on one port, from whoever sends."""
 
-    def __init__(self, host: str, port: int, cancellation: Cancellation) -> None:
+    def __init__(self, host: str, port: int, cancellation: Cancellation, wire_log: WireLog | None = None) -> None:
         """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
         self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
         try:
@@ -156,7 +175,7 @@ class UdpListener:
                 raise
         except (OSError, ValueError) as error:
             raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
-        self._socket = _UdpSocket(bound, cancellation)
+        self._socket = _UdpSocket(bound, cancellation, wire_log=wire_log)
 
     @property
     def port(self) -> int:
@@ -177,12 +196,14 @@ class UdpListener:
         """
         try:
             self._socket.socket.sendto(datagram, address)
+            if self._socket.log:
+                self._socket.log.sent(datagram, name(address))
         except OSError as error:
             raise LinkError(f"Nothing can be sent to {name(address)}: {error.strerror}.") from error
 
     def close(self) -> None:
         """Stop listening."""
-        self._socket.socket.close()
+        self._socket.close()
 
 
 def name(address: Any) -> str:

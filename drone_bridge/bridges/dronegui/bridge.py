@@ -103,7 +103,8 @@ class DroneGuiBridge(BridgeNode):
         self._watch.listen()
         if self._flight.receives_navdata:
             self._outputs.restart()
-        return UdpConnector(self.parameters["host"], self.parameters["port"], cancellation, self._connecting_failed)
+        host, port = self.parameters["host"], self.parameters["port"]
+        return UdpConnector(host, port, cancellation, self._connecting_failed, self.wire_log)
 
     # The conversation, on the link's thread.
 

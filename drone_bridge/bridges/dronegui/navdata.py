@@ -91,7 +91,7 @@ class NavdataPort:
         self._tried_s = now_s
         port = self._node.parameters["navdata_port"]
         try:
-            self._listener = UdpListener(self._own_host, port, self._cancellation)
+            self._listener = UdpListener(self._own_host, port, self._cancellation, self._node.wire_log)
         except LinkError as error:
             self._node.reports.complain_while(PORT_MISSED, f"{error} No navdata can come; it is tried again.")
         else:

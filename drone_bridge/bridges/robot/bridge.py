@@ -135,6 +135,7 @@ class RobotBridge(BridgeNode):
             self._connecting_failed,
             route=self._route,
             timeout_s=get("discovery_timeout"),
+            wire_log=self.wire_log,
         )
 
     def _read_route(self) -> DiscoveryRoute:

@@ -127,6 +127,7 @@ class SimulatorBridge(BridgeNode):
             get("port"),
             cancellation,
             self._connecting_failed,
+            wire_log=self.wire_log,
             is_single=get("single_connection"),
             has_probe=get("item_events") == AUTO,
         )

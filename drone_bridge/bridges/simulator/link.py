@@ -4,6 +4,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from drone_bridge.bridges.link_requests import ServiceResult
@@ -11,6 +12,7 @@ from drone_bridge.links.backoff import FIRST_DELAY_S, Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpConnector, TcpStream
+from drone_bridge.links.wire_log import WireLog
 from drone_bridge.protocols.simulator import NEED_DATA, ClientConnection, ConnectionClosed, Request, Response
 from drone_bridge.protocols.simulator import Answer as ProtocolAnswer
 
@@ -157,12 +159,14 @@ class SimulatorEndpoint:
         cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
         *,
+        wire_log: WireLog | None,
         is_single: bool,
         has_probe: bool,
     ) -> None:
         """`is_single`: one connection for all. `has_probe`: one more, to try a request that may get it closed."""
-        self._route = (host, port, cancellation, on_failure)
-        self._connector = TcpConnector(*self._route)
+        self._make_connector = partial(TcpConnector, host, port, cancellation, on_failure, wire_log=wire_log)
+        self._on_failure = on_failure
+        self._connector = self._make_connector()
         self._is_single = is_single
         self._has_probe = has_probe
 
@@ -188,12 +192,12 @@ class SimulatorEndpoint:
                     stream.close()
                 if isinstance(error, LinkCancelledError):
                     raise
-                self._route[-1](str(error), FIRST_DELAY_S)
+                self._on_failure(str(error), FIRST_DELAY_S)
             else:
                 return SimulatorLink(opened[0], streams, probe)
 
     def _open_further(self, opened: list[TcpStream]) -> TcpStream:
-        opened.append(TcpConnector(*self._route).open_once())
+        opened.append(self._make_connector().open_once())
         return opened[-1]
 
     def close(self) -> None:

@@ -107,7 +107,7 @@ class TelemetryBridge(BridgeNode):
         self._transport: Transport
         if self._is_udp:
             host = self.parameters["host"]
-            listener = UdpListener(host, self.parameters["port"], cancellation)
+            listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log)
             self.get_logger().info(f"Waiting for telemetry on {address_name(host, listener.port)}.")
             self._udp = self._transport = UdpTransport(
                 listener, cancellation, self._take_datagram, self._connecting_failed

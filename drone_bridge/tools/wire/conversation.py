@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a wire log holds, wherever it comes from: who talked to whom, and the pieces of both directions in order."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+#: Who takes part, by protocol: who steers, and who is steered.
+ROLES: Final = {
+    "testbed": ("autopilot", "testbed"),
+    "dronegui": ("controller", "gui"),
+    "simulator": ("client", "simulator"),
+    "robot": ("driver", "robot"),
+    "telemetry": ("controller", "drone"),
+}
+
+
+class WireError(Exception):
+    """What was asked for can't be done; the text is a sentence."""
+
+
+class Side(str, Enum):
+    """Who sends."""
+
+    OPERATOR = "operator"
+    VEHICLE = "vehicle"
+
+    @property
+    def other(self) -> "Side":
+        """The one who receives."""
+        return Side.VEHICLE if self is Side.OPERATOR else Side.OPERATOR
+
+
+class Entry(NamedTuple):
+    """What went over the wire in one go: a piece of a stream, or a datagram; with no sender, the log speaks itself."""
+
+    time_ns: int  # since 1970
+    sender: Side | None
+    peer: str  # of whoever wrote the log
+    data: bytes  # none at all is the end of a stream
+
+    @property
+    def note(self) -> str:
+        """The sentence."""
+        return self.data.decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Who talked to whom, and what is needed to understand it."""
+
+    protocol: str
+    transport: str  # tcp or udp
+    side: Side  # who wrote the log
+    own: str = ""  # addresses
+    peer: str = ""
+    name: str = ""
+    started: str = ""  # ISO 8601
+    part: int = 1
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether what goes over the wire in pieces is one stream in each direction."""
+        return self.transport == "tcp"
+
+    def role(self, side: Side) -> str:
+        """Return what the protocol calls a side."""
+        operator, vehicle = ROLES[self.protocol]
+        return operator if side is Side.OPERATOR else vehicle
+
+    def side_of(self, role: str) -> Side:
+        """Return the side of a role. Raises WireError."""
+        operator, vehicle = ROLES[self.protocol]
+        if role in (operator, Side.OPERATOR.value):
+            return Side.OPERATOR
+        if role in (vehicle, Side.VEHICLE.value) or (role, self.protocol) == ("rover", "telemetry"):
+            return Side.VEHICLE
+        raise WireError(f"Nobody in the {self.protocol} protocol is a {role!r}: one of {operator}, {vehicle}.")
+
+    def facts(self) -> dict[str, str]:
+        """Return what a file says of itself."""
+        return {
+            "protocol": self.protocol,
+            "side": self.side.value,
+            "name": self.name,
+            "parameters": json.dumps(dict(self.parameters)),
+            "transport": self.transport,
+            "own": self.own,
+            "peer": self.peer,
+            "started": self.started,
+            "part": str(self.part),
+        }
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, str]) -> "Connection":
+        """Read what `facts` has written. Raises WireError."""
+        try:
+            protocol, transport = facts["protocol"], facts["transport"]
+            if protocol not in ROLES or transport not in ("tcp", "udp"):
+                raise WireError(f"The log is of {protocol!r} over {transport!r}, which nobody here speaks.")
+            return cls(
+                protocol,
+                transport,
+                Side(facts["side"]),
+                facts["own"],
+                facts["peer"],
+                facts["name"],
+                facts["started"],
+                int(facts["part"]),
+                json.loads(facts["parameters"]),
+            )
+        except (KeyError, ValueError) as error:
+            raise WireError(f"The log does not say whose bytes it holds: {error!r}.") from error

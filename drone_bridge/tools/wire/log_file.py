@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading the files of a wire log, whole or without an end, and while they are being written."""
+
+import os
+import struct
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Final
+
+from drone_bridge.links.wire_file import (
+    CHANNEL,
+    CHUNK,
+    CHUNK_FIELDS,
+    CONNECTION,
+    MAGIC,
+    MESSAGE,
+    MESSAGE_FIELDS,
+    METADATA,
+    RECORD,
+    Piece,
+    WireFile,
+)
+from drone_bridge.links.wire_log import NOTES, RECEIVED, SENT
+from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
+
+_LENGTH: Final = struct.Struct("<I")
+
+
+class LogFile:
+    """One file. `entries` can be called again for what was written meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it and read what it says of itself. Raises WireError and OSError."""
+        self.path = path
+        self._file = path.open("rb")
+        self._channels: dict[int, tuple[str, str]] = {}  # topic and peer
+        connection = None
+        try:
+            if self._file.read(len(MAGIC)) != MAGIC:
+                raise WireError(f"{path} is no wire log: it does not begin as MCAP files do.")
+            for kind, data in _records(self._file):
+                if kind == METADATA:
+                    fields = BytesIO(data)
+                    if _read_string(fields) == CONNECTION:
+                        connection = Connection.from_facts(_read_map(fields))
+                        break
+        except (struct.error, UnicodeDecodeError) as error:
+            raise WireError(f"{path} is broken: {error}.") from error
+        finally:
+            if connection is None:
+                self._file.close()
+        if connection is None:
+            raise WireError(f"{path} is no wire log: nothing in it says whose bytes it holds.")
+        self.connection = connection
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield what has not been read yet, as far as it is whole. Raises WireError."""
+        try:
+            for kind, data in _records(self._file):
+                if kind == CHUNK:
+                    yield from self._chunk(data)
+                elif kind in (CHANNEL, MESSAGE):
+                    yield from self._record(kind, data)
+        except (struct.error, UnicodeDecodeError, KeyError, RuntimeError) as error:
+            raise WireError(f"{self.path} is broken: {error!r}.") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> "LogFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _chunk(self, data: bytes) -> Iterator[Entry]:
+        fields = BytesIO(data[CHUNK_FIELDS.size :])
+        compression = _read_string(fields)
+        (length,) = struct.unpack("<Q", fields.read(8))
+        records = fields.read(length)
+        if compression:
+            records = _decompressed(compression, records)
+        for kind, record in _records(BytesIO(records)):
+            yield from self._record(kind, record)
+
+    def _record(self, kind: int, data: bytes) -> Iterator[Entry]:
+        if kind == CHANNEL:
+            (number,) = struct.unpack_from("<H", data)
+            fields = BytesIO(data[4:])
+            topic, _ = _read_string(fields), _read_string(fields)
+            self._channels[number] = (topic, _read_map(fields).get("peer", ""))
+        elif kind == MESSAGE:
+            number, _, time_ns, _ = MESSAGE_FIELDS.unpack_from(data)
+            topic, peer = self._channels[number]
+            us = self.connection.side
+            sender = {RECEIVED: us.other, SENT: us}.get(topic)
+            yield Entry(time_ns, sender, peer, data[MESSAGE_FIELDS.size :])
+
+
+def parts_before(path: Path, connection: Connection) -> list[Path]:
+    """Return the files that the one at `path` continues, in order, as far as they still exist."""
+    stem, _, _ = path.stem.rpartition("-")
+    parts = [path.with_name(f"{stem}-{part:04}{path.suffix}") for part in range(1, connection.part)]
+    return [part for part in parts if part.exists()]
+
+
+def write_log(path: Path, connection: Connection, entries: list[Entry]) -> None:
+    """Write a whole log. Raises OSError."""
+    file = WireFile(path, connection.facts())
+    numbers: dict[tuple[str, str], int] = {}
+    for entry in entries:
+        topic = NOTES if entry.sender is None else SENT if entry.sender is connection.side else RECEIVED
+        number = numbers.setdefault((topic, entry.peer), len(numbers))
+        file.add_channel(number, topic, {"peer": entry.peer})
+        file.add_chunk([Piece(number, entry.time_ns, entry.data)])
+    file.close()
+
+
+def _records(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield whole records, and stay before the first one that is not."""
+    while True:
+        begin = file.tell()
+        head = file.read(RECORD.size)
+        if len(head) < RECORD.size or head.startswith(MAGIC):
+            break
+        kind, length = RECORD.unpack(head)
+        end = file.seek(0, os.SEEK_END)
+        if begin + RECORD.size + length > end:  # also what keeps a broken length from being allocated
+            break
+        file.seek(begin + RECORD.size)
+        yield kind, file.read(length)
+    file.seek(begin)
+
+
+def _decompressed(compression: str, data: bytes) -> bytes:
+    if compression != "lz4":
+        raise WireError(f"The log is compressed with {compression}, and only lz4 is known here.")
+    try:
+        import lz4.frame
+    except ImportError:
+        raise WireError("The log is compressed: install lz4 (pip install lz4) to read it.") from None
+    return bytes(lz4.frame.decompress(data))
+
+
+def _read_string(fields: IO[bytes]) -> str:
+    (length,) = _LENGTH.unpack(fields.read(_LENGTH.size))
+    return fields.read(length).decode()
+
+
+def _read_map(fields: IO[bytes]) -> dict[str, str]:
+    (length,) = _LENGTH.unpack(fields.read(_LENGTH.size))
+    end = fields.tell() + length
+    found = {}
+    while fields.tell() < end:
+        key = _read_string(fields)
+        found[key] = _read_string(fields)
+    return found

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wire log: what is in the files, of real sockets, and what becomes of them when things go wrong."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from mcap.reader import NonSeekingReader
+from tcp_peer import LONG_S
+
+from drone_bridge.links import wire_file, wire_log
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkError
+from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.links.udp import UdpConnector, UdpListener
+from drone_bridge.links.wire_log import WireLog, facts_of
+from drone_bridge.tools.wire.conversation import Side
+from drone_bridge.tools.wire.log_file import LogFile
+
+MEBIBYTE = 1 << 20
+FACTS = facts_of("robot", "operator", "robot_bridge", {"robot_name": ""})
+
+
+@pytest.fixture
+def make_log(tmp_path):
+    made, failures = [], []
+
+    def make(total_bytes=64 * MEBIBYTE, folder=tmp_path / "log"):
+        made.append(WireLog(folder, "robot_bridge", FACTS, total_bytes, failures.append))
+        made[-1].failures = failures
+        made[-1].folder = folder
+        return made[-1]
+
+    yield make
+    for log in made:
+        log.close()
+
+
+@pytest.fixture
+def cancellation():
+    cancellation = Cancellation()
+    yield cancellation
+    cancellation.close()
+
+
+def files_of(log):
+    return sorted(log.folder.glob("*.mcap"))
+
+
+def entries_of(path):
+    with LogFile(path) as file:
+        return list(file.entries())
+
+
+def contents(path):
+    return [(entry.sender, entry.data) for entry in entries_of(path)]
+
+
+def stream(entries, sender):
+    return b"".join(entry.data for entry in entries if entry.sender is sender)
+
+
+def wait_until(condition):
+    until = time.monotonic() + LONG_S
+    while not condition():
+        assert time.monotonic() < until, "it did not come true"
+        time.sleep(0.02)
+
+
+def test_both_directions_of_a_tcp_connection_and_its_end_are_logged_with_times(make_log, cancellation):
+    log = make_log()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        began_ns = time.time_ns()
+        port = server.getsockname()[1]
+        connected = TcpConnector("127.0.0.1", port, cancellation, lambda *_: None, wire_log=log).open()
+        peer, _ = server.accept()
+        connected.send_all(b"question")
+        assert peer.recv(100) == b"question"
+        peer.sendall(b"answer")
+        halves = memoryview(bytearray(2)), memoryview(bytearray(20))
+        assert connected.receive_into(*halves, timeout_s=LONG_S) == 6
+        peer.close()
+        assert connected.receive_into(*halves, timeout_s=LONG_S) == 0
+        connected.close()
+    log.close()
+    (path,) = files_of(log)
+    with LogFile(path) as file:
+        assert file.connection.peer == f"127.0.0.1:{port}"
+        assert (file.connection.protocol, file.connection.transport) == ("robot", "tcp")
+    us, them = Side.OPERATOR, Side.VEHICLE
+    assert contents(path) == [(us, b"question"), (them, b"an"), (them, b"swer"), (them, b"")]
+    assert all(began_ns <= entry.time_ns <= time.time_ns() for entry in entries_of(path))
+
+
+def test_last_words_and_what_a_listener_hears_while_it_leaves_are_logged(make_log, cancellation):
+    log = make_log()
+    listener = TcpListener("127.0.0.1", 0, cancellation, lambda _: None, log)
+    with socket.create_connection(("127.0.0.1", listener.port)) as peer:
+        stream_ = listener.open()
+        peer.sendall(b"still talking")
+        leaving = threading.Thread(target=stream_.leave, args=[[b"stop", b"bye"], LONG_S])
+        leaving.start()
+        assert peer.makefile("rb").read() == b"stopbye"
+        peer.shutdown(socket.SHUT_WR)
+        leaving.join()
+    cancellation.cancel()
+    listener.close()
+    log.close()
+    entries = entries_of(*files_of(log))
+    assert [entry.data for entry in entries if entry.sender is Side.OPERATOR] == [b"stop", b"bye"]
+    assert stream(entries, Side.VEHICLE) == b"still talking"
+
+
+def test_datagrams_are_logged_with_who_sent_them(make_log, cancellation):
+    log = make_log()
+    listener = UdpListener("127.0.0.1", 0, cancellation, log)
+    connected = UdpConnector("127.0.0.1", listener.port, cancellation, lambda *_: None, log).open()
+    own = f"127.0.0.1:{connected._socket.socket.getsockname()[1]}"
+    connected.send(b"telemetry")
+    datagram = listener.receive(LONG_S)
+    listener.send(b"command", datagram.source)
+    assert connected.receive(LONG_S) == b"command"
+    connected.close()
+    listener.close()
+    log.close()
+    for path in files_of(log):
+        with LogFile(path) as file:
+            of_listener = not file.connection.peer
+            peer = own if of_listener else f"127.0.0.1:{listener_port(file)}"
+            mine, theirs = (b"command", b"telemetry") if of_listener else (b"telemetry", b"command")
+            assert {(entry.sender, entry.peer, entry.data) for entry in file.entries()} == {
+                (Side.OPERATOR, peer, mine),
+                (Side.VEHICLE, peer, theirs),
+            }
+    assert len(files_of(log)) == 2
+
+
+def listener_port(file):
+    return file.connection.peer.rpartition(":")[2]
+
+
+@pytest.mark.parametrize("is_compressed", [True, False])
+def test_the_mcap_library_reads_the_files(make_log, monkeypatch, is_compressed):
+    if not is_compressed:
+        monkeypatch.setattr(wire_file, "LZ4FrameCompressor", None)
+    log = make_log()
+    connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
+    noise = os.urandom(3 * MEBIBYTE)
+    connection.sent(b"one")
+    connection.received([memoryview(noise)], len(noise))
+    connection.close()
+    log.close()
+    (path,) = files_of(log)
+    with path.open("rb") as file:
+        read = list(NonSeekingReader(file).iter_messages(log_time_order=False))
+    assert [(channel.topic, message.data) for _, channel, message in read] == [("sent", b"one"), ("received", noise)]
+    with path.open("rb") as file:
+        (metadata,) = NonSeekingReader(file).iter_metadata()
+    assert metadata.metadata["protocol"] == "robot"
+    assert contents(path) == [(Side.OPERATOR, b"one"), (Side.VEHICLE, noise)]
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from drone_bridge.links.wire_log import WireLog, facts_of
+log = WireLog(Path(sys.argv[1]), "killed", facts_of("robot", "operator", "killed", {}), 1 << 26, print)
+connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
+for number in range(10**9):
+    connection.sent(number.to_bytes(4, "big"))
+    if number % 50 == 0:
+        print(number, time.time_ns(), flush=True)
+    time.sleep(0.001)
+"""
+
+
+def test_the_file_of_a_killed_process_is_whole_up_to_the_last_second(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE, text=True)
+    with process:
+        first_ns = int(process.stdout.readline().split()[1])
+        for line in process.stdout:
+            last_ns = int(line.split()[1])
+            if last_ns - first_ns > 2e9:
+                process.send_signal(signal.SIGKILL)
+                break
+    (path,) = tmp_path.glob("*.mcap")
+    entries = entries_of(path)
+    assert [int.from_bytes(entry.data, "big") for entry in entries] == list(range(len(entries)))
+    assert last_ns - entries[-1].time_ns < 1e9
+
+
+def test_a_file_that_ends_anywhere_is_read_up_to_there(make_log, tmp_path):
+    log = make_log()
+    connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
+    connection.sent(b"early")
+    wait_until(lambda: files_of(log) and contents(files_of(log)[0]))
+    connection.sent(b"late")
+    log.close()
+    whole = files_of(log)[0].read_bytes()
+    cut = tmp_path / "cut.mcap"
+    counts = set()
+    for size in range(whole.index(b"sent") - 8, len(whole)):
+        cut.write_bytes(whole[:size])
+        found = contents(cut)
+        assert found == [(Side.OPERATOR, b"early"), (Side.OPERATOR, b"late")][: len(found)]
+        counts.add(len(found))
+    assert counts == {0, 1, 2}
+
+
+def test_files_are_bounded_in_size_and_the_oldest_go_but_not_the_beginning(make_log):
+    log = make_log(total_bytes=24 * MEBIBYTE)
+    ended = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
+    ended.sent(b"an earlier connection")
+    ended.close()
+    connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:3")
+    sent = [bytes([number]) + os.urandom(MEBIBYTE) for number in range(48)]
+    for data in sent:
+        connection.sent(data)
+        wait_until(lambda: log._queued_bytes < 4 * MEBIBYTE)
+    wait_until(lambda: log._queued_bytes == 0)
+    log.close()
+    files = files_of(log)
+    sizes = [path.stat().st_size for path in files]
+    assert sum(sizes) <= 24 * MEBIBYTE
+    assert max(sizes) <= 24 * MEBIBYTE // wire_log.FILES_PER_LOG + 2 * MEBIBYTE
+    kept = [entry.data for path in files for entry in entries_of(path)]
+    assert kept[0] == sent[0]  # the beginning, which tells what the rest means
+    assert kept[1:] != sent[1 : len(kept)]  # then there is a gap
+    assert kept[-8:] == sent[-8:]
+    with LogFile(files[-1]) as file:
+        assert file.connection.part > len(files)
+
+
+def test_the_number_of_files_is_bounded(make_log, monkeypatch):
+    monkeypatch.setattr(wire_log, "MAX_FILES", 5)
+    log = make_log()
+    for number in range(12):
+        connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
+        connection.sent(bytes([number]))
+        connection.close()
+    log.close()
+    assert [contents(path) for path in files_of(log)] == [[(Side.OPERATOR, bytes([n]))] for n in range(7, 12)]
+
+
+def test_a_disk_that_is_too_slow_never_holds_the_link_up_and_the_log_says_what_is_missing(make_log, monkeypatch):
+    gate = threading.Event()
+    add_chunk = wire_file.WireFile.add_chunk
+
+    def slow(self, pieces):
+        gate.wait(LONG_S)
+        add_chunk(self, pieces)
+
+    monkeypatch.setattr(wire_file.WireFile, "add_chunk", slow)
+    monkeypatch.setattr(wire_log, "QUEUE_BYTES", 4 * MEBIBYTE)
+    log = make_log()
+    connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
+    began_s = time.thread_time()
+    for number in range(20):
+        connection.sent(bytes([number]) * MEBIBYTE)
+    assert time.thread_time() - began_s < 1.0
+    assert log._queued_bytes <= 4 * MEBIBYTE
+    gate.set()
+    wait_until(lambda: log._queued_bytes == 0)
+    connection.sent(b"after")
+    log.close()
+    entries = entries_of(*files_of(log))
+    assert entries[-1].data == b"after"
+    missing = 20 * MEBIBYTE - sum(len(entry.data) for entry in entries[:-2])
+    assert entries[-2].sender is None
+    assert entries[-2].note == f"The disk was too slow: {missing} bytes are missing here."
+
+
+def test_a_full_disk_ends_the_log_with_a_sentence_and_leaves_what_was_written(make_log, monkeypatch):
+    write = os.write
+
+    def full(descriptor, data):
+        if len(data) > MEBIBYTE:
+            write(descriptor, data[:1000])
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data)
+
+    log = make_log()
+    connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
+    connection.sent(b"before")
+    wait_until(lambda: files_of(log) and contents(files_of(log)[0]))
+    monkeypatch.setattr(wire_file.os, "write", full)
+    connection.sent(os.urandom(2 * MEBIBYTE))
+    wait_until(lambda: log.failures)
+    connection.sent(b"nothing waits for room any more")
+    assert log.failures == [
+        f"The wire log ends, as nothing more can be written to {log.folder}: No space left on device."
+    ]
+    assert contents(files_of(log)[0]) == [(Side.OPERATOR, b"before")]
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_with_a_sentence(make_log, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(LinkError, match=r"The wire log can't be written to .*file/log: Not a directory\."):
+        make_log(folder=tmp_path / "file" / "log")
+
+
+def test_strangers_at_a_port_share_channels_in_the_end(make_log):
+    log = make_log()
+    connection = log.open("udp", "127.0.0.1:1", "")
+    for number in range(1000):
+        connection.received([memoryview(b"hello")], 5, f"10.0.0.1:{number}")
+    log.close()
+    entries = entries_of(*files_of(log))
+    assert len(entries) == 1000
+    assert len({entry.peer for entry in entries}) == wire_log.MAX_CHANNELS + 1
