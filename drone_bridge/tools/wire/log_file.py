@@ -13,6 +13,7 @@ from drone_bridge.links.wire_file import (
     CHUNK,
     CHUNK_FIELDS,
     CONNECTION,
+    FOOTER,
     MAGIC,
     MESSAGE,
     MESSAGE_FIELDS,
@@ -34,6 +35,7 @@ class LogFile:
         """Open it and read what it says of itself. Raises WireError and OSError."""
         self.path = path
         self._file = path.open("rb")
+        self.has_ended = False  # as far as it has been read: nothing more will be written
         self._channels: dict[int, tuple[str, str]] = {}  # topic and peer
         connection = None
         try:
@@ -62,6 +64,8 @@ class LogFile:
                     yield from self._chunk(data)
                 elif kind in (CHANNEL, MESSAGE):
                     yield from self._record(kind, data)
+                elif kind == FOOTER:
+                    self.has_ended = True
         except (struct.error, UnicodeDecodeError, KeyError, RuntimeError) as error:
             raise WireError(f"{self.path} is broken: {error!r}.") from error
 
@@ -104,6 +108,13 @@ def parts_before(path: Path, connection: Connection) -> list[Path]:
     stem, _, _ = path.stem.rpartition("-")
     parts = [path.with_name(f"{stem}-{part:04}{path.suffix}") for part in range(1, connection.part)]
     return [part for part in parts if part.exists()]
+
+
+def next_part(path: Path) -> Path | None:
+    """Return the file that continues the one at `path`, if there is one."""
+    stem, _, part = path.stem.rpartition("-")
+    following = path.with_name(f"{stem}-{int(part) + 1:04}{path.suffix}") if part.isdecimal() else path
+    return following if following != path and following.exists() else None
 
 
 def write_log(path: Path, connection: Connection, entries: list[Entry]) -> None:

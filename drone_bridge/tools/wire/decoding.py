@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From pieces to messages: the codecs of both ends of a conversation, told what the other one hears."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from drone_bridge.protocols import (
+    ConnectionClosed,
+    EventSource,
+    LocalProtocolError,
+    RemoteProtocolError,
+    dronegui,
+    robot,
+    simulator,
+    telemetry,
+    testbed,
+)
+from drone_bridge.tools.wire.conversation import Connection, Entry, Side
+from drone_bridge.tools.wire.describing import describe
+
+#: How many bytes are kept of what came before a break, from its end.
+AROUND_BYTES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the protocol."""
+
+    sender: Side
+    event: Any
+
+    @property
+    def meaning(self) -> Any:
+        """The message itself, without the question that it answers."""
+        return self.event.response if isinstance(self.event, simulator.Answer) else self.event
+
+    @property
+    def name(self) -> str:
+        """What `--only` calls it."""
+        return type(self.meaning).__name__
+
+    @property
+    def text(self) -> str:
+        """It on one line."""
+        if isinstance(self.event, simulator.Answer):
+            return f"{describe(self.meaning)}, to {type(self.event.request).__name__}"
+        return describe(self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Where somebody broke the protocol. Of a stream, nothing can be read from there on."""
+
+    sender: Side
+    sentence: str
+    offset: int  # of the first of the bytes around, in the stream
+    around: bytes  # from the last message that was whole on, or the end of that
+
+
+@dataclass(frozen=True, slots=True)
+class Undecoded:
+    """Bytes behind a break, or behind bytes that are missing."""
+
+    sender: Side
+    size: int
+
+
+Outcome = Message | Break | Undecoded
+
+
+class Decoder:
+    """Turns the entries of one connection into messages."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._conversations: dict[str, _Conversation] = {}  # by peer: a UDP port may have several
+
+    def feed(self, entry: Entry) -> Iterator[Outcome]:
+        """Yield what an entry completes."""
+        if entry.sender is None:
+            if self._connection.is_stream:
+                self.lose()
+            return
+        conversation = self._conversations.get(entry.peer)
+        if conversation is None:
+            conversation = self._conversations[entry.peer] = _CONVERSATIONS[self._connection.protocol](self._connection)
+        yield from conversation.take(entry.sender, entry.data)
+
+    def lose(self) -> None:
+        """Say that bytes are missing here."""
+        for conversation in self._conversations.values():
+            conversation.broken.update(Side)
+
+
+class _Conversation:
+    """One peer and us. Subclasses set `readers`: by sender, the connection of whoever listens to it."""
+
+    readers: dict[Side, EventSource[Any]]
+
+    def __init__(self, connection: Connection) -> None:
+        self.broken: set[Side] = set()
+        self._is_stream = connection.is_stream
+        self._pending = {side: bytearray() for side in Side}  # since the last message that was whole
+        self._offsets = dict.fromkeys(Side, 0)  # of those, in the stream
+        self.set_up(connection.parameters.get)
+
+    def set_up(self, get: Callable[..., Any]) -> None:
+        """Make the readers; `get` returns a parameter of whoever wrote the log, or a default."""
+
+    def heard(self, sender: Side, event: Any) -> None:
+        """Tell the other end what it has said itself."""
+
+    def before(self, sender: Side) -> Iterator[Outcome]:
+        """Yield what it means that this side speaks now."""
+        yield from ()
+
+    def take(self, sender: Side, data: bytes) -> Iterator[Outcome]:
+        """Yield what a piece, or the end of the stream, completes."""
+        if sender in self.broken:
+            if data:
+                yield Undecoded(sender, len(data))
+            return
+        yield from self.before(sender)
+        reader: Any = self.readers[sender]
+        if data or not self._is_stream:
+            self._pending[sender] += data
+            reader.receive_data(data)
+        else:
+            reader.receive_eof()
+        yield from self.drain(sender)
+
+    def drain(self, sender: Side) -> Iterator[Outcome]:
+        """Yield what the reader has."""
+        while sender not in self.broken:
+            try:
+                for event in self.readers[sender].events():
+                    self.heard(sender, event)
+                    yield Message(sender, event)
+                    if isinstance(event, ConnectionClosed):
+                        self.broken.add(sender)
+                break
+            except RemoteProtocolError as error:
+                pending = self._pending[sender]
+                skipped = max(0, len(pending) - AROUND_BYTES)
+                yield Break(sender, str(error), self._offsets[sender] + skipped, bytes(pending[skipped:]))
+                if self._is_stream:
+                    self.broken.add(sender)
+        if not getattr(self.readers[sender], "inside_message", False):
+            self._offsets[sender] += len(self._pending[sender])
+            self._pending[sender].clear()
+
+
+class _Testbed(_Conversation):
+    def set_up(self, get: Callable[..., Any]) -> None:
+        layout = get("attitude_layout", testbed.AttitudeLayout.PITCH_YAW.value)
+        self._unit = testbed.AngleUnit(get("angle_unit", testbed.AngleUnit.DEGREES.value))
+        self._limits = testbed.Limits(1 << 16, 1 << 16, 1 << 32)
+        is_known = layout in [known.value for known in testbed.AttitudeLayout]
+        self._autopilot = testbed.AutopilotConnection(
+            testbed.AttitudeLayout(layout) if is_known else None, self._unit, self._limits
+        )
+        self._constants: testbed.Constants | None = None
+        self._is_told = False  # the testbed's end: of its own constants
+        self._replace_bed()
+
+    def _replace_bed(self) -> None:
+        layout = self._autopilot.layout or testbed.AttitudeLayout.PITCH_YAW
+        self._bed = testbed.TestbedConnection(layout, self._unit, self._limits)
+        self._is_told = False
+        self.readers = {Side.VEHICLE: self._autopilot, Side.OPERATOR: self._bed}
+
+    def before(self, sender: Side) -> Iterator[Outcome]:
+        if sender is Side.OPERATOR:  # an answer: so the frame before it has ended
+            self._autopilot.peer_waits()
+            yield from self.drain(Side.VEHICLE)
+
+    def heard(self, sender: Side, event: Any) -> None:
+        if isinstance(event, testbed.Constants):
+            self._constants = event
+        elif isinstance(event, testbed.SensorFrame):
+            try:
+                self._tell(event)
+            except LocalProtocolError:  # the answer to the frame before is not in the log
+                self._replace_bed()
+                self._tell(event)
+
+    def _tell(self, frame: testbed.SensorFrame) -> None:
+        assert self._constants
+        if not self._is_told:
+            if self._autopilot.layout is not None and not self._pending[Side.OPERATOR]:
+                self._replace_bed()  # now that the layout is known
+            self._bed.send(self._constants)
+            self._is_told = True
+        self._bed.send(frame)
+
+
+class _Dronegui(_Conversation):
+    def set_up(self, get: Callable[..., Any]) -> None:
+        self.readers = {
+            Side.OPERATOR: dronegui.ReceiverConnection(get("python_literals", False)),
+            Side.VEHICLE: dronegui.ControllerConnection(),
+        }
+
+
+class _Simulator(_Conversation):
+    def set_up(self, get: Callable[..., Any]) -> None:
+        self._client = simulator.ClientConnection(max_request_bytes=simulator.MAX_BODY_BYTES, max_outstanding=1 << 20)
+        self._server = simulator.ServerConnection()
+        self.readers = {Side.OPERATOR: self._server, Side.VEHICLE: self._client}
+
+    def heard(self, sender: Side, event: Any) -> None:
+        if isinstance(event, simulator.Answer):
+            self._server.send(event.response)
+        elif isinstance(event, simulator.Request):
+            self._client.send(event)
+
+
+class _Robot(_Conversation):
+    def set_up(self, get: Callable[..., Any]) -> None:
+        self._robot = robot.RobotConnection([])
+        self._types: list[int] | None = None  # of subsystems, until the robot's end knows them
+        self.readers = {Side.OPERATOR: self._robot, Side.VEHICLE: robot.DriverConnection()}
+
+    def before(self, sender: Side) -> Iterator[Outcome]:
+        if sender is Side.OPERATOR and self._types is not None and not self._robot.inside_message:
+            self._robot = self.readers[Side.OPERATOR] = robot.RobotConnection(self._types)
+            self._types = None
+        yield from ()
+
+    def heard(self, sender: Side, event: Any) -> None:
+        if isinstance(event, robot.SubsystemInfo):
+            self._types = [subsystem.type for subsystem in event.subsystems]
+
+
+class _Telemetry(_Conversation):
+    def set_up(self, get: Callable[..., Any]) -> None:
+        self.readers = {Side.OPERATOR: telemetry.DroneConnection(), Side.VEHICLE: telemetry.ControllerConnection()}
+
+
+_CONVERSATIONS: Final[dict[str, type[_Conversation]]] = {
+    "testbed": _Testbed,
+    "dronegui": _Dronegui,
+    "simulator": _Simulator,
+    "robot": _Robot,
+    "telemetry": _Telemetry,
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge wire show: a wire log as text, one line per message."""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from drone_bridge.tools.wire.conversation import Connection, Entry, Side
+from drone_bridge.tools.wire.decoding import Break, Decoder, Message
+from drone_bridge.tools.wire.describing import hex_lines
+from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
+from drone_bridge.tools.wire.sources import Section, sections
+
+_NANOSECONDS: Final = 1e9
+_AROUND: Final = 64  # bytes that are shown from the begin and from the end of what is around a break
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser("show", help="one line per message", description=__doc__)
+    parser.add_argument("file", type=Path, help="a file of a wire log, or a capture of tcpdump (.pcap, .pcapng)")
+    parser.add_argument("--raw", action="store_true", help="the bytes of each read and each send, not decoded")
+    parser.add_argument(
+        "--bytes", type=int, default=256, metavar="N", help="of each, with --raw; 0 for all (default: %(default)s)"
+    )
+    parser.add_argument("--follow", action="store_true", help="go on with what is being written, until it ends")
+    parser.add_argument(
+        "--only", default="", metavar="NAMES", help="messages of these types, or from these roles: SensorFrame,driver"
+    )
+    add_pcap_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a log; return the exit status."""
+    only = {name.strip().lower() for name in options.only.split(",") if name.strip()}
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        for section in sections(options.file, pcap_options(options), follow=options.follow):
+            print(_headline(section.connection))
+            if not section.has_beginning:
+                print("The files that this one continues are gone, so nothing tells where a message begins.")
+            lines = _raw(section, options.bytes) if options.raw else _decoded(section, only)
+            for line in lines:
+                print(line, flush=options.follow)
+        sys.stdout.flush()
+    return 0
+
+
+def _headline(connection: Connection) -> str:
+    ours, theirs = connection.role(connection.side), connection.role(connection.side.other)
+    own, peer = connection.own or "?", connection.peer or "anybody"
+    return f"# {connection.protocol} over {connection.transport}: {ours} {own}, {theirs} {peer}; {connection.started}"
+
+
+class _Clock:
+    """Seconds since the first entry."""
+
+    def __init__(self) -> None:
+        self._start_ns: int | None = None
+
+    def text(self, entry: Entry) -> str:
+        if self._start_ns is None:
+            self._start_ns = entry.time_ns
+        return f"{(entry.time_ns - self._start_ns) / _NANOSECONDS:12.6f}"
+
+
+def _speaker(connection: Connection) -> Callable[[Side], str]:
+    width = max(len(connection.role(side)) for side in Side)
+    return lambda side: f"{connection.role(side):>{width}} {'->' if side is connection.side else '<-'}"
+
+
+def _decoded(section: Section, only: set[str]) -> Iterator[str]:
+    clock, speaker = _Clock(), _speaker(section.connection)
+    decoder = Decoder(section.connection)
+    is_legible = section.has_beginning or not section.connection.is_stream
+    for entry in section.entries:
+        time = clock.text(entry)
+        if entry.sender is None:
+            yield f"{time}  {entry.note}"
+        if not is_legible:
+            if entry.sender:
+                yield f"{time}  {speaker(entry.sender)} {len(entry.data)} bytes"
+            continue
+        for outcome in decoder.feed(entry):
+            head = f"{time}  {speaker(outcome.sender)}"
+            if isinstance(outcome, Message):
+                roles = {section.connection.role(outcome.sender), outcome.sender.value}
+                if not only or outcome.name.lower() in only or roles & only:
+                    yield f"{head} {outcome.text}"
+            elif isinstance(outcome, Break):
+                yield f"{head} BREAKS THE PROTOCOL: {outcome.sentence}"
+                yield from _around(outcome)
+            elif not only:
+                yield f"{head} {outcome.size} bytes that can't be read any more"
+
+
+def _around(found: Break) -> Iterator[str]:
+    """Yield the bytes from the last good message on; of many, the first and the last."""
+    data, offset = found.around, found.offset
+    if len(data) <= 2 * _AROUND:
+        yield from (f"    {line}" for line in hex_lines(data, offset))
+        return
+    yield from (f"    {line}" for line in hex_lines(data[:_AROUND], offset))
+    yield f"    ... {len(data) - 2 * _AROUND} more bytes"
+    yield from (f"    {line}" for line in hex_lines(data[-_AROUND:], offset + len(data) - _AROUND))
+
+
+def _raw(section: Section, limit: int) -> Iterator[str]:
+    clock, speaker = _Clock(), _speaker(section.connection)
+    for entry in section.entries:
+        time = clock.text(entry)
+        if entry.sender is None:
+            yield f"{time}  {entry.note}"
+            continue
+        peer = f" {entry.peer}" if not section.connection.peer else ""
+        is_end = section.connection.is_stream and not entry.data
+        yield f"{time}  {speaker(entry.sender)}{peer} {'the end' if is_end else f'{len(entry.data)} bytes'}"
+        shown = entry.data[: limit or None]
+        yield from (f"    {line}" for line in hex_lines(shown))
+        if len(shown) < len(entry.data):
+            yield f"    ... {len(entry.data) - len(shown)} more bytes (--bytes 0 shows all)"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where conversations come from: files of a wire log, with those that they continue, and captures of tcpdump."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
+from drone_bridge.tools.wire.log_file import LogFile, next_part, parts_before
+
+FOLLOW_PERIOD_S: Final = 0.2
+PCAP_SUFFIXES: Final = (".pcap", ".pcapng", ".cap")
+
+
+@dataclass(frozen=True, slots=True)
+class PcapOptions:
+    """What a capture does not say."""
+
+    protocol: str = ""  # by the port, if it is not named
+    port: int = 0  # any that a protocol has
+    is_reversed: bool = False  # the port is the operator's, where it usually is the vehicle's, or the other way round
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A connection, from the first of its files that there is."""
+
+    connection: Connection
+    entries: Iterator[Entry]
+    has_beginning: bool = True
+
+
+def sections(path: Path, pcap: PcapOptions, *, follow: bool = False) -> list[Section]:
+    """Return the connections in a file. Raises WireError and OSError, also while their entries are read.
+
+    A file that continues another one is read from the first one on. With `follow` the entries go on with what is
+    being written, until the connection ends.
+    """
+    if path.suffix in PCAP_SUFFIXES:
+        from drone_bridge.tools.wire.pcap import read_pcap
+
+        return [Section(connection, iter(entries)) for connection, entries in read_pcap(path, pcap)]
+    with LogFile(path) as file:
+        connection = file.connection
+    files = [*parts_before(path, connection), path]
+    has_beginning = len(files) == connection.part
+    return [Section(connection, _entries(files, follow), has_beginning)]
+
+
+def only_section(path: Path, pcap: PcapOptions) -> Section:
+    """Return the one connection in a file. Raises WireError when there are more."""
+    found = sections(path, pcap)
+    if len(found) != 1:
+        raise WireError(f"{path} holds {len(found)} connections: choose one by --port, or import it and take one file.")
+    return found[0]
+
+
+def _entries(files: list[Path], follow: bool) -> Iterator[Entry]:
+    for path in files[:-1]:
+        with LogFile(path) as file:
+            yield from file.entries()
+    last: Path | None = files[-1]
+    while last:
+        with LogFile(last) as file:
+            yield from file.entries()
+            while follow and not file.has_ended:
+                time.sleep(FOLLOW_PERIOD_S)
+                yield from file.entries()
+        last = next_part(last) if follow else None
