@@ -66,7 +66,7 @@ SOURCE_FOLDERS = (
     "web",
 )
 NO_LICENCE_LINE = re.compile(
-    r"(^|/)(LICENSE|README\.md|CHANGELOG\.rst|\.gitignore|\.k)$|\.(json|md|bin|jsonl|png|rviz)$"
+    r"(^|/)(LICENSE|README\.md|CHANGELOG\.rst|\.gitignore|\.k)$|\.(json|md|bin|jsonl|mcap|png|rviz)$"
 )
 GENERATED = re.compile(r"/(__pycache__|node_modules|dist|\.(?!k$)[^/]*)(/|$)")
 # Folders of one person's machine, as opposed to those that every system has.

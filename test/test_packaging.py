@@ -17,8 +17,10 @@ WITHOUT_ROS = ("protocols", "links", "emulators")
 PIP_NAMES = {"cv2": "opencv-python-headless"}
 ROSDEP_KEYS = {
     "cv2": "python3-opencv",
+    "dpkt": None,
     "foxglove": None,
     "hypothesis": "python3-hypothesis",
+    "lz4": None,
     "matplotlib": "python3-matplotlib",
     "mcap": None,
     "mcap_ros2": None,

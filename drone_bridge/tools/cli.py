@@ -34,6 +34,9 @@ COMMANDS: Final = {
     "info": Command("drone_bridge.tools.bags.info", "tell what a bag holds", needs_ros=False),
     "play": Command("drone_bridge.tools.playing.command", "publish what a bag holds"),
     "report": Command("drone_bridge.tools.reporting.command", "show a bag as one HTML page", needs_ros=False),
+    "wire": Command(
+        "drone_bridge.tools.wire.command", "show what went over a wire, and play it again", needs_ros=False
+    ),
     "view": Command("drone_bridge.tools.view", "show what runs in a browser, and steer it there"),
 }
 WITHOUT_ROS: Final = """

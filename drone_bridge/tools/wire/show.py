@@ -115,7 +115,7 @@ def _raw(section: Section, limit: int) -> Iterator[str]:
         if entry.sender is None:
             yield f"{time}  {entry.note}"
             continue
-        peer = f" {entry.peer}" if not section.connection.peer else ""
+        peer = f" {entry.peer}" if entry.peer != section.connection.peer else ""
         is_end = section.connection.is_stream and not entry.data
         yield f"{time}  {speaker(entry.sender)}{peer} {'the end' if is_end else f'{len(entry.data)} bytes'}"
         shown = entry.data[: limit or None]

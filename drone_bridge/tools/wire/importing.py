@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge wire import: a wire log from captures of tcpdump, or from one file of bytes per direction.
+
+Such files have no times, and nothing that says who spoke when. The conversation is put together as the protocol has
+it, each message after what it answers, a hundredth of a second apart.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+
+from drone_bridge.protocols import robot, simulator, testbed
+from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
+from drone_bridge.tools.wire.decoding import Break, Decoder, Message
+from drone_bridge.tools.wire.log_file import write_log
+from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
+from drone_bridge.tools.wire.sources import sections
+
+STEP_NS: Final = 10_000_000
+_DATAGRAMS: Final = ("dronegui", "telemetry")
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser("import", help="make a wire log of other captures", description=__doc__)
+    parser.add_argument("capture", type=Path, nargs="?", help="a capture of tcpdump")
+    parser.add_argument("--operator", type=Path, metavar="FILE", help="what autopilot, controller, client, driver sent")
+    parser.add_argument("--vehicle", type=Path, metavar="FILE", help="what the other side sent")
+    parser.add_argument(
+        "--attitude-layout",
+        choices=[layout.value for layout in testbed.AttitudeLayout],
+        default=testbed.AttitudeLayout.PITCH_YAW.value,
+        help="of a testbed's frames",
+    )
+    parser.add_argument("--output", "-o", type=Path, required=True, help="the .mcap file, or for a capture the folder")
+    add_pcap_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the log; return the exit status. Raises WireError and OSError."""
+    if options.capture:
+        options.output.mkdir(parents=True, exist_ok=True)
+        for number, section in enumerate(sections(options.capture, pcap_options(options)), 1):
+            path = options.output / f"{options.capture.stem}-{section.connection.protocol}-{number}.mcap"
+            write_log(path, section.connection, list(section.entries))
+            print(path)
+        return 0
+    if not options.protocol or not (options.operator or options.vehicle):
+        raise WireError("Name a capture, or --protocol with --operator or --vehicle or both.")
+    is_datagrams = options.protocol in _DATAGRAMS
+    files = {Side.OPERATOR: options.operator, Side.VEHICLE: options.vehicle}
+    sent = {side: path.read_bytes() if path else b"" for side, path in files.items()}
+    newest_s = max(path.stat().st_mtime for path in files.values() if path)
+    parameters = {"attitude_layout": options.attitude_layout} if options.protocol == "testbed" else {}
+    connection = Connection(
+        options.protocol,
+        "udp" if is_datagrams else "tcp",
+        Side.OPERATOR,
+        name="imported",
+        started=datetime.fromtimestamp(newest_s, timezone.utc).isoformat(),
+        parameters=parameters,
+    )
+    entries = _datagrams(sent) if is_datagrams else interleave(connection, sent)
+    start_ns = int(newest_s) * 1_000_000_000
+    times = (start_ns + number * STEP_NS for number in range(1 << 62))
+    timed = [Entry(time_ns, side, "", data) for time_ns, (side, data) in zip(times, entries, strict=False)]
+    write_log(options.output, connection, timed)
+    print(options.output)
+    return 0
+
+
+def _datagrams(sent: dict[Side, bytes]) -> Iterator[tuple[Side, bytes]]:
+    for side, data in sent.items():
+        for line in data.splitlines():
+            if line.strip():
+                yield side, line
+
+
+def interleave(connection: Connection, sent: dict[Side, bytes]) -> Iterator[tuple[Side, bytes]]:
+    """Yield the messages of both streams, each after what it answers. Raises WireError for what is no conversation."""
+    splitter = _Splitter(connection, sent)
+    is_answered = _ANSWERS[connection.protocol]
+    if connection.protocol == "testbed":  # which begins
+        yield from splitter.until(Side.VEHICLE, lambda event: isinstance(event, testbed.SensorFrame))
+    while splitter.has_more(Side.OPERATOR):
+        question, data = splitter.message(Side.OPERATOR)
+        yield Side.OPERATOR, data
+        if answer := is_answered(question):
+            yield from splitter.until(Side.VEHICLE, answer)
+    yield from splitter.until(Side.VEHICLE, lambda event: False)
+
+
+class _Splitter:
+    """Cuts two streams into messages, byte by byte, as only the codecs know where one ends."""
+
+    def __init__(self, connection: Connection, sent: dict[Side, bytes]) -> None:
+        self._decoder = Decoder(connection)
+        self._sent = sent
+        self._read = dict.fromkeys(Side, 0)
+
+    def has_more(self, side: Side) -> bool:
+        return self._read[side] < len(self._sent[side])
+
+    def message(self, side: Side) -> tuple[Any, bytes]:
+        begin, data = self._read[side], self._sent[side]
+        while self.has_more(side):
+            end = self._read[side] = self._read[side] + 1
+            for outcome in self._decoder.feed(Entry(0, side, "", data[end - 1 : end])):
+                if isinstance(outcome, Message) and outcome.sender is side:
+                    return outcome.event, data[begin:end]
+                if isinstance(outcome, Break):
+                    raise WireError(f"At byte {end} of the {side.value}'s bytes: {outcome.sentence}")
+        return None, data[begin:]
+
+    def until(self, side: Side, is_last: Callable[[Any], bool]) -> Iterator[tuple[Side, bytes]]:
+        """Yield messages, up to one that is the last or the end of the stream."""
+        while self.has_more(side):
+            event, data = self.message(side)
+            yield side, data
+            if is_last(event):
+                return
+
+
+def _testbeds_answer(question: Any) -> Callable[[Any], bool]:
+    return lambda event: isinstance(event, testbed.SensorFrame)
+
+
+def _simulators_answer(question: Any) -> Callable[[Any], bool]:
+    return lambda event: isinstance(event, simulator.Answer)
+
+
+def _robots_answer(question: Any) -> Callable[[Any], bool] | None:
+    for asked, answers in (
+        (robot.KeepAlive, robot.KeepAlive),
+        (robot.QuerySubsystems, robot.FirmwareInfo),
+        (robot.BindSubsystem, robot.BindSuccess | robot.BindFailure),
+    ):
+        if isinstance(question, asked):
+            return lambda event: isinstance(event, answers)
+    return None
+
+
+_ANSWERS: Final[dict[str, Callable[[Any], Callable[[Any], bool] | None]]] = {
+    "testbed": _testbeds_answer,
+    "simulator": _simulators_answer,
+    "robot": _robots_answer,
+}

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captures of tcpdump: datagrams, and TCP streams put together from their segments."""
+
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+
+from drone_bridge.links.connector import address_name
+from drone_bridge.protocols import dronegui, robot, simulator, telemetry, testbed
+from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
+from drone_bridge.tools.wire.sources import PcapOptions
+
+_SEQUENCES: Final = 1 << 32
+#: Segments that are ahead of a missing one; when there are more, it was not captured.
+_MAX_AHEAD: Final = 1024
+#: Which port is whose, by protocol: who sends to it.
+_PORTS: Final = {
+    testbed.DEFAULT_PORT: ("testbed", Side.OPERATOR),
+    dronegui.DEFAULT_PORT: ("dronegui", Side.OPERATOR),
+    dronegui.DEFAULT_NAVDATA_PORT: ("dronegui", Side.VEHICLE),
+    simulator.DEFAULT_PORT: ("simulator", Side.OPERATOR),
+    robot.DEFAULT_PORT: ("robot", Side.OPERATOR),
+    telemetry.DEFAULT_PORT: ("telemetry", Side.VEHICLE),
+}
+_SENDERS: Final = {
+    "testbed": Side.OPERATOR,
+    "dronegui": Side.OPERATOR,
+    "simulator": Side.OPERATOR,
+    "robot": Side.OPERATOR,
+    "telemetry": Side.VEHICLE,
+}
+Address = tuple[str, int]
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One direction of a TCP connection."""
+
+    expected: int | None = None  # the sequence number of the next byte
+    ahead: dict[int, bytes] = field(default_factory=dict)
+    has_ended: bool = False
+
+    def take(self, sequence: int, data: bytes) -> Iterator[bytes | str]:
+        """Yield what is next in order, and a sentence where something was not captured."""
+        if self.expected is None:
+            self.expected = sequence
+        if data:
+            self.ahead[sequence] = max(data, self.ahead.get(sequence, b""), key=len)
+        yield from self._ready()
+        if len(self.ahead) > _MAX_AHEAD:
+            distance = min((number - self.expected) % _SEQUENCES for number in self.ahead)
+            yield f"{distance} bytes were not captured here."
+            self.expected = (self.expected + distance) % _SEQUENCES
+            yield from self._ready()
+
+    def _ready(self) -> Iterator[bytes]:
+        is_found = True
+        while is_found:
+            is_found = False
+            for sequence in sorted(self.ahead):
+                assert self.expected is not None
+                behind = (self.expected - sequence) % _SEQUENCES
+                if behind < _SEQUENCES // 2:  # begins here, or before: then it was sent again
+                    data = self.ahead.pop(sequence)[behind:]
+                    if data:
+                        self.expected = (self.expected + len(data)) % _SEQUENCES
+                        yield data
+                    is_found = True
+
+
+@dataclass(slots=True)
+class _Conversation:
+    connection: Connection
+    sender_to_port: Side
+    entries: list[Entry] = field(default_factory=list)
+    streams: dict[Side, _Stream] = field(default_factory=lambda: {side: _Stream() for side in Side})
+
+
+@dataclass(slots=True)
+class _Found:
+    """The conversations of a capture, by transport, the port that is listened on, and who calls it."""
+
+    open: dict[tuple[str, Address, Address], _Conversation] = field(default_factory=dict)
+    finished: list[_Conversation] = field(default_factory=list)  # the same caller has called again
+
+
+def read_pcap(path: Path, options: PcapOptions) -> list[tuple[Connection, list[Entry]]]:
+    """Return the conversations in a capture. Raises WireError and OSError."""
+    try:
+        import dpkt
+    except ImportError:
+        raise WireError("Captures of tcpdump need dpkt: pip install dpkt.") from None
+    found = _Found()
+    with path.open("rb") as file:
+        try:
+            reader = dpkt.pcap.UniversalReader(file)
+            link = reader.datalink()
+            for time_s, frame in reader:
+                segment = _segment(dpkt, link, frame)
+                if segment:
+                    _take(dpkt, segment, round(time_s * 1e9), options, found)
+        except (ValueError, dpkt.dpkt.Error) as error:
+            raise WireError(f"{path} is no capture that can be read: {error}.") from error
+    conversations = [*found.finished, *found.open.values()]
+    if not conversations:
+        raise WireError(f"{path} holds nothing on a port of a protocol: name --protocol and --port.")
+    return [(one.connection, one.entries) for one in conversations if one.entries]
+
+
+def _segment(dpkt: Any, link: int, frame: bytes) -> Any:
+    """Return the IP packet in a frame; None for anything else."""
+    layers = {
+        dpkt.pcap.DLT_EN10MB: dpkt.ethernet.Ethernet,
+        dpkt.pcap.DLT_LINUX_SLL: dpkt.sll.SLL,
+        dpkt.pcap.DLT_LINUX_SLL2: dpkt.sll2.SLL2,
+        dpkt.pcap.DLT_NULL: dpkt.loopback.Loopback,
+    }
+    try:
+        if link in layers:
+            packet = layers[link](frame).data
+        else:
+            packet = dpkt.ip6.IP6(frame) if frame[:1] and frame[0] >> 4 == 6 else dpkt.ip.IP(frame)
+    except dpkt.dpkt.Error:
+        return None
+    return packet if isinstance(packet, dpkt.ip.IP | dpkt.ip6.IP6) else None
+
+
+def _take(dpkt: Any, packet: Any, time_ns: int, options: PcapOptions, found: _Found) -> None:
+    segment = packet.data
+    is_tcp = isinstance(segment, dpkt.tcp.TCP)
+    if not (is_tcp or isinstance(segment, dpkt.udp.UDP)):
+        return
+    family = socket.AF_INET6 if isinstance(packet, dpkt.ip6.IP6) else socket.AF_INET
+    source = (socket.inet_ntop(family, packet.src), int(segment.sport))
+    target = (socket.inet_ntop(family, packet.dst), int(segment.dport))
+    known = _protocol(target[1], options)
+    is_to_port = known is not None
+    known = known or _protocol(source[1], options)
+    if known is None:
+        return
+    port, caller = (target, source) if is_to_port else (source, target)
+    transport = "tcp" if is_tcp else "udp"
+    key = (transport, port, caller)
+    is_new = is_tcp and bool(segment.flags & dpkt.tcp.TH_SYN) and is_to_port
+    if is_new and key in found.open and found.open[key].entries:
+        found.finished.append(found.open.pop(key))
+    conversation = found.open.get(key)
+    if conversation is None:
+        started = datetime.fromtimestamp(time_ns / 1e9, timezone.utc).isoformat()
+        names = address_name(*caller), address_name(*port)
+        connection = Connection(known[0], transport, known[1], *names, name="captured", started=started)
+        conversation = found.open[key] = _Conversation(connection, known[1])
+    sender = conversation.sender_to_port if is_to_port else conversation.sender_to_port.other
+    peer = conversation.connection.peer
+    data = bytes(segment.data)
+    if not is_tcp:
+        conversation.entries.append(Entry(time_ns, sender, peer, data))
+        return
+    stream = conversation.streams[sender]
+    if segment.flags & dpkt.tcp.TH_SYN:
+        stream.expected = (segment.seq + 1) % _SEQUENCES
+        return
+    for piece in stream.take(segment.seq, data):
+        is_note = isinstance(piece, str)
+        conversation.entries.append(
+            Entry(time_ns, None if is_note else sender, peer, piece.encode() if isinstance(piece, str) else piece)
+        )
+    if segment.flags & dpkt.tcp.TH_FIN and not stream.has_ended:
+        stream.has_ended = True
+        conversation.entries.append(Entry(time_ns, sender, peer, b""))
+
+
+def _protocol(port: int, options: PcapOptions) -> tuple[str, Side] | None:
+    """Return what is spoken at a port, and who sends to it."""
+    if options.port and port != options.port:
+        return None
+    if options.protocol and (options.port or _PORTS.get(port, ("",))[0] == options.protocol):
+        known = _PORTS.get(port)
+        sender = known[1] if known and known[0] == options.protocol else _SENDERS[options.protocol]
+        found = (options.protocol, sender)
+    elif not options.protocol and port in _PORTS:
+        found = _PORTS[port]
+    else:
+        return None
+    return (found[0], found[1].other) if options.is_reversed else found

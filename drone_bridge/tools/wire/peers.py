@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The other side of a conversation that is played, whoever connects to whom."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.connector import address_name
+from drone_bridge.links.errors import LinkRefusedError, LinkTimeoutError
+from drone_bridge.links.tcp import TcpConnector, TcpListener, TcpStream
+from drone_bridge.links.udp import Datagram, UdpConnector, UdpListener, UdpStream
+
+SEND_TIMEOUT_S: Final = 10.0
+_RECEIVE_BYTES: Final = 1 << 16
+
+
+class Peer(Protocol):
+    """Somebody to talk to."""
+
+    def send(self, data: bytes) -> None:
+        """Send a piece or a datagram. Raises LinkError."""
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Return what comes next; nothing at all is the end of a stream. Raises LinkError."""
+
+    def close(self) -> None:
+        """Close at once."""
+
+
+class _TcpPeer:
+    def __init__(self, stream: TcpStream, listener: TcpListener | None = None) -> None:
+        self._stream = stream
+        self._listener = listener
+        self._buffer = memoryview(bytearray(_RECEIVE_BYTES))
+
+    def send(self, data: bytes) -> None:
+        self._stream.send_all(data, SEND_TIMEOUT_S)
+
+    def receive(self, timeout_s: float) -> bytes:
+        return bytes(self._buffer[: self._stream.receive_into(self._buffer, timeout_s=timeout_s)])
+
+    def close(self) -> None:
+        self._stream.leave(b"", 0.3)
+        if self._listener:
+            self._listener.close()
+
+
+class _UdpPeer:
+    def __init__(self, stream: UdpStream) -> None:
+        self._stream = stream
+
+    def send(self, data: bytes) -> None:
+        with contextlib.suppress(LinkRefusedError):  # which is about an earlier one
+            self._stream.send(data)
+
+    def receive(self, timeout_s: float) -> bytes:
+        until_s = time.monotonic() + timeout_s
+        while True:
+            try:
+                return self._stream.receive(max(0.0, until_s - time.monotonic()))
+            except LinkRefusedError:  # it may come yet
+                if time.monotonic() >= until_s:
+                    raise LinkTimeoutError("Nobody listens.") from None
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _UdpCaller:
+    """Whoever sends to our port first."""
+
+    def __init__(self, listener: UdpListener) -> None:
+        self._listener = listener
+        self._first: Datagram | None = listener.receive()
+        self._address = self._first.source
+
+    def send(self, data: bytes) -> None:
+        self._listener.send(data, self._address)
+
+    def receive(self, timeout_s: float) -> bytes:
+        first, self._first = self._first, None
+        return (first or self._listener.receive(timeout_s)).data
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def open_peer(
+    transport: str,
+    host: str,
+    port: int,
+    cancellation: Cancellation,
+    *,
+    is_listening: bool,
+    say: Callable[[str], object],
+) -> Peer:
+    """Connect, or wait for who connects. Raises LinkError."""
+
+    def failed(sentence: str, _: float) -> None:
+        say(sentence)
+
+    if transport == "tcp" and is_listening:
+        listener = TcpListener(host, port, cancellation, lambda who: None)
+        say(f"Waiting on {address_name(host, listener.port)}.")
+        try:
+            return _TcpPeer(listener.open(), listener)
+        except BaseException:
+            listener.close()
+            raise
+    if transport == "tcp":
+        return _TcpPeer(TcpConnector(host, port, cancellation, failed).open_once())
+    if is_listening:
+        udp = UdpListener(host, port, cancellation)
+        say(f"Waiting on {address_name(host, udp.port)}.")
+        return _UdpCaller(udp)
+    return _UdpPeer(UdpConnector(host, port, cancellation, failed).open_once())

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge wire play: be one side of a recorded conversation, and say where the other side answers otherwise."""
+
+import argparse
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkError, LinkTimeoutError
+from drone_bridge.protocols import ConnectionClosed
+from drone_bridge.tools.wire.comparing import compare
+from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
+from drone_bridge.tools.wire.decoding import Break, Decoder, Message
+from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
+from drone_bridge.tools.wire.peers import Peer, open_peer
+from drone_bridge.tools.wire.sources import only_section
+
+_NANOSECONDS: Final = 1e9
+SAME, OTHERWISE = 0, 1  # exit status
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What our side sent in one go."""
+
+    due_s: float  # since the first of them
+    data: bytes
+    answers_before: int  # messages of the other side that had come by then
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A conversation, as one side lived it."""
+
+    connection: Connection
+    side: Side
+    turns: tuple[Turn, ...]
+    answers: tuple[Message, ...]  # of the other side
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser("play", help="be one side of a recorded conversation", description=__doc__)
+    parser.add_argument("file", type=Path, help="a file of a wire log, or a capture of tcpdump")
+    parser.add_argument(
+        "--as", dest="role", required=True, metavar="ROLE", help="testbed, autopilot, robot, driver, ..."
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="where the other side is, or with --listen our address")
+    parser.add_argument("--at", type=int, required=True, metavar="PORT", help="its port, or with --listen ours")
+    parser.add_argument("--listen", action="store_true", help="wait for the other side instead of connecting to it")
+    parser.add_argument(
+        "--fast", action="store_true", help="as fast as answers come, where it otherwise keeps the recorded times"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=2.0, metavar="S", help="for how long to wait for an answer (default: 2 s)"
+    )
+    parser.add_argument("--peer", default="", help="of a UDP port with several peers, the one whose talk is played")
+    parser.add_argument(
+        "--ignore", default="", metavar="NAMES", help="don't compare these messages, or fields: KeepAlive,EntityData.id"
+    )
+    add_pcap_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play, and print what was otherwise; return the exit status. Raises WireError and LinkError."""
+    section = only_section(options.file, pcap_options(options))
+    if not section.has_beginning:
+        raise WireError(f"{options.file} continues files that are gone, and can't be played without them.")
+    script = read_script(section.connection, section.entries, options.role, options.peer)
+    cancellation = Cancellation()
+    try:
+        peer = open_peer(
+            section.connection.transport, options.host, options.at, cancellation, is_listening=options.listen, say=print
+        )
+        try:
+            performance = Performance(script, peer, None if options.fast else 1.0, options.patience)
+            performance.play()
+        finally:
+            peer.close()
+    finally:
+        cancellation.close()
+    ignored = {name.strip() for name in options.ignore.split(",") if name.strip()}
+    found = [*performance.complaints, *compare(script.answers, performance.answers, ignored)]
+    for sentence in found:
+        print(sentence)
+    them = section.connection.role(script.side.other)
+    print(
+        f"Sent {performance.sent} of {len(script.turns)} pieces; the {them} sent {len(performance.answers)} messages, "
+        f"and then {len(script.answers)}: {'otherwise than then' if found else 'the same'}."
+    )
+    return OTHERWISE if found else SAME
+
+
+def read_script(connection: Connection, entries: Iterable[Entry], role: str, peer: str = "") -> Script:
+    """Return what there is to be played. Raises WireError."""
+    side = connection.side_of(role)
+    whole = list(entries)
+    if not connection.is_stream:
+        peers = [entry.peer for entry in whole if entry.sender]
+        chosen = peer or max(set(peers), key=peers.count, default="")
+        whole = [entry for entry in whole if entry.peer == chosen]
+    decoder = Decoder(connection)
+    turns: list[Turn] = []
+    answers: list[Message] = []
+    start_ns = None
+    for entry in whole:
+        if entry.sender is None and connection.is_stream:
+            raise WireError(f"The log has a gap, and can't be played: {entry.note}")
+        if entry.sender is side and (entry.data or not connection.is_stream):
+            start_ns = entry.time_ns if start_ns is None else start_ns
+            turns.append(Turn((entry.time_ns - start_ns) / _NANOSECONDS, entry.data, len(answers)))
+        answers += _messages(decoder, entry, side.other)
+    if not turns and not answers:
+        raise WireError("There is nothing in the log.")
+    return Script(connection, side, tuple(turns), tuple(answers))
+
+
+def _messages(decoder: Decoder, entry: Entry, sender: Side, complaints: list[str] | None = None) -> list[Message]:
+    found = []
+    for outcome in decoder.feed(entry):
+        if isinstance(outcome, Message):
+            if outcome.sender is sender and not isinstance(outcome.event, ConnectionClosed):
+                found.append(outcome)
+        elif isinstance(outcome, Break) and outcome.sender is sender and complaints is not None:
+            complaints.append(f"It breaks the protocol: {outcome.sentence}")
+    return found
+
+
+class Performance:
+    """One playing of a script."""
+
+    def __init__(self, script: Script, peer: Peer, rate: float | None, patience_s: float) -> None:
+        """`rate`: of the recorded times; None to wait for nothing but answers."""
+        self.sent = 0
+        self.answers: list[Message] = []
+        self.complaints: list[str] = []
+        self._script = script
+        self._peer = peer
+        self._rate = rate
+        self._patience_s = patience_s
+        self._decoder = Decoder(script.connection)
+        self._has_ended = False  # the other side
+        self._is_late = False  # and said so
+
+    def play(self) -> None:
+        """Send our side, and take what comes until as much has come as then."""
+        start_s = time.monotonic()
+        try:
+            for turn in self._script.turns:
+                if self._rate is not None:
+                    self._attend(until_s=start_s + turn.due_s / self._rate)
+                self._await(turn.answers_before)
+                self._feed(self._script.side, turn.data)
+                self._peer.send(turn.data)
+                self.sent += 1
+            self._await(len(self._script.answers))
+        except LinkTimeoutError:
+            raise
+        except LinkError as error:
+            self.complaints.append(f"After {self.sent} of {len(self._script.turns)} pieces: {error}")
+
+    def _await(self, answers: int) -> None:
+        """Wait until the other side has said as much as then, or has been silent for too long."""
+        while len(self.answers) < answers and not self._has_ended:
+            count = len(self.answers)
+            if not self._attend(until_s=time.monotonic() + self._patience_s, is_once=True):
+                if not self._is_late:
+                    self._is_late = True
+                    self.complaints.append(
+                        f"No answer for {self._patience_s:g} s after piece {self.sent}: then it had sent {answers} "
+                        f"messages by now, and now {count}."
+                    )
+                return
+
+    def _attend(self, until_s: float, *, is_once: bool = False) -> bool:
+        """Take what comes until then, or only the next piece; return whether anything came."""
+        came = False
+        while not self._has_ended and (left_s := until_s - time.monotonic()) > 0 and not (came and is_once):
+            try:
+                data = self._peer.receive(left_s)
+            except LinkTimeoutError:
+                break
+            came = True
+            self._has_ended = not data and self._script.connection.is_stream
+            self._feed(self._script.side.other, data)
+        if self._has_ended and not is_once:
+            time.sleep(max(0.0, until_s - time.monotonic()))
+        return came
+
+    def _feed(self, sender: Side, data: bytes) -> None:
+        entry = Entry(time.time_ns(), sender, "", data)
+        self.answers += _messages(self._decoder, entry, self._script.side.other, self.complaints)

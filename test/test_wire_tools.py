@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge wire: captures of real programs shown, played to each other and to a bridge."""
+
+import queue
+import shutil
+import struct
+import threading
+from pathlib import Path
+
+import dpkt
+import pytest
+from processes import Process
+from tcp_peer import LONG_S, Task
+
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.wire_log import WireLog, facts_of
+from drone_bridge.protocols import robot, testbed
+from drone_bridge.tools.cli import main as drone_bridge
+from drone_bridge.tools.wire.comparing import compare
+from drone_bridge.tools.wire.conversation import Side
+from drone_bridge.tools.wire.log_file import LogFile, write_log
+from drone_bridge.tools.wire.peers import open_peer
+from drone_bridge.tools.wire.play import Performance, read_script
+from drone_bridge.tools.wire.sources import PcapOptions, only_section, sections
+
+CAPTURES = Path(__file__).parent / "captures"
+#: Made by `drone-bridge wire import`; whoever has a log of a peer that misbehaves puts it beside them.
+LOGS = sorted((CAPTURES / "wire").glob("*.mcap"))
+BYTES = {
+    "testbed": ("autopilot_to_testbed.bin", "testbed_to_autopilot.bin"),
+    "simulator": ("simulator_client.bin", "simulator_server.bin"),
+    "robot": ("driver_to_robot.bin", "robot_to_driver.bin"),
+    "dronegui": (None, "gui_to_controller_navdata.jsonl"),
+}
+MESSAGES = {"testbed": 1 + 3 + 3, "simulator": 19 + 80, "robot": 6 + 7, "dronegui": 144}
+by_log = pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+
+
+def log_of(protocol):
+    return CAPTURES / "wire" / f"{protocol}.mcap"
+
+
+def read(path):
+    with LogFile(path) as file:
+        return file.connection, list(file.entries())
+
+
+def script_of(path, role):
+    section = only_section(path, PcapOptions())
+    return read_script(section.connection, section.entries, role)
+
+
+def wire(capsys, *arguments):
+    status = drone_bridge(["wire", *map(str, arguments)])
+    output = capsys.readouterr()
+    return status, output.out.splitlines(), output.err
+
+
+@pytest.mark.parametrize("protocol", BYTES)
+def test_the_captures_are_converted_byte_for_byte(protocol, tmp_path, capsys):
+    made = tmp_path / "made.mcap"
+    options = []
+    for option, name in zip(("--operator", "--vehicle"), BYTES[protocol], strict=True):
+        options += [option, CAPTURES / name] if name else []
+    assert wire(capsys, "import", "--protocol", protocol, *options, "-o", made)[0] == 0
+    for path in (made, log_of(protocol)):
+        _, entries = read(path)
+        separator = b"\n" if protocol == "dronegui" else b""
+        for side, name in zip(Side, BYTES[protocol], strict=True):
+            sent = separator.join(entry.data for entry in entries if entry.sender is side)
+            assert sent == (
+                (CAPTURES / name).read_bytes().strip(b"\n")
+                if name == BYTES["dronegui"][1]
+                else (CAPTURES / name).read_bytes()
+                if name
+                else b""
+            )
+    assert [entry[1:] for entry in read(made)[1]] == [entry[1:] for entry in read(log_of(protocol))[1]]
+
+
+@pytest.mark.parametrize("protocol", BYTES)
+def test_a_capture_is_shown_one_line_per_message(protocol, capsys):
+    status, lines, _ = wire(capsys, "show", log_of(protocol))
+    assert status == 0
+    assert lines[0].startswith(f"# {protocol} over ")
+    assert not [line for line in lines if "BREAKS" in line]
+    assert len(lines) == 1 + MESSAGES[protocol]
+
+
+def test_a_line_has_time_direction_and_what_the_message_says(capsys):
+    _, lines, _ = wire(capsys, "show", log_of("testbed"))
+    assert lines[2] == (
+        "    0.010000    testbed <- SensorFrame left=<9216 bytes, crc32 fc47dd58> right=<9216 bytes, crc32 0331eea6> "
+        "time=0 pitch=-3 yaw=2"
+    )
+    assert lines[3] == (
+        "    0.020000  autopilot -> MotionParameters pitch_rate=10.5 roll_rate=-20.25 yaw_rate=30.125 thrust=14.7150002"
+    )
+    _, lines, _ = wire(capsys, "show", log_of("testbed"), "--only", "motionparameters,Constants")
+    assert [line.split()[3] for line in lines[1:]] == ["Constants", *["MotionParameters"] * 3]
+    _, lines, _ = wire(capsys, "show", log_of("testbed"), "--raw", "--bytes", "16", "--only", "x")
+    assert lines[1:4] == [
+        "    0.000000    testbed <- 48 bytes",
+        "    00000000  42 f0 00 00 42 d1 99 9a 00 00 00 40 00 00 00 30  |B...B......@...0|",
+        "    ... 32 more bytes (--bytes 0 shows all)",
+    ]
+
+
+def test_where_the_stream_breaks_the_protocol_the_bytes_and_the_sentence_are_shown(tmp_path, capsys):
+    connection, entries = read(log_of("robot"))
+    number = [index for index, entry in enumerate(entries) if entry.sender is Side.VEHICLE][2]
+    broken = entries[number]._replace(data=struct.pack(">HB", 1, 1) + b"\x7f")  # a keep-alive of one byte
+    write_log(tmp_path / "broken.mcap", connection, [*entries[:number], broken, *entries[number + 1 :]])
+    status, lines, _ = wire(capsys, "show", tmp_path / "broken.mcap")
+    assert status == 0
+    (index,) = [index for index, line in enumerate(lines) if "BREAKS THE PROTOCOL: The robot sent" in line]
+    assert "00 01 01 7f" in lines[index + 1]
+    offset = sum(len(entry.data) for entry in entries[:number] if entry.sender is Side.VEHICLE)
+    assert lines[index + 1].startswith(f"    {offset:08x}")
+    assert any("can't be read any more" in line for line in lines[index + 2 :])
+    assert any("driver -> BindSubsystem" in line for line in lines)  # the other direction goes on
+
+
+def play_both(path, rate=None, alter=lambda script: script):
+    """Play both sides of a log to each other; return both performances, operator first."""
+    connection, _ = read(path)
+    cancellation = Cancellation()
+    ports = queue.SimpleQueue()
+
+    def say(sentence):
+        ports.put(int(sentence.rstrip(".").rpartition(":")[2]))
+
+    def perform(side, port, is_listening):
+        peer = open_peer(connection.transport, "127.0.0.1", port, cancellation, is_listening=is_listening, say=say)
+        try:
+            performance = Performance(alter(script_of(path, side.value)), peer, rate, LONG_S)
+            performance.play()
+            return performance
+        finally:
+            peer.close()
+
+    try:
+        listening = Task(perform, Side.OPERATOR, 0, True)
+        connecting = Task(perform, Side.VEHICLE, ports.get(timeout=LONG_S), False)
+        return listening.result(), connecting.result()
+    finally:
+        cancellation.cancel()
+        cancellation.close()
+
+
+@by_log
+def test_both_sides_of_a_log_play_it_to_each_other_as_it_was(path):
+    for side, performance in zip(Side, play_both(path), strict=True):
+        script = script_of(path, side.value)
+        assert performance.complaints == []
+        assert performance.sent == len(script.turns)
+        assert list(compare(script.answers, performance.answers)) == []
+
+
+def test_at_the_recorded_times(tmp_path):
+    connection, entries = read(log_of("robot"))
+    start_ns = entries[0].time_ns
+    slow = [entry._replace(time_ns=start_ns + number * 50_000_000) for number, entry in enumerate(entries)]
+    write_log(tmp_path / "slow.mcap", connection, slow)
+    came = play_both(tmp_path / "slow.mcap", rate=1.0)[0]
+    assert came.complaints == []
+    assert script_of(tmp_path / "slow.mcap", "driver").turns[-1].due_s == pytest.approx(
+        (slow[max(n for n, e in enumerate(slow) if e.sender is Side.OPERATOR)].time_ns - start_ns) / 1e9
+    )
+
+
+def test_what_the_other_side_answers_otherwise_is_said():
+    then = script_of(log_of("testbed"), "testbed").answers
+    now = [*then[:1], type(then[1])(Side.OPERATOR, testbed.MotionParameters(10.5, -20.25, 0.0, 14.715))]
+    assert list(compare(then, now)) == [
+        "Message 2, MotionParameters: then yaw_rate 30.125, now 0, then thrust 14.7150002, now 14.715.",
+        "Message 3 did not come: MotionParameters pitch_rate=10.5 roll_rate=-20.25 yaw_rate=30.125 thrust=14.7150002",
+    ]
+    ignored = {"MotionParameters.yaw_rate", "MotionParameters.thrust"}
+    assert list(compare(then[:2], now, ignored)) == []
+
+
+def test_a_bridges_log_is_played_to_the_bridge_again_and_it_answers_the_same(tmp_path, domain):
+    logs = tmp_path / "wire"
+    with Process.node("testbed_bridge", role="listen", port=0, wire_log=str(logs)) as bridge:
+        port = int(bridge.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)").group(1))
+        arguments = ["wire", "play", log_of("testbed"), "--as", "testbed", "--at", port, "--fast"]
+        assert drone_bridge(list(map(str, arguments))) == 1  # a bridge without a controller hovers
+        bridge.stop()
+    (path,) = logs.glob("*.mcap")
+    connection, _ = read(path)
+    assert connection.parameters["attitude_layout"] == "auto"
+    script = script_of(path, "testbed")
+    assert [answer.event.thrust for answer in script.answers] == pytest.approx([1.5 * 9.81] * 3, rel=0.01)
+    with Process.node("testbed_bridge", role="listen", port=0) as bridge:
+        port = int(bridge.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)").group(1))
+        assert drone_bridge(["wire", "play", str(path), "--as", "testbed", "--at", str(port), "--fast"]) == 0
+
+
+def test_a_driver_played_to_the_robot_emulator_says_what_another_robot_answers(capsys):
+    with Process.module("drone_bridge.emulators.robot", "--port", "0", "--no-discovery") as emulator:
+        port = int(emulator.wait_for_line(r"127\.0\.0\.1:(\d+)").group(1))
+        status, lines, _ = wire(
+            capsys, "play", log_of("robot"), "--as", "driver", "--at", port, "--fast", "--patience", "0.3"
+        )
+    assert status == 1
+    assert any("SubsystemInfo: then" in line for line in lines)
+    assert "otherwise than then" in lines[-1]
+
+
+def test_a_log_that_is_being_written_is_followed(tmp_path):
+    log = WireLog(tmp_path, "robot_bridge", facts_of("robot", "operator", "robot_bridge", {}), 1 << 26, print)
+    connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
+    driver = robot.DriverConnection()
+    connection.sent(driver.send(robot.QuerySubsystems()))
+    while not (paths := list(tmp_path.glob("*.mcap"))):
+        threading.Event().wait(0.02)
+    (section,) = sections(paths[0], PcapOptions(), follow=True)
+    assert next(section.entries).data == b"\x00\x00\x02"
+    connection.sent(driver.send(robot.RegisterDriver("me")))
+    assert next(section.entries).data == b"\x00\x04\x03\x00\x02me"
+    connection.close()
+    log.close()
+    assert list(section.entries) == []
+
+
+def capture(path, segments):
+    """Write TCP segments (from the driver?, sequence, flags, data) as tcpdump has them."""
+    with path.open("wb") as file:
+        writer = dpkt.pcap.Writer(file)
+        for number, (is_drivers, sequence, flags, data) in enumerate(segments):
+            ports = (40000, 25600) if is_drivers else (25600, 40000)
+            addresses = (b"\x0a\0\0\1", b"\x0a\0\0\2") if is_drivers else (b"\x0a\0\0\2", b"\x0a\0\0\1")
+            tcp = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], seq=sequence % 2**32, flags=flags, data=data)
+            ip = dpkt.ip.IP(src=addresses[0], dst=addresses[1], p=6, data=tcp)
+            ip.len = len(ip)
+            writer.writepkt(bytes(dpkt.ethernet.Ethernet(data=ip)), ts=1000 + number / 100)
+
+
+def test_a_capture_of_tcpdump_is_read_whatever_the_order_of_its_segments(tmp_path, capsys):
+    syn, ack, fin = dpkt.tcp.TH_SYN, dpkt.tcp.TH_ACK, dpkt.tcp.TH_FIN
+    sent = (CAPTURES / "robot_to_driver.bin").read_bytes()
+    asked = (CAPTURES / "driver_to_robot.bin").read_bytes()
+    first = 2**32 - 50  # so that it begins again from 0 on the way
+    segments = [(True, 99, syn, b""), (False, first - 1, syn | ack, b""), (True, 100, ack, asked)]
+    segments += [(False, first, ack, sent[:100]), (False, first + 200, ack, sent[200:])]
+    segments += [(False, first, ack, sent[:100]), (False, first + 90, ack, sent[90:200])]
+    segments += [(False, first + len(sent), fin | ack, b"")]
+    capture(tmp_path / "robot.pcap", segments)
+    (section,) = sections(tmp_path / "robot.pcap", PcapOptions())
+    assert section.connection.protocol == "robot"
+    assert (section.connection.own, section.connection.peer) == ("10.0.0.1:40000", "10.0.0.2:25600")
+    entries = list(section.entries)
+    assert b"".join(entry.data for entry in entries if entry.sender is Side.VEHICLE) == sent
+    assert b"".join(entry.data for entry in entries if entry.sender is Side.OPERATOR) == asked
+    status, lines, _ = wire(capsys, "show", tmp_path / "robot.pcap", "--only", "robot")
+    assert status == 0
+    assert [line.split()[3] for line in lines[1:]][:3] == ["SensorInfo", "SubsystemInfo", "FirmwareInfo"]
+    assert wire(capsys, "import", tmp_path / "robot.pcap", "-o", tmp_path / "imported")[0] == 0
+    (imported,) = (tmp_path / "imported").glob("*.mcap")
+    assert read(imported)[1] == entries
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["show", CAPTURES / "robot_to_driver.bin"], "is no wire log"),
+        (["show", "/dev/null/none.mcap"], "Not a directory"),
+        (["play", log_of("robot"), "--as", "gui", "--at", "1"], "Nobody in the robot protocol is a 'gui'"),
+        (["play", log_of("robot"), "--as", "driver", "--at", "1"], "127.0.0.1:1 can't be reached"),
+        (["import", "-o", "/dev/null"], "Name a capture"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_sentence(arguments, sentence, capsys):
+    status, _, errors = wire(capsys, *arguments)
+    assert status == 2
+    assert sentence in errors
+
+
+def test_a_part_whose_beginning_is_gone_is_said_to_be_one(tmp_path, capsys):
+    connection, entries = read(log_of("robot"))
+    part = type(connection).from_facts({**connection.facts(), "part": "3"})
+    write_log(tmp_path / "robot-0003.mcap", part, entries)
+    _, lines, _ = wire(capsys, "show", tmp_path / "robot-0003.mcap")
+    assert lines[1] == "The files that this one continues are gone, so nothing tells where a message begins."
+    shutil.copy(tmp_path / "robot-0003.mcap", tmp_path / "other.mcap")
+    assert wire(capsys, "play", tmp_path / "other.mcap", "--as", "robot", "--at", "1")[0] == 2
