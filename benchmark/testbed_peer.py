@@ -4,6 +4,7 @@
 import socket
 import struct
 import time
+from collections.abc import Callable
 from typing import Final
 
 import testbed_marks as marks
@@ -41,6 +42,13 @@ class Conversation:
                 *[max_rate] * 3,
             )
         )
+
+    def see(self, noise: Callable[[int], bytes]) -> None:
+        """Show so many bytes of noise around the middle of each image, by which it is known."""
+        half = self._image_bytes // 2
+        for start in (0, self._image_bytes):
+            self._frame[start : start + half] = noise(half)
+            self._frame[start + half + 1 : start + self._image_bytes] = noise(self._image_bytes - half - 1)
 
     def exchange(self, measurement: int, number: int) -> tuple[Mark, float, float]:
         """Send a frame and wait for the answer.

@@ -2,7 +2,7 @@
 """The testbed bridge, or its floor, between a testbed and a subscriber."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,20 +28,24 @@ class Received:
 class TestbedSystem(System):
     """One side of the comparison. With `control` the subscriber answers each frame, and the testbed gets its answer."""
 
-    def __init__(self, side: str, place: Place, control: bool) -> None:
+    def __init__(self, side: str, place: Place, control: bool, **parameters: object) -> None:
         self._control = control
         self._peer = Peer()
         self._conversation: Conversation | None = None
         namespace = f"/benchmark_{os.getpid()}"
         subscriber = script_command("testbed_subscriber.py", namespace, *(["--control"] if control else []))
-        make_command = _bridge if side == BRIDGE else _floor
-        super().__init__(side, place, make_command(self._peer.port, namespace, control), {"subscriber": subscriber})
+        port = self._peer.port
+        is_bridge = side == BRIDGE
+        command = _bridge(port, namespace, control, parameters) if is_bridge else _floor(port, namespace, control)
+        super().__init__(side, place, command, {"subscriber": subscriber})
 
-    def open(self, size: Size) -> None:
-        """Begin a conversation with cameras of this size."""
+    def open(self, size: Size, noise: Callable[[int], bytes] | None = None) -> None:
+        """Begin a conversation with cameras of this size, which see one flat colour each, or noise."""
         self._part()
         with self.explained():
             self._conversation = self._peer.meet(*size)
+            if noise:
+                self._conversation.see(noise)
 
     def warm_up(self) -> None:
         """Send frames until everybody has found everybody, and some more."""
@@ -99,8 +103,9 @@ class TestbedSystem(System):
         self._conversation = None
 
 
-def _bridge(port: int, namespace: str, control: bool) -> list[str]:
-    return bridge_command("testbed_bridge", namespace, port=port, sync="lockstep" if control else "latest")
+def _bridge(port: int, namespace: str, control: bool, parameters: dict[str, object]) -> list[str]:
+    sync = "lockstep" if control else "latest"
+    return bridge_command("testbed_bridge", namespace, port=port, sync=sync, **parameters)
 
 
 def _floor(port: int, namespace: str, control: bool) -> list[str]:
