@@ -99,7 +99,7 @@ def test_both_directions_of_a_tcp_connection_and_its_end_are_logged_with_times(m
 
 def test_last_words_and_what_a_listener_hears_while_it_leaves_are_logged(make_log, cancellation):
     log = make_log()
-    listener = TcpListener("127.0.0.1", 0, cancellation, lambda _: None, log)
+    listener = TcpListener("127.0.0.1", 0, cancellation, lambda _: None, wire_log=log)
     with socket.create_connection(("127.0.0.1", listener.port)) as peer:
         stream_ = listener.open()
         peer.sendall(b"still talking")

@@ -132,7 +132,7 @@ def test_a_silent_peer_loses_its_place_to_the_next_one_that_asks(listener):
 
 
 def test_a_peer_that_was_preferred_is_closed_with_the_listener(cancellation):
-    listener = TcpListener("127.0.0.1", 0, cancellation, pytest.fail, lambda: 0.0)
+    listener = TcpListener("127.0.0.1", 0, cancellation, pytest.fail, allowed_silence_s=lambda: 0.0)
     with connect(listener.port), connect(listener.port) as next_one:
         stream = listener.open()
         with pytest.raises(LinkError, match="lost its place"):
