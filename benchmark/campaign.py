@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
@@ -60,34 +60,37 @@ Round = Callable[[Pair, random.Random, Tally], None]
 
 
 def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Namespace, scratch: Path) -> Tally:
-    """Do as many rounds as were asked for, of several pairs at the same time. Ctrl-C ends it after those under way."""
+    """Do as many rounds as were asked for, several at the same time; Ctrl-C ends it after those under way."""
     tally = Tally()
     domain = random.SystemRandom().randrange(1, 102)
     pairs = [Pair(kind, kind.name, domain, scratch) for kind in KINDS if options.only in kind.name]
     commander = Commander(pairs, domain)
-    left = iter(range(options.count))
+    chances = {pair: random.Random(f"{options.seed} {pair.kind.name}") for pair in pairs}
+    idle = deque(pairs)
+    left = options.count
     taking = threading.Lock()
-    places = threading.Semaphore(options.at_once)
 
-    def work(pair: Pair) -> None:
-        chance = random.Random(f"{options.seed} {pair.kind.name}")
+    def work() -> None:
+        nonlocal left
         while True:
-            with places:
-                with taking:
-                    if next(left, None) is None:
-                        return
-                try:
-                    do_round(pair, chance, tally)
-                except Exception as error:  # the other rounds are still worth doing
-                    tally.complain(pair.kind.name, f"the round failed: {error!r}")
+            with taking:
+                if left <= 0:
+                    return
+                left -= 1
+                pair = idle.popleft()
+            try:
+                do_round(pair, chances[pair], tally)
+            except Exception as error:  # the other rounds are still worth doing
+                tally.complain(pair.kind.name, f"the round failed: {error!r}")
             for sentence in pair.words.malformed:
                 tally.complain(pair.kind.name, f"said what its vehicle can't read: {sentence}")
             pair.words.malformed.clear()
+            idle.append(pair)
 
     try:
         for pair in pairs:
             set_up(pair)
-        workers = [threading.Thread(target=work, args=(pair,)) for pair in pairs]
+        workers = [threading.Thread(target=work) for _ in pairs[: options.at_once]]
         for worker in workers:
             worker.start()
         try:
@@ -95,7 +98,7 @@ def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Names
                 worker.join()
         except KeyboardInterrupt:
             with taking:
-                left = iter(())
+                left = 0
             for worker in workers:
                 worker.join()
     finally:
