@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """robot_bridge as a process, between real sockets and real DDS."""
 
+import itertools
 import math
 import random
 import signal
@@ -188,8 +189,10 @@ def test_a_pilot_overrules_a_controller_and_gives_way_again(ros, peer):
     controller = ros.publisher(Twist, "cmd_vel")
     pilot = ros.publisher(TwistStamped, "cmd_vel_stamped")
 
+    speeds = itertools.cycle((-1.0, -0.5))  # only changes are sent
+
     def steer():
-        ros.publish_fresh(pilot, TwistStamped(twist=twist(-1.0)))
+        ros.publish_fresh(pilot, TwistStamped(twist=twist(next(speeds))))
         controller.publish(twist(1.0))
         return SkidSteerUpdate(DRIVE, -1024, -1024) in peer.packets
 

@@ -264,7 +264,7 @@ def test_what_the_simulator_would_close_on_is_refused_here(ros, peer):
     assert response.message == "AddObject has 1028 bytes, and the simulator takes 1024."
     assert call(ros, "reassure", srv.SimulatorRequest).success
     response = call(ros, "get_attribute", srv.GetAttribute, key="k" * 256)
-    assert response.message == "The key has 256 bytes, and 255 are allowed."
+    assert response.message == "The key of GetExtended has 256 bytes, and 255 are allowed."
 
 
 def test_the_state_is_all_attributes(ros, peer):
