@@ -15,7 +15,7 @@ from processes import TIMEOUT_S
 
 from drone_bridge.protocols import robot
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmark"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
 campaign, kills, pairs, relay, signals, soak = map(
     importlib.import_module, ("campaign", "kills", "pairs", "relay", "signals", "soak")
 )

@@ -66,6 +66,8 @@ def test_the_same_velocities_are_followed_by_testbed_simulator_and_robot(ros, tm
         emulator = start_child(sys.executable, "-m", module, "--port", 0, "--trajectory", trajectories[name], *options)
         port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
         parameters = ("-p", f"port:={port}", "-r", f"__ns:=/{name}", "-r", f"/{name}/cmd_vel:=/cmd_vel")
+        if name == "simulator":  # which runs already, so that the bridge can't learn how the vehicle's axes lie
+            parameters += ("-p", "body_to_model:=[1.0, 0.0, 0.0, 0.0]")
         bridge = start_child(executable(f"{name}_bridge"), "--ros-args", *parameters)
         bridge.wait_for_line("Connected to")
     publisher = ros.publisher(Twist, "cmd_vel", subscribers=len(VEHICLES))

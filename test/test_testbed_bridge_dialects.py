@@ -95,7 +95,7 @@ def test_a_pose_where_a_short_layout_was_named_is_told_with_what_the_bytes_look_
 def test_a_short_frame_where_a_pose_was_named_is_told_with_what_the_bytes_look_like(make_peer):
     peer = make_peer(AttitudeLayout.PITCH_YAW)
     with bridge(peer, attitude_layout="pose", silence_timeout=0.3) as process:
-        peer.open().send_frame()
+        peer.open().send_frame(pitch=1.0)
         process.wait_for_line(
             r"did not complete a message within 0\.3 s\. Perhaps attitude_layout, which is pose, .*"
             r"pitch_yaw: pitch 1, yaw 2, time 0\.015625; .*pose: 12 of 28 bytes"

@@ -159,7 +159,7 @@ class SimulatorEndpoint:
         cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
         *,
-        wire_log: WireLog | None,
+        wire_log: WireLog | None = None,
         is_single: bool,
         has_probe: bool,
     ) -> None:
