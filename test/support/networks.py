@@ -11,6 +11,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from ros_session import wait_until
 
 
 def addresses_of(pid):
@@ -44,6 +45,10 @@ class Machine:
         """Pull the cable out (down) or put it in (up)."""
         _ip("-n", self.name, "link", "set", "cable", state)
 
+    def is_connected(self):
+        """Return whether the cable is in, and runs."""
+        return "state UP" in _ip("-n", self.name, "link", "show", "cable").stdout
+
     def lose(self):
         """Delay, limit and lose what is sent through the cable. Skips the test where the kernel can't."""
         words = ("netns", "exec", self.name, "tc", "qdisc", "add", "dev", "cable", "root", *LOSSY)
@@ -76,6 +81,9 @@ def two_machines():
             _ip("-n", machine.name, "address", "add", f"{machine.address}/24", "dev", "cable")
             for device in ("lo", "cable"):
                 _ip("-n", machine.name, "link", "set", device, "up")
+        for machine in machines:
+            # The kernel may take a second to call it running, and DDS never looks again at one that was not.
+            wait_until(machine.is_connected, "the cable to carry")
         yield machines
     finally:
         for machine in machines:
