@@ -326,7 +326,8 @@ def test_two_bridges_share_the_world_of_an_emulator(ros, quirks):
         first = Process.node(
             "simulator_bridge", remap=("__ns:=/a",), port=port, entities=["1:buoy"], publish_clock=False
         )
-        second = Process.node("simulator_bridge", remap=("__ns:=/b",), port=port, poll_period=0.1, publish_clock=False)
+        options = {"poll_period": 0.1, "body_to_model": [1.0, 0.0, 0.0, 0.0]}  # it may meet the world while it runs
+        second = Process.node("simulator_bridge", remap=("__ns:=/b",), port=port, publish_clock=False, **options)
         with first, second:
             first.wait_for_line("Connected")
             second.wait_for_line("Connected")
