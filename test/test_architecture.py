@@ -21,34 +21,41 @@ ALLOWED = {
     "links": set(),
     "geometry": set(),
     "described": set(),
-    "described_parameters": {"described", "parameters"},
     "flight": {"described", "geometry"},
     "translate": {"flight", "geometry", "protocols", "msg", "srv"},
-    "bridges": {
-        *("described_parameters", "flight", "geometry", "translate", "links", "protocols"),
-        *("program", "parameters", "log_limiter", "msg", "srv"),
+    "node": {"described"},
+    "link_node": {"flight", "geometry", "translate", "links", "protocols", "node", "msg", "srv"},
+    "bridges": {"flight", "geometry", "translate", "links", "protocols", "node", "link_node", "msg", "srv"},
+    # What the vehicle's side of a conversation answers: used by emulators (simulated) and servers (a ROS vehicle).
+    "vehicle_side": {"geometry", "protocols"},
+    "servers": {
+        "flight",
+        "geometry",
+        "translate",
+        "links",
+        "protocols",
+        "vehicle_side",
+        "node",
+        "link_node",
+        "msg",
+        "srv",
     },
-    "controllers": {
-        *("described", "described_parameters", "flight", "geometry", "translate"),
-        *("program", "parameters", "log_limiter", "msg", "srv"),
-    },
-    "emulators": {"geometry", "links", "protocols"},
-    "tools": {"geometry", "translate", "program", "parameters", "responses", "missing_package", "msg", "srv"},
+    "controllers": {"described", "flight", "geometry", "translate", "node", "msg", "srv"},
+    "emulators": {"geometry", "links", "protocols", "vehicle_side"},
+    "operators": {"geometry", "links", "protocols"},
+    "tools": {"geometry", "translate", "node", "missing_package", "msg", "srv"},
     "tools/emulate": {"emulators"},
+    "tools/operate": {"operators"},
     "tools/wire": {"links", "protocols"},
     # Shows a flight, and so knows its world.
-    "tools/demo": {"emulators", "geometry", "translate", "program", "msg", "srv"},
-    "tools/fleet": {"bridges", "controllers", "emulators", "program", "parameters"},  # many of them in one process
-    "program": {"responses"},
+    "tools/demo": {"emulators", "geometry", "translate", "node", "msg", "srv"},
+    "tools/fleet": {"bridges", "controllers", "emulators", "node"},  # many of them in one process
     "missing_package": set(),
-    "responses": set(),
-    "parameters": set(),
-    "log_limiter": set(),
     "__init__": set(),
 }
 # A protocol has no socket, no thread and no clock; its caller has.
 FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket", "subprocess", "threading", "time"}
-WITHOUT_ROS = ("protocols", "links", "emulators", "geometry", "flight")
+WITHOUT_ROS = ("protocols", "links", "vehicle_side", "emulators", "operators", "geometry", "flight")
 
 SOURCE_FOLDERS = (
     ".ci",

@@ -119,7 +119,7 @@ def test_a_vehicle_that_is_not_told_to_be_neutral_is_found(monkeypatch, said, mo
         ("Fatal Python error: init_import_site: Failed to import the site module\nKeyboardInterrupt\n", True),
         ('Traceback:\n  File "lib/drone_bridge/robot_bridge", line 3\n    import signal\nKeyboardInterrupt\n', True),
         ('Traceback:\n  File "drone_bridge/bridges/robot/bridge.py", line 9\nKeyboardInterrupt\n', False),
-        ('Traceback:\n  File "drone_bridge/program.py", line 40\nKeyboardInterrupt\n', False),
+        ('Traceback:\n  File "drone_bridge/node/program.py", line 40\nKeyboardInterrupt\n', False),
         ("ValueError: no such thing\n", False),
         ("", False),
     ],

@@ -5,7 +5,7 @@ import asyncio
 
 import pytest
 
-from drone_bridge.bridges.link_requests import MAX_UNANSWERED, MAX_WAITING, LinkRequests, ServiceResult
+from drone_bridge.link_node.link_requests import MAX_UNANSWERED, MAX_WAITING, LinkRequests, ServiceResult
 
 
 class Given(list):

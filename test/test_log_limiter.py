@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from drone_bridge.log_limiter import (
+from drone_bridge.node.log_limiter import (
     BURST,
     CONDITION_ENDS_AFTER_S,
     LINES_PER_S,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from processes import executable
 
-from drone_bridge import program
+from drone_bridge.node import program
 
 ROOT = Path(__file__).parent.parent
 NODE = """
@@ -20,7 +20,7 @@ NODE = """
     from rclpy.executors import SingleThreadedExecutor
     from rclpy.node import Node
     from std_msgs.msg import String
-    from drone_bridge import program
+    from drone_bridge.node import program
 
     # Whoever waits for the signal gets every opportunity to get ahead.
     def make_executor():
@@ -56,7 +56,7 @@ ANSWERING_NODE = """
     import os, signal, sys, warnings
     from rclpy.node import Node
     from std_srvs.srv import Trigger
-    from drone_bridge.program import run
+    from drone_bridge.node.program import run
 
     class AnsweringNode(Node):
         def start(self):
@@ -85,7 +85,7 @@ ANSWERING_NODE = """
 FAULTY_NODE = """
     import sys
     from rclpy.node import Node
-    from drone_bridge.program import run
+    from drone_bridge.node.program import run
 
     class FaultyNode(Node):
         def start(self):

@@ -20,10 +20,10 @@ BODY_TO_MODEL = (VEHICLE, "drone_bridge.btom")
 EAST = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
 #: A bridge that gives a simulator on a busy machine more time to notice that it is left.
 PATIENT_BRIDGE = """
-from drone_bridge.bridges import node
+from drone_bridge.link_node import link_node
 from drone_bridge.bridges.simulator import bridge
 
-node.STOP_TIMEOUT_S = bridge.LEAVE_TIMEOUT_S = 4.0
+link_node.STOP_TIMEOUT_S = bridge.LEAVE_TIMEOUT_S = 4.0
 raise SystemExit(bridge.main())
 """
 

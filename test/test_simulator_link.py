@@ -9,7 +9,6 @@ import time
 
 import pytest
 
-from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.bridges.simulator.desired_items import (
     MAX_DESIRED_ITEMS,
     Camera,
@@ -18,6 +17,7 @@ from drone_bridge.bridges.simulator.desired_items import (
     EntityStream,
 )
 from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
+from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpStream

@@ -6,8 +6,8 @@ import time
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from drone_bridge.bridges.liveness import Liveness
-from drone_bridge.bridges.statistics import LinkStatistics
+from drone_bridge.link_node.liveness import Liveness
+from drone_bridge.link_node.statistics import LinkStatistics
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ from drone_bridge.protocols.testbed import MotionParameters
 NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
 #: A bridge with a fault: it fails at a frame with a pitch of 7.
 FAULTY_BRIDGE = """
-from drone_bridge.bridges import outputs, testbed
+from drone_bridge.bridges import testbed
+from drone_bridge.link_node import outputs
 
 publish = outputs.Outputs.publish
 

@@ -13,27 +13,27 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.common_parameters import (
+from drone_bridge.bridges.testbed_flight import FOLLOWED_AXES, RATES_AND_THRUST_AXES, TestbedFlight
+from drone_bridge.flight.velocity_control import VelocityCommand, VelocityParameters
+from drone_bridge.link_node.commands import CommandIntake
+from drone_bridge.link_node.common_parameters import (
     common_parameters,
     covariance_parameters,
     frame_names,
     frame_parameters,
     odometry_covariances,
 )
-from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.outputs import Output, Outputs
-from drone_bridge.bridges.simulated_time import time_parameters
-from drone_bridge.bridges.stamps import Stamps
-from drone_bridge.bridges.testbed_flight import FOLLOWED_AXES, RATES_AND_THRUST_AXES, TestbedFlight
-from drone_bridge.described_parameters import declarations, read
-from drone_bridge.flight.velocity_control import VelocityCommand, VelocityParameters
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.outputs import Output, Outputs
+from drone_bridge.link_node.simulated_time import time_parameters
+from drone_bridge.link_node.stamps import Stamps
 from drone_bridge.links.errors import LinkError, LinkTimeoutError
 from drone_bridge.links.message_deadline import MessageDeadline
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.parameters import ParameterDeclaration
-from drone_bridge.program import run
+from drone_bridge.node.described_parameters import declarations, read
+from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.node.program import run
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
@@ -124,12 +124,12 @@ PARAMETERS: Final = (
 )
 
 
-class TestbedBridge(BridgeNode):
+class TestbedBridge(LinkNode):
     """Publishes what the testbed's drone senses, and answers every frame with a command."""
 
     __test__ = False  # not a test, whatever its name tells pytest
     rates = ("frames", "images")
-    problems = (*BridgeNode.problems, "dropped messages", "refused commands", "missed lockstep commands")
+    problems = (*LinkNode.problems, "dropped messages", "refused commands", "missed lockstep commands")
 
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_bridge", PARAMETERS, **options)

@@ -18,9 +18,9 @@ from std_msgs.msg import String
 from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.controllers.velocity_commands import VelocityCommands
-from drone_bridge.log_limiter import LogLimiter
-from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.program import run
+from drone_bridge.node.log_limiter import LogLimiter
+from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.program import run
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.planar import Pose
 from drone_bridge.translate.rover_telemetry import rover_document

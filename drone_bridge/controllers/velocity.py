@@ -15,13 +15,13 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from drone_bridge.controllers.pose_messages import read_pose
-from drone_bridge.described_parameters import declarations, read
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.flight_control import DroneModel
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
-from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
-from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.described_parameters import declarations, read
+from drone_bridge.node.log_limiter import LogLimiter
+from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 
 NAME: Final = "velocity"
 PARAMETERS: Final = (

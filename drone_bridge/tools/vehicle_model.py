@@ -17,8 +17,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.program import run
+from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.program import run
 from drone_bridge.translate.transforms import transform
 from drone_bridge.translate.urdf import fixed_transforms, put_before_frames
 

@@ -20,7 +20,7 @@ def main() -> int:
         print(f"web_bridge: missing on this machine. Install it with: pip install {' '.join(missing)}", file=sys.stderr)
         return 1
 
-    from drone_bridge.program import run
+    from drone_bridge.node.program import run
     from drone_bridge.tools.web.node import WebBridge
 
     return run(WebBridge)

@@ -15,19 +15,19 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.bridges.commands import CommandIntake
 from drone_bridge.bridges.dronegui.buttons import ButtonPanel
 from drone_bridge.bridges.dronegui.flight_commands import FlightCommands
 from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
 from drone_bridge.bridges.dronegui.navdata import PROBLEMS, NavdataOutputs, NavdataPort
 from drone_bridge.bridges.dronegui.parameters import PARAMETERS
-from drone_bridge.bridges.farewell import repeat_farewell
-from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.link_node.commands import CommandIntake
+from drone_bridge.link_node.farewell import repeat_farewell
+from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.links.udp import UdpConnector, UdpStream
 from drone_bridge.msg import DroneGuiState
-from drone_bridge.program import run
+from drone_bridge.node.program import run
 from drone_bridge.protocols.dronegui import AXES, FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
 from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate.dronegui import HOVER, FullScale
@@ -43,7 +43,7 @@ NO_NAVDATA: Final = "navdata"
 EMERGENCY: Final = "emergency"
 
 
-class DroneGuiBridge(BridgeNode):
+class DroneGuiBridge(LinkNode):
     """Sends the controls at a steady rate: what is commanded while it is fresh, otherwise hover.
 
     Whether the drone flies is known from navdata. Where none comes it is this node's own idea, and its answers say so.
@@ -52,7 +52,7 @@ class DroneGuiBridge(BridgeNode):
     open_state = "sending"
     peer_may_stay_mute = True
     rates = ("packets", "commands", "navdata", "detections")
-    problems = (*BridgeNode.problems, UNHEARD, "refused commands", "dropped messages", *PROBLEMS)
+    problems = (*LinkNode.problems, UNHEARD, "refused commands", "dropped messages", *PROBLEMS)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)

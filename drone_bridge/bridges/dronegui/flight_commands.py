@@ -10,7 +10,7 @@ from typing import Final
 from drone_bridge.bridges.dronegui.buttons import ButtonPanel
 from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
 from drone_bridge.bridges.dronegui.navdata import NavdataPort
-from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols.dronegui import FlightState
 
 #: What a drone that was told to take off shows, and one that was told to land.
@@ -29,7 +29,7 @@ class FlightCommands:
 
     def __init__(
         self,
-        node: BridgeNode,
+        node: LinkNode,
         buttons: ButtonPanel,
         watch: FlightWatch,
         assume_flying: Callable[[bool], None],

@@ -13,8 +13,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import BatteryState, Imu, Range
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.outputs import Output, Outputs
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
@@ -45,7 +45,7 @@ class NavdataPort:
 
     def __init__(
         self,
-        node: BridgeNode,
+        node: LinkNode,
         stream: UdpStream,
         connection: ControllerConnection,
         cancellation: Cancellation,
@@ -145,7 +145,7 @@ class NavdataPort:
 class NavdataOutputs:
     """Publishes navdata. For the link's thread."""
 
-    def __init__(self, node: BridgeNode, names: DroneFrameNames, has_odometry: bool, has_tf: bool) -> None:
+    def __init__(self, node: LinkNode, names: DroneFrameNames, has_odometry: bool, has_tf: bool) -> None:
         """Create the publishers."""
         self._node = node
         self._names = names

@@ -3,8 +3,8 @@
 
 from typing import Final
 
-from drone_bridge.bridges.common_parameters import common_parameters
-from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.link_node.common_parameters import common_parameters
+from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.dronegui import AXES, DEFAULT_NAVDATA_PORT, DEFAULT_PORT
 
 PARAMETERS: Final = (

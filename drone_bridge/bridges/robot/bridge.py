@@ -13,25 +13,25 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.common_parameters import frame_names, odometry_covariances
-from drone_bridge.bridges.link_requests import LinkRequest, ServiceResult
-from drone_bridge.bridges.link_thread import Endpoint
-from drone_bridge.bridges.mailbox import Arrival
-from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.robot.desired import DesiredSubsystems
 from drone_bridge.bridges.robot.holders import Holders, Obstruction
 from drone_bridge.bridges.robot.parameters import PARAMETERS
 from drone_bridge.bridges.robot.sensors import SensorTopics, TopicBudget
 from drone_bridge.bridges.robot.services import BIND, UNBIND, RobotServices, Task
 from drone_bridge.bridges.robot.session import RobotSession
+from drone_bridge.link_node.commands import CommandIntake
+from drone_bridge.link_node.common_parameters import frame_names, odometry_covariances
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_requests import LinkRequest, ServiceResult
+from drone_bridge.link_node.link_thread import Endpoint
+from drone_bridge.link_node.mailbox import Arrival
 from drone_bridge.links.cancellation import Cancellation, Wakeup
 from drone_bridge.links.discovery import DiscoveryConnector, DiscoveryRoute
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpStream
-from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.program import run
+from drone_bridge.node.log_limiter import LogLimiter
+from drone_bridge.node.program import run
 from drone_bridge.protocols.robot import (
     NEED_DATA,
     ConnectionClosed,
@@ -59,12 +59,12 @@ OBSTRUCTION: Final = "obstruction"
 STANDSTILL: Final = "standstill"
 
 
-class RobotBridge(BridgeNode):
+class RobotBridge(LinkNode):
     """Drives a robot, and publishes its sensors, subsystems and log."""
 
     rates = ("packets", "commands", "updates")
     problems = (
-        *BridgeNode.problems,
+        *LinkNode.problems,
         "refused commands",
         "refused binds",
         "unanswered binds",

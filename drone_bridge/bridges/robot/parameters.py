@@ -3,10 +3,10 @@
 
 from typing import Final
 
-from drone_bridge.bridges.common_parameters import common_parameters, covariance_parameters, frame_parameters
 from drone_bridge.bridges.robot.desired import FIRST
+from drone_bridge.link_node.common_parameters import common_parameters, covariance_parameters, frame_parameters
 from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT
-from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.robot import TCP_PORT
 from drone_bridge.translate.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rclpy.publisher import Publisher
 
-from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols.robot import Sensor, SensorInfo, SensorUpdate
 from drone_bridge.translate.robot import BATTERY_TOPIC, Measurement, sensor_topics
 
@@ -48,7 +48,7 @@ class SensorTopics:
     """Publishers by topic, kept for as long as the robot lists the sensor. For the link's thread."""
 
     def __init__(
-        self, node: BridgeNode, frame_id: str, budget: TopicBudget, measurements: Mapping[int, Measurement]
+        self, node: LinkNode, frame_id: str, budget: TopicBudget, measurements: Mapping[int, Measurement]
     ) -> None:
         """`measurements` says what is published for each type of sensor."""
         self._node = node

@@ -10,8 +10,8 @@ from rclpy.task import Future
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from drone_bridge.bridges.link_requests import FutureCompleter, LinkRequests, ServiceResult
-from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_requests import FutureCompleter, LinkRequests, ServiceResult
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.discovery import DiscoveryRoute, find_robots
 from drone_bridge.links.errors import LinkError
@@ -32,7 +32,7 @@ class Task(NamedTuple):
 class RobotServices:
     """Always available; they return an error until a robot is connected."""
 
-    def __init__(self, node: BridgeNode, wake: Callable[[], None], read_route: Callable[[], DiscoveryRoute]) -> None:
+    def __init__(self, node: LinkNode, wake: Callable[[], None], read_route: Callable[[], DiscoveryRoute]) -> None:
         """`wake` has the link's thread look at the link requests; `read_route` tells where robots are asked for."""
         self._node = node
         self._wake = wake

@@ -10,11 +10,11 @@ import random
 import time
 from typing import Final
 
-from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.handshake import BODY_TO_MODEL_KEY, decode_rotation
 from drone_bridge.bridges.simulator.link import ignore
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.tasks import NO_ANSWER, RefusedError, Result, Task, TaskRunner
+from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute
 from drone_bridge.translate.simulator import BodyToModel
@@ -30,7 +30,7 @@ _LARGEST_TURN: Final = 1e-9  # 1 - cos of half the angle by which a vehicle may 
 class BodyToModelLearner:
     """Learns it when the simulation is paused, and warns of what it means while it can't."""
 
-    def __init__(self, node: BridgeNode, session: SimulatorSession) -> None:
+    def __init__(self, node: LinkNode, session: SimulatorSession) -> None:
         self._node = node
         self._session = session
         self._is_warned = self._is_learning = False

@@ -7,10 +7,6 @@ from typing import Any, Final
 
 from geometry_msgs.msg import Twist
 
-from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.link_requests import LinkRequest
-from drone_bridge.bridges.link_thread import Endpoint
-from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.body_to_model import BodyToModelLearner
 from drone_bridge.bridges.simulator.desired_items import (
     Camera,
@@ -35,9 +31,13 @@ from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.steering import Steering
 from drone_bridge.bridges.simulator.tasks import Result, TaskRunner
 from drone_bridge.bridges.simulator.time import TimeKeeper
+from drone_bridge.link_node.commands import CommandIntake
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_requests import LinkRequest
+from drone_bridge.link_node.link_thread import Endpoint
 from drone_bridge.links.cancellation import Cancellation, Selectable, Wakeup, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.program import run
+from drone_bridge.node.program import run
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import Attribute
@@ -50,12 +50,12 @@ LEAVE_TIMEOUT_S: Final = 0.3
 PROBE_AFTER_S: Final = 1.0
 
 
-class SimulatorBridge(BridgeNode):
+class SimulatorBridge(LinkNode):
     """Publishes what happens in the simulator's world, steers its vehicle, and passes on what services ask."""
 
     rates = ("steps", "stream messages", "requests", "velocities")
     problems = (
-        *BridgeNode.problems,
+        *LinkNode.problems,
         "refused commands",
         "unsteered commands",
         "refused velocities",

@@ -10,9 +10,9 @@ from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # w
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import Imu
 
-from drone_bridge.bridges.common_parameters import odometry_covariances
-from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.outputs import Output, Outputs
+from drone_bridge.link_node.common_parameters import odometry_covariances
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.translate import simulator as translate
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.simulator import EntityState
@@ -27,7 +27,7 @@ class EntityTopics:
     """The topics of one entity: odom and imu/data of the vehicle, a pose and a twist of any other one."""
 
     def __init__(
-        self, node: BridgeNode, name: str | None, frames: FrameNames, gravity: tuple[float, float, float]
+        self, node: LinkNode, name: str | None, frames: FrameNames, gravity: tuple[float, float, float]
     ) -> None:
         """`name` of the entity, None of the vehicle; `gravity` is what keeps something from falling."""
         self._against_gravity = gravity

@@ -8,11 +8,11 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
-from drone_bridge.bridges.link_requests import ServiceResult
-from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.desired_items import DesiredItems
 from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.codec import MisfitError
 from drone_bridge.protocols.simulator import Attribute
@@ -38,7 +38,7 @@ class Handshake:
 
     def __init__(
         self,
-        node: BridgeNode,
+        node: LinkNode,
         requests: Channel,
         items: DesiredItems,
         outputs: SimulatorOutputs,

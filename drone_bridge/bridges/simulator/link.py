@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from drone_bridge.bridges.link_requests import ServiceResult
+from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.links.backoff import FIRST_DELAY_S, Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError

@@ -8,12 +8,12 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.common_parameters import frame_names
-from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.outputs import Output, Outputs
 from drone_bridge.bridges.simulator.entity_topics import AUDIENCE_PERIOD_S, QUEUE_DEPTH, EntityTopics
 from drone_bridge.bridges.simulator.time import TimeKeeper
 from drone_bridge.geometry.quaternions import Quaternion
+from drone_bridge.link_node.common_parameters import frame_names
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate import simulator as translate
@@ -38,7 +38,7 @@ UNKNOWN_HEADING: Final = (
 class SimulatorOutputs:
     """All topics."""
 
-    def __init__(self, node: BridgeNode, axes: Axes, keeper: TimeKeeper, vehicle: int) -> None:
+    def __init__(self, node: LinkNode, axes: Axes, keeper: TimeKeeper, vehicle: int) -> None:
         get = node.parameters.__getitem__
         self._node = node
         self._publishes_tf: bool = get("publish_tf")

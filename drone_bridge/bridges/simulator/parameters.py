@@ -3,13 +3,13 @@
 
 from typing import Final
 
-from drone_bridge.bridges.common_parameters import (
+from drone_bridge.link_node.common_parameters import (
     common_parameters,
     covariance_parameters,
     frame_parameters,
 )
-from drone_bridge.bridges.simulated_time import time_parameters
-from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.link_node.simulated_time import time_parameters
+from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.simulator import TCP_PORT
 from drone_bridge.translate.covariances import AXES, EXACT_VARIANCE
 

@@ -3,11 +3,11 @@
 
 from collections.abc import Callable
 
-from drone_bridge.bridges.link_requests import ServiceResult
-from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.desired_items import Camera, CameraStream, DesiredItem, DesiredItems
 from drone_bridge.bridges.simulator.link import Channel, OnOutcome, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.translate.simulator_errors import explanation
@@ -18,7 +18,7 @@ class Reconciler:
 
     def __init__(
         self,
-        node: BridgeNode,
+        node: LinkNode,
         items: DesiredItems,
         outputs: SimulatorOutputs,
         channels: tuple[Channel, Channel],

@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 from rclpy.callback_groups import ReentrantCallbackGroup
 
 from drone_bridge import srv
-from drone_bridge.bridges.link_requests import FutureCompleter, LinkRequests, ServiceResult
-from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator import camera_tasks, world_tasks
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.tasks import Result, Task
 from drone_bridge.bridges.simulator.world_tasks import MakeTask, ask
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_requests import FutureCompleter, LinkRequests, ServiceResult
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.text import printable
 from drone_bridge.translate import simulator_requests as translate
@@ -112,7 +112,7 @@ _OFFERS: Final = (
 class SimulatorServices:
     """Always available; without a connection to a simulator they return an error."""
 
-    def __init__(self, node: BridgeNode, wake: Callable[[], None]) -> None:
+    def __init__(self, node: LinkNode, wake: Callable[[], None]) -> None:
         """`wake` has the link's thread look at the link requests."""
         self._wake = wake
         # One that waits keeps nobody else waiting.

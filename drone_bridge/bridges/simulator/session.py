@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.desired_items import (
     CameraStream,
     DesiredItem,
@@ -21,6 +20,7 @@ from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator.parameters import AUTO, POLL, SPY
 from drone_bridge.bridges.simulator.reconciler import Reconciler
 from drone_bridge.bridges.simulator.runs import Runs
+from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import RemoteProtocolError
@@ -40,7 +40,7 @@ class SimulatorSession:
 
     def __init__(
         self,
-        node: BridgeNode,
+        node: LinkNode,
         channels: tuple[Channel, Channel],
         items: DesiredItems,
         outputs: SimulatorOutputs,

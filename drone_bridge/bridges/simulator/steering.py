@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.node import BridgeNode
 from drone_bridge.bridges.simulator.link import Outcome
 from drone_bridge.geometry.quaternions import IDENTITY, Quaternion
+from drone_bridge.link_node.commands import CommandIntake
+from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate.simulator import STILL, Axes, Velocity, set_velocity
 
@@ -27,7 +27,7 @@ class Steering:
     A vehicle that nobody has commanded is left alone: others may steer it.
     """
 
-    def __init__(self, node: BridgeNode, commands: CommandIntake[Velocity], axes: Axes, vehicle: int) -> None:
+    def __init__(self, node: LinkNode, commands: CommandIntake[Velocity], axes: Axes, vehicle: int) -> None:
         self._node = node
         self._commands = commands
         self._axes = axes

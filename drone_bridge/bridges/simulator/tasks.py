@@ -12,10 +12,10 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from drone_bridge.bridges.link_requests import ServiceResult
 from drone_bridge.bridges.simulator.desired_items import DesiredItem
 from drone_bridge.bridges.simulator.link import Outcome
 from drone_bridge.bridges.simulator.session import SimulatorSession
+from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.translate.simulator_errors import explanation

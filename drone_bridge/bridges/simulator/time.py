@@ -8,9 +8,9 @@ from typing import Final
 from builtin_interfaces.msg import Time
 from rosgraph_msgs.msg import Clock
 
-from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.simulated_time import SimulatedTime
 from drone_bridge.bridges.simulator.clock import SimulationClock
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.simulated_time import SimulatedTime
 
 #: How often /clock is repeated while the simulation stands still, for those who have come meanwhile.
 IDLE_PERIOD_S: Final = 0.2
@@ -19,7 +19,7 @@ IDLE_PERIOD_S: Final = 0.2
 class TimeKeeper:
     """Publishes the simulation's time, not too often and not too seldom, and stamps messages."""
 
-    def __init__(self, node: BridgeNode) -> None:
+    def __init__(self, node: LinkNode) -> None:
         self._node = node
         self.clock = SimulationClock()
         simulated_time = SimulatedTime(node)

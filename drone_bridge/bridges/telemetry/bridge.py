@@ -10,22 +10,22 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from std_msgs.msg import String
 
-from drone_bridge.bridges.commands import CommandIntake
-from drone_bridge.bridges.common_parameters import frame_names
-from drone_bridge.bridges.farewell import repeat_farewell
-from drone_bridge.bridges.link_thread import Endpoint
-from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.stamps import Stamps
 from drone_bridge.bridges.telemetry.outputs import TelemetryOutputs
 from drone_bridge.bridges.telemetry.parameters import MEBIBYTE, PARAMETERS
 from drone_bridge.bridges.telemetry.transports import COMMAND_TOPIC, Drone, TopicTransport, Transport, UdpTransport
+from drone_bridge.link_node.commands import CommandIntake
+from drone_bridge.link_node.common_parameters import frame_names
+from drone_bridge.link_node.farewell import repeat_farewell
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_thread import Endpoint
+from drone_bridge.link_node.stamps import Stamps
 from drone_bridge.links.allowed_peers import AllowedPeers
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.udp import Datagram, UdpListener
 from drone_bridge.links.udp import name as name_of
-from drone_bridge.program import run
+from drone_bridge.node.program import run
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.telemetry import (
     ControllerConnection,
@@ -47,7 +47,7 @@ DEPTH: Final = 10  # of documents that wait for the executor
 SILENT: Final = "no telemetry"
 
 
-class TelemetryBridge(BridgeNode):
+class TelemetryBridge(LinkNode):
     """Publishes the telemetry of drone and rover, and commands the drone at a steady rate.
 
     With UDP the link's thread reads and writes; with topics the executor is what telemetry comes by.
@@ -57,7 +57,7 @@ class TelemetryBridge(BridgeNode):
     silence_parameter = "telemetry_timeout"
     rates = ("documents", "rover documents", "late documents", "images", "images decoded", "commands")
     problems = (
-        *BridgeNode.problems,
+        *LinkNode.problems,
         "undecodable images",
         "silences",
         "undelivered commands",

@@ -12,9 +12,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool, Float64
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.common_parameters import odometry_covariances
-from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.outputs import Output, Outputs
+from drone_bridge.link_node.common_parameters import odometry_covariances
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.msg import LandingPad
 from drone_bridge.protocols.telemetry import DroneTelemetry, RoverTelemetry
 from drone_bridge.translate.jpeg import JpegDecoder
@@ -33,7 +33,7 @@ class TelemetryOutputs:
 
     def __init__(
         self,
-        node: BridgeNode,
+        node: LinkNode,
         names: LandingFrameNames,
         messages: DroneMessages,
         clock_publisher: "Publisher[Any] | None",

@@ -3,10 +3,10 @@
 
 from typing import Final
 
-from drone_bridge.bridges.common_parameters import common_parameters, covariance_parameters, frame_parameters
-from drone_bridge.bridges.simulated_time import time_parameters
+from drone_bridge.link_node.common_parameters import common_parameters, covariance_parameters, frame_parameters
+from drone_bridge.link_node.simulated_time import time_parameters
 from drone_bridge.links.allowed_peers import ANY
-from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.telemetry import DEFAULT_PORT, MAX_FOV, MIN_FOV, Limits
 from drone_bridge.translate.covariances import EXACT_VARIANCE, UNKNOWN_VARIANCE
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns

@@ -25,7 +25,7 @@ class Drone(NamedTuple):
 
 
 class Transport(Protocol):
-    """The way to the drone and back; for BridgeNode, an endpoint."""
+    """The way to the drone and back; for LinkNode, an endpoint."""
 
     @property
     def backoff(self) -> Backoff:

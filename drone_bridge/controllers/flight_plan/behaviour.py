@@ -13,9 +13,9 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.controllers.flight_plan.pilot import Call, FlightPlan, PlanParameters
-from drone_bridge.described_parameters import declarations, read
 from drone_bridge.msg import ControllerState
-from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.described_parameters import declarations, read
+from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 
 NAME: Final = "flight_plan"
 PARAMETERS: Final = (

@@ -30,11 +30,11 @@ from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.velocity_commands import VelocityCommands
-from drone_bridge.described_parameters import declarations, read
 from drone_bridge.geometry.matrices import NOT_COMPUTABLE
-from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import ControllerState, LandingPad
-from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.described_parameters import declarations, read
+from drone_bridge.node.log_limiter import LogLimiter
+from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 
 NAME: Final = "land_on_pad"
 PARAMETERS: Final = (

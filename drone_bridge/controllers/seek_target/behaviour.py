@@ -16,12 +16,12 @@ from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
 from drone_bridge.controllers.stamped_sets import StampedSets
-from drone_bridge.described_parameters import declarations, read
 from drone_bridge.flight.flight_control import Command, DroneModel
 from drone_bridge.geometry.matrices import NOT_COMPUTABLE
-from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
-from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.described_parameters import declarations, read
+from drone_bridge.node.log_limiter import LogLimiter
+from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 
 NAME: Final = "seek_target"
 PARAMETERS: Final = (

@@ -13,11 +13,11 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.controllers.waypoints.pilot import Decision, Waypoint, WaypointParameters, Waypoints, WaypointState
-from drone_bridge.described_parameters import declarations, read
 from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_angles
-from drone_bridge.log_limiter import LogLimiter
 from drone_bridge.msg import ControllerState, DroneProperties
-from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.described_parameters import declarations, read
+from drone_bridge.node.log_limiter import LogLimiter
+from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 
 NAME: Final = "waypoints"
 PARAMETERS: Final = (

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from drone_bridge.parameters import ParameterDeclaration
-from drone_bridge.program import Stoppable
+from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.node.program import Stoppable
 
 Value = bool | int | float | str | list[Any]
 

@@ -12,7 +12,7 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from drone_bridge.program import Stoppable, executor_of
+from drone_bridge.node.program import Stoppable, executor_of
 from drone_bridge.tools.fleet.kinds import NodeKind, Value
 
 #: How long a node that has failed is waited with before it is made anew, s: doubled each time, up to the longest.

@@ -8,7 +8,7 @@ from typing import Final
 
 import yaml
 
-from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.tools.fleet.kinds import KINDS, NodeKind, Value, VehicleKind
 from drone_bridge.tools.fleet.ranges import expand, has_range
 from drone_bridge.tools.launch import yaml_text

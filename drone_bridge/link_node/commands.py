@@ -9,8 +9,8 @@ from typing import Any, Final, Generic, TypeVar
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
 
-from drone_bridge.bridges.mailbox import Arrival, Mailbox
-from drone_bridge.bridges.node import BridgeNode
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.mailbox import Arrival, Mailbox
 from drone_bridge.translate.time import seconds_between
 
 CommandT = TypeVar("CommandT")
@@ -27,7 +27,7 @@ class CommandIntake(Generic[CommandT]):
 
     def __init__(
         self,
-        node: BridgeNode,
+        node: LinkNode,
         now: Callable[[], Time] | None = None,
         on_command: Callable[[], None] = lambda: None,
     ) -> None:

@@ -11,8 +11,8 @@ from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
-from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.node.parameters import ParameterDeclaration
 
 CLOCK_TOPIC: Final = "/clock"
 _WATCH_PERIOD_S: Final = 1.0
@@ -35,7 +35,7 @@ def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:
 class SimulatedTime:
     """What the parameters about time say, and a watch for others that publish /clock, too."""
 
-    def __init__(self, node: BridgeNode) -> None:
+    def __init__(self, node: LinkNode) -> None:
         """Make the publisher, if the parameters want one."""
         self._node = node
         #: Of /clock; None unless this node is to publish it.

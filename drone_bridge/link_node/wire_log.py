@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 from drone_bridge.links.wire_log import WireLog, facts_of
 
 if TYPE_CHECKING:
-    from drone_bridge.bridges.node import BridgeNode
+    from drone_bridge.link_node.link_node import LinkNode
 
 _MEBIBYTE: Final = 1 << 20
 _SERVER: Final = "Server"
 
 
-def open_wire_log(node: "BridgeNode") -> WireLog | None:
+def open_wire_log(node: "LinkNode") -> WireLog | None:
     """Return the log that the node is to write, None if it is to write none. Raises LinkError."""
     if not (folder := node.parameters["wire_log"]):
         return None

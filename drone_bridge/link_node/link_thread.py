@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from drone_bridge.bridges.reports import Reports
+from drone_bridge.link_node.reports import Reports
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from drone_bridge.described import MEANING, RANGE
-from drone_bridge.parameters import ParameterDeclaration
+from drone_bridge.node.parameters import ParameterDeclaration
 
 T = TypeVar("T")
 

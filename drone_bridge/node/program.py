@@ -15,7 +15,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from drone_bridge.responses import resend_lost_responses
+from drone_bridge.node.responses import resend_lost_responses
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from drone_bridge.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.translate.covariances import AXES, OdometryCovariances
 from drone_bridge.translate.frame_names import FrameNames
 

@@ -24,16 +24,16 @@ from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
-from drone_bridge.bridges.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
-from drone_bridge.bridges.reports import SILENCES, Reports
-from drone_bridge.bridges.statistics import LinkStatistics
-from drone_bridge.bridges.wire_log import open_wire_log
+from drone_bridge.link_node.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
+from drone_bridge.link_node.reports import SILENCES, Reports
+from drone_bridge.link_node.statistics import LinkStatistics
+from drone_bridge.link_node.wire_log import open_wire_log
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.links.wire_log import WireLog
-from drone_bridge.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
+from drone_bridge.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.translate.time import NANOSECONDS
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
@@ -47,7 +47,7 @@ def _log_failure(transition: Transition) -> Transition:
     """Wrap a transition so that why it failed is logged, which rclpy does not do."""
 
     @functools.wraps(transition)
-    def guarded(node: "BridgeNode", state: LifecycleState) -> TransitionCallbackReturn:
+    def guarded(node: "LinkNode", state: LifecycleState) -> TransitionCallbackReturn:
         try:
             return transition(node, state)
         except (LinkError, ValueError) as error:
@@ -61,7 +61,7 @@ def _log_failure(transition: Transition) -> Transition:
     return guarded
 
 
-class BridgeNode(LifecycleNode):
+class LinkNode(LifecycleNode):
     """A lifecycle node that keeps one link: publishers from configure on, the link while active.
 
     The link's thread connects, reads, translates and publishes; callbacks of the executor only leave something for

@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 from builtin_interfaces.msg import Time
 
-from drone_bridge.bridges.node import BridgeNode
-from drone_bridge.bridges.simulated_time import SimulatedTime
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.simulated_time import SimulatedTime
 
 
 class Stamps:
     """Stamps what comes, as the parameters of `time_parameters` say."""
 
-    def __init__(self, node: BridgeNode) -> None:
+    def __init__(self, node: LinkNode) -> None:
         simulated_time = SimulatedTime(node)
         self._node = node
         #: The publisher of /clock, if this node publishes it.

@@ -5,9 +5,9 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 
-from drone_bridge.bridges.liveness import Liveness
-from drone_bridge.bridges.statistics import LinkStatistics
-from drone_bridge.log_limiter import LogLimiter, Reminders
+from drone_bridge.link_node.liveness import Liveness
+from drone_bridge.link_node.statistics import LinkStatistics
+from drone_bridge.node.log_limiter import LogLimiter, Reminders
 
 SILENCES = "silences"
 

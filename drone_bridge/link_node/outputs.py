@@ -11,7 +11,7 @@ from builtin_interfaces.msg import Time
 if TYPE_CHECKING:
     from rclpy.publisher import Publisher
 
-    from drone_bridge.bridges.node import BridgeNode
+    from drone_bridge.link_node.link_node import LinkNode
 
 SourceT = TypeVar("SourceT")
 
@@ -29,7 +29,7 @@ class Outputs(Generic[SourceT]):
     DDS is asked who listens once in a while: asking can take longer than all the rest but the publishing.
     """
 
-    def __init__(self, node: "BridgeNode", outputs: Iterable[Output], period_s: float) -> None:
+    def __init__(self, node: "LinkNode", outputs: Iterable[Output], period_s: float) -> None:
         """`period_s` is how long a new subscriber may be overlooked."""
         self._node = node
         self._outputs = tuple(outputs)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from drone_bridge.bridges.liveness import Liveness
+from drone_bridge.link_node.liveness import Liveness
 
 
 class Condition(NamedTuple):
