@@ -42,7 +42,7 @@ ALLOWED = {
     },
     "controllers": {"described", "flight", "geometry", "translate", "node", "msg", "srv"},
     "emulators": {"geometry", "links", "protocols", "vehicle_side"},
-    "operators": {"geometry", "links", "protocols"},
+    "operators": {"flight", "geometry", "links", "protocols"},
     "tools": {"geometry", "translate", "node", "missing_package", "msg", "srv"},
     "tools/emulate": {"emulators"},
     "tools/operate": {"operators"},

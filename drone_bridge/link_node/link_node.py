@@ -362,7 +362,7 @@ class LinkNode(LifecycleNode):
     def hardware_id(self) -> str:
         """Return what diagnostics call the vehicle: what the user calls it, or the protocol and where it is."""
         get = self.parameters.__getitem__
-        protocol = type(self).__name__.removesuffix("Bridge").lower()
+        protocol = type(self).__name__.removesuffix("Bridge").removesuffix("Server").lower()
         return get("hardware_id") or f"{protocol} {address_name(get('host'), get('port'))}"
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
