@@ -41,21 +41,22 @@ ALLOWED = {
         "srv",
     },
     "controllers": {"described", "flight", "geometry", "translate", "node", "msg", "srv"},
-    "emulators": {"geometry", "links", "protocols", "vehicle_side"},
-    "operators": {"flight", "geometry", "links", "protocols"},
+    "programs": {"links", "protocols"},
+    "emulators": {"geometry", "links", "programs", "protocols", "vehicle_side"},
+    "operators": {"flight", "geometry", "links", "programs", "protocols"},
     "tools": {"geometry", "translate", "node", "missing_package", "msg", "srv"},
     "tools/emulate": {"emulators"},
     "tools/operate": {"operators"},
     "tools/wire": {"links", "protocols"},
     # Shows a flight, and so knows its world.
     "tools/demo": {"emulators", "geometry", "translate", "node", "msg", "srv"},
-    "tools/fleet": {"bridges", "controllers", "emulators", "node"},  # many of them in one process
+    "tools/fleet": {"bridges", "controllers", "emulators", "node", "programs"},  # many of them in one process
     "missing_package": set(),
     "__init__": set(),
 }
 # A protocol has no socket, no thread and no clock; its caller has.
 FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket", "subprocess", "threading", "time"}
-WITHOUT_ROS = ("protocols", "links", "vehicle_side", "emulators", "operators", "geometry", "flight")
+WITHOUT_ROS = ("protocols", "links", "vehicle_side", "emulators", "operators", "programs", "geometry", "flight")
 
 SOURCE_FOLDERS = (
     ".ci",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
-from drone_bridge.emulators.options import alternatives
+from drone_bridge.programs.options import alternatives
 
 KindT = TypeVar("KindT", bound=Enum)
 

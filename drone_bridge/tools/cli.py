@@ -28,6 +28,7 @@ class Command:
 
 COMMANDS: Final = {
     "emulate": Command("drone_bridge.tools.emulate", "be a vehicle, to try things without hardware", needs_ros=False),
+    "operate": Command("drone_bridge.tools.operate", "steer a vehicle as a legacy program does", needs_ros=False),
     "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
     "fleet": Command("drone_bridge.tools.fleet.command", "bridge many vehicles in one process"),
     "demo": Command("drone_bridge.tools.demo.command", "show what the package can do, without hardware"),
@@ -45,7 +46,7 @@ protocols) and drone_bridge.links (sockets that reconnect). ROS 2 would add the 
 launch files: on Debian or Ubuntu, 'make setup' in the sources brings it from PyPI; elsewhere, build with colcon.
 """
 #: Commands whose first argument chooses what is imported.
-WITH_SUBCOMMANDS: Final = ("emulate", "demo")
+WITH_SUBCOMMANDS: Final = ("emulate", "operate", "demo")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -21,8 +21,11 @@ from typing import Final
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.dronegui.flight import COLUMNS, Airframe, Flight
 from drone_bridge.emulators.dronegui.gui import Dialect, Gui
-from drone_bridge.emulators.options import (
-    EmulatorParser,
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.udp import Datagram, UdpListener
+from drone_bridge.programs.options import (
+    ProgramParser,
     add_address,
     add_bad_network,
     add_run,
@@ -30,10 +33,7 @@ from drone_bridge.emulators.options import (
     port,
     positive,
 )
-from drone_bridge.emulators.program import TrajectoryFile, run_emulator, say
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.links.udp import Datagram, UdpListener
+from drone_bridge.programs.program import TrajectoryFile, run_program, say
 from drone_bridge.protocols.dronegui import (
     AXES,
     BUTTONS,
@@ -119,12 +119,17 @@ def open_navdata_socket(options: argparse.Namespace, cancellation: Cancellation)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return run_emulator("dronegui", serve, parse(arguments))
+    return run_program("dronegui", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = EmulatorParser("dronegui", "A drone behind its control GUI, to try controllers on.", "after --duration")
+    parser = ProgramParser(
+        "emulate",
+        "dronegui",
+        "A drone behind its control GUI, to try controllers on.",
+        "after --duration",
+    )
     link = parser.add_argument_group("link")
     add_address(link, DEFAULT_PORT)
     link.add_argument(

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from drone_bridge.emulators.dronegui.flight import Flight
 from drone_bridge.emulators.dronegui.navdata import blocks
-from drone_bridge.emulators.program import say
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.udp import UdpListener, name
+from drone_bridge.programs.program import say
 from drone_bridge.protocols.dronegui import DEFAULT_NAVDATA_PORT, ControlPacket, ReceiverConnection
 from drone_bridge.protocols.errors import RemoteProtocolError
 

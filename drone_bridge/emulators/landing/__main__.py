@@ -26,8 +26,11 @@ from drone_bridge.emulators.landing.rover import Pattern
 from drone_bridge.emulators.landing.touchdown import Touchdown
 from drone_bridge.emulators.landing.vehicle import PERIOD_S, Setup, Vehicle
 from drone_bridge.emulators.landing.world import COLUMNS, LANDING_GEAR, Phase
-from drone_bridge.emulators.options import (
-    EmulatorParser,
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError
+from drone_bridge.links.udp import UdpConnector, UdpListener
+from drone_bridge.programs.options import (
+    ProgramParser,
     add_bad_network,
     add_choice,
     add_run,
@@ -36,10 +39,7 @@ from drone_bridge.emulators.options import (
     positive,
     triple,
 )
-from drone_bridge.emulators.program import TrajectoryFile, run_emulator, say
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError
-from drone_bridge.links.udp import UdpConnector, UdpListener
+from drone_bridge.programs.program import TrajectoryFile, run_program, say
 from drone_bridge.protocols.telemetry import DEFAULT_PORT
 
 REPORT_PERIOD_S: Final = 1.0
@@ -145,13 +145,16 @@ def make_setup(options: argparse.Namespace) -> Setup:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return run_emulator("landing", fly, parse(arguments))
+    return run_program("landing", fly, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = EmulatorParser(
-        "landing", "A drone without GPS above a rover with a landing pad, to try landings on.", "after --duration"
+    parser = ProgramParser(
+        "emulate",
+        "landing",
+        "A drone without GPS above a rover with a landing pad, to try landings on.",
+        "after --duration",
     )
     link = parser.add_argument_group("link")
     link.add_argument("--host", default="127.0.0.1", help="where the telemetry goes (%(default)s)")

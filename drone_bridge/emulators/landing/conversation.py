@@ -13,9 +13,9 @@ from typing import Final
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.landing.vehicle import PERIOD_S, Vehicle
-from drone_bridge.emulators.program import say
 from drone_bridge.links.errors import LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpListener, UdpStream
+from drone_bridge.programs.program import say
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.telemetry import (
     DroneCommand,

@@ -19,8 +19,14 @@ from collections.abc import Sequence
 from enum import Enum
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.options import (
-    EmulatorParser,
+from drone_bridge.emulators.robot.control import ALL_SUBSYSTEMS, NAMES, Control
+from drone_bridge.emulators.robot.robotd import RobotdControl
+from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
+from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
+from drone_bridge.programs.options import (
+    ProgramParser,
     add_address,
     add_choice,
     add_run,
@@ -29,13 +35,7 @@ from drone_bridge.emulators.options import (
     positive,
     probability,
 )
-from drone_bridge.emulators.program import TrajectoryFile, cancelled_or_after, run_emulator, say
-from drone_bridge.emulators.robot.control import ALL_SUBSYSTEMS, NAMES, Control
-from drone_bridge.emulators.robot.robotd import RobotdControl
-from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
-from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
+from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.protocols.robot import TCP_PORT, SubsystemType
 
 
@@ -100,12 +100,17 @@ def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return run_emulator("robot", serve, parse(arguments))
+    return run_program("robot", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = EmulatorParser("robot", "A tracked robot to try drivers on, in real time.", "after --duration")
+    parser = ProgramParser(
+        "emulate",
+        "robot",
+        "A tracked robot to try drivers on, in real time.",
+        "after --duration",
+    )
     link = parser.add_argument_group("link")
     add_address(link, TCP_PORT)
     add_choice(link, "--dialect", Dialect.DOCUMENT, "how to speak")

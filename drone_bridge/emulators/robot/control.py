@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from drone_bridge.emulators.program import say
 from drone_bridge.emulators.robot.vehicle import Motor, Vehicle
+from drone_bridge.programs.program import say
 from drone_bridge.protocols.robot import (
     PROTOCOL_VERSION,
     BindFailure,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from drone_bridge.emulators.program import say
 from drone_bridge.emulators.robot.control import MAX_DRIVERS, NAMES, Control, Driver, HangUpError
+from drone_bridge.programs.program import say
 from drone_bridge.protocols.robot import (
     PROTOCOL_VERSION,
     BindFailure,

@@ -11,8 +11,8 @@ from enum import Enum
 from typing import Final
 
 from drone_bridge.emulators.faults import Fault
-from drone_bridge.emulators.program import TrajectoryFile, say
 from drone_bridge.emulators.robot.control import MAX_DRIVERS, Control, Driver, HangUpError
+from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.robot import NEED_DATA, ConnectionClosed, FromRobot, KeepAlive, RobotConnection
 

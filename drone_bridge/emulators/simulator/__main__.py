@@ -17,8 +17,6 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.options import EmulatorParser, add_address, add_choice, add_run, positive, read_by
-from drone_bridge.emulators.program import TrajectoryFile, cancelled_or_after, run_emulator, say
 from drone_bridge.emulators.simulator.connection import FaultKind
 from drone_bridge.emulators.simulator.quirks import Quirks
 from drone_bridge.emulators.simulator.run import RunControl, Tempo
@@ -28,6 +26,8 @@ from drone_bridge.emulators.simulator.world import World
 from drone_bridge.emulators.simulator.world_requests import Context
 from drone_bridge.geometry.wxyz import IDENTITY, WxyzQuaternion, unit
 from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
+from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.protocols.simulator import TCP_PORT, VEHICLE
 
 
@@ -78,12 +78,17 @@ def _rotation(text: str) -> WxyzQuaternion:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return run_emulator("simulator", serve, parse(arguments))
+    return run_program("simulator", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = EmulatorParser("simulator", "An underwater simulator to try clients on.", "after --duration")
+    parser = ProgramParser(
+        "emulate",
+        "simulator",
+        "An underwater simulator to try clients on.",
+        "after --duration",
+    )
     link = parser.add_argument_group("link")
     add_address(link, TCP_PORT)
     add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server speaks")

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Final
 
 from drone_bridge.emulators.faults import Fault
-from drone_bridge.emulators.program import say
 from drone_bridge.emulators.simulator.quirks import Quirks, reason_to_hang_up
+from drone_bridge.programs.program import say
 from drone_bridge.protocols import simulator as wire
 
 MAX_UNREAD_BYTES: Final = 4 << 20  # of what a client does not take; one that lets more pile up is given up

@@ -9,12 +9,12 @@ import signal
 from typing import Final
 
 from drone_bridge.emulators.faults import Fault
-from drone_bridge.emulators.program import TrajectoryFile, say
 from drone_bridge.emulators.simulator import observer_requests, world_requests
 from drone_bridge.emulators.simulator.connection import Connection, FaultKind, HangUpError
 from drone_bridge.emulators.simulator.items import RefusedError
 from drone_bridge.emulators.simulator.quirks import Quirks, is_ignored
 from drone_bridge.emulators.simulator.world_requests import Context
+from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import (
     VEHICLE,

@@ -17,8 +17,15 @@ import time
 from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.options import (
-    EmulatorParser,
+from drone_bridge.emulators.testbed.conversation import Conversation, FaultKind, Setup
+from drone_bridge.emulators.testbed.flight import COLUMNS
+from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
+from drone_bridge.emulators.testbed.world import Airframe, World
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.programs.options import (
+    ProgramParser,
     add_address,
     add_choice,
     add_run,
@@ -27,14 +34,7 @@ from drone_bridge.emulators.options import (
     positive,
     triple,
 )
-from drone_bridge.emulators.program import TrajectoryFile, run_emulator, say
-from drone_bridge.emulators.testbed.conversation import Conversation, FaultKind, Setup
-from drone_bridge.emulators.testbed.flight import COLUMNS
-from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed.world import Airframe, World
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.programs.program import TrajectoryFile, run_program, say
 from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.testbed import AngleUnit, AttitudeLayout, Constants, TestbedConnection
 
@@ -100,7 +100,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return run_emulator("testbed", fly, parse(arguments))
+    return run_program("testbed", fly, parse(arguments))
 
 
 def make_setup(options: argparse.Namespace) -> Setup:
@@ -146,7 +146,8 @@ def make_setup(options: argparse.Namespace) -> Setup:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = EmulatorParser(
+    parser = ProgramParser(
+        "emulate",
         "testbed",
         "A testbed to try autopilots on. Serves one autopilot after the other, each from the start of the same world.",
         ends="when a flight is over",

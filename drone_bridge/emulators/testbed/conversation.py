@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from drone_bridge.emulators.faults import Fault
-from drone_bridge.emulators.program import TrajectoryFile, say
 from drone_bridge.emulators.testbed.flight import Flight
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed.world import Airframe, Motion, World
@@ -16,6 +15,7 @@ from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.pace import Pace
 from drone_bridge.links.tcp import TcpStream
+from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AngleUnit,

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from drone_bridge.emulators.program import end_launch
 from drone_bridge.node.program import conduct
+from drone_bridge.programs.program import end_launch
 from drone_bridge.tools.fleet.fleet import Fleet
 from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, Vehicle, load
 

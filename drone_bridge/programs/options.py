@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines of emulators: the options that all share, and the types of options.
+"""Command lines of emulators and operators: the options that they share, and the types of options.
 
 Option types raise ArgumentTypeError, which argparse turns into a usage message.
 """
@@ -12,19 +12,22 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 KindT = TypeVar("KindT", bound=Enum)
 
+#: The room of each kind of program, by the word of the `drone-bridge` command.
+KINDS: Final = {"emulate": "emulators", "operate": "operators"}
 
-class EmulatorParser(argparse.ArgumentParser):
-    """The command line of one emulator, however it was started."""
 
-    def __init__(self, name: str, what: str, ends: str) -> None:
-        """`name` is the emulator's, `what` it is, and `ends` when it does so by itself."""
+class ProgramParser(argparse.ArgumentParser):
+    """The command line of one program, however it was started."""
+
+    def __init__(self, kind: str, name: str, what: str, ends: str) -> None:
+        """`kind` is KINDS' word for the program, `name` its own; `what` it is, and `ends` when it does so by itself."""
         super().__init__(
-            prog=_program(name),
+            prog=_started_as(kind, name),
             usage="%(prog)s [options]",
             description=f"{what} Ends on SIGINT, SIGTERM or {ends}, with 0; with 2 when it can't start.",
         )
@@ -33,12 +36,18 @@ class EmulatorParser(argparse.ArgumentParser):
         )
 
 
-def _program(name: str) -> str:
-    """Return the command that started the emulator, for usage messages."""
+def _started_as(kind: str, name: str) -> str:
+    """Return the command that started the program, for usage messages."""
     started = Path(sys.argv[0]).name
     if started == "__main__.py":
-        return f"python3 -m drone_bridge.emulators.{name}"
-    return f"drone-bridge emulate {name}" if started == "drone-bridge" else started
+        return f"python3 -m drone_bridge.{KINDS[kind]}.{name}"
+    return f"drone-bridge {kind} {name}" if started == "drone-bridge" else started
+
+
+def add_peer(group: Any, default_port: int, whose: str) -> None:
+    """Add --host and --port of whom a program calls."""
+    group.add_argument("--host", default="127.0.0.1", help=f"of {whose} (%(default)s)")
+    group.add_argument("--port", type=port, default=default_port, help=f"of {whose} (%(default)s)")
 
 
 def add_address(group: Any, default_port: int, purpose: str = "to listen on") -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What turns an emulator into a well-behaved program: signals, exit code, output and trajectory file."""
+"""What makes a well-behaved program: signals, exit code, output and trajectory file."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 CANNOT_START: Final = 2  # the exit code, as argparse has it
 
 #: Runs until it ends or is cancelled, and returns the exit code. Whatever it opens belongs on the exit stack.
-Emulator = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int]
+Program = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int]
 
 
-def run_emulator(name: str, emulator: Emulator, options: argparse.Namespace) -> int:
-    """Run until the emulator ends or a signal cancels it; return the exit code. Prints what prevents the start."""
+def run_program(name: str, program: Program, options: argparse.Namespace) -> int:
+    """Run until the program ends or a signal cancels it; return the exit code. Prints what prevents the start."""
     cancellation = Cancellation()
     try:
         with contextlib.ExitStack() as stack:
             stack.enter_context(cancelled_by_signals(cancellation))
-            return emulator(options, cancellation, stack)
+            return program(options, cancellation, stack)
     except (ValueError, OSError, LinkError, ProtocolError) as error:
         _print(f"{name}: {error}{_remedy(error)}", sys.stderr)
         if options.ends_launch:
@@ -84,7 +84,7 @@ def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Print one event. If stdout has been closed, the emulator carries on silently."""
+    """Print one event. If stdout has been closed, the program carries on silently."""
     _print(text, sys.stdout)
 
 

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scripted operator is to do: one leg after the other, in the terms of REP 103.
+
+    4s forward 0.5, 3s turn 0.5, 2s
+
+is half a metre per second ahead for four seconds, a turn to the left, and two seconds at rest. Each operator says this
+in its protocol's own terms, as well as those allow.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+LONGEST_LEG_S: Final = 3600.0
+#: Far beyond what any of the vehicles does, m/s or rad/s.
+FASTEST: Final = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """Velocities of the body for some time, all zero at rest."""
+
+    duration_s: float
+    forward: float = 0.0  # m/s
+    left: float = 0.0  # m/s
+    up: float = 0.0  # m/s
+    turn: float = 0.0  # rad/s, positive to the left
+
+    def __str__(self) -> str:
+        """Return the leg as it is written."""
+        words = [f"{self.duration_s:g}s", *(f"{axis} {value:g}" for axis in AXES if (value := getattr(self, axis)))]
+        return " ".join(words)
+
+
+AXES: Final = ("forward", "left", "up", "turn")
+REST: Final = Leg(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Legs, one after the other."""
+
+    legs: tuple[Leg, ...]
+
+    def __str__(self) -> str:
+        """Return the plan as it is written."""
+        return ", ".join(map(str, self.legs))
+
+    @property
+    def duration_s(self) -> float:
+        """How long all legs take."""
+        return math.fsum(leg.duration_s for leg in self.legs)
+
+    def leg_at(self, elapsed_s: float) -> Leg:
+        """Return the leg at a time after the start; REST before it and after the last one."""
+        if elapsed_s >= 0.0:
+            for leg in self.legs:
+                if elapsed_s < leg.duration_s:
+                    return leg
+                elapsed_s -= leg.duration_s
+        return REST
+
+
+def parse_plan(text: str) -> Plan:
+    """Read a plan as written above. Raises ValueError with a sentence."""
+    return Plan(tuple(_parse_leg(part.split()) for part in text.split(",")))
+
+
+def _parse_leg(words: list[str]) -> Leg:
+    if not words or not words[0].endswith("s") or len(words) % 2 == 0:
+        raise ValueError(f"a leg is a duration and axes, such as '4s forward 0.5', not {' '.join(words)!r}.")
+    duration_s = _number(words[0][:-1], LONGEST_LEG_S)
+    if duration_s <= 0.0:
+        raise ValueError(f"a leg takes more than 0 s, not {words[0]}.")
+    velocities: dict[str, float] = {}
+    for axis, value in zip(words[1::2], words[2::2], strict=True):
+        if axis not in AXES:
+            raise ValueError(f"{axis!r} is no axis; there are {', '.join(AXES)}.")
+        if axis in velocities:
+            raise ValueError(f"a leg has each axis once, and {axis} is there again.")
+        velocities[axis] = _number(value, FASTEST)
+    return Leg(duration_s, **velocities)
+
+
+def _number(text: str, limit: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= limit:
+        raise ValueError(f"a number from -{limit:g} to {limit:g} has to stand where {text!r} stands.")
+    return value
+
+
+#: What an operator does when nothing else is said.
+DEFAULT_PLAN: Final = parse_plan("4s forward 0.5, 3s turn 0.5, 4s forward 0.5, 2s")

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripted operators are told to do."""
+
+import re
+
+import pytest
+
+from drone_bridge.operators.plan import DEFAULT_PLAN, REST, Leg, Plan, parse_plan
+
+
+def test_legs_follow_one_another_and_rest_follows_the_last():
+    plan = parse_plan("4s forward 0.5 up -0.25,3s turn 0.5 left -1, 2s")
+    first, second, third = Leg(4.0, forward=0.5, up=-0.25), Leg(3.0, left=-1.0, turn=0.5), Leg(2.0)
+    assert plan == Plan((first, second, third))
+    assert plan.duration_s == 9.0
+    times = (-0.1, 0.0, 3.99, 4.0, 6.99, 7.0, 8.99, 9.0, 1e9)
+    assert [plan.leg_at(time_s) for time_s in times] == [
+        *(REST, first, first, second, second, third, third, REST, REST)
+    ]
+
+
+@pytest.mark.parametrize("text", ["4s forward 0.5, 3s left -1 turn 0.5, 2s", str(DEFAULT_PLAN)])
+def test_a_plan_reads_as_it_is_written(text):
+    assert str(parse_plan(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "a leg is a duration and axes, such as '4s forward 0.5', not ''."),
+        ("forward 0.5", "not 'forward 0.5'."),
+        ("4s forward", "not '4s forward'."),
+        ("4s forward 0.5,", "not ''."),
+        ("0s", "a leg takes more than 0 s, not 0s."),
+        ("4s sideways 1", "'sideways' is no axis; there are forward, left, up, turn."),
+        ("4s up 1 up 2", "a leg has each axis once, and up is there again."),
+        ("4s up nan", "a number from -100 to 100 has to stand where 'nan' stands."),
+        ("infs", "a number from -3600 to 3600 has to stand where 'inf' stands."),
+        ("4s up 101", "where '101' stands."),
+    ],
+)
+def test_what_is_no_plan_is_refused_with_a_sentence(text, complaint):
+    with pytest.raises(ValueError, match=re.escape(complaint) + "$"):
+        parse_plan(text)
