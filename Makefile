@@ -37,9 +37,13 @@ lint: setup
 check: lint
 	@$(ACTIVATE) && pytest --alone -q -n 2 --dist loadfile --no-loadscope-reorder
 
-# Most of these wait for something most of the time, so there are more workers than cores.
+# Most of these wait for something most of the time, so there are more workers than cores. Those whose subject is how
+# fast something happens come afterwards, one at a time.
 test: lint
-	@$(ACTIVATE) && pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@$(ACTIVATE) && failed=0; \
+	pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || failed=1; \
+	pytest -m timed || failed=1; \
+	exit $$failed
 
 bench: setup
 	@$(ACTIVATE) && for name in testbed simulator telemetry web fleet; do python benchmark/$$name.py || exit; done

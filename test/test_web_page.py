@@ -19,6 +19,7 @@ from ros_session import wait_until
 from std_msgs.msg import Bool
 from web_viewer import Pilot
 
+pytestmark = pytest.mark.timed
 LAYOUTS = sorted((Path(__file__).parent.parent / "config" / "foxglove").glob("*.json"))
 STOP_S = 0.5  # within which a vehicle has to be told to stop
 FORWARD = "KeyW"
@@ -101,7 +102,7 @@ def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros,
         # The plan of the GUI's drone has it in the air at first; a press of the button is a call of the service.
         flying.wait()
         browser.click('[data-vehicle="dronegui"]')
-        browser.click('[data-call="/dronegui/takeoff"]')
+        browser.click('[data-call="/dronegui/dronegui_bridge/takeoff"]')
         browser.wait("!document.querySelector('.notice').hidden")
         check_phone(browser, address)
         assert browser.complaints == []
@@ -117,11 +118,12 @@ def check_tools(browser):
         "[...document.querySelectorAll('.topics tr')].some(row => /^\\/diagnostics[^]* Hz/.test(row.innerText))"
     )
     browser.click("#details [role=tab]:nth-child(3)")
-    browser.click('[data-service="/simulator/list_entities"] summary')
-    browser.click('[data-service="/simulator/list_entities"] button')
-    browser.wait(
-        "document.querySelector('[data-service=\"/simulator/list_entities\"] .answer').innerText.includes('buoy')"
-    )
+    service = '[data-service="/simulator/simulator_bridge/list_entities"]'
+    browser.click(f"{service} summary")
+    browser.click(f"{service} button")
+    browser.wait(f"document.querySelector('{service} button').disabled === false")
+    answer = browser.text(f"{service} .answer")
+    assert "buoy" in answer, answer
     browser.click("#details [role=tab]:nth-child(4)")
     browser.evaluate(
         """(() => {

@@ -10,6 +10,7 @@ from geometry_msgs.msg import TwistStamped
 from ros_session import RosSession, wait_until
 from web_viewer import Pilot, web_bridge
 
+pytestmark = pytest.mark.timed
 TOPIC = "/rover/cmd_vel_stamped"
 STOP_S = 0.5  # within which a vehicle has to be told to stop
 STILL = TwistStamped().twist

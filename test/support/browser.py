@@ -70,7 +70,7 @@ class Browser:
         try:
             return self._ask("wait", code=code, timeout=1000 * timeout_s)
         except AssertionError as error:
-            raise AssertionError(f"{code}: {error}; the page says {self.text('.summary')!r}") from None
+            raise AssertionError(f"{code}: {error}; the page says {self.text('body')!r}") from None
 
     def text(self, selector):
         return self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")

@@ -96,12 +96,22 @@ export class Steering {
   }
 
   #showButtons(): void {
+    const services = BUTTONS.flatMap((name) => this.#serviceOf(name) ?? []);
+    if (services.join() === this.#shownButtons) return;
+    this.#shownButtons = services.join();
+    this.#buttons.replaceChildren(...services.map((service) =>
+      h("button", { onclick: () => void this.#press(service), "data-call": service },
+        service.slice(service.lastIndexOf("/") + 1))));
+  }
+
+  /** A vehicle's service of that name: below a node's name, where nodes of ours have theirs, or else without one. */
+  #serviceOf(name: string): string | undefined {
     const { prefix } = this.fleet.subject;
-    const names = BUTTONS.filter((name) => WITHOUT_REQUEST.has(this.stream.services.get(prefix + name)?.type ?? ""));
-    if (prefix + names.join() === this.#shownButtons) return;
-    this.#shownButtons = prefix + names.join();
-    this.#buttons.replaceChildren(...names.map((name) =>
-      h("button", { onclick: () => void this.#press(prefix + name), "data-call": prefix + name }, name)));
+    const fitting = [...this.stream.services].filter(([service, { type }]) => {
+      const words = service.startsWith(prefix) ? service.slice(prefix.length).split("/") : [];
+      return words.length <= 2 && words.at(-1) === name && WITHOUT_REQUEST.has(type);
+    });
+    return fitting.map(([service]) => service).sort((a, b) => b.split("/").length - a.split("/").length)[0];
   }
 
   async #press(service: string): Promise<void> {
