@@ -93,6 +93,11 @@ class Child:
         """Return how much memory it occupies."""
         return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
 
+    def private_bytes(self) -> int:
+        """Return how much memory it has for itself alone."""
+        lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().splitlines()
+        return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_"))
+
     def check(self) -> None:
         """Raise ChildError when it has ended, or does so at once."""
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -41,12 +41,6 @@ class Cost:
     threads: int
 
 
-def private_bytes(pid: int) -> int:
-    """Return how much memory a process has for itself alone."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_"))
-
-
 class Drones:
     """Testbeds in this process, each sending frames in a thread of its own."""
 
@@ -122,7 +116,7 @@ def measure(load: str, way: str, children: list[Child], count: int, seconds: flo
         way,
         count,
         100 * used_s / took_s,
-        sum(private_bytes(child.pid) for child in children) / MEBIBYTE,
+        sum(child.private_bytes() for child in children) / MEBIBYTE,
         sum(len(list(Path(f"/proc/{child.pid}/task").iterdir())) for child in children),
     )
 

@@ -60,7 +60,7 @@ class Samples:
         verdict = ""
         if metric.aim:
             verdict = "met" if metric.is_met(median(ratios)) else "MISSED"
-        cells = (_spread(floor, metric.digits), _spread(bridge, metric.digits), _spread(ratios, 2))
+        cells = (spread(floor, metric.digits), spread(bridge, metric.digits), spread(ratios, 2))
         return (load, metric.name, *cells, metric.aim, verdict)
 
 
@@ -68,7 +68,7 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _spread(values: list[float], digits: int) -> str:
+def spread(values: list[float], digits: int) -> str:
     """Return the median, and the least and the greatest value."""
     middle, least, greatest = (f"{value:.{digits}f}" for value in (median(values), min(values), max(values)))
     return f"{middle} ({least}..{greatest})"

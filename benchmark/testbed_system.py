@@ -10,7 +10,7 @@ from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, 
 from table import BRIDGE
 from testbed_peer import HOVER_THRUST, Conversation, Peer
 
-PACED_HZ: Final = 30.0
+WARM_UP_HZ: Final = 30.0
 WARM_UP_S: Final = 0.3
 READY_ANSWERS: Final = 5  # right ones in a row, before the controller counts as found
 
@@ -51,7 +51,7 @@ class TestbedSystem(System):
         """Send frames until everybody has found everybody, and some more."""
         with self.explained():
             right_answers = 0
-            for number in ticks(round(READY_TIMEOUT_S * PACED_HZ), PACED_HZ):
+            for number in ticks(round(READY_TIMEOUT_S * WARM_UP_HZ), WARM_UP_HZ):
                 right_answers = right_answers + 1 if self._exchange(0, number)[0] else 0
                 if self.helpers["subscriber"].has_spoken and right_answers >= READY_ANSWERS:
                     break
@@ -64,9 +64,9 @@ class TestbedSystem(System):
         """Send a frame as soon as the one before is answered."""
         self._measure(measurement, until(seconds))
 
-    def paced(self, measurement: Measurement, seconds: float) -> None:
-        """Send PACED_HZ frames per second."""
-        self._measure(measurement, ticks(round(seconds * PACED_HZ), PACED_HZ))
+    def paced(self, measurement: Measurement, seconds: float, rate_hz: float) -> None:
+        """Send so many frames per second."""
+        self._measure(measurement, ticks(round(seconds * rate_hz), rate_hz))
 
     def frames(self, measurement: Measurement, count: int) -> None:
         """Send this many frames, each as soon as the one before is answered."""

@@ -36,7 +36,7 @@ def measure(size: Size, picture: str, seconds: float) -> tuple[float, float]:
             system.open(size, noise=os.urandom if picture == "noise" else None)
         for system in pair:
             system.warm_up()
-        measured = take_turns(pair, TestbedSystem.paced, seconds)
+        measured = take_turns(pair, partial(TestbedSystem.paced, rate_hz=30), seconds)
     return measured[WITHOUT].cpu_per_item_ms, measured[LOGGED].cpu_per_item_ms
 
 

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each bridge takes before it does anything, beside a bare rclpy node: python benchmark/footprint.py.
+
+Memory and the time to start; see README.md.
+"""
+
+import argparse
+import os
+import platform
+import random
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from configparser import ConfigParser
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from children import Child, ChildError
+from footprint_subject import BARE
+from rounds import DOMAINS
+from system import HERE, script_command
+from table import spread
+
+MEBIBYTE: Final = 1024 * 1024
+START_TIMEOUT_S: Final = 30.0
+SETTLE_S: Final = 1.0  # for what goes on in the background after the start, such as discovery
+PROTOCOLS: Final = ("testbed", "dronegui", "simulator", "robot", "telemetry")
+#: What a bridge may take more than the bare node.
+MOST_MEBIBYTES: Final = 8.0
+MOST_START_S: Final = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What one start of a program took."""
+
+    start_s: float  # from exec to configured
+    resident_mebibytes: float
+    private_mebibytes: float  # that no other process has as well
+
+
+def programs() -> dict[str, str]:
+    """Return what each bridge's executable runs, and the bare node."""
+    setup = ConfigParser()
+    setup.read(HERE.parent / "setup.cfg")
+    executables = dict(
+        line.replace(" ", "").split("=")
+        for line in setup["options.entry_points"]["drone_bridge.executables"].split("\n")
+        if line
+    )
+    return {BARE: BARE} | {name: executables[f"{name}_bridge"] for name in PROTOCOLS}
+
+
+def measure(name: str, program: str, scratch: Path) -> Footprint:
+    """Start a program, let it settle, look at its memory, and stop it."""
+    arguments = ["--ros-args", "-p", "port:=9", "-p", "host:=127.0.0.1"] if program != BARE else []
+    command = script_command("footprint_subject.py", repr(time.monotonic()), program, *arguments)
+    child = Child(name, command, random.choice(DOMAINS), scratch)
+    try:
+        start_s = float(child.wait_for_line(0, START_TIMEOUT_S))
+        time.sleep(SETTLE_S)
+        return Footprint(start_s, child.resident_bytes() / MEBIBYTE, child.private_bytes() / MEBIBYTE)
+    finally:
+        child.stop()
+
+
+def render(rounds: list[dict[str, Footprint]]) -> str:
+    """Return the table: medians, and the median of what was more than the bare node took in the same round."""
+    rows = [("", "resident (MiB)", "more", "private (MiB)", "more", "", "start (s)", "more", "")]
+    for name in rounds[0]:
+        cells: dict[str, list[float]] = defaultdict(list)
+        for measured in rounds:
+            ours, bare = measured[name], measured[BARE]
+            cells["resident"].append(ours.resident_mebibytes)
+            cells["more resident"].append(ours.resident_mebibytes - bare.resident_mebibytes)
+            cells["private"].append(ours.private_mebibytes)
+            cells["more private"].append(ours.private_mebibytes - bare.private_mebibytes)
+            cells["start"].append(ours.start_s)
+            cells["later"].append(ours.start_s - bare.start_s)
+        is_bare = name == BARE
+        rows.append(
+            (
+                name,
+                spread(cells["resident"], 1),
+                "" if is_bare else spread(cells["more resident"], 1),
+                spread(cells["private"], 1),
+                "" if is_bare else spread(cells["more private"], 1),
+                "" if is_bare else _verdict(cells["more resident"], MOST_MEBIBYTES),
+                spread(cells["start"], 2),
+                "" if is_bare else spread(cells["later"], 2),
+                "" if is_bare else _verdict(cells["later"], MOST_START_S),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def main() -> int:
+    """Measure all, in turns, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="how often each program is started (default 5)")
+    options = parser.parse_args()
+    rounds: list[dict[str, Footprint]] = []
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            for number in range(options.rounds):
+                print(f"round {number + 1} of {options.rounds}", flush=True)
+                order = list(programs().items())
+                rounds.append({name: measure(name, program, Path(scratch)) for name, program in order})
+    except ChildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(
+        f"\n{options.rounds} starts of each in turns, on {os.cpu_count()} cores of {platform.machine()}, Python "
+        f"{platform.python_version()}. Aims: at most {MOST_MEBIBYTES:g} MiB resident and {MOST_START_S:g} s more than "
+        f"the bare node.\n\n{render(rounds)}"
+    )
+    return 0
+
+
+def _verdict(values: list[float], most: float) -> str:
+    return "met" if median(values) <= most else "MISSED"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
