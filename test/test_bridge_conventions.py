@@ -57,6 +57,17 @@ def test_a_second_publisher_of_clock_is_named(ros, peer):
         reports.wait(lambda report: sentence not in report.status[0].message)
 
 
+def test_two_others_that_publish_the_time_of_a_bridge_are_named(ros, free_port):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    clocks = [ros.node.create_publisher(Clock, "/clock", 1), ros.idle_node().create_publisher(Clock, "/clock", 1)]
+    with Process.node("robot_bridge", port=free_port, use_sim_time=True) as node:
+        sentence = "/clock is published by /idle and /test_session"
+        reports.wait(lambda report: sentence in report.status[0].message)
+        node.wait_for_line(f"WARN.*{sentence}: set publish_clock to false in all nodes but one")
+        ros.node.destroy_publisher(clocks[0])
+        reports.wait(lambda report: sentence not in report.status[0].message)
+
+
 def test_tf_and_map_to_odom_can_be_switched_off_and_frames_named(ros, peer):
     odometry, static = ros.subscribe(Odometry, "odom"), ros.subscribe(TFMessage, "/tf_static")
     switches = {"publish_tf": False, "publish_map_to_odom": False, "odom_frame": "world", "base_frame": "body"}

@@ -262,6 +262,7 @@ class TestCommand:
         unknown = [("/odd", "nowhere_msgs/msg/Odd", "int32 data")]
         bag = write_bag(tmp_path / "bag", messages, {"/cmd_vel": [offer(reliable=True)]}, more_types=unknown)
         heard, clock = ros.subscribe(Twist, "/renamed"), ros.subscribe(Clock, "/clock")
+        ros.node.create_publisher(Clock, "/clock", 1)
         player = start_child(
             "drone-bridge", "play", bag, "--delay", "5", "--clock", "--remap", "/cmd_vel:=/renamed", "/a:=/b"
         )
@@ -269,6 +270,7 @@ class TestCommand:
         assert clock.wait().clock.sec == START // SECOND
         assert player.wait() == 0
         assert "'/odd' is skipped" in player.output
+        assert "/clock is published by /test_session, too: time will jump to and fro." in player.output
         assert "5 messages" in player.output
 
     def test_a_person_at_a_terminal_pauses_and_steps(self, ros, tmp_path, start_child):

@@ -25,7 +25,7 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from drone_bridge.link_node.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
-from drone_bridge.link_node.reports import SILENCES, Reports
+from drone_bridge.link_node.reports import CLOCKS, SILENCES, Reports
 from drone_bridge.link_node.statistics import LinkStatistics
 from drone_bridge.link_node.wire_log import open_wire_log
 from drone_bridge.links.cancellation import Cancellation
@@ -33,6 +33,7 @@ from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.links.wire_log import WireLog
+from drone_bridge.node.clock_publishers import complaint_about_clocks
 from drone_bridge.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.translate.time import NANOSECONDS
 
@@ -376,6 +377,9 @@ class LinkNode(LifecycleNode):
     def _report(self) -> None:
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         name = self.get_fully_qualified_name().lstrip("/")  # several vehicles report on the one topic
+        self.reports.keep_condition(
+            CLOCKS, complaint_about_clocks(self), "set publish_clock to false in all nodes but one"
+        )
         report = self.reports.make_report(f"{name}: link", self._hardware_id, self.rates, self.problems)
         report.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(report)

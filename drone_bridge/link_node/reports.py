@@ -10,6 +10,8 @@ from drone_bridge.link_node.statistics import LinkStatistics
 from drone_bridge.node.log_limiter import LogLimiter, Reminders
 
 SILENCES = "silences"
+#: The condition that /clock has more than one publisher.
+CLOCKS = "clock"
 
 
 class Reports:
@@ -63,6 +65,18 @@ class Reports:
     def end(self, condition: str) -> None:
         """Note that a condition has ended, so that it is logged at once when it begins again."""
         self._reminders.end(condition)
+
+    def keep_condition(self, condition: str, complaint: str | None, advice: str) -> None:
+        """Report a complaint for as long as there is one, log it when it begins and then at growing intervals.
+
+        Neither it nor the advice, which only the log gives, has a full stop.
+        """
+        if complaint:
+            self.statistics.begin_condition(condition, complaint)
+            self.remind(condition, f"{complaint}: {advice}.")
+        else:
+            self.statistics.end_condition(condition)
+            self.end(condition)
 
     def make_report(self, name: str, hardware_id: str, rates: tuple[str, ...], problems: tuple[str, ...]) -> Any:
         """Return the message for /diagnostics, with one status of this name. For the executor."""

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from drone_bridge.node.clock_publishers import CLOCK_TOPIC, complaint_about_clocks
 from drone_bridge.tools.playing.keyboard import ARROW_LEFT, ARROW_RIGHT, keys
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from drone_bridge.tools.playing.player import Player, Span
 
 JUMP_S: Final = 5.0
-CLOCK_TOPIC: Final = "/clock"
 CLOCK_HZ: Final = 100.0
 #: Reliable subscribers get so long to take the last messages.
 _LAST_MESSAGES_S: Final = 1.0
@@ -72,6 +72,8 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: player.stop())
         time.sleep(options.delay)
+        if complaint := complaint_about_clocks(node):
+            _say(f"{complaint}: time will jump to and fro.")
         _say(f"Playing {len(publishers)} topics, {span.seconds:.1f} s, at {options.rate:g} times their pace.")
         actions = {
             " ": player.toggle_pause,

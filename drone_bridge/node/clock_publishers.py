@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who publishes /clock: two of them make time jump to and fro, for every node that takes its time from there."""
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:  # the name alone is for those without ROS, too
+    from rclpy.node import Node
+
+CLOCK_TOPIC: Final = "/clock"
+
+
+def complaint_about_clocks(node: "Node") -> str | None:
+    """Return a sentence that names who publishes /clock beside `node`, or beside another whose time `node` takes.
+
+    None where one at most does, or where time is none of the node's business.
+    """
+    own_name = node.get_fully_qualified_name()
+    infos = node.get_publishers_info_by_topic(CLOCK_TOPIC)
+    names = sorted(f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos)
+    if own_name in names:
+        names.remove(own_name)  # once: another node may have the same name
+        return f"{CLOCK_TOPIC} is published by {' and '.join(names)}, too" if names else None
+    if len(names) > 1 and node.get_parameter("use_sim_time").value:
+        return f"{CLOCK_TOPIC} is published by {' and '.join(names)}"
+    return None
