@@ -5,6 +5,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
+from drone_bridge.bridges.dronegui.parameters import PARAMETERS as DRONEGUI
 from drone_bridge.bridges.robot.parameters import PARAMETERS as ROBOT
 from drone_bridge.bridges.simulator.parameters import PARAMETERS as SIMULATOR
 from drone_bridge.bridges.telemetry.parameters import PARAMETERS as TELEMETRY
@@ -45,11 +46,12 @@ def test_a_covariance_is_row_by_row():
     ("declarations", "pose", "twist"),  # which of x, y, z, roll, pitch, yaw the wire tells
     [
         (TESTBED, [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0]),
+        (DRONEGUI, [1, 1, 1, 1, 1, 1], [1, 1, 0, 0, 0, 0]),
         (SIMULATOR, [1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]),
         (ROBOT, [0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 1]),
         (TELEMETRY, [1, 1, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0]),
     ],
-    ids=["testbed", "simulator", "robot", "telemetry"],
+    ids=["testbed", "dronegui", "simulator", "robot", "telemetry"],
 )
 def test_a_filter_believes_what_the_wire_tells_and_nothing_else(declarations, pose, twist):
     for variances, told in zip(read(declarations), (pose, twist), strict=True):

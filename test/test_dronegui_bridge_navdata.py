@@ -4,6 +4,7 @@
 import itertools
 import json
 import math
+import signal
 import socket
 import statistics
 from pathlib import Path
@@ -308,6 +309,47 @@ def test_navdata_becomes_topics(ros, gui, navdata_port):
         )
         assert transform.transform.translation.x == odometry.pose.pose.position.x
         assert static.wait().transforms[0].child_frame_id == "d1/altimeter_link"
+
+
+def test_frames_can_be_named_and_odometry_be_called_less_certain(ros, peer, navdata, navdata_port):
+    odometry, transforms = ros.subscribe(Odometry, "odom"), ros.subscribe(TFMessage, "/tf")
+    names = {"frame_prefix": "d1/", "odom_frame": "start", "base_frame": "body"}
+    variances = {"pose_covariance_diagonal": [4.0] * 6, "twist_covariance_diagonal": [9.0] * 6}
+    standing = {**LANDED, "phi": 0.0, "theta": 0.0, "psi": 0.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}
+    with bridge(peer, navdata_port, **names, **variances):
+        wait_until(lambda: navdata.send(standing) or (len(odometry) and len(transforms)), "odometry", period_s=0.05)
+        message = odometry.wait()
+        assert (message.header.frame_id, message.child_frame_id) == ("d1/start", "d1/body")
+        assert message.pose.covariance[14] == 4.0
+        assert message.twist.covariance[0] == 9.0
+        assert transforms.wait().transforms[0].child_frame_id == "d1/body"
+
+
+def test_a_gui_that_hangs_is_silent_until_it_goes_on(ros, gui, navdata_port):
+    """Its liveness is that of its navdata: packets are taken by the system, whether it reads them or not."""
+    drone = gui("--bootstrapped")
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    commands = ros.publisher(Twist, "cmd_vel", subscribers=0)
+    with bridge(drone, navdata_port, silence_warning=1.0) as process:
+        report_of(reports, lambda status, _: status.level == DiagnosticStatus.OK)
+        drone.send(signal.SIGSTOP)
+        try:
+            report_of(reports, lambda status, _: "silent for" in status.message and status.level > DiagnosticStatus.OK)
+            process.wait_for_line(rf"127\.0\.0\.1:{drone.port} is connected, and has been silent for \d+ s\.")
+
+            def is_counted(report):
+                commands.publish(Twist())
+                return int(values_of(report)["undelivered commands"]) > 1
+
+            reports.wait(is_counted)
+            line = r"Commands on cmd_vel reach no vehicle: 127\.0\.0\.1:\d+ has been silent for \d+ s\."
+            process.wait_for_line(line)
+            refused = press(ros, "land")
+            assert (refused.success, drone.count_lines("landing")) == (False, 0)
+        finally:
+            drone.send(signal.SIGCONT)
+        process.wait_for_line("is heard again")
+        report_of(reports, lambda status, _: status.level == DiagnosticStatus.OK)
 
 
 # What a GUI must not send, and who must not send at all.

@@ -11,11 +11,13 @@ from sensor_msgs.msg import Range
 from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion, rotated
 from drone_bridge.protocols.dronegui import NEED_DATA, ControllerConnection, Demo, Feature, VisionDetect
 from drone_bridge.translate import dronegui_navdata as translate
+from drone_bridge.translate.covariances import OdometryCovariances
 from drone_bridge.translate.dronegui_navdata import DeadReckoning, DroneFrameNames
 
 CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 STAMP = Time(sec=12, nanosec=34)
 NAMES = DroneFrameNames("d1/")
+COVARIANCES = OdometryCovariances(translate.POSE_VARIANCES, translate.TWIST_VARIANCES)
 LEVEL = {"phi": 0.0, "theta": 0.0, "psi": 0.0, "altitude": 1000.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}
 
 
@@ -125,10 +127,20 @@ def test_there_is_no_odometry_where_something_is_missing(missing):
 
 
 def test_odometry_says_what_it_does_not_know():
-    message = translate.odometry(Demo(**LEVEL), walk(0.0), STAMP, NAMES)
+    message = translate.odometry(Demo(**LEVEL), walk(0.0), COVARIANCES, STAMP, NAMES)
     assert (message.header.frame_id, message.child_frame_id) == ("d1/odom", "d1/base_link")
     assert all(message.pose.covariance[7 * axis] > 0 for axis in (2, 3, 4, 5))
     assert [message.twist.covariance[7 * axis] for axis in (2, 3, 4, 5)] == [1e6] * 4
+
+
+def test_what_odometry_has_drifted_is_added_to_what_the_user_says():
+    given = OdometryCovariances([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [7.0] * 6)
+    drifted = walk(0.0, 0.4, vx=1000.0)
+    for _ in range(2):  # what is added is added to one message
+        message = translate.odometry(Demo(**LEVEL), drifted, given, STAMP, NAMES)
+        diagonal = list(message.pose.covariance[::7])
+        assert diagonal == pytest.approx([1.0 + drifted.variance, 2.0 + drifted.variance, 3.0, 4.0, 5.0, 6.0])
+        assert list(message.twist.covariance[::7]) == [7.0] * 6
 
 
 def test_a_captured_flight_ends_where_its_velocities_lead():

@@ -2,7 +2,7 @@
 """Navdata of the dronegui protocol as ROS messages. What a block leaves out gives no message, or an unknown in it."""
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped, TwistStamped
@@ -14,6 +14,7 @@ from drone_bridge.geometry.quaternions import Quaternion, rotated
 from drone_bridge.msg import Detection, DetectionArray
 from drone_bridge.protocols.dronegui import PICTURE_UNITS, Demo, Feature, VisionDetect
 from drone_bridge.translate import frames
+from drone_bridge.translate.covariances import AXES, UNKNOWN_VARIANCE, OdometryCovariances
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.transforms import odometry_transform, set_quaternion, transform
 
@@ -21,14 +22,13 @@ from drone_bridge.translate.transforms import odometry_transform, set_quaternion
 NEAREST_RANGE_M: Final = 0.2
 FARTHEST_RANGE_M: Final = 6.0
 
-# How far odometry is to be trusted: standard deviations. The wire tells none.
+# How far what is measured is to be trusted: standard deviations. The wire tells none.
 DRIFT: Final = 0.1  # of the way so far: velocities come from a camera that looks down
-HEIGHT_DEVIATION_M: Final = 0.1
 TILT_DEVIATION: Final = math.radians(1.0)
 YAW_DEVIATION: Final = math.radians(10.0)  # of a gyroscope that drifts
-SPEED_DEVIATION: Final = 0.1  # m/s
-#: Of what is not measured. Zero would be read as certain, and -1 in element 0 is a convention of Imu only.
-UNKNOWN_VARIANCE: Final = 1e6
+# Of odometry, unless the user says otherwise. That of x and y is where it begins: how it drifts is added.
+POSE_VARIANCES: Final = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
+TWIST_VARIANCES: Final = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)  # vertical speed is on the wire, but left at zero
 
 #: A longer gap between two velocities is not bridged: nobody knows how the drone moved.
 LONGEST_GAP_S: Final = 0.5
@@ -59,7 +59,7 @@ class Pose(NamedTuple):
     y: float  # m
     z: float  # m, above the ground below
     orientation: Quaternion
-    variance: float  # m^2, of x and of y
+    variance: float  # m^2, of x and of y, by drift alone
 
 
 class DeadReckoning:
@@ -136,8 +136,8 @@ def velocity(demo: Demo, stamp: Time, names: DroneFrameNames) -> TwistStamped | 
     return message
 
 
-def odometry(demo: Demo, pose: Pose, stamp: Time, names: DroneFrameNames) -> Odometry:
-    """Return where the drone is by dead reckoning, with covariances that say so."""
+def odometry(demo: Demo, pose: Pose, covariances: OdometryCovariances, stamp: Time, names: DroneFrameNames) -> Odometry:
+    """Return where the drone is by dead reckoning: how it has drifted is added to the covariances of x and y."""
     assert demo.vx is not None
     assert demo.vy is not None
     message = Odometry(child_frame_id=names.base_link)
@@ -146,11 +146,9 @@ def odometry(demo: Demo, pose: Pose, stamp: Time, names: DroneFrameNames) -> Odo
     position.x, position.y, position.z = pose.x, pose.y, pose.z
     set_quaternion(message.pose.pose.orientation, pose.orientation)
     linear.x, linear.y, linear.z = _velocity(demo.vx, demo.vy, demo.vz)
-    tilt, yaw = TILT_DEVIATION**2, YAW_DEVIATION**2
-    _set_diagonal(message.pose.covariance, (pose.variance, pose.variance, HEIGHT_DEVIATION_M**2, tilt, tilt, yaw))
-    speed = SPEED_DEVIATION**2
-    # Vertical speed is on the wire, but the drone leaves it at zero.
-    _set_diagonal(message.twist.covariance, (speed, speed, *[UNKNOWN_VARIANCE] * 4))
+    covariances.fill(message)
+    for diagonal in (0, AXES + 1):
+        message.pose.covariance[diagonal] += pose.variance
     return message
 
 
@@ -193,8 +191,3 @@ def _velocity(vx: float, vy: float, vz: float | None) -> tuple[float, float, flo
     """Return a velocity of the wire along the axes of REP 103, m/s; upward 0 where it is missing."""
     forward, left, up = frames.flu_from_frd(vx, vy, vz or 0.0)
     return forward / 1000, left / 1000, up / 1000
-
-
-def _set_diagonal(covariance: Any, diagonal: tuple[float, ...]) -> None:
-    for index, value in enumerate(diagonal):
-        covariance[7 * index] = value  # 6 x 6, row by row

@@ -21,6 +21,7 @@ from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
 from drone_bridge.bridges.dronegui.navdata import PROBLEMS, NavdataOutputs, NavdataPort
 from drone_bridge.bridges.dronegui.parameters import PARAMETERS
 from drone_bridge.link_node.commands import CommandIntake
+from drone_bridge.link_node.common_parameters import frame_names
 from drone_bridge.link_node.farewell import repeat_farewell
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.cancellation import Cancellation
@@ -82,14 +83,12 @@ class DroneGuiBridge(LinkNode):
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._flying_publisher = self.make_publisher(Bool, "flying", latched)
         self._state_publisher = self.make_publisher(DroneGuiState, "dronegui/state", 10)
-        names = DroneFrameNames(self.parameters["frame_prefix"])
+        names = frame_names(self.parameters, DroneFrameNames)
         self._frame_id = names.base_link
         self._first_packet_copies = self.parameters["first_packet_copies"]
         self._flight.receives_navdata = self.parameters["receive_navdata"]
         if self._flight.receives_navdata:
-            self._outputs = NavdataOutputs(
-                self, names, self.parameters["publish_odometry"], self.parameters["publish_tf"]
-            )
+            self._outputs = NavdataOutputs(self, names)
         self._commands: CommandIntake[Controls] = CommandIntake(self)
         self._commands.take_limited_velocities(self._read, ("linear.x", "linear.y", "linear.z", "angular.z"))
         for name, command in self._flight_commands():

@@ -13,6 +13,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import BatteryState, Imu, Range
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.link_node.common_parameters import odometry_covariances
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.links.cancellation import Cancellation
@@ -145,8 +146,8 @@ class NavdataPort:
 class NavdataOutputs:
     """Publishes navdata. For the link's thread."""
 
-    def __init__(self, node: LinkNode, names: DroneFrameNames, has_odometry: bool, has_tf: bool) -> None:
-        """Create the publishers."""
+    def __init__(self, node: LinkNode, names: DroneFrameNames) -> None:
+        """Create the publishers that the parameters want."""
         self._node = node
         self._names = names
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -162,8 +163,10 @@ class NavdataOutputs:
             AUDIENCE_PERIOD_S,
         )
         self._detections = make(DetectionArray, "detections", 10)
+        has_odometry = node.parameters["publish_odometry"]
+        self._covariances = odometry_covariances(node.parameters)
         self._odometry = make(Odometry, "odom", 10) if has_odometry else None
-        self._tf = make(TFMessage, "/tf", 100) if has_odometry and has_tf else None
+        self._tf = make(TFMessage, "/tf", 100) if has_odometry and node.parameters["publish_tf"] else None
         self._static_tf = make(TFMessage, "/tf_static", latched)
         self.restart()
 
@@ -188,7 +191,7 @@ class NavdataOutputs:
         pose = self._dead_reckoning.update(demo, time.monotonic())
         if pose is None or self._odometry is None:
             return
-        message = translate.odometry(demo, pose, stamp, self._names)
+        message = translate.odometry(demo, pose, self._covariances, stamp, self._names)
         self._node.publish(self._odometry, message)
         if self._tf:
             self._node.publish(self._tf, translate.odometry_tf(message))

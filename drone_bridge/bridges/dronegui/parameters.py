@@ -3,9 +3,10 @@
 
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import common_parameters
+from drone_bridge.link_node.common_parameters import common_parameters, covariance_parameters, frame_parameters
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.dronegui import AXES, DEFAULT_NAVDATA_PORT, DEFAULT_PORT
+from drone_bridge.translate.dronegui_navdata import POSE_VARIANCES, TWIST_VARIANCES
 
 PARAMETERS: Final = (
     *common_parameters(DEFAULT_PORT, "The GUI's port.", roles=("connect",)),
@@ -61,5 +62,6 @@ PARAMETERS: Final = (
         live=True,
     ),
     ParameterDeclaration("publish_odometry", True, "Publish odom: velocities added up, with the height and attitude."),
-    ParameterDeclaration("publish_tf", True, "Publish odom to base_link on /tf, if odom is published."),
+    *frame_parameters("publish_map_to_odom", "map_frame"),
+    *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
 )
