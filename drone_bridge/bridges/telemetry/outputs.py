@@ -59,7 +59,7 @@ class TelemetryOutputs:
             Output(make(CompressedImage, "camera/image_raw/compressed", newest), messages.compressed_image),
         ]
         if altitude_as_range:
-            outputs.append(Output(make(Range, "altitude", 10), messages.altitude))
+            outputs.append(Output(make(Range, "altitude", 10), self._deprecated_altitude))
         if clock_publisher:
             outputs.insert(0, Output(clock_publisher, messages.clock))
         self._tf = make(TFMessage, "/tf", 100)
@@ -73,6 +73,7 @@ class TelemetryOutputs:
         self._static_tf = make(TFMessage, "/tf_static", latched)
         self._has_static_transforms = False
         self._landed: bool | None = None  # as it was published
+        self._was_altitude_advised = False
 
     def restart(self) -> None:
         """Publish again what is published once, with the next telemetry."""
@@ -110,6 +111,16 @@ class TelemetryOutputs:
             transform.header.stamp = stamp
         self._node.publish(self._static_tf, TFMessage(transforms=transforms))
         self._has_static_transforms = True
+
+    def _deprecated_altitude(self, telemetry: DroneTelemetry, stamp: Time) -> Range:
+        if not self._was_altitude_advised:
+            self._was_altitude_advised = True
+            self._node.get_logger().warning(
+                "altitude is a sensor_msgs/Range of what no rangefinder measures: since 0.2 it is on height, as a "
+                "geometry_msgs/PointStamped. The old topic, which somebody subscribes to, goes with the next release; "
+                "altitude_as_range: false leaves it out now."
+            )
+        return self._messages.altitude(telemetry, stamp)
 
     def _decoded(self, telemetry: DroneTelemetry, stamp: Time) -> Image | None:
         if telemetry.camera.jpeg is None:
