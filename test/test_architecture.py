@@ -42,7 +42,7 @@ ALLOWED = {
     },
     "controllers": {"described", "flight", "geometry", "translate", "node", "msg", "srv"},
     "programs": {"links", "protocols"},
-    "emulators": {"geometry", "links", "programs", "protocols", "vehicle_side"},
+    "emulators": {"geometry", "links", "missing_package", "programs", "protocols", "vehicle_side"},
     "operators": {"flight", "geometry", "links", "programs", "protocols"},
     "tools": {"geometry", "translate", "node", "missing_package", "msg", "srv"},
     "tools/emulate": {"emulators"},

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Without its optional libraries, every executable and command either starts or says in one sentence what it needs."""
 
+import array
 import configparser
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from sensor_msgs.msg import Image
+from written_bags import write_bag
 
 ROOT = Path(__file__).parent.parent
 OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "matplotlib", "rich", "plotly", "foxglove")
@@ -24,6 +28,13 @@ NEEDED = {
     "drone-bridge info bag": {"rosbags": "rosbags"},
     "drone-bridge play bag": {"rosbags": "rosbags"},
     "drone-bridge report bag": {"rosbags": "rosbags"},
+    "-m drone_bridge.emulators.landing": {"cv2": "opencv-python-headless"},
+}
+#: What these can't do without when they have read a bag with an image.
+NEEDED_FOR_A_BAG = {
+    "drone-bridge info": {"rich": "rich"},
+    "drone-bridge play": {"rich": "rich"},
+    "drone-bridge report": {"plotly": "plotly", "cv2": "opencv-python-headless"},
 }
 HIDE = "import os, sys; sys.modules.update(dict.fromkeys(os.environ['HIDDEN'].split()))"
 
@@ -44,8 +55,15 @@ def run_without(tmp_path, executables):
 
     def run(modules, command, *arguments):
         environment = os.environ | {"PYTHONPATH": path, "HIDDEN": " ".join(modules)}
-        command = [sys.executable, *([executables / command] if command != "-c" else ["-c"]), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        command = [sys.executable, command if command in ("-c", "-m") else executables / command, *arguments]
+        terminal, screen = pty.openpty()  # on which a progress bar is drawn
+        try:
+            return subprocess.run(
+                command, env=environment, stdout=screen, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+            )
+        finally:
+            os.close(screen)
+            os.close(terminal)
 
     return run
 
@@ -58,8 +76,20 @@ def test_what_is_missing_is_one_sentence(run_without, command, module, package):
     done = run_without([module], *command.split())
     assert done.returncode in (1, 2)
     assert done.stderr.count("\n") == 1, done.stderr
-    assert done.stderr.startswith(command.removesuffix(" bag").removesuffix(" testbed.launch.xml"))
+    assert done.stderr.startswith(command.removeprefix("-m ").removesuffix(" bag").removesuffix(" testbed.launch.xml"))
     assert package in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "package"),
+    [(command, module, package) for command, needed in NEEDED_FOR_A_BAG.items() for module, package in needed.items()],
+)
+def test_what_is_missing_for_a_bag_is_one_sentence(run_without, tmp_path, command, module, package):
+    image = Image(width=4, height=2, encoding="rgb8", step=12, data=array.array("B", range(24)))
+    bag = write_bag(tmp_path / "bag", [("/image_raw", number, image) for number in range(1, 3)])
+    options = ["--delay", "0"] if command.endswith("play") else []
+    done = run_without([module], *command.split(), bag, *options)
+    assert (done.returncode, done.stderr) == (2, f"{command}: this needs the Python package '{package}'.\n")
 
 
 def test_all_others_do_without(run_without):

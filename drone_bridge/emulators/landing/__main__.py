@@ -16,7 +16,14 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-import cv2
+from drone_bridge.missing_package import explain_missing
+
+try:
+    import cv2
+except ModuleNotFoundError as error:
+    if __name__ != "__main__":  # whoever imports this has a name of its own
+        raise
+    sys.exit(explain_missing("drone_bridge.emulators.landing", error))
 
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.faults import fault_of
