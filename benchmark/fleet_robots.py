@@ -13,9 +13,11 @@ import rclpy
 from geometry_msgs.msg import Twist
 from nodes import ros
 
-from drone_bridge.emulators.robot.control import ALL_SUBSYSTEMS, Control
 from drone_bridge.emulators.robot.server import Server
-from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
+from drone_bridge.emulators.robot.simulated import SimulatedRobot
+from drone_bridge.emulators.robot.vehicle import Vehicle
+from drone_bridge.programs.program import say
+from drone_bridge.vehicle_side.robot.control import Control
 
 DRIVE_RATE_HZ = 20.0
 STEP_S = 0.05
@@ -28,9 +30,10 @@ def serve(count: int, ports: list[int], ready: threading.Event) -> None:
     async def serve_all() -> None:
         tasks = []
         for _ in range(count):
-            server = Server(Control(Vehicle(Chassis()), ALL_SUBSYSTEMS, False), None, 2.0)
-            listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
-            ports.append(listener.sockets[0].getsockname()[1])
+            robot = SimulatedRobot(Vehicle())
+            server = Server(robot, Control(robot, say), "127.0.0.1", 0, silence_s=2.0)
+            await server.clients.start()
+            ports.append(server.clients.port)
             tasks += [server.move(STEP_S, None), server.measure(SENSOR_PERIOD_S)]
         ready.set()
         await asyncio.gather(*tasks)

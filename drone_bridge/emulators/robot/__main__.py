@@ -19,9 +19,8 @@ from collections.abc import Sequence
 from enum import Enum
 
 from drone_bridge.emulators.faults import fault_of
-from drone_bridge.emulators.robot.control import ALL_SUBSYSTEMS, NAMES, Control
-from drone_bridge.emulators.robot.robotd import RobotdControl
 from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
+from drone_bridge.emulators.robot.simulated import SUBSYSTEMS, SimulatedRobot
 from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
@@ -36,7 +35,10 @@ from drone_bridge.programs.options import (
     probability,
 )
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
-from drone_bridge.protocols.robot import TCP_PORT, SubsystemType
+from drone_bridge.protocols.robot import PROTOCOL_VERSION, TCP_PORT, FirmwareInfo
+from drone_bridge.vehicle_side.robot.control import Control
+from drone_bridge.vehicle_side.robot.robotd import FaultyRobotdControl
+from drone_bridge.vehicle_side.robot.vehicle import TRACKS
 
 
 class Dialect(str, Enum):
@@ -58,16 +60,20 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed, options.full_voltage, options.capacity)
     vehicle = Vehicle(chassis, charge=options.charge)
-    behave = RobotdControl if options.dialect is Dialect.ROBOTD_1_2 else Control
-    control = behave(vehicle, options.subsystems, options.verbose)
-    server = Server(control, options.fault, options.silence_timeout or math.inf)
+    robot = SimulatedRobot(vehicle, options.subsystems, is_verbose=options.verbose)
+    if options.dialect is Dialect.ROBOTD_1_2:
+        control: Control = FaultyRobotdControl(robot, say)
+    else:
+        control = Control(robot, say, FirmwareInfo("emulator", "1", PROTOCOL_VERSION))
+    silence_s = options.silence_timeout or math.inf
+    server = Server(robot, control, options.host, options.port, fault=options.fault, silence_s=silence_s)
     loop = asyncio.get_running_loop()
     with contextlib.ExitStack() as stack:
-        listener = await asyncio.start_server(server.serve, options.host, options.port)
-        stack.callback(listener.close)
+        stack.callback(server.clients.close)
+        await server.clients.start()
         if not options.no_discovery:
             _respond(options, loop, stack)
-        say(f"listening on {options.host}:{listener.sockets[0].getsockname()[1]}")
+        say(f"listening on {options.host}:{server.clients.port}")
         tasks = [
             asyncio.create_task(server.move(1 / options.rate, trajectory)),
             asyncio.create_task(server.measure(options.sensor_period)),
@@ -141,7 +147,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     robot.add_argument(
         "--subsystems",
         type=_subsystems,
-        default=ALL_SUBSYSTEMS,
+        default=tuple(SUBSYSTEMS),
         metavar="tracks,headlight",
         help="what it has, in this order (%(metavar)s)",
     )
@@ -149,7 +155,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--no-light",
         dest="subsystems",
         action="store_const",
-        const=(SubsystemType.SKID_STEER,),
+        const=(TRACKS,),
         help="has tracks only: robotd's Java driver can't read a list with anything after them",
     )
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
@@ -165,13 +171,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _subsystems(text: str) -> tuple[SubsystemType, ...]:
+def _subsystems(text: str) -> tuple[str, ...]:
     """Read the names of subsystems, separated by commas."""
-    types = {name: kind for kind, name in NAMES.items()}
-    names = [name.strip() for name in text.split(",")]
-    if len(set(names)) < len(names) or not types.keys() >= set(names):
-        raise argparse.ArgumentTypeError(f"must be {' and '.join(types)}, each at most once, not {text!r}")
-    return tuple(types[name] for name in names)
+    names = tuple(name.strip() for name in text.split(","))
+    if len(set(names)) < len(names) or not SUBSYSTEMS.keys() >= set(names):
+        raise argparse.ArgumentTypeError(f"must be {' and '.join(SUBSYSTEMS)}, each at most once, not {text!r}")
+    return names
 
 
 if __name__ == "__main__":

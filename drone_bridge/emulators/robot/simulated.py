@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated robot as its drivers meet it: tracks and a headlight, and the sensors of its motors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from drone_bridge.emulators.robot.vehicle import Motor, Vehicle
+from drone_bridge.programs.program import say
+from drone_bridge.protocols.robot import MotorSensors, Sensor, SensorReading, SensorType, SubsystemType
+from drone_bridge.vehicle_side.robot.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
+
+_MOTORS: Final = (MotorSensors(0, 1, 2, 3), MotorSensors(0, 4, 5, 6))  # left, right; they share the battery
+#: What it can have, by name.
+SUBSYSTEMS: Final = {
+    TRACKS: DrivenSubsystem(SubsystemType.SKID_STEER, TRACKS, _MOTORS),
+    HEADLIGHT: DrivenSubsystem(SubsystemType.LIGHTS, HEADLIGHT),
+}
+
+
+class SimulatedRobot:
+    """A vehicle of the conversation whose motors drive the physics."""
+
+    def __init__(self, physics: Vehicle, names: Sequence[str] = tuple(SUBSYSTEMS), *, is_verbose: bool = False) -> None:
+        """`names`: of the subsystems, in order. `is_verbose`: report each change of the motors."""
+        self.physics = physics
+        self.subsystems = tuple(SUBSYSTEMS[name] for name in names)
+        self._is_verbose = is_verbose
+
+    def drive(self, number: int, left: int, right: int) -> None:
+        """Set the motors."""
+        del number
+        if self._is_verbose and (left, right) != (self.physics.left.setting, self.physics.right.setting):
+            say(f"motors {left} {right}")
+        self.physics.drive(left, right)
+
+    def stop(self, number: int) -> None:
+        """Switch the motors off."""
+        del number
+        self.physics.stop()
+
+    def light(self, number: int, is_on: bool) -> None:
+        """Switch the headlight."""
+        del number
+        self.physics.is_light_on = is_on
+        say(f"light {'on' if is_on else 'off'}")
+
+    def sensors(self) -> list[Sensor]:
+        """Return what is measured now."""
+        full_voltage_mv = round(1000 * self.physics.chassis.full_voltage)
+        battery = Sensor(SensorType.BATTERY, "battery", round(1000 * self.physics.voltage), full_voltage_mv)
+        sides = (("left", self.physics.left), ("right", self.physics.right))
+        return [battery, *(sensor for side, motor in sides for sensor in _motor_sensors(side, motor))]
+
+    def readings(self) -> list[SensorReading]:
+        """Return the values of all sensors."""
+        return [SensorReading(number, sensor.value or 0) for number, sensor in enumerate(self.sensors())]
+
+
+def _motor_sensors(side: str, motor: Motor) -> Iterable[Sensor]:
+    yield Sensor(SensorType.THERMOMETER, f"{side} motor", round(100 * motor.temperature))
+    yield Sensor(SensorType.AMMETER, f"{side} motor", round(1000 * motor.current))
+    yield Sensor(SensorType.MOTOR_PWM, f"{side} motor", motor.setting)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several TCP clients of one server at once, for an asyncio loop. What they leave unread is bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from drone_bridge.links.connector import address_name
+from drone_bridge.links.errors import LinkError, reason
+from drone_bridge.links.wire_log import ConnectionLog, WireLog
+
+MAX_UNREAD_BYTES: Final = 256 * 1024  # of what a client does not take; one that lets more pile up is given up
+SEND_BUFFER_BYTES: Final = 64 * 1024
+CLOSED_BY_PEER: Final = "it has closed the connection"
+CLOSED_BY_US: Final = "the connection was closed here"
+_BACKLOG: Final = 16
+
+
+class Client(Protocol):
+    """What is done with one client."""
+
+    def receive_data(self, data: bytes) -> None:
+        """Take in bytes. May raise what ends the connection, with its text as the reason."""
+
+    def receive_eof(self) -> None:
+        """Take in the end of what it sends. May raise as `receive_data` does."""
+
+    def leave(self, reason: str) -> None:
+        """Take in the end of the connection."""
+
+
+class TcpClients:
+    """Accepts clients and serves them all. For one thread: that of the loop."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        begin: Callable[[Connection], Client],
+        *,
+        most: int,
+        ends: tuple[type[Exception], ...],
+        on_refused: Callable[[str], None],
+        wire_log: WireLog | None = None,
+    ) -> None:
+        """Bind; port 0 takes a free one. Clients are served when `start` has been awaited.
+
+        Args:
+            host: the address of our own side.
+            port: where to listen.
+            begin: is given each new connection, and returns what is done with it.
+            most: clients at once; more are refused.
+            ends: what Client may raise; anything else is a fault of our own, and asyncio's to report.
+            on_refused: gets the address of each one that is.
+            wire_log: where to log the bytes of every connection.
+
+        Raises LinkError when the address is not available.
+        """
+        self.ends = ends
+        self._begin, self._most, self._on_refused, self._wire_log = begin, most, on_refused, wire_log
+        self._server: asyncio.Server | None = None
+        self.connections: list[Connection] = []
+        if not host:  # which sockets take for all interfaces
+            raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
+        if not 0 <= port <= 65535:
+            raise LinkError(f"Can't listen on port {port}: it has to be from 0 to 65535.")
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        except (OSError, ValueError) as error:
+            raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+        #: Where it listens.
+        self.port = int(self._socket.getsockname()[1])
+
+    async def start(self) -> None:
+        """Accept clients from now on, while the loop runs."""
+        if self._server is None:
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_server(lambda: Connection(self), sock=self._socket)
+
+    def hang_up(self, reason: str = CLOSED_BY_US) -> None:
+        """Close all connections; what was sent before still goes out, as far as it fits the system's buffers."""
+        for connection in tuple(self.connections):
+            connection.end(reason)
+
+    def close(self) -> None:
+        """Stop listening. The connections have to be closed before."""
+        if self._server:
+            self._server.close()
+        self._socket.close()
+
+    # For connections.
+
+    def admit(self, connection: Connection) -> bool:
+        """Return whether there is room for one more, and count it."""
+        if len(self.connections) >= self._most:
+            self._on_refused(connection.peer)
+            return False
+        self.connections.append(connection)
+        return True
+
+    def begin(self, connection: Connection) -> Client:
+        """Return what is to be done with a new connection."""
+        return self._begin(connection)
+
+    def open_log(self, own: str, peer: str) -> ConnectionLog | None:
+        """Return where the bytes of a connection are logged."""
+        return self._wire_log.open("tcp", own, peer) if self._wire_log else None
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection."""
+
+    def __init__(self, clients: TcpClients) -> None:
+        self._clients = clients
+        self._client: Client | None = None
+        self._log: ConnectionLog | None = None
+        self._reason = ""  # why it ends
+        self.peer = ""
+
+    # What is done with it.
+
+    def send(self, data: bytes) -> None:
+        """Send, now or when the client reads; one that does not read is dropped."""
+        if self._transport.is_closing():
+            return
+        if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+            self.abort(f"it has left {MAX_UNREAD_BYTES // 1024} KiB unread")
+            return
+        self._transport.write(data)
+        if self._log:
+            self._log.sent(memoryview(data))
+
+    def abort(self, why: str = CLOSED_BY_US) -> None:
+        """Close at once, whatever has not been sent. The client is told later, from the loop."""
+        self._reason = self._reason or why
+        self._transport.abort()
+
+    def close(self, why: str = CLOSED_BY_US) -> None:
+        """Close when everything is sent. The client is told later, from the loop."""
+        self._reason = self._reason or why
+        self._transport.close()
+
+    def end(self, why: str) -> None:
+        """Close when everything is sent, and tell the client now."""
+        self.close(why)
+        self._leave()
+
+    # For asyncio.
+
+    def connection_made(self, transport: Any) -> None:
+        """Admit the client, or refuse it."""
+        self._transport: asyncio.Transport = transport
+        host, port = transport.get_extra_info("peername")[:2]
+        self.peer = address_name(host, port)
+        if not self._clients.admit(self):
+            transport.abort()
+            return
+        connected = transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):  # it may have gone again
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # What nobody reads piles up here, where it is counted, and not in the system.
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        self._log = self._clients.open_log(address_name(*transport.get_extra_info("sockname")[:2]), self.peer)
+        self._client = self._clients.begin(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on what has come."""
+        if self._log:
+            self._log.received([memoryview(data)], len(data))
+        self._run(lambda client: client.receive_data(data))
+
+    def eof_received(self) -> None:
+        """Hand on the end of what the client sends; the connection is closed then."""
+        self._run(lambda client: client.receive_eof())
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell the client."""
+        if error and not self._reason:
+            self._reason = f"the connection was lost: {reason(error) if isinstance(error, OSError) else error}"
+        self._leave()
+
+    def _run(self, task: Callable[[Client], None]) -> None:
+        if self._client is None or self._transport.is_closing():
+            return
+        try:
+            task(self._client)
+        except self._clients.ends as error:
+            self.close(str(error))
+
+    def _leave(self) -> None:
+        client, self._client = self._client, None
+        if self in self._clients.connections:
+            self._clients.connections.remove(self)
+        if self._log:
+            self._log.close()
+            self._log = None
+        if client:
+            client.leave(self._reason or CLOSED_BY_PEER)

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may drive a robot, and what its drivers are sent, as documented. `robotd` has how one program does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar, Final
+
+from drone_bridge.protocols.robot import (
+    PROTOCOL_VERSION,
+    BindFailure,
+    BindSubsystem,
+    BindSuccess,
+    FirmwareInfo,
+    FromDriver,
+    FromRobot,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    QuerySubsystems,
+    RegisterDriver,
+    Sensor,
+    SensorInfo,
+    SensorReading,
+    SensorType,
+    SensorUpdate,
+    SkidSteerUpdate,
+    Subsystem,
+    SubsystemBound,
+    SubsystemInfo,
+    SubsystemType,
+    UnbindSubsystem,
+)
+from drone_bridge.vehicle_side.robot.drivers import Driver, Now
+from drone_bridge.vehicle_side.robot.vehicle import Vehicle, clamped
+
+MAX_DRIVERS: Final = 16
+LONGEST_NAME: Final = 255  # characters of a driver; a longer name would not fit the packets that tell of it
+
+
+@dataclass(slots=True)
+class Control:
+    """The robot's side of all conversations with its drivers."""
+
+    #: Whether drivers are sent readings of sensors (0x05).
+    sends_readings: ClassVar[bool] = True
+
+    vehicle: Vehicle
+    report: Callable[[str], None]  # takes a sentence about what has happened, for people
+    firmware: FirmwareInfo = field(default_factory=lambda: FirmwareInfo("drone_bridge", "1", PROTOCOL_VERSION))
+    drivers: list[Driver] = field(default_factory=list)
+    _owners: dict[int, Driver] = field(default_factory=dict)  # by the number of the subsystem
+    _nulls: set[int] = field(default_factory=set)  # the sensors that were listed as null, as they had no value
+
+    # What drivers do.
+
+    def join(self, driver: Driver) -> None:
+        """Take a new driver, who is sent nothing before it asks."""
+        self.drivers.append(driver)
+
+    def handle(self, driver: Driver, packet: FromDriver, now: Now) -> None:
+        """Handle a packet of any kind; what is for no subsystem of this driver is ignored. Raises HangUpError."""
+        driver.last_heard_s = now.steady_s
+        if isinstance(packet, KeepAlive):
+            self._keep_alive(driver, packet, now)
+        elif isinstance(packet, QuerySubsystems):
+            self._query(driver)
+        elif isinstance(packet, RegisterDriver):
+            driver.name = packet.name[:LONGEST_NAME]
+            self.report(f"{driver.peer} is {driver}")
+        elif isinstance(packet, BindSubsystem):
+            self._bind(driver, packet.id, now)
+        elif isinstance(packet, UnbindSubsystem):
+            self._unbind(driver, packet.id, now)
+        elif isinstance(packet, (SkidSteerUpdate, LightUpdate)):
+            self._update(driver, packet)
+
+    def leave(self, driver: Driver, now: Now) -> None:
+        """Handle the end of a driver's connection: its motors are stopped."""
+        self.drivers.remove(driver)
+        for number in self._held_by(driver):
+            if self._is_skid_steer(number):
+                self._stop(number, f"{driver} has vanished")
+            self._release(number, driver, now)
+
+    def drop_silent(self, now: Now, allowed_s: float) -> None:
+        """Drop the drivers that have been silent for too long, and free what they hold."""
+        for driver in tuple(self.drivers):
+            if not driver.dropped_because and now.steady_s - driver.last_heard_s > allowed_s:
+                for number in self._held_by(driver):
+                    if self._is_skid_steer(number):
+                        self._stop(number, f"{driver} is silent")
+                driver.drop(f"it has said nothing for {allowed_s:g} s")
+
+    def halt_silent(self, now: Now, allowed_s: float) -> None:
+        """Stop what drivers drive that have been silent for too long. Their next update starts it again."""
+        for driver in self.drivers:
+            if not driver.is_halted and now.steady_s - driver.last_heard_s > allowed_s:
+                driver.is_halted = True
+                for number in self._held_by(driver):
+                    if self._is_skid_steer(number):
+                        self._safe_mode(number, f"{driver} has said nothing for {allowed_s:g} s", now)
+
+    def silent_at_s(self, allowed_s: float) -> float:
+        """Return when `halt_silent` has something to do at the earliest; infinity for never."""
+        heard = [driver.last_heard_s for driver in self.drivers if not driver.is_halted and self._held_by(driver)]
+        return min(heard, default=float("inf")) + allowed_s
+
+    @property
+    def holders(self) -> dict[int, Driver]:
+        """Who has what, by the number of the subsystem."""
+        return dict(self._owners)
+
+    def _keep_alive(self, driver: Driver, packet: KeepAlive, now: Now) -> None:
+        del now  # the document gives keep-alives no age
+        driver.send(packet)
+
+    def _query(self, driver: Driver) -> None:
+        for answer in (self._sensor_info(), self._subsystem_info(), self.firmware):
+            driver.send(answer)
+
+    def _bind(self, driver: Driver, number: int, now: Now) -> None:
+        if driver.name is None or not self._is_free(number, driver):
+            driver.send(BindFailure(number))
+            return
+        if number not in self._owners:
+            self._owners[number] = driver
+            self._tell_everybody(SubsystemBound(number, driver.name))
+            self.log(f"[{driver}] bound subsystem {number}", now)
+        driver.send(BindSuccess(number))
+
+    def _unbind(self, driver: Driver, number: int, now: Now) -> None:
+        if self._owners.get(number) is driver:
+            if self._is_skid_steer(number):
+                self._stop(number, f"{driver} has unbound them")
+            self._release(number, driver, now)
+
+    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate) -> None:
+        if self._owners.get(packet.id) is not driver:
+            return
+        if isinstance(packet, LightUpdate):
+            self.vehicle.light(packet.id, packet.is_on)
+        else:
+            driver.is_halted = False
+            self.vehicle.drive(packet.id, clamped(packet.left), clamped(packet.right))
+
+    def _release(self, number: int, driver: Driver, now: Now) -> None:
+        del self._owners[number]
+        self._tell_everybody(SubsystemBound(number, ""))
+        self.log(f"[{driver}] unbound subsystem {number}", now)
+
+    def _is_free(self, number: int, driver: Driver) -> bool:
+        subsystems = self.vehicle.subsystems
+        if number >= len(subsystems) or subsystems[number].elsewhere:
+            return False
+        return self._owners.get(number, driver) is driver
+
+    def _held_by(self, driver: Driver) -> list[int]:
+        return sorted(number for number, owner in self._owners.items() if owner is driver)
+
+    def _is_skid_steer(self, number: int) -> bool:
+        return self.vehicle.subsystems[number].type == SubsystemType.SKID_STEER
+
+    def _stop(self, number: int, reason: str) -> None:
+        self.vehicle.stop(number)
+        self.report(f"motors stopped: {reason}")
+
+    def _safe_mode(self, number: int, reason: str, now: Now) -> None:
+        self.log(f"{{{self.vehicle.subsystems[number].name}}} safe mode", now)
+        self._stop(number, reason)
+
+    # What drivers get.
+
+    def send_readings(self, readings: Sequence[SensorReading]) -> None:
+        """Send every driver new values. A sensor that was listed without one is listed again first."""
+        if not self.sends_readings or not readings:
+            return
+        if any(reading.sensor in self._nulls for reading in readings):
+            self._nulls.clear()
+            self._tell_everybody(self._sensor_info())
+        self._tell_everybody(SensorUpdate(tuple(readings)))
+
+    def log(self, text: str, now: Now) -> None:
+        """Log a line, here and to every driver."""
+        self.report(text)
+        self.tell(text, now)
+
+    def tell(self, text: str, now: Now) -> None:
+        """Log a line to every driver, with the time in front, as robotd writes it."""
+        time = datetime.fromtimestamp(now.wall_ms / 1000).strftime("%b %d %Y %I:%M:%S %p")
+        self._tell_everybody(LogMessage(f"[{time}] {text}"))
+
+    def _tell_everybody(self, packet: FromRobot) -> None:
+        for driver in tuple(self.drivers):
+            driver.send(packet)
+
+    def _subsystem_info(self) -> SubsystemInfo:
+        return SubsystemInfo(
+            tuple(
+                Subsystem(subsystem.type, subsystem.name, self._holder_name(number), *(subsystem.motors or ()))
+                for number, subsystem in enumerate(self.vehicle.subsystems)
+            )
+        )
+
+    def _holder_name(self, number: int) -> str:
+        owner = self._owners.get(number)
+        return (owner and owner.name) or self.vehicle.subsystems[number].elsewhere
+
+    def _sensor_info(self) -> SensorInfo:
+        """Return the list; a sensor without a known value has none, and is listed as null until it has."""
+        sensors = tuple(self.vehicle.sensors())
+        listed = tuple(s if s.value is not None else Sensor(SensorType.NULL, s.name) for s in sensors)
+        self._nulls |= {number for number, sensor in enumerate(sensors) if sensor is not listed[number]}
+        return SensorInfo(listed)

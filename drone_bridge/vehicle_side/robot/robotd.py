@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How robotd 1.2 speaks, which differs from the document, and what it does wrong; see docs/robot.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
+
+from drone_bridge.protocols.robot import (
+    PROTOCOL_VERSION,
+    BindFailure,
+    BindSuccess,
+    FirmwareInfo,
+    FromDriver,
+    KeepAlive,
+    LightUpdate,
+    SensorInfo,
+    SensorLayout,
+    SensorType,
+    SkidSteerUpdate,
+    SubsystemBound,
+)
+from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
+from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Now
+
+OLDEST_KEEP_ALIVE_S: Final = 2.0  # the motors are stopped for one that is older, by the robot's own clock
+_MILLIVOLTS_PER_VOLT: Final = 1000
+
+
+@dataclass(slots=True)
+class RobotdControl(Control):
+    """Speaks as robotd 1.2 does: its list of sensors, no readings, no release announced, and hangs up as it does.
+
+    What leaves motors running, or the robot in the hands of somebody who is gone, is FaultyRobotdControl's.
+    """
+
+    sends_readings: ClassVar[bool] = False
+
+    firmware: FirmwareInfo = field(default_factory=lambda: FirmwareInfo("robotd", "1.2", PROTOCOL_VERSION))
+
+    def leave(self, driver: Driver, now: Now) -> None:
+        """Handle the end of a driver's connection: its motors are stopped, and what it has is free."""
+        self.drivers.remove(driver)
+        self.log(f"[{driver}] lost connection", now)
+        for number in self._held_by(driver):
+            if self._is_skid_steer(number):
+                self._stop(number, f"{driver} has vanished")
+            del self._owners[number]
+
+    def _keep_alive(self, driver: Driver, packet: KeepAlive, now: Now) -> None:
+        age_s = (now.wall_ms - packet.time_ms) / 1000
+        if age_s > OLDEST_KEEP_ALIVE_S:
+            for number in self._driven_by(driver):
+                self._safe_mode(number, f"the keep-alive of {driver} is {age_s:.1f} s old", now)
+        driver.send(packet)
+
+    def _driven_by(self, driver: Driver) -> list[int]:
+        """Return the skid steers that stop for an old keep-alive of this driver."""
+        return [number for number in self._held_by(driver) if self._is_skid_steer(number)]
+
+    def _bind(self, driver: Driver, number: int, now: Now) -> None:
+        self._look_up(number)
+        if number in self._owners or self.vehicle.subsystems[number].elsewhere:
+            driver.send(BindFailure(number))
+            return
+        if driver.name is None:
+            raise HangUpError("it binds without having registered")
+        self._owners[number] = driver
+        self._tell_everybody(SubsystemBound(number, driver.name))
+        self._grant(driver, number, now)
+
+    def _grant(self, driver: Driver, number: int, now: Now) -> None:
+        self.log(f"[{driver}] bound subsystem {number}", now)
+        driver.send(BindSuccess(number))
+
+    def _unbind(self, driver: Driver, number: int, now: Now) -> None:
+        self._look_up(number)
+        if self._owners.get(number) is driver:
+            if self._is_skid_steer(number):
+                self._stop(number, f"{driver} has unbound them")
+            self._forget(number, driver)
+
+    def _forget(self, number: int, driver: Driver) -> None:
+        """Free a subsystem without a word to the drivers."""
+        del self._owners[number]
+        self.report(f"{driver} has unbound subsystem {number}")
+
+    def _release(self, number: int, driver: Driver, now: Now) -> None:
+        del now
+        self._forget(number, driver)
+
+    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate) -> None:
+        self._look_up(packet.id)
+        Control._update(self, driver, packet)
+
+    def _look_up(self, number: int) -> None:
+        if number >= len(self.vehicle.subsystems):
+            raise HangUpError(f"there is no subsystem {number}")
+
+    def _sensor_info(self) -> SensorInfo:
+        sensors = tuple(
+            replace(
+                sensor,
+                value=None,
+                full_voltage_mv=_whole_volts(sensor.full_voltage_mv) if sensor.type == SensorType.BATTERY else None,
+            )
+            for sensor in self.vehicle.sensors()
+        )
+        return SensorInfo(sensors, SensorLayout.ROBOTD_1_2)
+
+
+@dataclass(slots=True)
+class FaultyRobotdControl(RobotdControl):
+    """What robotd 1.2 really does: it stops motors for old keep-alives alone, and never forgets a driver who has gone.
+
+    The list of drivers grows only. To announce a bind it writes to all of them, after ownership was noted: a closed
+    connection among them fails the bind and ends the binder's connection, and whoever tried stays the owner forever.
+    """
+
+    _first_gone: int | None = None  # in order of connecting; an announcement gets no further
+    _granted: dict[Driver, set[int]] = field(default_factory=dict)  # what each driver has ever been granted
+    _misread: set[Driver] = field(default_factory=set)
+
+    def handle(self, driver: Driver, packet: FromDriver, now: Now) -> None:
+        """Handle a packet. Raises HangUpError."""
+        if driver in self._misread:
+            driver.last_heard_s = now.steady_s
+            return
+        Control.handle(self, driver, packet, now)
+
+    def leave(self, driver: Driver, now: Now) -> None:
+        """Free, without a word, all that the driver was ever granted, whoever has it now. The motors run on."""
+        self.drivers.remove(driver)
+        self._misread.discard(driver)
+        self._first_gone = driver.order if self._first_gone is None else min(driver.order, self._first_gone)
+        self.log(f"[{driver}] lost connection", now)
+        for number in self._granted.pop(driver, ()):
+            self._owners.pop(number, None)
+
+    def drop_silent(self, now: Now, allowed_s: float) -> None:
+        """Drop nobody, unless no more drivers can be served."""
+        if len(self.drivers) >= MAX_DRIVERS:
+            Control.drop_silent(self, now, allowed_s)
+
+    def halt_silent(self, now: Now, allowed_s: float) -> None:
+        """Stop nothing."""
+
+    def _driven_by(self, driver: Driver) -> list[int]:
+        return [number for number in sorted(self._granted.get(driver, ())) if self._is_skid_steer(number)]
+
+    def _query(self, driver: Driver) -> None:
+        if any(owner.name is None for owner in self._owners.values()):
+            raise HangUpError("it queries, and a driver without a name has a subsystem")
+        Control._query(self, driver)
+
+    def _bind(self, driver: Driver, number: int, now: Now) -> None:
+        self._look_up(number)
+        if number in self._owners:
+            driver.send(BindFailure(number))
+            return
+        self._owners[number] = driver
+        if driver.name is None:
+            raise HangUpError("it binds without having registered")
+        for other in tuple(self.drivers):  # in order of connecting
+            if self._first_gone is not None and other.order > self._first_gone:
+                break
+            other.send(SubsystemBound(number, driver.name))
+        if self._first_gone is not None:
+            self.log(f"[{driver}] #<IOError: closed stream>", now)
+            raise HangUpError("it binds after another driver has gone")
+        self._granted.setdefault(driver, set()).add(number)
+        self._grant(driver, number, now)
+
+    def _unbind(self, driver: Driver, number: int, now: Now) -> None:
+        self._look_up(number)
+        if self._owners.get(number) is driver:
+            self._release(number, driver, now)
+
+    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate) -> None:
+        self._look_up(packet.id)
+        if self._owners.get(packet.id) is driver:
+            Control._update(self, driver, packet)
+        else:
+            # What is left of such a packet is taken for the next one: nothing after it is understood.
+            self._misread.add(driver)
+            self.report(f"{driver} updates what it has not bound, and is not understood any more")
+
+
+def _whole_volts(millivolts: int | None) -> int:
+    return _MILLIVOLTS_PER_VOLT * round((millivolts or 0) / _MILLIVOLTS_PER_VOLT)
