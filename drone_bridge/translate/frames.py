@@ -8,7 +8,7 @@ Optical frames: x right, y down, z into the picture.
 import math
 from typing import Final, NamedTuple
 
-from drone_bridge.geometry.quaternions import Quaternion, quaternion_from_euler
+from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
 from drone_bridge.protocols.testbed import AngleUnit
 
 
@@ -47,9 +47,19 @@ def enu_from_testbed(x: float, y: float, z: float) -> tuple[float, float, float]
     return x, -z, y
 
 
+def testbed_from_enu(east: float, north: float, up: float) -> tuple[float, float, float]:
+    """Return a point or vector of ENU in the testbed's world: x, y, z."""
+    return east, up, -north
+
+
 def enu_yaw_from_heading(heading: float) -> float:
     """Return the yaw, counter-clockwise from east, of a heading clockwise from north; both in radians."""
     return math.remainder(math.pi / 2 - heading, 2 * math.pi)
+
+
+def heading_from_enu_yaw(yaw: float) -> float:
+    """Return the heading, clockwise from north, of a yaw counter-clockwise from east; both in radians."""
+    return math.remainder(math.pi / 2 - yaw, 2 * math.pi)
 
 
 def orientation_from_testbed(pitch: float, roll: float, heading: float) -> Quaternion:
@@ -58,6 +68,12 @@ def orientation_from_testbed(pitch: float, roll: float, heading: float) -> Quate
     Pitch and roll have the signs of REP 103 already; only the heading turns the other way round.
     """
     return quaternion_from_euler(roll, pitch, enu_yaw_from_heading(heading))
+
+
+def testbed_from_orientation(q: Quaternion) -> tuple[float, float, float]:
+    """Return pitch (within a quarter turn), roll and heading, rad, of the body's orientation in ENU."""
+    roll, pitch, yaw = euler_from_quaternion(q)
+    return pitch, roll, heading_from_enu_yaw(yaw)
 
 
 def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.velocity_control import VelocityCommand
 from drone_bridge.geometry.quaternions import Quaternion, quaternion_from_euler
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.protocols.testbed import AngleUnit, Constants, ImageBytes, MotionParameters, SensorFrame
 from drone_bridge.translate import frames
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.frames import BodyRates, radians_from_wire, wire_from_radians
@@ -22,6 +22,10 @@ from drone_bridge.translate.transforms import set_quaternion, transform
 
 # An angle that can be anything: the variance of a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE: Final = math.pi**2 / 3  # rad^2
+#: How far from 1 the norm of a quaternion may be that is meant to be a rotation.
+_NORM_TOLERANCE: Final = 0.01
+#: Of radians. What is smaller is rounding, and the wire's floats would carry it.
+_DECIMALS: Final = 13
 SIDES: Final = ("left", "right")
 
 
@@ -69,12 +73,17 @@ def hover(constants: Constants) -> Command:
 def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
     """Return a finite command in the units of the wire, within the announced maxima, and whether it was within them."""
     pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in frames.testbed_rates_from_body(command.rates))
-    asked = (pitch, roll, yaw, command.thrust)
+    return limited(MotionParameters(pitch, roll, yaw, command.thrust), constants)
+
+
+def limited(motion: MotionParameters, constants: Constants) -> tuple[MotionParameters, bool]:
+    """Return finite motion parameters within the announced maxima, and whether they were within them."""
+    asked = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust)
     clamped = (
-        _clamp(pitch, -constants.max_pitch_rate, constants.max_pitch_rate),
-        _clamp(roll, -constants.max_roll_rate, constants.max_roll_rate),
-        _clamp(yaw, -constants.max_yaw_rate, constants.max_yaw_rate),
-        _clamp(command.thrust, 0.0, constants.max_thrust),
+        _clamp(motion.pitch_rate, -constants.max_pitch_rate, constants.max_pitch_rate),
+        _clamp(motion.roll_rate, -constants.max_roll_rate, constants.max_roll_rate),
+        _clamp(motion.yaw_rate, -constants.max_yaw_rate, constants.max_yaw_rate),
+        _clamp(motion.thrust, 0.0, constants.max_thrust),
     )
     # Radians and back to degrees may miss a maximum by a rounding error.
     within = clamped == asked or all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(clamped, asked, strict=True))
@@ -86,6 +95,14 @@ def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) ->
     wire = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate)
     pitch, roll, yaw = (radians_from_wire(rate, unit) for rate in wire)
     return Command(frames.body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
+
+
+def rates_from_command(command: Command, stamp: Time) -> CommandRates:
+    """Return a cmd_rates that answers the frame of this stamp."""
+    roll, pitch, yaw = command.rates
+    message = CommandRates(roll_rate=roll, pitch_rate=pitch, yaw_rate=yaw, thrust=command.thrust)
+    message.header.stamp = stamp
+    return message
 
 
 def measured_attitude(frame: SensorFrame, unit: AngleUnit) -> MeasuredAttitude:
@@ -120,6 +137,24 @@ def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
     )
 
 
+def constants_from_properties(properties: DroneProperties, unit: AngleUnit) -> Constants:
+    """Return what a testbed with this drone announces."""
+    return Constants(
+        horizontal_angle_of_view=wire_from_radians(properties.horizontal_angle_of_view, unit),
+        vertical_angle_of_view=wire_from_radians(properties.vertical_angle_of_view, unit),
+        width=properties.image_width,
+        height=properties.image_height,
+        camera_separation=properties.camera_separation,
+        weight=properties.mass,
+        gravity=properties.gravity,
+        drag=properties.drag,
+        max_thrust=properties.max_thrust,
+        max_pitch_rate=wire_from_radians(properties.max_pitch_rate, unit),
+        max_roll_rate=wire_from_radians(properties.max_roll_rate, unit),
+        max_yaw_rate=wire_from_radians(properties.max_yaw_rate, unit),
+    )
+
+
 def camera_info(constants: Constants, unit: AngleUnit, names: StereoFrameNames, side: str) -> CameraInfo:
     """Return the CameraInfo of one side; the stereo pair is referred to the left camera."""
     horizontal = radians_from_wire(constants.horizontal_angle_of_view, unit)
@@ -132,6 +167,22 @@ def camera_info(constants: Constants, unit: AngleUnit, names: StereoFrameNames, 
         frame_id=names.optical(side),
         baseline=constants.camera_separation if side == "right" else 0.0,
     )
+
+
+def add_cameras(properties: DroneProperties, left: CameraInfo, right: CameraInfo | None) -> None:
+    """Write what the CameraInfos of a pair say into the properties; without a right one, that there is no separation.
+
+    Raises ValueError for cameras that are not calibrated.
+    """
+    for name, focal_length in (("k[0]", left.k[0]), ("k[4]", left.k[4])):
+        if not 0.0 < focal_length < math.inf:
+            raise ValueError(f"the left CameraInfo's {name}, a focal length, is {focal_length}: it is not calibrated.")
+    properties.image_width, properties.image_height = left.width, left.height
+    properties.horizontal_angle_of_view = 2 * math.atan(left.width / 2 / left.k[0])
+    properties.vertical_angle_of_view = 2 * math.atan(left.height / 2 / left.k[4])
+    properties.camera_separation = 0.0
+    if right is not None and right.p[0]:
+        properties.camera_separation = abs(right.p[3] / right.p[0])
 
 
 def camera_transforms(constants: Constants, names: StereoFrameNames) -> list[TransformStamped]:
@@ -177,6 +228,32 @@ def odometry(frame: SensorFrame, unit: AngleUnit, stamp: Time, names: FrameNames
     position.x, position.y, position.z = frames.enu_from_testbed(*frame.position)
     set_quaternion(message.pose.pose.orientation, _orientation(frame, unit))
     return message
+
+
+def sensor_frame(
+    left: ImageBytes, right: ImageBytes, time_s: float, sensed: Imu | Odometry, unit: AngleUnit
+) -> SensorFrame:
+    """Return a frame with the attitude of an Imu, or with that and the position of an Odometry.
+
+    Raises ValueError, with a sentence, for a message that has no attitude.
+    """
+    q = sensed.pose.pose.orientation if isinstance(sensed, Odometry) else sensed.orientation
+    norm = math.sqrt(q.x**2 + q.y**2 + q.z**2 + q.w**2)
+    if not abs(norm - 1.0) < _NORM_TOLERANCE:
+        raise ValueError(f"the orientation ({q.x:g}, {q.y:g}, {q.z:g}, {q.w:g}) is no unit quaternion.")
+    orientation = Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm)
+    pitch, roll, heading = frames.testbed_from_orientation(orientation)
+    position = None
+    if isinstance(sensed, Odometry):
+        point = sensed.pose.pose.position
+        position = frames.testbed_from_enu(point.x, point.y, point.z)
+    elif sensed.orientation_covariance[0] == -1.0:
+        raise ValueError("its orientation_covariance says that it has no orientation.")
+    elif sensed.orientation_covariance[0] >= UNKNOWN_ANGLE_VARIANCE and abs(roll) > math.pi / 2:
+        # A roll that nobody knows is 0: the nose points backward because the pitch is beyond a quarter turn.
+        pitch, roll, heading = math.copysign(math.pi, pitch) - pitch, 0.0, heading - math.copysign(math.pi, heading)
+    pitch, roll, heading = (wire_from_radians(0.0 + round(angle, _DECIMALS), unit) for angle in (pitch, roll, heading))
+    return SensorFrame(left, right, time_s, pitch, roll, yaw=heading, position=position)
 
 
 def _orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:

@@ -20,6 +20,7 @@ from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.testbed.conversation import Conversation, FaultKind, Setup
 from drone_bridge.emulators.testbed.flight import COLUMNS
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
+from drone_bridge.emulators.testbed.vehicle import Scenario
 from drone_bridge.emulators.testbed.world import Airframe, World
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError
@@ -37,6 +38,7 @@ from drone_bridge.programs.options import (
 from drone_bridge.programs.program import TrajectoryFile, run_program, say
 from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.testbed import AngleUnit, AttitudeLayout, Constants, TestbedConnection
+from drone_bridge.vehicle_side.testbed import Dialect
 
 FAREWELL_S = 0.2  # how long an autopilot gets to close its side as well
 
@@ -117,7 +119,7 @@ def make_setup(options: argparse.Namespace) -> Setup:
         height=options.height,
         camera_separation=options.separation,
         weight=options.mass,
-        gravity=-options.gravity if options.negative_gravity else options.gravity,
+        gravity=options.gravity,
         drag=options.drag,
         max_thrust=options.max_thrust,
         max_pitch_rate=options.max_rate * unit,
@@ -125,23 +127,19 @@ def make_setup(options: argparse.Namespace) -> Setup:
         max_yaw_rate=options.max_rate * unit,
     )
     TestbedConnection(options.layout, options.angle_unit).send(constants)  # complain now, not to each autopilot
-    return Setup(
+    dialect = Dialect(options.layout, options.angle_unit, options.negative_gravity, options.default_sockets)
+    scenario = Scenario(
         world=World.random(options.seed, options.obstacles, target=options.target, wind=options.wind),
         airframe=Airframe(options.mass, options.gravity, options.drag),
         camera=StereoCamera(options.width, options.height, options.hfov, options.vfov, options.separation),
         constants=constants,
-        layout=options.layout,
         angle_unit=options.angle_unit,
         step=1 / options.rate,
-        steps=steps,
         gusts=options.gusts,
         seed=options.seed,
-        realtime=options.realtime,
-        until_reached=options.until_reached,
-        fault=options.fault,
         restart_every=options.restart_every,
-        default_sockets=options.default_sockets,
     )
+    return Setup(scenario, dialect, steps, options.realtime, options.until_reached, options.fault)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What testbed_bridge makes of the wire, testbed_server makes the wire of again, to the last bit of its floats."""
+
+import math
+from dataclasses import astuple
+
+import pytest
+from builtin_interfaces.msg import Time
+from hypothesis import example, given
+from hypothesis import strategies as st
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import CameraInfo, Imu
+from testbed_bytes import float32
+
+from drone_bridge.msg import DroneProperties
+from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.translate import frames
+from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.testbed import StereoFrameNames
+
+DEGREES = AngleUnit.DEGREES
+NAMES = StereoFrameNames()
+STAMP = Time(sec=7, nanosec=5)
+CONSTANTS = Constants(*map(float32, (120.0, 104.8)), 64, 48, *map(float32, (0.25, 1.5, 9.81, 0.2, 25, 720, 360, 180)))
+LEFT, RIGHT = b"left", b"right"
+
+units = pytest.mark.parametrize("unit", AngleUnit)
+
+
+FINEST = 2.0**-13  # degrees
+
+
+def angles(limit):
+    """Floats of the wire in degrees, as fine as testbeds send them."""
+    return st.one_of(st.just(0.0), st.floats(FINEST, limit, width=32), st.floats(-limit, -FINEST, width=32))
+
+
+QUARTER = 89.0  # degrees: straight up and down, heading and roll are one
+coordinates = st.floats(-1e6, 1e6, width=32)
+
+
+def through_ros(frame, unit=DEGREES):
+    """A frame as the bridge publishes it, and the server reads it."""
+    message = translate.odometry(frame, unit, STAMP, NAMES) or translate.imu(frame, unit, 0.001, STAMP, NAMES)
+    return translate.sensor_frame(frame.left, frame.right, frame.time, message, unit)
+
+
+def on_the_wire(*values):
+    return [float32(value) for value in values]
+
+
+@given(angles(QUARTER), angles(180), angles(180), st.tuples(coordinates, coordinates, coordinates))
+@example(0.0, 0.0, 0.0, (0.0, -0.0, 0.0))
+def test_a_pose_comes_back(pitch, roll, heading, position):
+    frame = SensorFrame(LEFT, RIGHT, 1.5, pitch, roll, yaw=heading, position=position)
+    back = through_ros(frame)
+    assert on_the_wire(back.pitch, back.roll) == [pitch, roll] or abs(roll) == 180
+    assert on_the_wire(back.yaw) == [heading] or abs(heading) == 180
+    assert back.position == position
+
+
+@given(angles(180), angles(180))
+@example(90.5, 100.0)
+@example(-120.0, -30.0)
+def test_pitch_and_yaw_come_back_where_roll_is_not_known(pitch, heading):
+    back = through_ros(SensorFrame(LEFT, RIGHT, 1.5, pitch, yaw=heading))
+    assert on_the_wire(back.pitch) == pytest.approx([pitch], abs=1e-4) or abs(pitch) > 179.99
+    turned = math.remainder(back.yaw - heading, 360)
+    assert turned == pytest.approx(0, abs=1e-4) or abs(abs(pitch) - 90) < 0.01
+    assert back.position is None
+
+
+@given(angles(QUARTER), angles(180))
+def test_pitch_and_roll_come_back(pitch, roll):
+    back = through_ros(SensorFrame(LEFT, RIGHT, 1.5, pitch, roll))
+    assert on_the_wire(back.pitch, back.roll) == [pitch, roll] or abs(roll) == 180
+
+
+def test_radians_come_back():
+    frame = SensorFrame(LEFT, RIGHT, 1.5, float32(0.25), float32(-0.5), yaw=float32(1.25), position=(1.0, 2.0, 3.0))
+    back = through_ros(frame, AngleUnit.RADIANS)
+    assert on_the_wire(back.pitch, back.roll, back.yaw) == [frame.pitch, frame.roll, frame.yaw]
+
+
+@units
+def test_constants_come_back(unit):
+    constants = (
+        CONSTANTS if unit is DEGREES else Constants(1.5, 1.25, 64, 48, 0.25, 1.5, 9.75, 0.25, 25.0, 3.0, 2.0, 1.0)
+    )
+    back = translate.constants_from_properties(translate.drone_properties(constants, unit), unit)
+    assert on_the_wire(*astuple(back)) == on_the_wire(*astuple(constants))
+
+
+def test_constants_come_back_from_camera_infos():
+    infos = [translate.camera_info(CONSTANTS, DEGREES, NAMES, side) for side in ("left", "right")]
+    properties = DroneProperties()
+    translate.add_cameras(properties, *infos)
+    back = translate.constants_from_properties(properties, DEGREES)
+    assert on_the_wire(*astuple(back)[:5]) == on_the_wire(*astuple(CONSTANTS)[:5])
+    translate.add_cameras(properties, infos[0], None)
+    assert properties.camera_separation == 0.0
+
+
+def test_cameras_that_are_not_calibrated_are_refused():
+    with pytest.raises(ValueError, match="not calibrated"):
+        translate.add_cameras(DroneProperties(), CameraInfo(width=64, height=48), None)
+
+
+rates = st.floats(-720, 720, width=32)
+
+
+@given(rates, rates, rates, st.floats(0, 25, width=32))
+@example(10.5, -20.25, 30.125, float32(14.715))
+def test_commands_come_back(pitch, roll, yaw, thrust):
+    motion = MotionParameters(pitch, roll, yaw, thrust)
+    message = translate.rates_from_command(translate.command_from_motion_parameters(motion, DEGREES), STAMP)
+    assert message.header.stamp == STAMP
+    maxima = Constants(120.0, 90.0, 64, 48, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
+    back, _ = translate.motion_parameters(translate.command_from_rates(message), maxima, DEGREES)
+    assert on_the_wire(*astuple(back)) == on_the_wire(*astuple(motion))
+
+
+def test_what_is_beyond_the_announced_maxima_is_limited():
+    limited, was_within = translate.limited(MotionParameters(800.0, -400.0, 20.0, -1.0), CONSTANTS)
+    assert (limited, was_within) == (MotionParameters(720.0, -360.0, 20.0, 0.0), False)
+    assert translate.limited(MotionParameters(1.0, 2.0, 3.0, 4.0), CONSTANTS)[1]
+
+
+def test_the_way_back_looks_north_at_heading_0():
+    assert frames.heading_from_enu_yaw(math.pi / 2) == 0.0
+    assert frames.heading_from_enu_yaw(0.0) == pytest.approx(math.pi / 2)  # east is to the right of north
+    assert frames.testbed_from_enu(1.0, 2.0, 3.0) == (1.0, 3.0, -2.0)
+
+
+@pytest.mark.parametrize("quaternion", [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, math.nan, 1.0), (0.0, 0.0, 0.0, 2.0)])
+@pytest.mark.parametrize("kind", [Imu, Odometry])
+def test_no_attitude_is_made_of_what_is_no_rotation(kind, quaternion):
+    message = kind()
+    orientation = message.pose.pose.orientation if kind is Odometry else message.orientation
+    orientation.x, orientation.y, orientation.z, orientation.w = quaternion
+    with pytest.raises(ValueError, match="no unit quaternion"):
+        translate.sensor_frame(LEFT, RIGHT, 0.0, message, DEGREES)
+
+
+def test_an_imu_without_an_orientation_is_refused():
+    message = Imu()
+    message.orientation_covariance[0] = -1.0
+    with pytest.raises(ValueError, match="no orientation"):
+        translate.sensor_frame(LEFT, RIGHT, 0.0, message, DEGREES)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed's side of a conversation, whoever flies: whose turn it is, and in which dialect."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from testbed_bytes import CONSTANTS, FRAME, LAYOUTS, LEFT, REPLY, RIGHT, constants_bytes, frame_bytes
+
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.testbed import (
+    NEED_DATA,
+    AttitudeLayout,
+    AutopilotConnection,
+    ConnectionClosed,
+    MotionParameters,
+)
+from drone_bridge.vehicle_side.testbed import Conversation, Dialect
+
+
+class Drone:
+    """Senses the frames that it is given, and remembers how it flew."""
+
+    constants = CONSTANTS
+
+    def __init__(self, *frames):
+        self.frames = list(frames)
+        self.flown = []
+
+    def sense(self):
+        return self.frames.pop(0) if self.frames else None
+
+    def fly(self, motion):
+        self.flown.append(motion)
+
+
+def reply_bytes(reply=REPLY):
+    autopilot = AutopilotConnection()
+    autopilot.receive_data(constants_bytes() + frame_bytes())
+    return autopilot.send(reply)
+
+
+def begun(*frames, **options):
+    drone = Drone(*frames)
+    conversation = Conversation(drone, options.pop("dialect", Dialect()), **options)
+    conversation.opening()
+    return drone, conversation
+
+
+def frames_at(*times):
+    return [replace(FRAME, time=time) for time in times]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_constants_come_first_and_frames_in_their_layout(layout):
+    drone = Drone(FRAME)
+    conversation = Conversation(drone, Dialect(layout))
+    assert conversation.opening() == constants_bytes()
+    assert b"".join(conversation.next_frame(0.0)) == frame_bytes(layout)
+
+
+def test_a_frame_waits_for_the_answer_to_the_one_before():
+    drone, conversation = begun(*frames_at(0.0, 0.5))
+    assert conversation.next_frame(0.0)
+    assert conversation.awaits_answer
+    assert conversation.next_frame(1.0) == []
+    assert conversation.next_event(1.0) is NEED_DATA
+    data = reply_bytes()
+    conversation.receive_data(data[:7])
+    assert conversation.next_event(1.0) is NEED_DATA
+    conversation.receive_data(data[7:])
+    assert conversation.next_event(1.0) == REPLY
+    assert drone.flown == [REPLY]
+    assert b"".join(conversation.next_frame(1.0)) == frame_bytes(time=0.5)
+    assert len(drone.frames) == 0
+
+
+def test_nothing_is_sent_while_nothing_is_sensed():
+    drone, conversation = begun()
+    assert conversation.next_frame(0.0) == []
+    assert not conversation.awaits_answer
+    drone.frames += frames_at(0.0)
+    assert conversation.next_frame(0.0)
+
+
+def test_an_answer_that_came_ahead_of_its_frame_counts_when_the_frame_is_out():
+    drone, conversation = begun(*frames_at(0.0))
+    conversation.receive_data(reply_bytes())
+    assert conversation.next_event(0.0) is NEED_DATA
+    assert drone.flown == []
+    conversation.next_frame(0.0)
+    assert conversation.next_event(0.0) == REPLY
+    assert drone.flown == [REPLY]
+
+
+def test_an_answer_that_came_too_late_is_not_flown_by_and_the_turn_goes_on():
+    drone, conversation = begun(*frames_at(0.0, 0.5), answer_timeout_s=0.5)
+    conversation.next_frame(10.0)
+    conversation.receive_data(reply_bytes())
+    assert conversation.next_event(10.6) == REPLY
+    assert (drone.flown, conversation.late_answers) == ([], 1)
+    assert conversation.next_frame(10.7)
+    conversation.receive_data(reply_bytes())
+    conversation.next_event(11.2)
+    assert (drone.flown, conversation.late_answers, conversation.answers) == ([REPLY], 1, 2)
+
+
+def test_a_testbed_waits_for_an_answer_for_ever_unless_told_otherwise():
+    drone, conversation = begun(*frames_at(0.0))
+    conversation.next_frame(0.0)
+    conversation.receive_data(reply_bytes())
+    conversation.next_event(1e9)
+    assert drone.flown == [REPLY]
+
+
+def test_an_autopilot_that_leaves_between_answers_has_left():
+    _, conversation = begun(*frames_at(0.0))
+    conversation.next_frame(0.0)
+    conversation.receive_eof()
+    assert conversation.next_event(0.0) == ConnectionClosed()
+
+
+def test_nonsense_is_not_flown_by():
+    drone, conversation = begun(*frames_at(0.0))
+    conversation.next_frame(0.0)
+    conversation.receive_data(b"\x7f\xc0\x00\x00" * 4)
+    with pytest.raises(RemoteProtocolError, match="pitch_rate is nan"):
+        conversation.next_event(0.0)
+    assert drone.flown == []
+
+
+def test_time_0_is_a_new_simulation_on_the_same_connection():
+    drone, conversation = begun(*frames_at(0.0, 0.5, 0.0))
+    autopilot = AutopilotConnection()
+    autopilot.receive_data(constants_bytes())
+    for _ in range(3):
+        autopilot.receive_data(b"".join(conversation.next_frame(0.0)))
+        while autopilot.next_event() is not NEED_DATA:
+            pass
+        conversation.receive_data(autopilot.send(MotionParameters(0, 0, 0, 1)))
+        conversation.next_event(0.0)
+    assert len(drone.flown) == 3
+
+
+def test_a_dialect_may_count_gravity_upwards():
+    conversation = Conversation(Drone(), Dialect(has_negative_gravity=True))
+    assert conversation.opening() == constants_bytes(gravity=-CONSTANTS.gravity)
+    assert math.copysign(1, conversation.constants.gravity) == -1
+
+
+def test_a_dialect_may_write_a_frame_in_pieces():
+    _, conversation = begun(FRAME, dialect=Dialect(AttitudeLayout.POSE, sends_in_pieces=True))
+    pieces = [bytes(piece) for piece in conversation.next_frame(0.0)]
+    assert pieces == [LEFT, RIGHT, frame_bytes(AttitudeLayout.POSE, images=b"")]
