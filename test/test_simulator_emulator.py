@@ -17,7 +17,6 @@ from ros_session import wait_until
 from simulator_client import SimulatorClient
 
 from drone_bridge.emulators.simulator.connection import Connection
-from drone_bridge.emulators.simulator.quirks import Quirks
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import (
     Attribute,
@@ -41,6 +40,7 @@ from drone_bridge.protocols.simulator import (
     StreamExtended,
     frame,
 )
+from drone_bridge.vehicle_side.simulator.quirks import Quirks
 
 COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
 LISTENING = r"^listening on 127\.0\.0\.1:(\d+)"

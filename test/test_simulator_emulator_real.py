@@ -11,7 +11,6 @@ from offline_simulator import entity
 from simulator_client import SimulatorClient
 
 from drone_bridge.emulators.simulator.connection import Connection
-from drone_bridge.emulators.simulator.quirks import Quirks
 from drone_bridge.protocols.simulator import (
     Added,
     AddObject,
@@ -37,6 +36,7 @@ from drone_bridge.protocols.simulator import (
     ViewCamera,
     frame,
 )
+from drone_bridge.vehicle_side.simulator.quirks import Quirks
 
 CAPTURES = Path(__file__).parent / "captures"
 COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)

@@ -7,9 +7,8 @@ import time
 import pytest
 from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
-from drone_bridge.emulators.simulator.items import FULL, INVALID, MAX_ITEMS
+from drone_bridge.emulators.simulator.scene import ENGINE_OBJECTS
 from drone_bridge.emulators.simulator.vehicle import SCENES
-from drone_bridge.emulators.simulator.world import ENGINE_OBJECTS
 from drone_bridge.protocols.simulator import (
     AddCamera,
     AddObject,
@@ -42,6 +41,7 @@ from drone_bridge.protocols.simulator import (
     SweepCollisionTrigger,
     Turbulence,
 )
+from drone_bridge.vehicle_side.simulator.items import FULL, INVALID, MAX_ITEMS
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE, GRAVITY = 0, 0
@@ -67,7 +67,7 @@ def constant(force=ZERO, torque=ZERO):
 
 def test_the_vehicle_gravity_buoyancy_and_drag_are_there_from_the_start(simulator):
     assert simulator.get(ListEntities()).ids == (VEHICLE,)
-    physics = simulator.world.physics
+    physics = simulator.scene.physics
     assert list(physics.forces) == [GRAVITY]
     assert [type(engine).__name__ for _, engine in physics.engines.values()] == ["Buoyancy"] + 7 * ["DragPlane"]
     engines = tuple(ENGINE_OBJECTS + number for number in range(8))
@@ -104,9 +104,9 @@ def test_a_vehicle_whose_body_is_turned_in_its_model_swims_the_same():
         each.get(SetEntity(VEHICLE, V, (1.0, 0.2, -0.1)))
         each.step(300)
     assert value(turned, VEHICLE, X) == pytest.approx(value(simulator, VEHICLE, X), rel=0.1)
-    bodies = turned.world.physics.bodies
+    bodies = turned.scene.physics.bodies
     assert bodies.model_attitude(VEHICLE) == pytest.approx(
-        simulator.world.physics.bodies.model_attitude(VEHICLE), abs=0.03
+        simulator.scene.physics.bodies.model_attitude(VEHICLE), abs=0.03
     )
 
 
@@ -123,7 +123,7 @@ def test_the_config_tells_the_tempo_and_a_step_takes_speed_over_frequency():
 @pytest.mark.parametrize("scene", SCENES)
 def test_scenes_hold_still_and_say_what_they_are(scene):
     simulator = OfflineSimulator()
-    SCENES[scene](simulator.world)
+    SCENES[scene](simulator.world, simulator.scene)
     numbers = simulator.get(ListEntities()).ids
     before = [value(simulator, number, X) for number in numbers]
     simulator.step(50)
@@ -174,7 +174,7 @@ def test_attributes_are_set_and_got_in_the_documented_frames(simulator):
     assert value(simulator, number, Q) == pytest.approx(QUARTER_ABOUT_Z)  # model · btom
     simulator.get(SetEntity(number, W, (0.0, 2.0, 0.0)))
     assert value(simulator, number, W) == pytest.approx((0, 2, 0))
-    assert simulator.world.physics.bodies.motion(number).w == pytest.approx((2, 0, 0))
+    assert simulator.scene.physics.bodies.motion(number).w == pytest.approx((2, 0, 0))
     simulator.get(SetEntity(number, CORPOREAL, True))
     assert value(simulator, number, CORPOREAL) is True
 

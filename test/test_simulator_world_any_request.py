@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from offline_simulator import OfflineSimulator
 
-from drone_bridge.emulators.simulator.observer_requests import HANDLERS as WATCHING_HANDLERS
-from drone_bridge.emulators.simulator.world_requests import HANDLERS
 from drone_bridge.protocols import simulator as wire
+from drone_bridge.vehicle_side.simulator.observer_requests import HANDLERS as WATCHING_HANDLERS
+from drone_bridge.vehicle_side.simulator.world_requests import HANDLERS
 
 IDS = st.integers(0, 3) | st.sampled_from([2**31, 2**31 + 1, 2**32 - 1])
 PERIODS = st.integers(0, 2)
@@ -104,6 +104,6 @@ def test_any_requests_get_fitting_answers_and_the_world_goes_on(requests):
         decoded = type(request).decode(request.encode())  # what a server would make of it
         simulator.ask(decoded)
         simulator.step()
-        assert np.isfinite(simulator.world.physics.bodies.state).all()
-        lengths = np.linalg.norm(simulator.world.physics.bodies.q, axis=0)
+        assert np.isfinite(simulator.scene.physics.bodies.state).all()
+        lengths = np.linalg.norm(simulator.scene.physics.bodies.q, axis=0)
         assert np.allclose(lengths, 1.0)

@@ -6,7 +6,6 @@ import math
 import pytest
 from offline_simulator import LEVEL, OfflineSimulator, entity
 
-from drone_bridge.emulators.simulator.items import INVALID, UNSUPPORTED
 from drone_bridge.protocols.simulator import (
     AddCamera,
     AddTrigger,
@@ -39,6 +38,7 @@ from drone_bridge.protocols.simulator import (
     Untriggered,
     ViewCamera,
 )
+from drone_bridge.vehicle_side.simulator.items import INVALID, UNSUPPORTED
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE = 0

@@ -3,13 +3,13 @@
 
 import random
 
-from drone_bridge.emulators.simulator.items import RefusedError
-from drone_bridge.emulators.simulator.observer_requests import HANDLERS as WATCHING_HANDLERS
-from drone_bridge.emulators.simulator.run import RunControl, Tempo
+from drone_bridge.emulators.simulator.scene import SimulatedScene
 from drone_bridge.emulators.simulator.vehicle import add_default_environment
-from drone_bridge.emulators.simulator.world import World
-from drone_bridge.emulators.simulator.world_requests import HANDLERS, Context
 from drone_bridge.protocols.simulator import AddEntity, Error, frame
+from drone_bridge.vehicle_side.simulator.answers import Answers
+from drone_bridge.vehicle_side.simulator.run import RunControl, Tempo
+from drone_bridge.vehicle_side.simulator.world import World
+from drone_bridge.vehicle_side.simulator.world_requests import Context
 
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 
@@ -40,17 +40,18 @@ class OfflineSimulator:
     def __init__(self, rate=100.0, speed=1.0, seed=0, btom=LEVEL):
         tempo = Tempo(rate, speed)
         self.reports = []
-        self.world = World(tempo.step_s, self.reports.append)
-        add_default_environment(self.world, btom)
-        self.context = Context(self.world, RunControl(), tempo, random.Random(seed))
+        self.scene = SimulatedScene(tempo.step_s, self.reports.append, random.Random(seed))
+        self.world = World(self.scene)
+        add_default_environment(self.world, self.scene, btom)
+        self.context = Context(self.world, RunControl(), tempo)
+        self.answers = Answers(self.context)
         self.client = RecordingClient()
 
     def ask(self, request, client=None):
         """Return the answer, an Error too."""
-        try:
-            response = {**HANDLERS, **WATCHING_HANDLERS}[type(request)](self.context, client or self.client, request)
-        except RefusedError as error:
-            return error.answer
+        response = self.answers.answer(client or self.client, request)
+        if isinstance(response, Error):
+            return response
         assert type(response) is request.ANSWER
         assert request.is_answered_by(response)
         assert frame(response)
@@ -76,5 +77,6 @@ class OfflineSimulator:
     def step(self, count=1):
         """Make steps; return what came to the client."""
         for _ in range(count):
-            self.world.step()
+            self.scene.step()
+            self.world.tell_step()
         return self.client.take()

@@ -18,17 +18,18 @@ from collections.abc import Sequence
 
 from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.simulator.connection import FaultKind
-from drone_bridge.emulators.simulator.quirks import Quirks
-from drone_bridge.emulators.simulator.run import RunControl, Tempo
+from drone_bridge.emulators.simulator.scene import SimulatedScene
 from drone_bridge.emulators.simulator.server import COLUMNS, Server
 from drone_bridge.emulators.simulator.vehicle import SCENES, add_default_environment
-from drone_bridge.emulators.simulator.world import World
-from drone_bridge.emulators.simulator.world_requests import Context
 from drone_bridge.geometry.wxyz import IDENTITY, WxyzQuaternion, unit
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.protocols.simulator import TCP_PORT, VEHICLE
+from drone_bridge.vehicle_side.simulator.quirks import Quirks
+from drone_bridge.vehicle_side.simulator.run import RunControl, Tempo
+from drone_bridge.vehicle_side.simulator.world import World
+from drone_bridge.vehicle_side.simulator.world_requests import Context
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
@@ -42,12 +43,19 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
     tempo = Tempo(options.rate, options.speed, options.non_real_time)
-    world = World(tempo.step_s, say)
-    add_default_environment(world, options.btom)
-    SCENES[options.scene](world)
-    context = Context(world, RunControl(), tempo, random.Random(options.seed), options.quirks is Quirks.REAL)
+    scene = SimulatedScene(tempo.step_s, say, random.Random(options.seed))
+    world = World(scene)
+    add_default_environment(world, scene, options.btom)
+    SCENES[options.scene](world, scene)
+    context = Context(world, RunControl(), tempo, options.quirks is Quirks.REAL)
     server = Server(
-        context, options.quirks, options.fault, trajectory, is_verbose=options.verbose, is_fragile=options.fragile
+        context,
+        scene,
+        options.quirks,
+        options.fault,
+        trajectory,
+        is_verbose=options.verbose,
+        is_fragile=options.fragile,
     )
     server.record()
     if options.running:
@@ -61,13 +69,13 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         time.cancel()
         await asyncio.gather(time, return_exceptions=True)
         await server.hang_up()
-    say(f"ended: {world.steps} steps, {world.time:.2f} simulated s{_whereabouts(world)}")
+    say(f"ended: {scene.steps} steps, {scene.time:.2f} simulated s{_whereabouts(scene)}")
 
 
-def _whereabouts(world: World) -> str:
-    if VEHICLE not in world.physics.bodies.columns:
+def _whereabouts(scene: SimulatedScene) -> str:
+    if not scene.has_entity(VEHICLE):
         return ""
-    x, y, z = world.place(VEHICLE)
+    x, y, z = scene.place(VEHICLE)
     return f", vehicle at {x:.3f} {y:.3f} {z:.3f} m"
 
 

@@ -10,15 +10,14 @@ from enum import Enum
 from typing import Final
 
 from drone_bridge.emulators.faults import Fault
-from drone_bridge.emulators.simulator.quirks import Quirks, reason_to_hang_up
 from drone_bridge.programs.program import say
 from drone_bridge.protocols import simulator as wire
+from drone_bridge.vehicle_side.simulator.conversation import Conversation, HangUpError
+from drone_bridge.vehicle_side.simulator.quirks import Quirks
 
-MAX_UNREAD_BYTES: Final = 4 << 20  # of what a client does not take; one that lets more pile up is given up
 _BEHIND_BYTES: Final = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
 _SEND_BUFFER_BYTES: Final = 256 * 1024  # in the system
 _LINGER_S: Final = 1.0  # how long a client gets to read what was sent before its connection was closed
-_HEADER_BYTES: Final = 5
 _GARBAGE: Final = b"\x03\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x00"  # a list of 9 entities with room for one
 
 
@@ -31,23 +30,13 @@ class FaultKind(str, Enum):
     SPLIT = "split"  # from then on each byte is sent by itself
 
 
-class HangUpError(Exception):
-    """The connection to this client is closed; the text says why."""
-
-
-class Connection:
+class Connection(Conversation):
     """A connected client."""
 
     def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks, fault: Fault[FaultKind] | None) -> None:
+        super().__init__(quirks)
         self.peer = peer
-        self.is_real = quirks is Quirks.REAL
-        self.protocol = (
-            wire.ServerConnection(max_body_bytes=wire.MAX_REQUEST_BYTES) if self.is_real else wire.ServerConnection()
-        )
-        self.given_up: str | None = None  # why
         self._writer = writer
-        self._waiting: list[bytes] = []  # to be sent at the next flush
-        self._waiting_bytes = 0
         self._fault = fault
         self._answers = 0
         self._is_silent = False
@@ -64,7 +53,7 @@ class Connection:
     @property
     def is_behind(self) -> bool:
         """Whether the client reads more slowly than it is sent to."""
-        return self._unread_bytes > _BEHIND_BYTES
+        return self.unread_bytes > _BEHIND_BYTES
 
     @property
     def is_lost(self) -> bool:
@@ -72,61 +61,49 @@ class Connection:
         return self._writer.transport.is_closing()
 
     @property
-    def _unread_bytes(self) -> int:
-        return self._writer.transport.get_write_buffer_size() + self._waiting_bytes
+    def unread_bytes(self) -> int:
+        """How much the client has still to take."""
+        return self._writer.transport.get_write_buffer_size() + super().unread_bytes
 
     # Sending.
-
-    def post(self, response: wire.Response) -> None:
-        """Send what was not asked for, at the next flush."""
-        if not self.given_up:  # else even the encoding is work for nothing, and clients can ask for a lot of it
-            self._queue(wire.frame(response))
 
     def answer(self, response: wire.Response) -> None:
         """Answer the oldest request, at the next flush. Raises HangUpError when a fault wants that."""
         message = self.protocol.send(response)
         fault, self._answers = self._fault, self._answers + 1
         if fault is None or fault.at >= self._answers:
-            self._queue(message)
+            self.queue(message)
             return
         self._fault = None
         say(f"fault: {fault.kind.value}")
         if fault.kind is FaultKind.TRUNCATE:
-            self._queue(message[: len(message) // 2])
+            self.queue(message[: len(message) // 2])
             raise HangUpError("a fault was asked for")
         if fault.kind is FaultKind.SILENCE:
             self._is_silent = True
         self._is_split = fault.kind is FaultKind.SPLIT
-        self._queue(_GARBAGE if fault.kind is FaultKind.GARBAGE else message)
+        self.queue(_GARBAGE if fault.kind is FaultKind.GARBAGE else message)
 
-    def _queue(self, message: bytes) -> None:
-        if self._is_silent or self.given_up:
+    def queue(self, message: bytes) -> None:
+        """See Conversation."""
+        if self._is_silent:
             return
-        if self._unread_bytes > MAX_UNREAD_BYTES:
-            self.given_up = f"it has left more than {MAX_UNREAD_BYTES} bytes unread"
-            self._waiting.clear()
+        was_given_up = self.given_up
+        super().queue(message)
+        if self.given_up and not was_given_up:
             self._writer.transport.abort()
-            return
-        self._waiting.append(message)
-        self._waiting_bytes += len(message)
 
     def flush(self) -> None:
         """Hand everything to the system, or to what waits for it."""
-        if not self._waiting:
-            return
-        messages, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        pieces = self.take()
         if self._writer.is_closing():
             return
-        if self._is_split:
-            for byte in b"".join(messages):
-                self._writer.write(bytes((byte,)))
-        elif self.is_real:  # a header and a body, each by itself
-            for message in messages:
-                self._writer.write(message[:_HEADER_BYTES])
-                if len(message) > _HEADER_BYTES:
-                    self._writer.write(message[_HEADER_BYTES:])
-        else:
-            self._writer.write(b"".join(messages))
+        for piece in pieces:
+            if self._is_split:
+                for byte in piece:
+                    self._writer.write(bytes((byte,)))
+            else:
+                self._writer.write(piece)
 
     def send_goodbye(self) -> None:
         """Send what waits and say that nothing more will come; the client may still read to the end."""
@@ -141,25 +118,5 @@ class Connection:
         if not self._is_silent:
             self.flush()
         self._writer.close()
-        if self._unread_bytes:
+        if self.unread_bytes:
             asyncio.get_running_loop().call_later(_LINGER_S, self._writer.transport.abort)
-
-    # Receiving.
-
-    def receive(self, data: bytes) -> None:
-        """Process the bytes that have arrived."""
-        self.protocol.receive_data(data)
-
-    def next_request(self) -> wire.Request | None:
-        """Return the next request, or None until more has come or the client has closed.
-
-        Raises RemoteProtocolError; HangUpError for what the CUAUV server hangs up on, when speaking as it does.
-        """
-        event = self.protocol.next_event()
-        if not isinstance(event, wire.Request):
-            if self.is_real and self.protocol.inside_message:
-                raise HangUpError("it has sent a request in pieces")
-            return None
-        if self.is_real and (reason := reason_to_hang_up(event)):
-            raise HangUpError(reason)
-        return event

@@ -9,24 +9,22 @@ import signal
 from typing import Final
 
 from drone_bridge.emulators.faults import Fault
-from drone_bridge.emulators.simulator import observer_requests, world_requests
-from drone_bridge.emulators.simulator.connection import Connection, FaultKind, HangUpError
-from drone_bridge.emulators.simulator.items import RefusedError
-from drone_bridge.emulators.simulator.quirks import Quirks, is_ignored
-from drone_bridge.emulators.simulator.world_requests import Context
+from drone_bridge.emulators.simulator.connection import Connection, FaultKind
+from drone_bridge.emulators.simulator.scene import SimulatedScene
 from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import (
     VEHICLE,
-    Added,
-    AddObject,
     Completed,
-    ItemType,
-    Ok,
+    Error,
     Request,
     Response,
     Run,
 )
+from drone_bridge.vehicle_side.simulator.answers import Answers
+from drone_bridge.vehicle_side.simulator.conversation import HangUpError
+from drone_bridge.vehicle_side.simulator.quirks import Quirks
+from drone_bridge.vehicle_side.simulator.world_requests import Context
 
 MAX_CLIENTS: Final = 32
 GOODBYE_S: Final = 0.2  # how long clients get to close as well when the server ends
@@ -37,7 +35,6 @@ _RECEIVE_BYTES: Final = 64 * 1024
 _REQUESTS_PER_TURN: Final = 32  # of one client, before the world and others have their turn
 _SLICE_S: Final = 0.002  # of steps in a row when they are as fast as they can be, before clients have their turn
 _CATCH_UP_S: Final = 0.02  # for clients that are behind, after each slice: slower, but nobody stops the world
-_HANDLERS: Final = {**world_requests.HANDLERS, **observer_requests.HANDLERS}
 
 
 class Server:
@@ -46,6 +43,7 @@ class Server:
     def __init__(
         self,
         context: Context,
+        scene: SimulatedScene,
         quirks: Quirks = Quirks.NONE,
         fault: Fault[FaultKind] | None = None,
         trajectory: TrajectoryFile | None = None,
@@ -55,6 +53,8 @@ class Server:
     ) -> None:
         """`is_fragile`: notice late that a client has closed, and end when its connection breaks meanwhile."""
         self._context = context
+        self._scene = scene
+        self._answers = Answers(context)
         self._quirks = quirks
         self._fault = fault
         self._trajectory = trajectory
@@ -62,7 +62,8 @@ class Server:
         self._is_fragile = is_fragile
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self._is_leaving = False
-        self._objects_added = 0  # by clients
+        self._resumed = asyncio.Event()
+        context.control.on_run = self._resumed.set
 
     # Clients.
 
@@ -90,7 +91,7 @@ class Server:
                     connection.receive(data)
                     await self._handle(connection)
             if not self._is_leaving:
-                connection.protocol.receive_eof()
+                connection.receive_eof()
                 await self._handle(connection)
                 await self._go_on_writing(connection)
         except (RemoteProtocolError, HangUpError) as error:
@@ -128,22 +129,15 @@ class Server:
         self._flush()
 
     def _answer(self, connection: Connection, request: Request) -> Response:
-        if connection.is_real and is_ignored(request):
-            return Ok()
-        try:
-            response = _HANDLERS[type(request)](self._context, connection, request)
-        except RefusedError as error:
-            if self._is_verbose:
-                say(f"{connection} was refused {type(request).__name__}: {error}")
-            return error.answer
+        response = self._answers.answer(connection, request)
         if self._is_verbose:
-            say(f"{connection} was granted {type(request).__name__}")
-        if connection.is_real and isinstance(request, Run):
+            name = type(request).__name__
+            if isinstance(response, Error):
+                say(f"{connection} was refused {name}: {response.message}")
+            else:
+                say(f"{connection} was granted {name}")
+        if connection.is_real and isinstance(request, Run) and not isinstance(response, Error):
             self._step()  # the CUAUV server's first step can overtake its answer
-        if connection.is_real and isinstance(request, AddObject):
-            # That server counts these by themselves, but removes forces by their IDs: the first is taken for gravity.
-            response = Added(ItemType.OBJECT, self._objects_added)
-            self._objects_added += 1
         return response
 
     def _flush(self) -> None:
@@ -170,7 +164,9 @@ class Server:
         control, tempo = self._context.control, self._context.tempo
         loop = asyncio.get_running_loop()
         while True:
-            await control.resumed.wait()
+            if not control.is_running:
+                self._resumed.clear()
+                await self._resumed.wait()
             due = loop.time()
             while control.is_running:
                 now = loop.time()
@@ -187,11 +183,11 @@ class Server:
                 await asyncio.sleep(max(0.0, due - loop.time()))
 
     def _step(self) -> None:
-        world = self._context.world
         is_last = self._context.control.count_step()
         if is_last and self._quirks is Quirks.REAL:
             self._complete()  # there it overtakes what streams say of the last step
-        world.step()
+        self._scene.step()
+        self._context.world.tell_step()
         if is_last and self._quirks is not Quirks.REAL:
             self._complete()
         self._flush()
@@ -203,7 +199,7 @@ class Server:
 
     def record(self) -> None:
         """Write the vehicle's state to the trajectory, if there are both."""
-        bodies = self._context.world.physics.bodies
+        bodies = self._scene.physics.bodies
         if self._trajectory and VEHICLE in bodies.columns:
             motion = bodies.motion(VEHICLE)
-            self._trajectory.write((self._context.world.time, *motion.x, *motion.q, *motion.v, *motion.w))
+            self._trajectory.write((self._scene.time, *motion.x, *motion.q, *motion.v, *motion.w))

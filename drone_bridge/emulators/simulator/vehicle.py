@@ -8,9 +8,10 @@ from typing import Final
 
 from drone_bridge.emulators.simulator.bodies import Body, Motion
 from drone_bridge.emulators.simulator.forces import GRAVITY, Buoyancy, DragPlane, Gravity
-from drone_bridge.emulators.simulator.world import World
+from drone_bridge.emulators.simulator.scene import SimulatedScene
 from drone_bridge.geometry.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, rotate
 from drone_bridge.protocols.simulator import VEHICLE
+from drone_bridge.vehicle_side.simulator.world import World
 
 RENDER: Final = "render"  # the attribute that tells visualizers what to draw: tags of the CUAUV simulator's own world
 
@@ -34,40 +35,41 @@ _BUOY_RADIUS: Final = 0.15  # m
 _POST_RADIUS: Final = 0.1  # m
 
 
-def add_default_environment(world: World, btom: WxyzQuaternion = IDENTITY) -> None:
+def add_default_environment(world: World, scene: SimulatedScene, btom: WxyzQuaternion = IDENTITY) -> None:
     """Add the vehicle, entity 0, gravity, force 0, and on the vehicle buoyancy, engine 0, and drag, engines 1 to n.
 
     `btom`: from the vehicle's body frame to its model frame, which is level at the start and looks north.
     """
     body = Body(_MASS, _RADIUS, _INERTIA, btom)
-    number = world.add_entity(body, Motion(q=body.btom), True, {RENDER: b"vehicle"})
+    number = scene.add_body(body, Motion(q=body.btom), True)
+    world.entity_added(number, {RENDER: b"vehicle"})
     if number != VEHICLE:
         raise ValueError("The vehicle has to come before any other entity.")
     to_body = conjugate(body.btom)
-    world.add_force(Gravity())
-    world.attach(number, Buoyancy(_MASS * GRAVITY, rotate(to_body, _CENTRE_OF_BUOYANCY)))
+    scene.add_force(Gravity())
+    scene.attach(number, Buoyancy(_MASS * GRAVITY, rotate(to_body, _CENTRE_OF_BUOYANCY)))
     for centre, normal, coefficient, area in _DRAG_PLANES:
-        world.attach(number, DragPlane(rotate(to_body, centre), rotate(to_body, normal), coefficient, area))
+        scene.attach(number, DragPlane(rotate(to_body, centre), rotate(to_body, normal), coefficient, area))
 
 
-def add_nothing(world: World) -> None:
+def add_nothing(world: World, scene: SimulatedScene) -> None:
     """Add no entities."""
 
 
-def add_buoys(world: World) -> None:
+def add_buoys(world: World, scene: SimulatedScene) -> None:
     """Add three buoys ahead of the vehicle, and a gate of two posts behind them, all of them at a depth of 2 m."""
     for name, x, y in ((b"red_buoy", 4.0, -1.5), (b"green_buoy", 5.0, 0.0), (b"yellow_buoy", 4.0, 1.5)):
-        _add_marker(world, name, _BUOY_RADIUS, (x, y, 2.0))
+        _add_marker(world, scene, name, _BUOY_RADIUS, (x, y, 2.0))
     for y in (-1.0, 1.0):
-        _add_marker(world, b"gate_post", _POST_RADIUS, (9.0, y, 2.0))
+        _add_marker(world, scene, b"gate_post", _POST_RADIUS, (9.0, y, 2.0))
 
 
 #: What there can be beside the vehicle, by name.
-SCENES: Final[dict[str, Callable[[World], None]]] = {"empty": add_nothing, "buoys": add_buoys}
+SCENES: Final[dict[str, Callable[[World, SimulatedScene], None]]] = {"empty": add_nothing, "buoys": add_buoys}
 
 
-def _add_marker(world: World, name: bytes, radius: float, x: Vector) -> None:
+def _add_marker(world: World, scene: SimulatedScene, name: bytes, radius: float, x: Vector) -> None:
     """Add something that stays where it is, whatever the forces: it is anchored."""
     moment = 0.4 * _MARKER_MASS * radius * radius  # of a solid sphere
     body = Body(_MARKER_MASS, radius, (moment, moment, moment))
-    world.add_entity(body, Motion(x=x), False, {RENDER: name})
+    world.entity_added(scene.add_body(body, Motion(x=x), False), {RENDER: name})

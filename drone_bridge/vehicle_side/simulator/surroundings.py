@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What items of the emulated world see of it."""
+"""What items of the world see of it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ class View:
 
 class Surroundings(Protocol):
     """The world. Entities and cameras that are asked for have to be there."""
+
+    def is_current(self, entity: int) -> bool:
+        """Return whether the entity's state is known as of now."""
 
     def place(self, entity: int) -> Vector:
         """Return where an entity is, m."""

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated streams: what is sent again and again to the client that asked for it."""
+"""Streams: what is sent again and again to the client that asked for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from drone_bridge.emulators.simulator.items import Item
-from drone_bridge.emulators.simulator.surroundings import Surroundings
 from drone_bridge.protocols.simulator import (
     CameraData,
     EntityData,
@@ -14,6 +12,8 @@ from drone_bridge.protocols.simulator import (
     ExtendedData,
     Response,
 )
+from drone_bridge.vehicle_side.simulator.items import Item
+from drone_bridge.vehicle_side.simulator.surroundings import Surroundings
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,11 +67,19 @@ class CameraStream(Stream):
     """Where an entity appears. Steps do not count while the camera is disabled."""
 
     camera: int
+    on: int  # the entity that has the camera
     target: int
+
+    @property
+    def steps_with(self) -> frozenset[int]:
+        """See Item. The target's are no steps of the camera."""
+        return frozenset({self.on})
 
     def after_step(self, number: int, world: Surroundings) -> Response | None:
         """See Stream."""
-        return super(CameraStream, self).after_step(number, world) if world.is_enabled(self.camera) else None
+        if not world.is_enabled(self.camera) or not world.is_current(self.target):
+            return None
+        return super(CameraStream, self).after_step(number, world)
 
     def message(self, number: int, world: Surroundings) -> CameraData:
         """See Stream."""

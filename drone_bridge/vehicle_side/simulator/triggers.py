@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated triggers: they look at the world after each step, and tell when something begins or ends."""
+"""Triggers: they look at the world after each step, and tell when something begins or ends."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from drone_bridge.emulators.simulator.items import Item
-from drone_bridge.emulators.simulator.surroundings import Surroundings
 from drone_bridge.geometry.wxyz import Vector, dot
 from drone_bridge.protocols.simulator import (
     PathEnded,
@@ -16,6 +14,8 @@ from drone_bridge.protocols.simulator import (
     Triggered,
     Untriggered,
 )
+from drone_bridge.vehicle_side.simulator.items import Item
+from drone_bridge.vehicle_side.simulator.surroundings import Surroundings
 
 TriggerEvent = Triggered | Untriggered | PathStarted | PathFailed | PathEnded
 
@@ -31,6 +31,8 @@ class Collision(Item):
 
     def after_step(self, number: int, world: Surroundings) -> TriggerEvent | None:
         """See Item."""
+        if not (world.is_current(self.a) and world.is_current(self.b)):
+            return None
         was_active, self.is_active = self.is_active, self.is_met(world)
         if self.is_active == was_active:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the emulated simulator answers to requests about cameras, triggers and streams."""
+"""What a simulator answers to requests about cameras, triggers and streams."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import Final, cast
 
-from drone_bridge.emulators.simulator.camera import Camera
-from drone_bridge.emulators.simulator.items import INVALID, UNSUPPORTED, Client, Item, RefusedError
-from drone_bridge.emulators.simulator.streams import CameraStream, EntityStream, ExtendedStream
-from drone_bridge.emulators.simulator.triggers import Collision, Path, SweepCollision
-from drone_bridge.emulators.simulator.world_requests import Context, Handler, expect, expect_attribute
 from drone_bridge.geometry.wxyz import IDENTITY, Vector, WxyzQuaternion, multiply, rotate, unit
 from drone_bridge.protocols import simulator as wire
 from drone_bridge.protocols.simulator import ItemType
+from drone_bridge.vehicle_side.simulator.camera import Camera
+from drone_bridge.vehicle_side.simulator.items import INVALID, UNSUPPORTED, Client, Item, RefusedError
+from drone_bridge.vehicle_side.simulator.streams import CameraStream, EntityStream, ExtendedStream
+from drone_bridge.vehicle_side.simulator.triggers import Collision, Path, SweepCollision
+from drone_bridge.vehicle_side.simulator.world_requests import Context, Handler, expect, expect_attribute
 
 # Cameras.
 
@@ -44,7 +44,7 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
     expect(context, ItemType.CAMERA, request.id)
     camera, value = context.world.camera(request.id), request.value
     # The CUAUV server takes these relative to the body frame, though it takes those of CADD relative to the model's.
-    from_frame = context.world.physics.bodies.bodies[camera.entity].btom if context.is_real else IDENTITY
+    from_frame = context.world.scene.body_to_model(camera.entity) if context.is_real else IDENTITY
     if request.attribute == wire.CameraAttribute.ORIENTATION:
         camera.q = multiply(from_frame, _rotation(cast(WxyzQuaternion, value)))
     elif request.attribute == wire.CameraAttribute.POSITION:
@@ -92,6 +92,7 @@ def stream_camera(context: Context, client: Client, request: wire.StreamCamera) 
         needs=frozenset({(ItemType.CAMERA, request.id), (ItemType.ENTITY, request.target)}),
         period=request.period,
         camera=request.id,
+        on=context.world.camera(request.id).entity,
         target=request.target,
     )
     return wire.Added(ItemType.CAMERA_STREAM, context.world.add(ItemType.CAMERA_STREAM, stream))
@@ -152,13 +153,13 @@ def _collision(context: Context, client: Client, asked: wire.CollisionTrigger | 
         raise RefusedError(1, f"Entity {asked.a} does not collide with itself.")
     expect(context, ItemType.ENTITY, asked.a, code=2)
     expect(context, ItemType.ENTITY, asked.b, code=3)
-    bodies = context.world.physics.bodies.bodies
+    scene = context.world.scene
     kind: type[Collision] = SweepCollision
     distance = -1.0
     if isinstance(asked, wire.CollisionTrigger):
         kind, distance = Collision, _finite(asked.distance)
     if distance < 0:
-        distance = bodies[asked.a].radius + bodies[asked.b].radius
+        distance = scene.radius(asked.a) + scene.radius(asked.b)
     return kind(
         client=client,
         needs=frozenset({(ItemType.ENTITY, asked.a), (ItemType.ENTITY, asked.b)}),

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated cameras: where entities appear to be, seen from others."""
+"""Cameras: where entities appear to be, seen from others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-from drone_bridge.emulators.simulator.items import Item
-from drone_bridge.emulators.simulator.surroundings import View
 from drone_bridge.geometry.wxyz import (
     IDENTITY,
     Vector,
@@ -16,6 +14,8 @@ from drone_bridge.geometry.wxyz import (
     multiply,
     rotate,
 )
+from drone_bridge.vehicle_side.simulator.items import Item
+from drone_bridge.vehicle_side.simulator.surroundings import View
 
 _LARGEST_FLOAT32: Final = 3.4028234663852886e38
 

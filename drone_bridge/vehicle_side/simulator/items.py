@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has an ID in the emulated world: who keeps it, what it depends on, when it goes."""
+"""What has an ID in the world: who keeps it, what it depends on, when it goes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from drone_bridge.emulators.simulator.surroundings import Surroundings
 from drone_bridge.protocols.simulator import Error, ItemType, Response
+from drone_bridge.vehicle_side.simulator.surroundings import Surroundings
 
 MAX_ITEMS: Final = 1000  # of each type
 
@@ -59,6 +59,11 @@ class Item:
     client: Client | None = None  # None for what stays when its client goes
     needs: frozenset[Key] = frozenset()  # goes when one of them goes
 
+    @property
+    def steps_with(self) -> frozenset[int]:
+        """The entities whose steps are steps of this item, where entities are not all told of at once."""
+        return frozenset(number for kind, number in self.needs if kind is ItemType.ENTITY)
+
     def after_step(self, number: int, world: Surroundings) -> Response | None:
         """Look at the world after a step; return what to tell the client. `number` is the item's ID."""
         return None
@@ -72,7 +77,7 @@ def check_room(kind: ItemType, count: int) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Items:
-    """All items but entities and objects, which the physics has; their IDs count per type."""
+    """All items but entities and objects, which the scene has; their IDs count per type."""
 
     _items: dict[ItemType, dict[int, Item]] = field(
         default_factory=lambda: {kind: {} for kind in ItemType if kind not in (ItemType.ENTITY, ItemType.OBJECT)}

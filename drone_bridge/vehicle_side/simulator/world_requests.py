@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the emulated simulator answers to requests about the world, its entities and objects."""
+"""What a simulator answers to requests about the world, its entities and objects."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-from drone_bridge.emulators.simulator.bodies import Body, Motion
-from drone_bridge.emulators.simulator.forces import Turbulence, TurbulenceLimits
-from drone_bridge.emulators.simulator.items import INVALID, NAMES, Client, Item, RefusedError
-from drone_bridge.emulators.simulator.run import RunControl, Tempo
-from drone_bridge.emulators.simulator.world import ENGINE_OBJECTS, World
 from drone_bridge.protocols import simulator as wire
-from drone_bridge.protocols.codec import MisfitError
 from drone_bridge.protocols.simulator import ItemType
+from drone_bridge.vehicle_side.simulator.items import INVALID, NAMES, Client, Item, RefusedError
+from drone_bridge.vehicle_side.simulator.run import RunControl, Tempo
+from drone_bridge.vehicle_side.simulator.world import World
 
 NO_ENTITY: Final = "No entity with given ID."  # as the CUAUV server says
 NO_EXTENDED: Final = "No extended entity attribute with given key."  # as well
@@ -28,7 +24,6 @@ class Context:
     world: World
     control: RunControl
     tempo: Tempo
-    random: random.Random = field(default_factory=random.Random)
     is_real: bool = False  # answers as the CUAUV server where that differs from the document
 
 
@@ -87,16 +82,13 @@ def remove(context: Context, client: Client, request: wire.Remove) -> wire.Respo
 
 def list_entities(context: Context, client: Client, request: wire.ListEntities) -> wire.Response:
     """List entities, the newest first as the CUAUV server does."""
-    return wire.EntitiesListed(tuple(reversed(context.world.physics.bodies.ids)))
+    return wire.EntitiesListed(tuple(reversed(context.world.scene.entities)))
 
 
 def add_entity(context: Context, client: Client, request: wire.AddEntity) -> wire.Response:
     """Add an entity. Its attitude is that of the body frame. Error 0 when it can't be."""
     try:
-        body = Body(request.mass, request.radius, request.inertia, request.body_to_model)
-        motion = Motion(x=request.position, q=request.orientation)
-        extended = {attribute.key: attribute.data for attribute in request.attributes}
-        number = context.world.add_entity(body, motion, request.corporeal, extended)
+        number = context.world.add_entity(request)
     except ValueError as error:
         raise RefusedError(0, str(error)) from error
     return wire.Added(ItemType.ENTITY, number)
@@ -107,7 +99,7 @@ def set_entity(context: Context, client: Client, request: wire.SetEntity) -> wir
     expect(context, ItemType.ENTITY, request.id)
     expect_attribute(request.attribute, code=1)
     try:
-        context.world.set_attribute(request.id, request.attribute, request.value)
+        context.world.scene.set_attribute(request.id, request.attribute, request.value)
     except ValueError as error:
         raise RefusedError(INVALID, str(error)) from error
     return wire.Ok()
@@ -147,58 +139,34 @@ def expect_attribute(attribute: int, code: int) -> None:
 
 def list_object_classes(context: Context, client: Client, request: wire.ListObjectClasses) -> wire.Response:
     """List what can be added."""
-    return wire.ObjectClassesListed((wire.Turbulence.CLASS,))
+    return wire.ObjectClassesListed(tuple(context.world.scene.object_classes))
 
 
 def list_objects(context: Context, client: Client, request: wire.ListObjects) -> wire.Response:
-    """List forces, and engines by their ID and 2^31."""
-    physics = context.world.physics
-    return wire.ObjectsListed((*physics.forces, *(ENGINE_OBJECTS + number for number in physics.engines)))
+    """List forces and engines."""
+    return wire.ObjectsListed(tuple(context.world.scene.objects))
 
 
 def add_object(context: Context, client: Client, request: wire.AddObject) -> wire.Response:
-    """Add turbulence. Error 0: no such class, or its numbers can't be."""
-    if request.class_name != wire.Turbulence.CLASS:
-        raise RefusedError(
-            0, f"There is no class of objects {request.class_name[:50]!r}, only {wire.Turbulence.CLASS!r}."
-        )
-    force = Turbulence(_turbulence_limits(request.data, code=0), context.random)
-    return wire.Added(ItemType.OBJECT, context.world.add_force(force))
+    """Add an object. Error 0: no such class, or its data can't be."""
+    classes = context.world.scene.object_classes
+    if request.class_name not in classes:
+        there = " and ".join(map(repr, classes)) or "none"
+        raise RefusedError(0, f"There is no class of objects {request.class_name[:50]!r}, only {there}.")
+    return wire.Added(ItemType.OBJECT, context.world.add_object(request.class_name, request.data))
 
 
 def set_object(context: Context, client: Client, request: wire.SetObject) -> wire.Response:
-    """Set the limits of turbulence. Error 0: no such object; 1: no such attribute of it; 2: they can't be."""
-    turbulence = _turbulence(context, request.id, request.attribute)
-    turbulence.limits = _turbulence_limits(request.data, code=2)
+    """Set an attribute of an object. Error 0: no such object; 1: no such attribute of it; 2: it can't be."""
+    expect(context, ItemType.OBJECT, request.id)
+    context.world.scene.set_object(request.id, request.attribute, request.data)
     return wire.Ok()
 
 
 def get_object(context: Context, client: Client, request: wire.GetObject) -> wire.Response:
-    """Tell the limits of turbulence. Errors as for setting them."""
-    limits = _turbulence(context, request.id, request.attribute).limits
-    parameters = wire.Turbulence(
-        limits.force_a, limits.force_b, *limits.force_rate, limits.torque_a, limits.torque_b, *limits.torque_rate
-    )
-    return wire.ObjectGot(request.attribute, parameters.encode())
-
-
-def _turbulence(context: Context, number: int, attribute: int) -> Turbulence:
-    expect(context, ItemType.OBJECT, number)
-    force = context.world.physics.forces.get(number)
-    if attribute != wire.PARAMETERS or not isinstance(force, Turbulence):
-        raise RefusedError(1, f"Object {number} has no attribute {attribute}.")
-    return force
-
-
-def _turbulence_limits(data: bytes, code: int) -> TurbulenceLimits:
-    try:
-        asked = wire.Turbulence.decode(data)
-        force_rates, torque_rates = (asked.force_rate_a, asked.force_rate_b), (asked.torque_rate_a, asked.torque_rate_b)
-        return TurbulenceLimits(asked.force_a, asked.force_b, force_rates, asked.torque_a, asked.torque_b, torque_rates)
-    except MisfitError as error:
-        raise RefusedError(code, f"The data are no turbulence: {error}.") from error
-    except ValueError as error:
-        raise RefusedError(code, str(error)) from error
+    """Tell an attribute of an object. Errors as for setting one."""
+    expect(context, ItemType.OBJECT, request.id)
+    return wire.ObjectGot(request.attribute, context.world.scene.object_data(request.id, request.attribute))
 
 
 HANDLERS: Final[dict[type[wire.Request], Handler]] = {

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extended attributes of the emulated entities: bytes under names, as many as fit."""
+"""The extended attributes of entities: bytes under names, as many as fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from drone_bridge.emulators.simulator.items import FULL, RefusedError
+from drone_bridge.vehicle_side.simulator.items import FULL, RefusedError
 
 MAX_BYTES_PER_ENTITY: Final = 1 << 20
 MAX_BYTES: Final = 64 << 20  # of all entities together
@@ -20,12 +20,15 @@ class ExtendedAttributes:
         self._attributes: dict[int, dict[str, bytes]] = {}  # by entity
         self._bytes: dict[int, int] = {}  # by entity
 
+    def check_room(self, attributes: Mapping[str, bytes]) -> None:
+        """Raise RefusedError unless there is room for an entity with these."""
+        self._check(0, _size(attributes))
+
     def add_entity(self, entity: int, attributes: Mapping[str, bytes]) -> None:
         """Note a new entity. Raises RefusedError."""
-        size = sum(_cost(key, data) for key, data in attributes.items())
-        self._check(0, size)
+        self.check_room(attributes)
         self._attributes[entity] = dict(attributes)
-        self._bytes[entity] = size
+        self._bytes[entity] = _size(attributes)
 
     def remove_entity(self, entity: int) -> None:
         """Forget an entity."""
@@ -55,6 +58,10 @@ class ExtendedAttributes:
             )
         if sum(self._bytes.values()) + wanted - now > MAX_BYTES:
             raise RefusedError(FULL, f"There is room for {MAX_BYTES} bytes of extended attributes, and they are used.")
+
+
+def _size(attributes: Mapping[str, bytes]) -> int:
+    return sum(_cost(key, data) for key, data in attributes.items())
 
 
 def _cost(key: str, data: bytes) -> int:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the emulated world runs and when it is paused."""
+"""When the world runs and when it is paused."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from drone_bridge.emulators.simulator.items import RefusedError
+from drone_bridge.vehicle_side.simulator.items import RefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,32 +27,29 @@ class RunControl:
     """Runs or not, for a number of steps or forever. It starts paused."""
 
     def __init__(self) -> None:
-        self.resumed = asyncio.Event()
+        #: Called when steps are to be made again.
+        self.on_run: Callable[[], None] = lambda: None
         self._left = 0  # steps; 0 for no end
-
-    @property
-    def is_running(self) -> bool:
-        """Whether steps are to be made."""
-        return self.resumed.is_set()
+        #: Whether steps are to be made.
+        self.is_running = False
 
     def run(self, steps: int) -> None:
         """Run so many steps, 0 for no end. Raises RefusedError while running."""
         if self.is_running:
             raise RefusedError(0, "The simulator is not paused.")
-        self._left = steps
-        self.resumed.set()
+        self._left, self.is_running = steps, True
+        self.on_run()
 
     def pause(self) -> None:
         """Stop. Raises RefusedError while paused."""
         if not self.is_running:
             raise RefusedError(0, "The simulator is not running.")
-        self.resumed.clear()
+        self.is_running = False
 
     def count_step(self) -> bool:
         """Note that a step is about to be made; return whether it is the last one, after which the world is paused."""
         if self._left != 1:
             self._left = max(0, self._left - 1)
             return False
-        self._left = 0
-        self.resumed.clear()
+        self._left, self.is_running = 0, False
         return True

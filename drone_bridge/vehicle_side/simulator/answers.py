@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulator answers to each request."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drone_bridge.protocols.simulator import Added, AddObject, ItemType, Ok, Request, Response
+from drone_bridge.vehicle_side.simulator import observer_requests, world_requests
+from drone_bridge.vehicle_side.simulator.items import Client, RefusedError
+from drone_bridge.vehicle_side.simulator.quirks import is_ignored
+from drone_bridge.vehicle_side.simulator.world_requests import Context
+
+_HANDLERS: Final = {**world_requests.HANDLERS, **observer_requests.HANDLERS}
+
+
+class Answers:
+    """Answers the requests of all clients."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._objects_added = 0  # by clients
+
+    def answer(self, client: Client, request: Request) -> Response:
+        """Do what is asked for, and return the answer, which is an Error where that can't be."""
+        is_real = self._context.is_real
+        if is_real and is_ignored(request):
+            return Ok()
+        try:
+            response = _HANDLERS[type(request)](self._context, client, request)
+        except RefusedError as error:
+            return error.answer
+        if is_real and isinstance(request, AddObject):
+            # The CUAUV server counts these by themselves, but removes forces by their IDs: the first is taken for
+            # gravity.
+            response = Added(ItemType.OBJECT, self._objects_added)
+            self._objects_added += 1
+        return response
