@@ -71,7 +71,9 @@ def interrupt(pair: Pair, chance: random.Random, tally: Tally) -> None:
 def is_from_pythons_start(output: str) -> bool:
     """Tell whether an interrupt came before the first lines of the program, whose modules are in no traceback then."""
     is_interrupted = output.rstrip().endswith(("KeyboardInterrupt", "initialized")) or "init_import_site" in output
-    return is_interrupted and not any(part in output for part in ("drone_bridge/bridges", "drone_bridge/program"))
+    return is_interrupted and not any(
+        part in output for part in ("drone_bridge/bridges", "drone_bridge/link_node", "drone_bridge/node")
+    )
 
 
 def _is_by(status: int | None) -> bool:

@@ -6,7 +6,6 @@ import math
 import os
 import re
 import signal
-import socket
 import time
 from pathlib import Path
 
@@ -15,8 +14,9 @@ import pytest
 from composition import launch
 from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
-from ros_session import wait_until
+from ros_session import TIMEOUT_S, wait_until
 from std_msgs.msg import Bool
+from web_page import address_of, free_ports, grows, take_the_helm
 from web_viewer import Pilot
 
 pytestmark = pytest.mark.timed
@@ -36,25 +36,6 @@ def browser(installed):
     browser = chromium.Browser()
     yield browser
     browser.close()
-
-
-def free_ports(count):
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
-
-
-def address_of(composition):
-    return composition.wait_for_line(r"Look here: http://(\S+)")[1]
-
-
-def grows(browser, selector, attribute, least=3):
-    """Wait until the number in an attribute has grown."""
-    element = f"document.querySelector('{selector}')"
-    before = browser.evaluate(f"Number({element}?.dataset.{attribute} ?? 0)")
-    browser.wait(f"Number({element}?.dataset.{attribute} ?? 0) >= {before + least}")
 
 
 def has_colours(browser, selector):
@@ -172,6 +153,24 @@ def stamp_s(message):
     return message.header.stamp.sec + message.header.stamp.nanosec / 1e9
 
 
+def hold(robot, press, let_go):
+    """Press until the robot moves: a page that was held up for 0.3 s has to let go before it may move anything."""
+    for _ in range(20):
+        press()
+        try:
+            robot.wait(moves=True, timeout_s=2)
+        except AssertionError:
+            let_go()
+            robot.wait(moves=False)
+        else:
+            return
+    raise AssertionError("the robot does not move")
+
+
+def hold_forward(browser, robot):
+    hold(robot, lambda: browser.key(FORWARD, down=True), lambda: browser.key(FORWARD, down=False))
+
+
 class Robot:
     """The emulated robot, as seen from its odometry and from its commands."""
 
@@ -193,8 +192,12 @@ class Robot:
         if message.twist.linear.x:
             self.moving_commands.append(message)
 
-    def wait(self, moves):
-        wait_until(lambda: (self.speed != 0) == moves, f"a robot that {'moves' if moves else 'stands'}")
+    def wait(self, moves, timeout_s=TIMEOUT_S):
+        wait_until(
+            lambda: not math.isnan(self.speed) and (self.speed != 0) == moves,
+            f"a robot that {'moves' if moves else 'stands'}",
+            timeout_s,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -220,31 +223,21 @@ def helm(browser, robot, robot_composition):
     browser.open(robot_composition.address)  # whatever is held is let go
 
 
-def take_the_helm(browser):
-    browser.wait("!document.querySelector('.take').disabled")
-    browser.click(".take")
-    browser.wait("document.querySelector('.who').innerText === 'you steer'")
-
-
 @pytest.mark.parametrize("by", ["key", "stick"])
 def test_holding_moves_the_robot_and_letting_go_stops_it(helm, robot, by):
-    if by == "key":
-        helm.key(FORWARD, down=True)
-    else:
-        helm.grab(".stick.right", up=50)
-    robot.wait(moves=True)
+    press, let_go = {
+        "key": (lambda: helm.key(FORWARD, down=True), lambda: helm.key(FORWARD, down=False)),
+        "stick": (lambda: helm.grab(".stick.right", up=50), helm.drop),
+    }[by]
+    hold(robot, press, let_go)
     let_go_s = time.monotonic()
-    if by == "key":
-        helm.key(FORWARD, down=False)
-    else:
-        helm.drop()
+    let_go()
     robot.wait(moves=False)
     assert robot.stopped_s - let_go_s < STOP_S
 
 
 def test_a_window_that_loses_the_focus_stops_the_robot(helm, robot):
-    helm.key(FORWARD, down=True)
-    robot.wait(moves=True)
+    hold_forward(helm, robot)
     helm.evaluate("window.dispatchEvent(new Event('blur'))")
     robot.wait(moves=False)
 
@@ -264,8 +257,7 @@ def test_a_second_pilot_sees_who_steers(helm, robot, robot_composition):
 
 
 def test_a_browser_that_is_stopped_and_goes_on_moves_nothing(helm, robot):
-    helm.key(FORWARD, down=True)
-    robot.wait(moves=True)
+    hold_forward(helm, robot)
     helm.send(signal.SIGSTOP)
     stopped_s = time.monotonic()
     robot.wait(moves=False)
@@ -281,8 +273,7 @@ def test_a_browser_that_is_stopped_and_goes_on_moves_nothing(helm, robot):
 def test_a_server_that_is_stopped_and_goes_on_moves_nothing(helm, robot, robot_composition):
     pid = int(robot_composition.wait_for_line(r"\[launch\] web_bridge\S* started \(pid (\d+)\)")[1])
 
-    helm.key(FORWARD, down=True)
-    robot.wait(moves=True)
+    hold_forward(helm, robot)
     os.kill(pid, signal.SIGSTOP)
     stopped_s = time.monotonic()
     try:
@@ -304,11 +295,37 @@ def test_a_browser_that_is_killed_stops_the_robot(robot, robot_composition):
     try:
         browser.open(robot_composition.address)
         take_the_helm(browser)
-        browser.key(FORWARD, down=True)
-        robot.wait(moves=True)
+        hold_forward(browser, robot)
         browser.send(signal.SIGKILL)
         killed_s = time.monotonic()
         robot.wait(moves=False)
         assert robot.stopped_s - killed_s < STOP_S
     finally:
         browser.close()
+
+
+def test_a_gamepad_steers_and_its_rest_stops(helm, robot):
+    """Of the browser's own interface only: a gamepad takes hardware."""
+    push = "navigator.getGamepads = () => [{ connected: true, axes: [0, 0, 0, %s] }]"
+    # The right stick ahead, as browsers count.
+    hold(robot, lambda: helm.evaluate(push % "-1"), lambda: helm.evaluate(push % "0"))
+    assert robot.speed > 0
+    helm.evaluate(push % "0.1")  # a worn stick does not come back to the middle
+    robot.wait(moves=False)
+
+
+def test_a_server_that_is_killed_stops_the_robot(browser, ros):
+    port, discovery_port = free_ports(2)
+    options = {"emulate": True, "publish_odometry": True, "view": True, "view_port": 0}
+    with launch("robot.launch.xml", port=port, discovery_port=discovery_port, **options) as composition:
+        robot = Robot(ros)
+        browser.open(address_of(composition))
+        take_the_helm(browser)
+        hold_forward(browser, robot)
+        os.kill(int(composition.wait_for_line(r"\[launch\] web_bridge\S* started \(pid (\d+)\)")[1]), signal.SIGKILL)
+        killed_s = time.monotonic()
+        robot.wait(moves=False)
+        # The bridge's command_timeout is 0.5 s, and odometry comes 20 times per second.
+        assert robot.stopped_s - killed_s < STOP_S + 0.1
+        browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('onnect')")
+        browser.key(FORWARD, down=False)

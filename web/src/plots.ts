@@ -165,6 +165,11 @@ class Plot {
     } else this.#plot.redraw();
   }
 
+  /** Tells how many seconds are in view. */
+  #showSpan({ scales: { x } }: uPlot): void {
+    this.element.dataset["seconds"] = String((x?.max ?? 0) - (x?.min ?? 0));
+  }
+
   #make(width: number, height: number): uPlot {
     const color = (name: string) => () => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const axis = { stroke: color("--muted"), grid: { stroke: color("--grid"), width: 1 }, ticks: { show: false }, font: "10px system-ui" };
@@ -181,6 +186,7 @@ class Plot {
       series: [{}, { stroke: color("--series"), width: 1.6, fill: color("--series-fill"), points: { show: false } }],
       hooks: {
         setSelect: [(plot) => (this.#isZoomed = plot.select.width > 0)],
+        setScale: [(plot, key) => key === "x" && this.#showSpan(plot)],
         ready: [(plot) => plot.over.addEventListener("dblclick", () => (this.#isZoomed = false))],
       },
     }, [[], []], this.#chart);

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of the page in a real browser share."""
+
+import socket
+
+
+def free_ports(count):
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+def address_of(composition):
+    return composition.wait_for_line(r"Look here: http://(\S+)")[1]
+
+
+def grows(browser, selector, attribute, least=3):
+    """Wait until the number in an attribute has grown."""
+    element = f"document.querySelector('{selector}')"
+    before = browser.evaluate(f"Number({element}?.dataset.{attribute} ?? 0)")
+    browser.wait(f"Number({element}?.dataset.{attribute} ?? 0) >= {before + least}")
+
+
+def take_the_helm(browser):
+    browser.wait("!document.querySelector('.take').disabled")
+    browser.click(".take")
+    browser.wait("document.querySelector('.who').innerText === 'you steer'")

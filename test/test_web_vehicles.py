@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page on the launch file of each vehicle: its plots, the axes that it is steered along, and the recorder."""
+
+import math
+
+import browser as chromium
+import pytest
+from composition import launch
+from geometry_msgs.msg import TwistStamped
+from ros_session import wait_until
+from web_page import address_of, free_ports, grows, take_the_helm
+
+pytestmark = pytest.mark.timed
+
+KEYS = {"x": "KeyW", "y": "KeyA", "z": "KeyR", "yaw": "KeyQ"}
+PORTS = {
+    "testbed": ("port",),
+    "dronegui": ("port", "navdata_port"),
+    "simulator": ("port",),
+    "landing": ("port",),
+}
+PLOTS = {"testbed": "Heading", "dronegui": "Altitude", "simulator": "Altitude", "landing": "Altitude"}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium.install()
+    browser = chromium.Browser()
+    yield browser
+    browser.close()
+
+
+class Told:
+    """What a vehicle is told on `cmd_vel_stamped`."""
+
+    def __init__(self, ros):
+        self.axes = dict.fromkeys(KEYS, 0.0)
+        ros.node.create_subscription(TwistStamped, "cmd_vel_stamped", self._hear, 10)
+
+    def _hear(self, message):
+        linear, angular = message.twist.linear, message.twist.angular
+        self.axes = {"x": linear.x, "y": linear.y, "z": linear.z, "yaw": angular.z}
+
+    @property
+    def directions(self):
+        """The axes along which it is told to move, each with 1 or -1."""
+        return {axis: math.copysign(1, value) for axis, value in self.axes.items() if value}
+
+
+def steer(browser, told, axis):
+    """Hold a key until the vehicle is told to move along the axis, and along that alone."""
+    for _ in range(20):
+        browser.key(KEYS[axis], down=True)
+        try:
+            wait_until(lambda: told.directions == {axis: 1}, f"a command along {axis}", timeout_s=2)
+        except AssertionError:
+            continue  # a page that was held up for 0.3 s has to let go before it may move anything again
+        else:
+            return
+        finally:
+            browser.key(KEYS[axis], down=False)
+            wait_until(lambda: not told.directions, "the command to stand")
+    raise AssertionError(f"nothing moved along {axis} alone; the last command is {told.axes}")
+
+
+@pytest.mark.parametrize("vehicle", PORTS)
+def test_each_vehicle_is_seen_and_steered_along_its_axes(browser, ros, vehicle):
+    ports = dict(zip(PORTS[vehicle], free_ports(len(PORTS[vehicle])), strict=True))
+    told = Told(ros)
+    with launch(f"{vehicle}.launch.xml", emulate=True, view=True, view_port=0, **ports) as composition:
+        browser.open(address_of(composition))
+        if vehicle == "dronegui":  # the GUI says nothing of its drone before that
+            browser.click('[data-call="/dronegui_bridge/reset"]')
+        grows(browser, f'[data-plot="{PLOTS[vehicle]}"]', "points")
+        take_the_helm(browser)
+        for axis in KEYS:
+            steer(browser, told, axis)
+        assert browser.complaints == []
+
+
+def picture(browser, plot):
+    return browser.evaluate(f"document.querySelector('[data-plot=\"{plot}\"] canvas').toDataURL()")
+
+
+def test_plots_pause_and_zoom_and_the_recorder_writes_a_bag(browser, ros, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where web_bridge runs, and so where its bags are
+    plot = f'[data-plot="{PLOTS["testbed"]}"]'
+    (port,) = free_ports(1)
+    with launch("testbed.launch.xml", emulate=True, view=True, view_port=0, port=port) as composition:
+        browser.open(address_of(composition))
+        grows(browser, plot, "points", 20)
+        check_recorder(browser, tmp_path)
+        check_pause(browser, plot)
+        check_zoom(browser, plot)
+    assert bag_of(tmp_path)["message_count"] > 0
+
+
+def check_recorder(browser, folder):
+    browser.wait("!document.querySelector('.record').hidden")
+    browser.click(".record")
+    browser.wait("document.querySelector('.record').getAttribute('aria-pressed') === 'true'")
+    wait_until(lambda: list(folder.glob("bag_*/*.mcap")), "the recorder's file")
+    browser.click(".record")
+    browser.wait("document.querySelector('.record').getAttribute('aria-pressed') === 'false'")
+
+
+def bag_of(folder):
+    (metadata,) = folder.glob("bag_*/metadata.yaml")
+    import yaml
+
+    return yaml.safe_load(metadata.read_text())["rosbag2_bagfile_information"]
+
+
+def check_pause(browser, plot):
+    name = PLOTS["testbed"]
+    pause = "[...document.querySelectorAll('#plots button')].find(each => /Pause|Go on/.test(each.innerText))"
+    browser.evaluate(f"{pause}.click()")
+    paused = picture(browser, name)
+    grows(browser, plot, "points", 20)
+    assert picture(browser, name) == paused
+    browser.evaluate(f"{pause}.click()")
+    wait_until(lambda: picture(browser, name) != paused, "the plot to go on")
+
+
+def check_zoom(browser, plot):
+    scale = f"document.querySelector('{plot}').dataset.seconds"
+    browser.wait(f"Number({scale}) > 1")
+    before = float(browser.evaluate(scale))
+    browser.grab(f"{plot} .u-over", right=20)
+    browser.drop()
+    browser.wait(f"Number({scale}) < {before / 2}")
+    zoomed = browser.evaluate(scale)
+    grows(browser, plot, "points", 20)
+    assert browser.evaluate(scale) == zoomed
+    browser.evaluate(f"document.querySelector('{plot} .u-over').dispatchEvent(new MouseEvent('dblclick'))")
+    browser.wait(f"Number({scale}) > {before / 2}")
