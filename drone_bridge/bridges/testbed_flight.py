@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What testbed_bridge makes of commands: it knows how the drone moves, and lets it fly velocities."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,11 @@ RATES_AND_THRUST_AXES: Final = ("linear.z", "angular.x", "angular.y", "angular.z
 
 
 class TestbedFlight:
-    """One conversation's drone. For every frame `saw`, `answer` and `catch_up` are to be called, in this order."""
+    """One conversation's drone. For every frame `saw`, `answer` and `answered` are to be called, in this order.
+
+    To estimate how a drone moves costs as much as to publish an image. One that has stood level and still since the
+    beginning, and that nobody has commanded, is known to be at rest: estimating begins when either changes.
+    """
 
     __test__ = False  # not a test, whatever its name tells pytest
 
@@ -32,8 +37,12 @@ class TestbedFlight:
         #: Why velocities can't be flown, if so.
         self.problem = ""
         self._control: VelocityControl | None = None
+        self._is_at_rest = True
+        self._resting: SensorFrame | None = None  # what is still seen of a drone at rest, without the images
+        self._rested_until_s = 0.0  # by the time of the frames
         self._unseen: SensorFrame | None = None
         self._flown: tuple[FlownCommand, bool] | None = None  # until the next frame
+        self._next: tuple[FlownCommand, bool] | None = None  # from then on
         try:
             properties = translate.drone_properties(constants, unit)
             drone = DroneModel(
@@ -51,6 +60,8 @@ class TestbedFlight:
 
     def saw(self, frame: SensorFrame) -> None:
         """Take note of a frame."""
+        if self._is_at_rest and not _is_still(frame, self._resting or frame):
+            self._leave_rest()
         self._unseen = frame
 
     def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
@@ -58,33 +69,66 @@ class TestbedFlight:
 
         None hovers: the drone levels out and stops.
         """
+        if self._is_at_rest:
+            if command is None:
+                return self.neutral, True
+            self._leave_rest()
         if isinstance(command, Command):
             motion, was_within = translate.motion_parameters(command, self._constants, self._unit)
         elif self._control is None:
             return self.neutral, command is None
         else:
-            self.catch_up()
+            self._catch_up()
             wanted = command or HOVER
             flown = self._control.command(wanted)
             rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
             motion, _ = translate.motion_parameters(Command(rates, flown.thrust), self._constants, self._unit)
             was_within = self._control.limited(wanted) == wanted
-        rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
-        self._next = FlownCommand(rates.roll, rates.pitch, rates.yaw, thrust), not isinstance(command, Command)
+        self._next = self._flight_of(motion), not isinstance(command, Command)
         return motion, was_within
 
-    def catch_up(self) -> None:
+    def answered(self) -> None:
+        """Say that the answer has gone to the testbed."""
+        if self._is_at_rest:
+            self._rest()
+            return
+        self._catch_up()
+        self._flown = self._next
+
+    def _rest(self) -> None:
+        frame, self._unseen = self._unseen, None
+        assert frame
+        self._resting = self._resting or replace(frame, left=b"", right=b"")
+        self._rested_until_s = frame.time
+
+    def _leave_rest(self) -> None:
+        """Begin to estimate, from the last frame in which the drone was at rest; it has been hovering since."""
+        self._is_at_rest = False
+        if self._resting:
+            self._measure(replace(self._resting, time=self._rested_until_s))
+            self._flown = self._flight_of(self.neutral), True
+
+    def _catch_up(self) -> None:
         """Estimate how the drone moves, unless that was done for this frame."""
         frame, self._unseen = self._unseen, None
         if frame is None or self._control is None:
             return
         if self._flown:
             self._control.flown(*self._flown)
+        self._measure(frame)
+
+    def _measure(self, frame: SensorFrame) -> None:
+        if self._control is None:
+            return
         position = translate.measured_position(frame)
         attitude = translate.measured_attitude(frame, self._unit)
         self._control.measured(frame.time, attitude, None if position is None else np.array(position))
 
-    def answered(self) -> None:
-        """Say that the answer has gone to the testbed."""
-        self.catch_up()
-        self._flown = self._next
+    def _flight_of(self, motion: MotionParameters) -> FlownCommand:
+        rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
+        return FlownCommand(rates.roll, rates.pitch, rates.yaw, thrust)
+
+
+def _is_still(frame: SensorFrame, before: SensorFrame) -> bool:
+    """Return whether a drone is level, and has neither turned nor moved, as far as the wire tells."""
+    return not frame.pitch and not frame.roll and frame.yaw == before.yaw and frame.position == before.position

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How testbed_bridge makes answers of commands: a drone at rest costs nothing, and is steered as if it had."""
+
+from dataclasses import astuple, replace
+
+import numpy as np
+import pytest
+
+from drone_bridge.bridges import testbed_flight
+from drone_bridge.bridges.testbed_flight import TestbedFlight
+from drone_bridge.emulators.testbed.world import Airframe, DroneState, Motion
+from drone_bridge.flight.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
+from drone_bridge.translate.frames import BodyRates
+from drone_bridge.translate.testbed import Command
+
+CONSTANTS = Constants(90.0, 90.0, 4, 4, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
+STEP_S = 1 / 30
+FORWARD = VelocityCommand(forward=1.0)
+RATES = Command(BodyRates(0.1, 0.2, 0.3), 9.0)
+LAYOUTS = ["pitch_yaw", "pitch_roll", "pose"]
+
+
+@pytest.fixture
+def estimates(monkeypatch):
+    """Return the times at which something was measured."""
+    times = []
+    measured = VelocityControl.measured
+
+    def count(control, time_s, attitude, position):
+        times.append(time_s)
+        measured(control, time_s, attitude, position)
+
+    monkeypatch.setattr(VelocityControl, "measured", count)
+    return times
+
+
+def frame(layout, state):
+    heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
+    return SensorFrame(
+        b"",
+        b"",
+        time=float(np.float32(state.time)),
+        pitch=pitch,
+        roll=None if layout == "pitch_yaw" else roll,
+        yaw=None if layout == "pitch_roll" else heading,
+        position=tuple(float(np.float32(value)) for value in state.position) if layout == "pose" else None,
+    )
+
+
+def fly(layout, commands, airframe=None, flight=None):
+    """Return the answers to the frames of a simulated drone, one for each command."""
+    airframe = airframe or Airframe(1.0, 9.81, 0.2)
+    flight = flight or TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
+    state, answers = DroneState.at_start(), []
+    for command in commands:
+        flight.saw(frame(layout, state))
+        answer, _ = flight.answer(command)
+        flight.answered()
+        answers.append(answer)
+        state = state.advance(airframe, Motion(*astuple(answer)), np.zeros(3), STEP_S)
+    return answers
+
+
+def numbers(answers):
+    return np.array([astuple(answer) for answer in answers])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nothing_is_estimated_of_a_drone_at_rest_that_nobody_commands(layout, estimates):
+    flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
+    assert set(fly(layout, [None] * 30, flight=flight)) == {flight.neutral}
+    assert not estimates
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("first", [FORWARD, RATES], ids=["velocity", "rates"])
+@pytest.mark.parametrize("rested", [1, 40])
+def test_from_the_first_command_on_it_is_flown_as_if_it_had_been_watched(layout, first, rested, monkeypatch):
+    commands = [None] * rested + [first] * 10 + [VelocityCommand(left=2.0, yaw_rate=0.5)] * 10 + [None] * 20
+    ours = fly(layout, commands)
+    monkeypatch.setattr(testbed_flight, "_is_still", lambda *_: False)
+    watched = fly(layout, commands)
+    # Where roll is not measured, how sure one can be of it depends on how long the drone was watched.
+    assert np.abs(numbers(ours) - numbers(watched)).max() < 1e-2  # degrees per second and N
+    assert max(np.abs(numbers(ours)[rested:, :3]).max(axis=1)) > 1
+
+
+def moved(first, index, **changes):
+    """Return the frames of a drone at rest, of which one differs."""
+    frames = [replace(first, time=number * STEP_S) for number in range(10)]
+    frames[index] = replace(frames[index], **changes)
+    return frames
+
+
+@pytest.mark.parametrize(
+    ("layout", "changes"),
+    [
+        ("pitch_yaw", {"pitch": 1.0}),
+        ("pitch_yaw", {"yaw": 1.0}),
+        ("pitch_roll", {"roll": -1.0}),
+        ("pose", {"position": (0.0, 0.0, 0.01)}),
+    ],
+)
+@pytest.mark.parametrize("index", [0, 5])
+def test_a_drone_that_moves_by_itself_is_watched_and_righted(layout, changes, index, estimates):
+    flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
+    answers = []
+    for seen in moved(frame(layout, DroneState.at_start()), index, **changes):
+        flight.saw(seen)
+        answers.append(flight.answer(None)[0])
+        flight.answered()
+    # From the frame before it on; a turned or displaced start is where the drone is at home, until it moves.
+    starts_elsewhere = index == 0 and "pitch" not in changes and "roll" not in changes
+    assert len(estimates) == (10 if starts_elsewhere else 11 - max(index, 1))
+    assert answers[index + 1] != flight.neutral
+
+
+def test_a_drone_that_can_not_fly_velocities_answers_with_what_is_neutral():
+    flight = TestbedFlight(replace(CONSTANTS, gravity=0.0), AngleUnit.DEGREES, VelocityParameters())
+    assert flight.problem
+    assert set(fly("pose", [None, FORWARD, FORWARD, None], Airframe(1.0, 0.0, 0.2), flight)) == {flight.neutral}
+
+
+def test_images_of_a_drone_at_rest_are_not_kept():
+    flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
+    flight.saw(replace(frame("pose", DroneState.at_start()), left=b"left", right=b"right"))
+    flight.answer(None)
+    flight.answered()
+    assert not flight._unseen
+    assert not flight._resting.left
+    assert not flight._resting.right
