@@ -27,6 +27,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from drone_bridge.link_node.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
 from drone_bridge.link_node.reports import CLOCKS, SILENCES, Reports
 from drone_bridge.link_node.statistics import LinkStatistics
+from drone_bridge.link_node.ticker import Ticker
 from drone_bridge.link_node.wire_log import open_wire_log
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
@@ -88,6 +89,7 @@ class LinkNode(LifecycleNode):
 
     def __init__(self, name: str, declarations: Iterable[ParameterDeclaration], **options: Any) -> None:
         """Make the node; the options are rclpy's, such as `namespace` and `parameter_overrides`."""
+        self._made: list[tuple[Callable[[Any], Any], Any]] = []  # how to destroy what configure created
         super().__init__(name, **options)
         self.parameters = DeclaredParameters(self, declarations)
         self.reports = Reports(self.get_logger(), self.open_state)
@@ -96,7 +98,6 @@ class LinkNode(LifecycleNode):
         self._link: LinkThread | None = None
         self._leaving = threading.Lock()
         self._advised: set[str] = set()  # the old names of services that were called
-        self._made: list[tuple[Callable[[Any], Any], Any]] = []  # how to destroy what configure created
 
     # What a bridge has to provide.
 
@@ -210,7 +211,7 @@ class LinkNode(LifecycleNode):
         return serve_later
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
-        """Publish from the link's thread; what can't be published is counted and forgotten."""
+        """Publish from the link's thread or the ticker's; what can't be published is counted and forgotten."""
         try:
             publisher.publish(message)
         except (rclpy_implementation.RCLError, InvalidHandle):
@@ -258,13 +259,14 @@ class LinkNode(LifecycleNode):
         self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_stay_mute)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._made.append((self.destroy_publisher, self._diagnostics))
-        self.make_timer(DIAGNOSTICS_PERIOD_S, self._report)
         try:
             self.set_up()
         except ValueError:
             self._destroy_made()
             raise
         self._hardware_id = self.hardware_id()
+        ticker = Ticker(f"{self.get_name()} report", DIAGNOSTICS_PERIOD_S, self._report, self._failed)
+        self._made.append((Ticker.stop, ticker))
         self.parameters.freeze("configured")
         return super().on_configure(state)
 
@@ -323,6 +325,11 @@ class LinkNode(LifecycleNode):
                 self.get_logger().error("The wire log could not be written to its end in time.")
             self.wire_log = None
 
+    def destroy_node(self) -> None:
+        """Give back what ROS has lent."""
+        self._destroy_made()
+        super().destroy_node()
+
     # Reports.
 
     @property
@@ -374,6 +381,9 @@ class LinkNode(LifecycleNode):
             "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and one peer is served."
         )
 
+    def _failed(self, trace: str) -> None:
+        self.complain("internal errors", trace)
+
     def _report(self) -> None:
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         name = self.get_fully_qualified_name().lstrip("/")  # several vehicles report on the one topic
@@ -382,7 +392,7 @@ class LinkNode(LifecycleNode):
         )
         report = self.reports.make_report(f"{name}: link", self._hardware_id, self.rates, self.problems)
         report.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(report)
+        self.publish(self._diagnostics, report)
 
     def _destroy_made(self) -> None:
         while self._made:

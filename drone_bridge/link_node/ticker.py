@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Something done at steady intervals, in a thread of its own.
+
+An executor that a timer wakes asks every subscription, service and timer of its node anew, which takes longer than to
+make and publish a report. What comes once a second is spared that.
+"""
+
+import threading
+import traceback
+from collections.abc import Callable
+
+
+class Ticker:
+    """Calls a function every so many seconds, however simulated time goes, until it is stopped."""
+
+    def __init__(self, name: str, period_s: float, call: Callable[[], None], on_failure: Callable[[str], None]) -> None:
+        """`call` does not block for long; what it raises goes to `on_failure` as a traceback."""
+        self._period_s = period_s
+        self._call = call
+        self._on_failure = on_failure
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, once a call that is under way has returned."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(self._period_s):
+            try:
+                self._call()
+            except Exception:
+                self._on_failure(traceback.format_exc())
