@@ -62,7 +62,7 @@ RATES_AND_THRUST: Final = "rates_and_thrust"
 #: How long a testbed that is being left gets to finish its frame and close.
 LEAVE_TIMEOUT_S: Final = 0.3
 #: How often it is asked who listens to what.
-AUDIENCE_PERIOD_S: Final = 0.02
+AUDIENCE_PERIOD_S: Final = 0.2
 _MEBIBYTE: Final = 1024 * 1024
 _LIMITS: Final = Limits()
 
@@ -294,16 +294,17 @@ class TestbedBridge(LinkNode):
         self._flight.saw(frame)
         if not self._is_lockstep:
             self._answer(stream, connection, self._commands.newest())
-        stamp = self._stamps.stamp(time_from_seconds(frame.time))
+        stamp = self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)
         assert self._outputs
         self._outputs.publish(frame, stamp)
         if self._is_lockstep:
             self._answer(stream, connection, self._command_for(stamp) or self._commands.newest())
         self._flight.answered()
         self.opened()
-        self.statistics.liveness.heard()
-        self.statistics.counts["frames"] += 1
-        self.statistics.took("frame received to published and answered", time.monotonic() - came_s)
+        statistics = self.statistics
+        statistics.liveness.heard()
+        statistics.counts["frames"] += 1
+        statistics.took("frame received to published and answered", time.monotonic() - came_s)
 
     def _command_for(self, stamp: Time) -> Command | VelocityCommand | None:
         """Wait for the command that answers the frame of this stamp, but not for ever."""
@@ -325,8 +326,9 @@ class TestbedBridge(LinkNode):
         self, stream: TcpStream, connection: AutopilotConnection, command: Command | VelocityCommand | None
     ) -> None:
         answer, was_within = self._flight.answer(command)
-        self.statistics.counts["neutral answers"] += command is None
-        self.statistics.counts["clamped answers"] += not was_within
+        counts = self.statistics.counts
+        counts["neutral answers"] += command is None
+        counts["clamped answers"] += not was_within
         stream.send_all(connection.send(answer), self._silence_timeout_s)
 
     def _make_outputs(self, constants: Constants) -> Iterator[Output]:

@@ -93,6 +93,8 @@ class TcpStream:
 
         Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
         """
+        if timeout_s is None:  # between messages, that is: the socket would say in vain that there is nothing yet
+            self._wait(select.POLLIN, None, "sent nothing")
         while not self._cancellation.is_set:
             if self._removal:
                 raise LinkError(self._removal)

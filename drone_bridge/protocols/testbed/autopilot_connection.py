@@ -58,6 +58,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._limits = limits or Limits()
         self._new_image = new_image
         self._floats = layouts.floats_of(layout or AttitudeLayout.POSE)
+        self._float_names = (layout or AttitudeLayout.POSE).floats
         self._floats_before = b""  # of the last frame
         self._surplus = b""  # what came of the second frame while the layout of the first was found out
         self._constants: Constants | None = None
@@ -72,6 +73,8 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._frames = 0
         self._time = -math.inf
         self._unanswered = 0
+        self._packed_event: MotionParameters | None = None  # the last answer, and its bytes
+        self._packed = b""
         self._finished = False
 
     @property
@@ -187,9 +190,10 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         """
         if not self.must_answer:
             raise LocalProtocolError("Motion parameters answer a frame, and no frame is waiting for them.")
-        data = pack_reply(event)
+        if event is not self._packed_event:  # while nobody commands, it is the same one for every frame
+            self._packed, self._packed_event = pack_reply(event), event
         self._unanswered -= 1
-        return data
+        return self._packed
 
     def finish(self, event: MotionParameters) -> bytes:
         """Return the bytes of the last answer, after which nothing can be sent.
@@ -228,7 +232,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             self._failure = RemoteProtocolError(str(error))
         if self.layout is None:
             return
-        self._floats = layouts.floats_of(self.layout)
+        self._floats, self._float_names = layouts.floats_of(self.layout), self.layout.floats
         size = self._floats.size
         self._scalars, self._surplus = bytearray(after_images[:size]), after_images[size:]
         self._size = 2 * self._constants.image_bytes + size
@@ -266,8 +270,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         return constants
 
     def _read_frame(self) -> SensorFrame:
-        assert self.layout is not None
-        named = dict(zip(self.layout.floats, self._floats.unpack(self._scalars), strict=True))
+        named = dict(zip(self._float_names, self._floats.unpack(self._scalars), strict=True))
         if complaint := implausible_floats(named, self._angle_unit, self._time):
             raise RemoteProtocolError(f"In the testbed's frame {self._frames}, {complaint}")
         left, right = self._images

@@ -144,7 +144,7 @@ def implausible_floats(floats: Mapping[str, float], unit: AngleUnit, time_before
 
     Time may go on, or begin again from 0, which is a new simulation.
     """
-    if complaint := non_finite(floats.items()):
+    if not math.isfinite(sum(floats.values())) and (complaint := non_finite(floats.items())):
         return complaint
     if abs(floats["pitch"]) > unit.half_turn * _HALF_TURN_TOLERANCE:
         return f"pitch is {floats['pitch']:g}, and has to be within {unit.half_turn:g} {unit.value}."
