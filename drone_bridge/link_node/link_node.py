@@ -152,10 +152,10 @@ class LinkNode(LifecycleNode):
         message_type: type,
         topic: str,
         callback: Callable[[Any], Any],
-        depth: int,
+        depth: QoSProfile | int,
         callback_group: CallbackGroup | None = None,
     ) -> None:
-        """Create a subscription whose QoS can be overridden by parameters."""
+        """Create a subscription whose QoS, of a depth or a whole profile, can be overridden by parameters."""
         options = QoSOverridingOptions.with_default_policies()
         subscription = self.create_subscription(
             message_type, topic, callback, depth, callback_group=callback_group, qos_overriding_options=options

@@ -193,8 +193,11 @@ class DiscoveryResponder:
         bound.bind((address, port))
         return bound
 
-    def answer(self, readable: socket.socket) -> list[str]:
-        """Answer what has come to one of the sockets, and return whom, as human-readable addresses."""
+    def answer(self, readable: socket.socket, is_silent: bool = False) -> list[str]:
+        """Answer what has come to one of the sockets, and return whom, as human-readable addresses.
+
+        If `is_silent`, nobody gets an answer.
+        """
         asked = []
         with contextlib.suppress(BlockingIOError):
             for _ in range(_MAX_QUERIES_AT_ONCE):
@@ -202,7 +205,7 @@ class DiscoveryResponder:
                     query, source = readable.recvfrom(len(DISCOVERY_QUERY) + 1)
                 except ConnectionError:
                     continue  # somebody did not wait for an answer
-                if query == DISCOVERY_QUERY:
+                if query == DISCOVERY_QUERY and not is_silent:
                     with contextlib.suppress(OSError):  # an answer may get lost in any case
                         self.sockets[0].sendto(self._answer, source)
                         asked.append(f"{source[0]}:{source[1]}")

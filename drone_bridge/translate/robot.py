@@ -20,7 +20,10 @@ from drone_bridge.translate import frames
 from drone_bridge.translate.topic_names import topic_token, unique_names
 
 BATTERY_TOPIC: Final = "battery_state"
+#: What robot_bridge puts before a line of the robot's log, and robot_server takes away again.
+ROBOT_SAYS: Final = "The robot says: "
 LONGEST_NAME: Final = 255  # characters of a name in a message
+_INT32: Final = range(-(2**31), 2**31)
 _ENORMOUS: Final = 1e9  # m/s or rad/s: beyond it sums may be infinite
 
 
@@ -60,6 +63,12 @@ class SkidSteer:
         left, right = (self.max_speed * speed / FULL_SPEED for speed in speeds)
         return frames.body_from_wheel_speeds(left, right, self.separation)
 
+    def twist(self, speeds: Speeds) -> Twist:
+        """Return speeds on the wire as a cmd_vel, which `speeds` makes the same of again."""
+        twist = Twist()
+        twist.linear.x, twist.angular.z = self.motion(speeds)
+        return twist
+
 
 # Sensors.
 
@@ -97,6 +106,40 @@ def motor_pwm(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorV
     return _sensor_value(sensor, value / FULL_SPEED, "1", stamp, frame_id)
 
 
+# The same the other way: the value on the wire, None for what is not known or does not fit it.
+
+
+def battery_value(message: BatteryState) -> int | None:
+    """Return a battery's voltage in mV."""
+    return _wire_value(frames.millivolts_from_volts, message.voltage)
+
+
+def temperature_value(message: Temperature) -> int | None:
+    """Return a temperature in hundredths of a degree Celsius."""
+    return _wire_value(frames.hundredths_from_celsius, message.temperature)
+
+
+def current_value(message: SensorValue | Float32) -> int | None:
+    """Return a current in mA."""
+    return _wire_value(frames.milliamperes_from_amperes, _bare_value(message))
+
+
+def motor_pwm_value(message: SensorValue | Float32) -> int | None:
+    """Return what a motor is driven with, FULL_SPEED for full speed forward."""
+    return _wire_value(lambda share: round(share * FULL_SPEED), _bare_value(message))
+
+
+def _bare_value(message: SensorValue | Float32) -> float:
+    return float(message.value if isinstance(message, SensorValue) else message.data)
+
+
+def _wire_value(convert: Callable[[float], int], value: float) -> int | None:
+    if not math.isfinite(value):
+        return None
+    converted = convert(value)
+    return converted if converted in _INT32 else None
+
+
 def _sensor_value(sensor: Sensor, value: float, unit: str, stamp: Time, frame_id: str) -> SensorValue:
     message = SensorValue(name=_name(sensor.name), value=value, unit=unit)
     _set_header(message, stamp, frame_id)
@@ -113,20 +156,21 @@ class Measurement(NamedTuple):
     topic: str
     message_type: type
     message: Callable[[Sensor, Any, Time, str], Any]
+    value: Callable[[Any], int | None]  # the other way
     has_own_topic: bool = False  # the first one of its type, without its name
 
 
 MEASUREMENTS: Final[dict[int, Measurement]] = {
-    SensorType.BATTERY: Measurement(BATTERY_TOPIC, BatteryState, battery_state, has_own_topic=True),
-    SensorType.THERMOMETER: Measurement("temperature", Temperature, temperature),
-    SensorType.AMMETER: Measurement("current", SensorValue, current),
-    SensorType.MOTOR_PWM: Measurement("motor_pwm", SensorValue, motor_pwm),
+    SensorType.BATTERY: Measurement(BATTERY_TOPIC, BatteryState, battery_state, battery_value, has_own_topic=True),
+    SensorType.THERMOMETER: Measurement("temperature", Temperature, temperature, temperature_value),
+    SensorType.AMMETER: Measurement("current", SensorValue, current, current_value),
+    SensorType.MOTOR_PWM: Measurement("motor_pwm", SensorValue, motor_pwm, motor_pwm_value),
 }
 #: The same without headers, which is what some plotting tools want.
 BARE_MEASUREMENTS: Final[dict[int, Measurement]] = {
     **MEASUREMENTS,
-    SensorType.AMMETER: Measurement("current", Float32, _bare(current)),
-    SensorType.MOTOR_PWM: Measurement("motor_pwm", Float32, _bare(motor_pwm)),
+    SensorType.AMMETER: Measurement("current", Float32, _bare(current), current_value),
+    SensorType.MOTOR_PWM: Measurement("motor_pwm", Float32, _bare(motor_pwm), motor_pwm_value),
 }
 
 

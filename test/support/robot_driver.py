@@ -3,6 +3,7 @@
 
 import contextlib
 import socket
+import struct
 import time
 
 from processes import TIMEOUT_S
@@ -16,6 +17,7 @@ from drone_bridge.protocols.robot import (
     KeepAlive,
     QuerySubsystems,
     RegisterDriver,
+    SensorInfo,
     SubsystemInfo,
 )
 
@@ -82,6 +84,10 @@ class RobotDriver:
         self.send(QuerySubsystems())
         return self.wait_for(SubsystemInfo).subsystems
 
+    def query_sensors(self):
+        self.send(QuerySubsystems())
+        return self.wait_for(SensorInfo)
+
     def settle(self, mark=0):
         """Wait until everything sent so far has been dealt with."""
         now_ms = time.time_ns() // 1_000_000 + mark
@@ -92,6 +98,11 @@ class RobotDriver:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def reset(self):
+        """Close as a system does whose program was killed with bytes unread."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close()
 
     def close(self):

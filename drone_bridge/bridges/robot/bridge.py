@@ -318,7 +318,7 @@ class RobotBridge(LinkNode):
     def robot_logged(self, text: str) -> None:
         """Log what the robot says, as one line without control characters."""
         if line := self._robot_log.admit(printable(text.strip())):
-            self.get_logger().info(f"The robot says: {line}")
+            self.get_logger().info(f"{translate.ROBOT_SAYS}{line}")
 
     def firmware_identified(self, firmware: FirmwareInfo) -> None:
         """Show it in /diagnostics."""

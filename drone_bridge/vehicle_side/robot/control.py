@@ -85,23 +85,35 @@ class Control:
                 self._stop(number, f"{driver} has vanished")
             self._release(number, driver, now)
 
-    def drop_silent(self, now: Now, allowed_s: float) -> None:
-        """Drop the drivers that have been silent for too long, and free what they hold."""
-        for driver in tuple(self.drivers):
-            if not driver.dropped_because and now.steady_s - driver.last_heard_s > allowed_s:
-                for number in self._held_by(driver):
-                    if self._is_skid_steer(number):
-                        self._stop(number, f"{driver} is silent")
-                driver.drop(f"it has said nothing for {allowed_s:g} s")
+    def take_away(self, number: int, now: Now) -> None:
+        """Free a subsystem that its driver can't drive any more."""
+        if driver := self._owners.get(number):
+            if self._is_skid_steer(number):
+                self._stop(number, f"{driver} has lost them")
+            self._release(number, driver, now)
 
-    def halt_silent(self, now: Now, allowed_s: float) -> None:
-        """Stop what drivers drive that have been silent for too long. Their next update starts it again."""
-        for driver in self.drivers:
-            if not driver.is_halted and now.steady_s - driver.last_heard_s > allowed_s:
-                driver.is_halted = True
-                for number in self._held_by(driver):
-                    if self._is_skid_steer(number):
-                        self._safe_mode(number, f"{driver} has said nothing for {allowed_s:g} s", now)
+    def drop_silent(self, now: Now, allowed_s: float) -> list[Driver]:
+        """Drop the drivers that have been silent for too long, free what they hold, and return them."""
+        dropped = [driver for driver in self._silent(now, allowed_s) if not driver.dropped_because]
+        for driver in dropped:
+            for number in self._held_by(driver):
+                if self._is_skid_steer(number):
+                    self._stop(number, f"{driver} is silent")
+            driver.drop(f"it has said nothing for {allowed_s:g} s")
+        return dropped
+
+    def halt_silent(self, now: Now, allowed_s: float) -> list[Driver]:
+        """Stop what drivers drive that have been silent for too long, and return them. An update starts it again."""
+        halted = [driver for driver in self._silent(now, allowed_s) if not driver.is_halted and self._held_by(driver)]
+        for driver in halted:
+            driver.is_halted = True
+            for number in self._held_by(driver):
+                if self._is_skid_steer(number):
+                    self._safe_mode(number, f"{driver} has said nothing for {allowed_s:g} s", now)
+        return halted
+
+    def _silent(self, now: Now, allowed_s: float) -> list[Driver]:
+        return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
 
     def silent_at_s(self, allowed_s: float) -> float:
         """Return when `halt_silent` has something to do at the earliest; infinity for never."""
@@ -153,7 +165,7 @@ class Control:
 
     def _is_free(self, number: int, driver: Driver) -> bool:
         subsystems = self.vehicle.subsystems
-        if number >= len(subsystems) or subsystems[number].elsewhere:
+        if number >= len(subsystems) or not subsystems[number].can_be_had:
             return False
         return self._owners.get(number, driver) is driver
 
@@ -183,14 +195,14 @@ class Control:
         self._tell_everybody(SensorUpdate(tuple(readings)))
 
     def log(self, text: str, now: Now) -> None:
-        """Log a line, here and to every driver."""
+        """Log a line, here and to every driver, with the time in front, as robotd writes it."""
         self.report(text)
-        self.tell(text, now)
-
-    def tell(self, text: str, now: Now) -> None:
-        """Log a line to every driver, with the time in front, as robotd writes it."""
         time = datetime.fromtimestamp(now.wall_ms / 1000).strftime("%b %d %Y %I:%M:%S %p")
-        self._tell_everybody(LogMessage(f"[{time}] {text}"))
+        self.tell(f"[{time}] {text}")
+
+    def tell(self, line: str) -> None:
+        """Log a line to every driver."""
+        self._tell_everybody(LogMessage(line))
 
     def _tell_everybody(self, packet: FromRobot) -> None:
         for driver in tuple(self.drivers):

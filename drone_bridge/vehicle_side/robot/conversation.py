@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.robot import NEED_DATA, ConnectionClosed, FromRobot, RobotConnection
 from drone_bridge.vehicle_side.robot.control import Control
 from drone_bridge.vehicle_side.robot.drivers import Driver, Now
@@ -65,4 +66,9 @@ class Conversation:
 
     def _send_packet(self, packet: FromRobot) -> None:
         if not self.driver.dropped_because and not self._is_withheld(packet):
-            self._send(self._connection.send(packet))
+            try:
+                data = self._connection.send(packet)
+            except LocalProtocolError as error:  # nothing on the wire can say this
+                self.driver.drop(str(error))
+            else:
+                self._send(data)

@@ -60,7 +60,7 @@ class RobotdControl(Control):
 
     def _bind(self, driver: Driver, number: int, now: Now) -> None:
         self._look_up(number)
-        if number in self._owners or self.vehicle.subsystems[number].elsewhere:
+        if number in self._owners or not self.vehicle.subsystems[number].can_be_had:
             driver.send(BindFailure(number))
             return
         if driver.name is None:
@@ -137,13 +137,14 @@ class FaultyRobotdControl(RobotdControl):
         for number in self._granted.pop(driver, ()):
             self._owners.pop(number, None)
 
-    def drop_silent(self, now: Now, allowed_s: float) -> None:
+    def drop_silent(self, now: Now, allowed_s: float) -> list[Driver]:
         """Drop nobody, unless no more drivers can be served."""
-        if len(self.drivers) >= MAX_DRIVERS:
-            Control.drop_silent(self, now, allowed_s)
+        return Control.drop_silent(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
 
-    def halt_silent(self, now: Now, allowed_s: float) -> None:
+    def halt_silent(self, now: Now, allowed_s: float) -> list[Driver]:
         """Stop nothing."""
+        del now, allowed_s
+        return []
 
     def _driven_by(self, driver: Driver) -> list[int]:
         return [number for number in sorted(self._granted.get(driver, ())) if self._is_skid_steer(number)]

@@ -20,7 +20,8 @@ class DrivenSubsystem:
     type: SubsystemType
     name: str
     motors: tuple[MotorSensors, MotorSensors] | None = None  # of the left and the right side, of a skid steer
-    elsewhere: str = ""  # who has it in a way that is not ours to end, so that it can't be bound here
+    can_be_had: bool = True  # False: whoever asks for it is refused
+    elsewhere: str = ""  # who has it who is no driver of ours, if anybody
 
 
 class Vehicle(Protocol):

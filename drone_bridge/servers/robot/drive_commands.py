@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When what drivers command is published. No clock: times are given, in s, by a monotonic clock."""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from drone_bridge.translate.robot import STOPPED, Speeds
+
+#: How often a stop is published, as a message may get lost, before nothing more is.
+STOPS: Final = 3
+#: Between two changes of speeds that are published; stopping is never delayed.
+LEAST_GAP_S: Final = 0.01
+
+
+class DriveCommands:
+    """Publishes speeds again and again while the robot moves, as drivers tell changes only; a stop a few times."""
+
+    def __init__(self, period_s: float, publish: Callable[[Speeds], None]) -> None:
+        """`period_s`: between repetitions."""
+        self._period_s = period_s
+        self._publish = publish
+        self._speeds = STOPPED
+        self._left = 0  # stops to publish
+        self._published_s = -math.inf
+        #: When `tick` has something to do.
+        self.due_s = math.inf
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether the last command was anything but a stop."""
+        return self._speeds != STOPPED
+
+    def drive(self, speeds: Speeds, now_s: float) -> None:
+        """Take a command."""
+        if speeds == self._speeds and self.due_s < math.inf:
+            return
+        self._speeds, self._left = speeds, STOPS
+        self.due_s = now_s if speeds == STOPPED else max(now_s, self._published_s + LEAST_GAP_S)
+        self.tick(now_s)
+
+    def stop(self, now_s: float) -> None:
+        """Stop what moves."""
+        if self.is_moving:
+            self.drive(STOPPED, now_s)
+
+    def tick(self, now_s: float) -> None:
+        """Publish what is due."""
+        if now_s < self.due_s:
+            return
+        self._published_s = now_s
+        self._left -= not self.is_moving
+        self.due_s = now_s + self._period_s if self._left else math.inf
+        self._publish(self._speeds)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a robot in ROS has, as its drivers see it: from parameters, or from the topics of robot_bridge."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.msg import Subsystem as SubsystemMessage
+from drone_bridge.protocols.robot import MotorSensors, Sensor, SensorType, SubsystemType
+from drone_bridge.translate import frames
+from drone_bridge.translate.robot import LONGEST_NAME, MEASUREMENTS
+from drone_bridge.translate.topic_names import topic_token
+from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
+
+NONE: Final = "none"
+MOST_SENSORS: Final = 64
+LIGHT_TOPIC: Final = "light"
+_MOTOR_FIELDS: Final = {
+    "battery": SensorType.BATTERY,
+    "temperature": SensorType.THERMOMETER,
+    "current": SensorType.AMMETER,
+    "pwm": SensorType.MOTOR_PWM,
+}
+_TYPES_BY_TOPIC: Final = {measurement.topic: SensorType(kind) for kind, measurement in MEASUREMENTS.items()}
+#: For motors without a sensor of some kind: a list has no other way to say so.
+_NO_SENSOR: Final = Sensor(SensorType.NULL, "none")
+
+
+@dataclass(frozen=True, slots=True)
+class SensorSource:
+    """One sensor in the list, and where its values come from."""
+
+    sensor: Sensor  # without a value
+    topic: str = ""  # empty for nowhere
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All that a robot has."""
+
+    subsystems: tuple[DrivenSubsystem, ...] = ()
+    sources: tuple[SensorSource, ...] = ()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What it is, whoever has it at present: to drivers, something else is another robot."""
+        return tuple((s.type, s.name, s.motors) for s in self.subsystems), self.sources
+
+
+# From parameters.
+
+
+def complaint_about_topics(entries: Sequence[str]) -> str | None:
+    """Return what is wrong with the topics of sensors, as a parameter gives them."""
+    if len(entries) > MOST_SENSORS:
+        return f"has {len(entries)} topics, and {MOST_SENSORS} are allowed."
+    topics = [entry.partition("=")[0] for entry in entries if entry != NONE]
+    for topic in topics:
+        if topic.split("/")[0] not in _TYPES_BY_TOPIC:
+            return f"has {topic!r}, and topics of sensors begin with one of {', '.join(_TYPES_BY_TOPIC)}."
+        if not re.fullmatch(r"[a-z_]+(/[A-Za-z_][A-Za-z0-9_]*)*", topic):
+            return f"has {topic!r}, which is no name of a topic."
+    if len(set(topics)) < len(topics):
+        return f"has a topic twice: {', '.join(topics)}."
+    return None
+
+
+def listing_of_parameters(
+    skid_steer: str, lights: Sequence[str], sensors: Sequence[str], full_voltage: float
+) -> Listing:
+    """Return what the parameters list. `full_voltage` is in V."""
+    sources = [_source(entry, full_voltage) for entry in sensors if entry != NONE]
+    subsystems = []
+    if skid_steer != NONE:
+        left, right = (_motor(side, sources) for side in ("left", "right"))
+        subsystems.append(DrivenSubsystem(SubsystemType.SKID_STEER, skid_steer, (left, right)))
+    subsystems += [DrivenSubsystem(SubsystemType.LIGHTS, name) for name in lights if name != NONE]
+    return Listing(tuple(subsystems), tuple(sources))
+
+
+def _source(entry: str, full_voltage: float) -> SensorSource:
+    topic, _, name = entry.partition("=")
+    kind = _TYPES_BY_TOPIC[topic.split("/")[0]]
+    name = name or ("battery" if "/" not in topic else topic.rpartition("/")[2].replace("_", " "))
+    full_voltage_mv = frames.millivolts_from_volts(full_voltage) if kind == SensorType.BATTERY else None
+    return SensorSource(Sensor(kind, name[:LONGEST_NAME], full_voltage_mv=full_voltage_mv), topic)
+
+
+def _motor(side: str, sources: list[SensorSource]) -> MotorSensors:
+    """Return the sensors of one side's motor: those that name the side, and the first battery."""
+
+    def find(kind: SensorType) -> int:
+        for number, source in enumerate(sources):
+            names_side = side in f"{source.topic} {source.sensor.name}".lower()
+            if source.sensor.type == kind and (names_side or kind == SensorType.BATTERY):
+                return number
+        if sources[-1:] != [SensorSource(_NO_SENSOR)]:
+            sources.append(SensorSource(_NO_SENSOR))
+        return len(sources) - 1
+
+    return MotorSensors(**{field: find(kind) for field, kind in _MOTOR_FIELDS.items()})
+
+
+def light_topics(subsystems: Sequence[DrivenSubsystem]) -> dict[int, str]:
+    """Return the topic of each light by its number: the bridge's for the first one, below it for the others."""
+    lights = [number for number, subsystem in enumerate(subsystems) if subsystem.type == SubsystemType.LIGHTS]
+    return {
+        number: f"{LIGHT_TOPIC}/{topic_token(subsystems[number].name, f'light_{number}')}" if place else LIGHT_TOPIC
+        for place, number in enumerate(lights)
+    }
+
+
+# From the topics of robot_bridge.
+
+
+def sources_of_message(message: SensorArray) -> tuple[SensorSource, ...]:
+    """Return the sensors that robot_bridge lists. Those of types unknown here are listed as null."""
+    return tuple(
+        SensorSource(
+            Sensor(
+                SensorType(sensor.type) if sensor.type in MEASUREMENTS else SensorType.NULL,
+                sensor.name,
+                full_voltage_mv=_full_voltage_mv(sensor.type, sensor.full_voltage),
+            ),
+            sensor.topic if sensor.type in MEASUREMENTS else "",
+        )
+        for sensor in message.sensors
+    )
+
+
+def _full_voltage_mv(kind: int, full_voltage: float) -> int | None:
+    if kind != SensorType.BATTERY:
+        return None
+    return frames.millivolts_from_volts(full_voltage) if math.isfinite(full_voltage) else 0
+
+
+def subsystems_of_message(message: SubsystemArray) -> tuple[DrivenSubsystem, ...]:
+    """Return the subsystems that robot_bridge lists; what it does not have can't be had through it."""
+    return tuple(
+        DrivenSubsystem(
+            SubsystemType(subsystem.type) if subsystem.type in tuple(SubsystemType) else SubsystemType.INVALID,
+            subsystem.name,
+            _motors(subsystem),
+            can_be_had=subsystem.bound,
+            elsewhere="" if subsystem.bound else subsystem.driver,
+        )
+        for subsystem in message.subsystems
+    )
+
+
+def is_robot_there(message: SubsystemArray) -> bool:
+    """Return whether a robot is behind the bridge: while it is not connected, nobody has anything."""
+    return any(subsystem.bound or subsystem.driver for subsystem in message.subsystems)
+
+
+def _motors(subsystem: SubsystemMessage) -> tuple[MotorSensors, MotorSensors] | None:
+    if subsystem.type != SubsystemType.SKID_STEER or not subsystem.has_sensors:
+        return None
+    left, right = (
+        MotorSensors(*(getattr(subsystem, f"{side}_{field}_sensor") for field in _MOTOR_FIELDS))
+        for side in ("left", "right")
+    )
+    return left, right

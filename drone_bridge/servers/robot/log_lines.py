@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of /rosout for drivers, as the robot's log."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rcl_interfaces.msg import Log
+
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.node.log_limiter import LogLimiter
+from drone_bridge.protocols.text import printable
+from drone_bridge.translate.robot import ROBOT_SAYS
+
+ROSOUT: Final = "/rosout"
+MOST_WAITING: Final = 64  # lines that the link's thread has not taken yet; older ones are lost
+LONGEST_LINE: Final = 1000  # characters
+_LEAST_SEVERITY: Final = 20  # information
+_QUEUE_DEPTH: Final = 100
+
+
+class LogLines:
+    """Hears what named nodes log, and keeps it for the link's thread."""
+
+    def __init__(self, node: LinkNode, names: Sequence[str], wake: Callable[[], None]) -> None:
+        """`names`: full names of nodes, or of their loggers. Subscribes if there are any."""
+        own = node.get_logger().name
+        self._names = {name.strip("/").replace("/", ".") for name in names} - {own}  # or each line would make another
+        self._wake = wake
+        self._waiting: deque[str] = deque(maxlen=MOST_WAITING)
+        self._limiter = LogLimiter()
+        if self._names:
+            node.make_subscription(Log, ROSOUT, self._hear, _QUEUE_DEPTH)
+
+    def take(self) -> list[str]:
+        """Return the lines that have come. For the link's thread."""
+        lines = []
+        while self._waiting:
+            lines.append(self._waiting.popleft())
+        return lines
+
+    def _hear(self, message: Log) -> None:
+        if message.name not in self._names or _severity(message) < _LEAST_SEVERITY:
+            return
+        if (line := self._limiter.admit(line_of(message))) is not None:
+            self._waiting.append(line)
+            self._wake()
+
+
+def line_of(message: Log) -> str:
+    """Return a line for drivers: of another robot's log as that robot wrote it, of a node with its name in front."""
+    text = printable(message.msg.strip(), LONGEST_LINE)
+    return text.removeprefix(ROBOT_SAYS) if text.startswith(ROBOT_SAYS) else f"[{message.name}] {text}"
+
+
+def _severity(message: Log) -> int:
+    level = message.level
+    return level[0] if isinstance(level, bytes) else int(level)  # as distributions have it

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot in ROS as its drivers drive it. For the link's thread."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from drone_bridge.protocols.robot import Sensor, SubsystemType
+from drone_bridge.servers.robot.drive_commands import DriveCommands
+from drone_bridge.servers.robot.listing import Listing
+from drone_bridge.servers.robot.values import SensorValues
+from drone_bridge.translate.robot import Speeds
+from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
+
+
+class RosVehicle:
+    """What control drives: commands go out on topics, and what sensors have said is what they measure."""
+
+    def __init__(
+        self,
+        listing: Listing,
+        values: SensorValues,
+        commands: DriveCommands,
+        switch_light: Callable[[int, bool], None],
+        allowed_age_s: Callable[[], float],
+    ) -> None:
+        """`switch_light` takes the number of a subsystem; `allowed_age_s` tells for how long a value is the present."""
+        self.listing = listing
+        self._values, self._commands = values, commands
+        self._switch_light, self._allowed_age_s = switch_light, allowed_age_s
+
+    @property
+    def subsystems(self) -> Sequence[DrivenSubsystem]:
+        """What can be bound."""
+        return self.listing.subsystems
+
+    def drive(self, number: int, left: int, right: int) -> None:
+        """Publish a command. All skid steers follow the one topic, as those of a bridge do."""
+        del number
+        self._commands.drive(Speeds(left, right), time.monotonic())
+
+    def stop(self, number: int) -> None:
+        """Publish the neutral command, if the robot moves."""
+        del number
+        self._commands.stop(time.monotonic())
+
+    def light(self, number: int, is_on: bool) -> None:
+        """Publish what a light is to be."""
+        if self.listing.subsystems[number].type == SubsystemType.LIGHTS:
+            self._switch_light(number, is_on)
+
+    def sensors(self) -> list[Sensor]:
+        """Return every sensor with its value, if that is fresh."""
+        now_s, allowed_s = time.monotonic(), self._allowed_age_s()
+        return [
+            replace(source.sensor, value=self._values.present(number, now_s, allowed_s))
+            for number, source in enumerate(self.listing.sources)
+        ]

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""robot_server: the robot's side of the robot protocol, as a ROS 2 node. See docs/robot.md."""
+
+import time
+from typing import Any, Final
+
+from geometry_msgs.msg import Twist
+from rclpy.publisher import Publisher
+from std_msgs.msg import Bool
+
+from drone_bridge.link_node.farewell import repeat_farewell
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_thread import Endpoint
+from drone_bridge.links.cancellation import Cancellation, Wakeup
+from drone_bridge.links.discovery import DiscoveryResponder, DiscoveryRoute
+from drone_bridge.links.tcp_clients import Connection, TcpClients
+from drone_bridge.node.program import run
+from drone_bridge.protocols.errors import ProtocolError
+from drone_bridge.protocols.robot import PROTOCOL_VERSION, FirmwareInfo
+from drone_bridge.servers.robot.drive_commands import DriveCommands
+from drone_bridge.servers.robot.endpoint import DriverEndpoint, Drivers
+from drone_bridge.servers.robot.listing import LIGHT_TOPIC, NONE, Listing, light_topics, listing_of_parameters
+from drone_bridge.servers.robot.log_lines import LogLines
+from drone_bridge.servers.robot.parameters import PARAMETERS, Dialect, Lists
+from drone_bridge.servers.robot.ros_vehicle import RosVehicle
+from drone_bridge.servers.robot.sources import ListedSources, SensorSubscriptions, readings_of
+from drone_bridge.servers.robot.values import SensorValues
+from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
+from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
+from drone_bridge.vehicle_side.robot.conversation import Conversation
+from drone_bridge.vehicle_side.robot.drivers import HangUpError, Now
+from drone_bridge.vehicle_side.robot.robotd import RobotdControl
+
+#: What it tells drivers that it runs, in 0x09.
+FIRMWARE: Final = FirmwareInfo("drone_bridge", "0.2", PROTOCOL_VERSION)
+ROBOT_GONE: Final = "the robot behind this server is not there"
+OTHER_ROBOT: Final = "the robot behind this server has other subsystems or sensors now"
+#: How late a driver's silence may be noticed at most, unless it drives.
+WATCH_PERIOD_S: Final = 0.25
+
+
+class RobotServer(LinkNode):
+    """Lets legacy drivers drive a robot in ROS, and tells them what its sensors say."""
+
+    rates = ("commands", "readings")
+    problems = (*LinkNode.problems, "silent drivers", "dropped drivers", "dropped messages", "unknown values")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("robot_server", PARAMETERS, **options)
+        self._wakeup = Wakeup()
+
+    # The lifecycle.
+
+    def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions."""
+        get = self.parameters.__getitem__
+        self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
+        self._commands_publisher = self.make_publisher(Twist, "cmd_vel", 10)
+        self._values = SensorValues()
+        self._log_lines = LogLines(self, [name for name in get("log_nodes") if name != NONE], self._wakeup.wake)
+        measurements = BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
+        subscriptions = SensorSubscriptions(self, measurements, self._values, self._wakeup.wake)
+        self._made.append((SensorSubscriptions.close, subscriptions))
+        if get("lists_from") == Lists.TOPICS.value:
+            self._listed: ListedSources | None = ListedSources(self, subscriptions, self._wakeup.wake)
+            self._configured = Listing()
+            topics = [LIGHT_TOPIC]  # which switches all lights of a bridge
+        else:
+            self._listed = None
+            self._configured = listing_of_parameters(
+                get("skid_steer"), get("lights"), get("sensors"), get("full_voltage")
+            )
+            subscriptions.follow(self._configured.sources, is_reliable=False)
+            topics = sorted(set(light_topics(self._configured.subsystems).values()))
+        self._lights: dict[str, Publisher[Any]] = {topic: self.make_publisher(Bool, topic, 10) for topic in topics}
+
+    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
+        """Listen for drivers, and for those who look for robots. Raises LinkError or ValueError."""
+        get = self.parameters.__getitem__
+        self._commands = DriveCommands(1 / get("command_rate"), self._publish_speeds)
+        self._vehicle = RosVehicle(
+            self._configured,
+            self._values,
+            self._commands,
+            self._switch_light,
+            lambda: float(self.parameters["source_timeout"]),
+        )
+        self._is_robot_there = self._listed is None
+        if get("dialect") == Dialect.ROBOTD_1_2.value:
+            self._control: Control = RobotdControl(self._vehicle, self.inform)
+        else:
+            self._control = Control(self._vehicle, self.inform, FIRMWARE)
+        responder = None
+        if get("discovery"):
+            route = DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
+            responder = DiscoveryResponder(get("robot_name"), route)
+        try:
+            self._driver_clients = TcpClients(
+                get("host"),
+                get("port"),
+                self._begin,
+                most=MAX_DRIVERS,
+                ends=(ProtocolError, HangUpError),
+                on_refused=self._refuse,
+                wire_log=self.wire_log,
+            )
+        except Exception:
+            if responder:
+                responder.close()
+            raise
+        self._endpoint = DriverEndpoint(
+            self._driver_clients,
+            responder,
+            cancellation,
+            self._wakeup,
+            tick=self._tick,
+            may_be_found=lambda: self._is_robot_there,
+            on_found=lambda peer: self.inform(f"{peer} looks for robots, and was told of {get('robot_name')}."),
+            on_fault=lambda sentence: self.complain("internal errors", sentence),
+        )
+        self.get_logger().info(f"Waiting for drivers on {get('host')}:{self._driver_clients.port}.")
+        return self._endpoint
+
+    # The conversations, on the link's thread.
+
+    def converse(self, stream: Drivers) -> None:
+        """Serve drivers until the last one has gone, and leave the robot stopped, whatever has happened."""
+        try:
+            stream.serve()
+        finally:
+            was_moving = self._commands.is_moving
+            stream.close()  # which stops what they drive
+            if was_moving:
+                repeat_farewell(lambda: self._publish_speeds(STOPPED))
+            self._note_drivers()
+
+    def _begin(self, connection: Connection) -> "_DriverClient":
+        conversation = Conversation(self._control, connection.peer, connection.send, connection.abort, _now)
+        if not self._is_robot_there:
+            conversation.driver.drop(ROBOT_GONE)
+        elif len(self._control.drivers) > 1:  # the first one is reported by the link
+            self.inform(f"Connected to {connection.peer}.")
+        return _DriverClient(self, conversation)
+
+    def _refuse(self, peer: str) -> None:
+        self.reports.complain_while("refused peers", f"{peer} was refused: {MAX_DRIVERS} drivers are enough.")
+
+    def heard(self) -> None:
+        """Note that a driver has said something that made sense."""
+        self.statistics.liveness.heard()
+        self.gone()
+
+    def gone(self) -> None:
+        """Look who drives: somebody has gone, or done something."""
+        self._note_drivers()
+        self._endpoint.changed()
+
+    def _note_drivers(self) -> None:
+        holders = self._control.holders
+        names = {number: subsystem.name for number, subsystem in enumerate(self._vehicle.subsystems)}
+        self.statistics.facts["drivers"] = "; ".join(
+            f"{driver}: {', '.join(names[n] for n, holder in holders.items() if holder is driver) or 'nothing'}"
+            for driver in self._control.drivers
+        )
+
+    def _tick(self, now_s: float) -> float:
+        """Do what is due, and return when there is something to do next."""
+        now = _now()
+        get = self.parameters.__getitem__
+        if self._listed:
+            self._follow_robot(self._listed.newest(), now)
+        allowed_s, dropped_s, period_s = get("command_timeout"), get("driver_timeout"), get("sensor_period")
+        for driver in self._control.halt_silent(now, allowed_s):
+            sentence = f"{driver} has said nothing for {allowed_s:g} s (command_timeout): what it drives is stopped."
+            self.complain("silent drivers", sentence)
+        for driver in self._control.drop_silent(now, dropped_s) if dropped_s else ():
+            sentence = f"{driver} has said nothing for {dropped_s:g} s (driver_timeout), and is dropped."
+            self.complain("dropped drivers", sentence)
+        self._commands.tick(now_s)
+        if now_s >= self._values.due_s(period_s):
+            readings = readings_of(self._vehicle.listing, self._values.take(now_s))
+            self.statistics.counts["readings"] += len(readings)
+            self._control.send_readings(readings)
+        for line in self._log_lines.take():
+            self._control.tell(line)
+        due_s = min(self._commands.due_s, self._values.due_s(period_s), self._control.silent_at_s(allowed_s))
+        return min(due_s, now_s + WATCH_PERIOD_S) if self._control.drivers else due_s
+
+    def _follow_robot(self, listing: Listing | None, now: Now) -> None:
+        """Do with the drivers what the robot itself would: it may have gone, or be another one, or be taken."""
+        was_there, self._is_robot_there = self._is_robot_there, listing is not None
+        if listing is None:
+            if was_there:
+                self._driver_clients.hang_up(ROBOT_GONE)
+        elif listing.identity != self._vehicle.listing.identity:
+            self._driver_clients.hang_up(OTHER_ROBOT)
+            self._vehicle.listing = listing
+        elif listing != self._vehicle.listing:
+            self._vehicle.listing = listing
+            for number in self._control.holders:
+                if not listing.subsystems[number].can_be_had:
+                    self._control.take_away(number, now)
+
+    # What drivers do, on the link's thread.
+
+    def _publish_speeds(self, speeds: Speeds) -> None:
+        self.statistics.counts["commands"] += 1
+        self.publish(self._commands_publisher, self._skid_steer.twist(speeds))
+
+    def _switch_light(self, number: int, is_on: bool) -> None:
+        topic = LIGHT_TOPIC if self._listed else light_topics(self._vehicle.subsystems)[number]
+        self.publish(self._lights[topic], Bool(data=is_on))
+
+
+class _DriverClient:
+    """One driver's conversation, and what the node notes of it."""
+
+    def __init__(self, node: RobotServer, conversation: Conversation) -> None:
+        self._node = node
+        self._conversation = conversation
+
+    def receive_data(self, data: bytes) -> None:
+        """Take in bytes. Raises ProtocolError or HangUpError."""
+        try:
+            self._conversation.receive_data(data)
+        except ProtocolError as error:
+            self._reject(error)
+            raise
+        self._node.heard()
+
+    def receive_eof(self) -> None:
+        """Take in the end of what the driver sends. Raises as `receive_data` does."""
+        try:
+            self._conversation.receive_eof()
+        except ProtocolError as error:
+            self._reject(error)
+            raise
+
+    def leave(self, reason: str) -> None:
+        """Take in the end of the connection."""
+        self._conversation.leave(reason)
+        self._node.gone()
+
+    def _reject(self, error: ProtocolError) -> None:
+        sentence = f"{self._conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."
+        self._node.complain("rejected input", sentence)
+
+
+def _now() -> Now:
+    return Now(time.monotonic(), time.time_ns() // 1_000_000)
+
+
+def main() -> int:
+    """Run the node."""
+    return run(RobotServer)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the values of sensors and, behind robot_bridge, the lists of what there is come from: the executor's half."""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.protocols.robot import SensorReading
+from drone_bridge.servers.robot.listing import (
+    MOST_SENSORS,
+    Listing,
+    SensorSource,
+    is_robot_there,
+    sources_of_message,
+    subsystems_of_message,
+)
+from drone_bridge.servers.robot.values import SensorValues
+from drone_bridge.translate.robot import Measurement
+from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
+
+SENSORS_TOPIC: Final = "sensors"
+SUBSYSTEMS_TOPIC: Final = "subsystems"
+QUEUE_DEPTH: Final = 10
+BRIDGE_WATCH_PERIOD_S: Final = 0.5
+
+
+class SensorSubscriptions:
+    """Hears the topics of the sensors in a list."""
+
+    def __init__(
+        self, node: LinkNode, measurements: Mapping[int, Measurement], values: SensorValues, wake: Callable[[], None]
+    ) -> None:
+        """`measurements`: what comes for each type of sensor; `wake`: has the link's thread look at `values`."""
+        self._node, self._measurements, self._values, self._wake = node, measurements, values, wake
+        self._subscriptions: list[Any] = []
+
+    def follow(self, sources: tuple[SensorSource, ...], *, is_reliable: bool) -> None:
+        """Hear these sensors, and no others.
+
+        What is not reliable matches every publisher there is, also those that most drivers of sensors have.
+        """
+        self.close()
+        reliability = ReliabilityPolicy.RELIABLE if is_reliable else ReliabilityPolicy.BEST_EFFORT
+        qos = QoSProfile(depth=QUEUE_DEPTH, reliability=reliability)
+        for number, source in enumerate(sources[:MOST_SENSORS]):
+            if source.topic:
+                measurement = self._measurements[source.sensor.type]
+                hear = self._hear(number, source.topic, measurement.value)
+                self._subscriptions.append(
+                    self._node.create_subscription(measurement.message_type, source.topic, hear, qos)
+                )
+
+    def close(self) -> None:
+        """Hear nothing any more, and forget what was said."""
+        while self._subscriptions:
+            self._node.destroy_subscription(self._subscriptions.pop())
+        self._values.clear()
+
+    def _hear(self, number: int, topic: str, read: Callable[[Any], int | None]) -> Callable[[Any], None]:
+        def hear(message: Any) -> None:
+            value = read(message)
+            if value is None:
+                self._node.statistics.counts["unknown values"] += 1
+            self._values.put(number, value)
+            self._wake()
+
+        return hear
+
+
+class ListedSources:
+    """What robot_bridge lists, and whether its robot is there. Heard in the executor, read on the link's thread."""
+
+    def __init__(self, node: LinkNode, subscriptions: SensorSubscriptions, wake: Callable[[], None]) -> None:
+        """Subscribe to the lists."""
+        self._node, self._subscriptions, self._wake = node, subscriptions, wake
+        self._lock = threading.Lock()
+        self._sources: tuple[SensorSource, ...] | None = None
+        self._subsystems: tuple[DrivenSubsystem, ...] | None = None
+        self._is_there = False
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        node.make_subscription(SensorArray, SENSORS_TOPIC, self._hear_sensors, latched)
+        node.make_subscription(SubsystemArray, SUBSYSTEMS_TOPIC, self._hear_subsystems, latched)
+        node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
+
+    def newest(self) -> Listing | None:
+        """Return what the robot has; None while it is not there. For the link's thread."""
+        with self._lock:
+            if not self._is_there or self._subsystems is None or self._sources is None:
+                return None
+            return Listing(self._subsystems, self._sources)
+
+    def _hear_sensors(self, message: SensorArray) -> None:
+        sources = sources_of_message(message)
+        if sources != self._sources:
+            self._subscriptions.follow(sources, is_reliable=True)
+            with self._lock:
+                self._sources = sources
+        self._wake()
+
+    def _hear_subsystems(self, message: SubsystemArray) -> None:
+        with self._lock:
+            self._subsystems, self._is_there = subsystems_of_message(message), is_robot_there(message)
+        self._wake()
+
+    def _watch_bridge(self) -> None:
+        """Note that a bridge has gone without a word."""
+        if self._is_there and not self._node.count_publishers(self._node.resolve_topic_name(SUBSYSTEMS_TOPIC)):
+            with self._lock:
+                self._is_there = False
+            self._wake()
+
+
+def readings_of(listing: Listing, readings: list[SensorReading]) -> list[SensorReading]:
+    """Return the readings of sensors that are in the list: it may have changed meanwhile."""
+    return [reading for reading in readings if reading.sensor < len(listing.sources)]

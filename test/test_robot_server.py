@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""robot_server as a process, between real drivers and real DDS."""
+
+import contextlib
+import math
+import signal
+import socket
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Twist
+from processes import Process
+from rcl_interfaces.msg import Log
+from robot_driver import RobotDriver
+from ros_session import RosSession, wait_until
+from sensor_msgs.msg import BatteryState, Temperature
+from std_msgs.msg import Bool
+
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.discovery import DiscoveryRoute, find_robots
+from drone_bridge.msg import SensorValue
+from drone_bridge.protocols.robot import (
+    BindFailure,
+    BindSubsystem,
+    ConnectionClosed,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    SensorInfo,
+    SensorLayout,
+    SensorUpdate,
+    SkidSteerUpdate,
+    SubsystemBound,
+    UnbindSubsystem,
+)
+
+TRACKS, HEADLIGHT, REAR = 0, 1, 2
+SENSORS = "['battery_state','temperature/left_motor','current/left_motor','motor_pwm/m1=left PWM']"
+ARGUMENTS = {
+    "port": 0,
+    "robot_name": "shelly",
+    "wheel_separation": 0.4,
+    "max_wheel_speed": 2.0,
+    "lights": "['headlight','Rear light']",
+    "sensors": SENSORS,
+    "full_voltage": 24.0,
+    "command_timeout": 30.0,  # a driver whose test is held up is not to be taken for silent
+    "driver_timeout": 0.0,
+    "log_nodes": "['/painter']",
+}
+LISTENING = r"Waiting for drivers on 127\.0\.0\.1:(\d+)"
+
+
+@pytest.fixture(scope="module")
+def ros():
+    session = RosSession()
+    yield session
+    session.close()
+
+
+def free_udp_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def serving(namespace="", **parameters):
+    """A server as a process, with the port that drivers connect to. Beside the shared one it needs a namespace."""
+    parameters = {**ARGUMENTS, "discovery_port": free_udp_port(), **parameters}
+    remap = [f"__ns:=/{namespace}"] if namespace else ()
+    with Process.node("robot_server", remap=remap, **parameters) as server:
+        server.port = int(server.wait_for_line(LISTENING)[1])
+        server.discovery_port = parameters["discovery_port"]
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared_commands(shared, ros):
+    inbox = ros.subscribe(Twist, "cmd_vel")
+    wait_until(lambda: ros.node.count_publishers("/cmd_vel"), "a publisher of cmd_vel")
+    return inbox
+
+
+@pytest.fixture
+def commands(shared, shared_commands):
+    """What the shared server publishes from now on. Its former drivers are gone."""
+    with RobotDriver(shared.port) as driver:
+        wait_until(lambda: not any(subsystem.driver for subsystem in driver.list_subsystems()), "a free robot")
+    shared_commands.clear()
+    return shared_commands
+
+
+@pytest.fixture
+def connect():
+    drivers = []
+
+    def start(server, name=None):
+        drivers.append(RobotDriver(server.port, name))
+        return drivers[-1]
+
+    yield start
+    for driver in drivers:
+        driver.close()
+
+
+def hear(driver, sensor, publisher, message):
+    """Publish until the driver has a value of the sensor: what is published first may reach nobody yet."""
+    before = len(driver.events)
+
+    def values():
+        publisher.publish(message)
+        driver.settle()
+        updates = [event for event in driver.events[before:] if isinstance(event, SensorUpdate)]
+        return [reading for update in updates for reading in update.readings if reading.sensor == sensor]
+
+    return wait_until(values, f"a value of sensor {sensor}", period_s=0.1)[-1].value
+
+
+def is_neutral(twist):
+    return twist == Twist()
+
+
+def moves(forward, turn):
+    return lambda twist: (twist.linear.x, twist.angular.z) == pytest.approx((forward, turn), abs=1e-9)
+
+
+def test_what_drivers_steer_comes_out_as_cmd_vel_and_is_repeated_while_they_are_there(shared, commands, connect):
+    driver = connect(shared, "alice")
+    driver.bind(TRACKS)
+    driver.send(SkidSteerUpdate(TRACKS, 512, 1024))
+    wanted = moves(0.75, 1.25)  # sides of 0.5 and 1.0 m/s, 0.4 m apart
+    for _ in range(3):  # of one update
+        assert wanted(commands.wait())
+    driver.send(SkidSteerUpdate(TRACKS, 0, 0))
+    commands.wait(is_neutral)
+
+
+def test_updates_beyond_full_speed_are_clamped_and_those_of_others_ignored(shared, commands, connect):
+    alice, bob = connect(shared, "alice"), connect(shared, "bob")
+    alice.bind(TRACKS)
+    bob.send(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, -100, -100), UnbindSubsystem(TRACKS))
+    assert bob.wait_for(BindFailure) == BindFailure(TRACKS)
+    bob.settle()
+    alice.send_bytes(bytes.fromhex("0006 05 0000 7fff 7fff"))
+    assert moves(2.0, 0.0)(commands.wait())
+
+
+@pytest.mark.parametrize("how", ["closes", "resets", "unbinds", "talks nonsense"])
+def test_the_motors_stop_when_their_driver_goes_and_then_nothing_more_is_published(shared, commands, connect, how):
+    driver = connect(shared, "alice")
+    driver.bind(TRACKS)
+    driver.send(SkidSteerUpdate(TRACKS, 1000, 1000))
+    commands.wait(lambda twist: not is_neutral(twist))
+    if how == "closes":
+        driver.close()
+    elif how == "resets":
+        driver.reset()
+    elif how == "unbinds":
+        driver.send(UnbindSubsystem(TRACKS))
+    else:
+        driver.send_bytes(bytes.fromhex("0003 04 000000"))
+    for _ in range(3):
+        commands.wait(is_neutral)
+    with RobotDriver(shared.port, "bob") as other:  # which takes longer than to publish something more
+        other.bind(TRACKS)
+        other.send(UnbindSubsystem(TRACKS))
+        other.settle()
+    assert len(commands) == 0
+
+
+def test_lights_are_switched_each_on_its_topic(shared, commands, connect, ros):
+    head, rear = ros.subscribe(Bool, "light"), ros.subscribe(Bool, "light/rear_light")
+    wait_until(lambda: ros.node.count_publishers("/light/rear_light"), "a publisher of light/rear_light")
+    driver = connect(shared, "alice")
+    driver.bind(HEADLIGHT)
+    driver.bind(REAR)
+
+    def switched():
+        driver.send(LightUpdate(HEADLIGHT, True), LightUpdate(REAR, False))
+        return len(head) and len(rear)
+
+    wait_until(switched, "both lights", period_s=0.1)
+    assert head.wait().data
+    assert not rear.wait().data
+
+
+def test_values_of_sensors_go_out_once_each_and_unknown_ones_are_listed_as_null(shared, commands, connect, ros):
+    driver = connect(shared, "alice")
+    listed = driver.query()[0]
+    assert [sensor.type for sensor in listed.sensors] == [0, 0, 0, 0, 0]  # nothing was said yet; and no right motor
+    battery = ros.publisher(BatteryState, "battery_state")
+    temperature = ros.publisher(Temperature, "temperature/left_motor")
+    current = ros.publisher(SensorValue, "current/left_motor")
+    pwm = ros.publisher(SensorValue, "motor_pwm/m1")
+    assert hear(driver, 0, battery, BatteryState(voltage=24.125)) == 24125
+    anew = next(event for event in driver.events[::-1] if isinstance(event, SensorInfo))  # before the values
+    assert (anew.sensors[0].type, anew.sensors[0].name, anew.sensors[0].value) == (1, "battery", 24125)
+    assert anew.sensors[0].full_voltage_mv == 24000
+    assert hear(driver, 1, temperature, Temperature(temperature=-3.25)) == -325
+    assert hear(driver, 2, current, SensorValue(value=1.5)) == 1500
+    assert hear(driver, 3, pwm, SensorValue(value=-0.5)) == -1024
+
+    def is_unknown():
+        battery.publish(BatteryState(voltage=math.nan))
+        return driver.query_sensors().sensors[0].type == 0
+
+    wait_until(is_unknown, "a battery without a value", period_s=0.1)
+    driver.events.clear()
+    driver.settle()
+    assert not any(isinstance(event, SensorUpdate) for event in driver.events)
+
+
+def test_a_value_that_is_too_old_is_not_listed_as_the_present_one(connect, ros):
+    with serving("aging", source_timeout=0.05, sensors="['battery_state']") as server:
+        driver = connect(server, "alice")
+        battery = ros.publisher(BatteryState, "/aging/battery_state")
+        hear(driver, 0, battery, BatteryState(voltage=24.0))
+        wait_until(lambda: driver.query_sensors().sensors[0].type == 0, "a battery that says nothing")
+
+
+def test_what_nodes_log_is_the_robot_s_log(shared, commands, connect, ros):
+    driver = connect(shared)
+    driver.settle()
+    rosout = ros.publisher(Log, "/rosout", qos=10, subscribers=1)
+    message = Log(name="painter", msg="The paint is\nout.", level=Log.WARN)
+
+    def heard():
+        rosout.publish(Log(name="stranger", msg="none of theirs", level=Log.WARN))
+        rosout.publish(message)
+        driver.settle()
+        return [event.text for event in driver.events if isinstance(event, LogMessage)]
+
+    lines = wait_until(heard, "a line of the log", period_s=0.1)
+    assert set(lines) == {"[painter] The paint is\\nout."}
+
+
+def test_it_is_found_by_multicast_and_directly(shared):
+    cancellation = Cancellation()
+    for address in ("238.160.102.2", "127.0.0.1"):
+        route = DiscoveryRoute(address, shared.discovery_port)
+        found = wait_until(lambda route=route: find_robots(route, 1.0, cancellation, lambda robot: True), "an answer")
+        assert [robot.name for robot in found] == ["shelly"]
+    cancellation.close()
+
+
+def test_seventeen_drivers_are_one_too_many_and_who_does_not_read_blocks_nobody(shared, commands, connect):
+    drivers = [connect(shared, f"driver{number}") for number in range(16)]
+    for driver in drivers:
+        driver.settle()
+    refused = connect(shared)
+    assert isinstance(refused.next_event(), ConnectionClosed)
+    deaf = drivers.pop()
+    deaf.send_bytes_until_closed(bytes.fromhex("0008 01 0000000000000000") * 1000)
+    for driver in drivers:
+        driver.settle()
+
+
+def test_a_silent_driver_is_stopped_goes_on_with_its_next_update_and_is_dropped_in_the_end(connect, ros):
+    with serving("silent", command_timeout=0.3, lights="['none']") as server:
+        commands = ros.subscribe(Twist, "/silent/cmd_vel")
+        driver = connect(server, "alice")
+        driver.bind(TRACKS)
+
+        def drives():
+            driver.send(SkidSteerUpdate(TRACKS, 100, 100))
+            return len(commands)
+
+        wait_until(drives, "a command", period_s=0.1)
+        commands.wait(is_neutral)
+        driver.wait_for(LogMessage, lambda event: event.text.endswith("{tracks} safe mode"))
+        driver.settle()  # a keep-alive moves nothing
+        driver.send(SkidSteerUpdate(TRACKS, 300, 300))
+        commands.wait(lambda twist: twist.linear.x == pytest.approx(2.0 * 300 / 2048))
+        commands.wait(is_neutral)
+        assert ros.set_parameters("/silent/robot_server", driver_timeout=0.2)[0].successful
+        wait_until(lambda: isinstance(driver.next_event(), ConnectionClosed), "an end")
+        server.wait_for_line(r"alice has said nothing for 0.2 s \(driver_timeout\), and is dropped")
+
+
+def test_robotd_s_dialect(connect, ros):
+    with serving("robotd", dialect="robotd-1.2") as server:
+        alice, bob = connect(server, "alice"), connect(server, "bob")
+        sensors, _, firmware = alice.query()
+        assert sensors.layout is SensorLayout.ROBOTD_1_2
+        assert (firmware.type, firmware.version) == ("robotd", "1.2")
+        commands = ros.subscribe(Twist, "/robotd/cmd_vel")
+        alice.bind(TRACKS)
+
+        def drives():
+            alice.send(SkidSteerUpdate(TRACKS, 100, 100))
+            return len(commands)
+
+        wait_until(drives, "a command", period_s=0.1)
+        alice.send(KeepAlive(0))  # by its clock it is 1970
+        commands.wait(is_neutral)
+        alice.close()  # and is not forgotten, as it would be kept for ever by robotd itself
+        bob.wait_for(LogMessage, lambda event: event.text.endswith("[alice] lost connection"))
+        bob.bind(TRACKS)
+        bob.settle()
+        assert not any(isinstance(event, SubsystemBound) and not event.driver for event in bob.events)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_the_robot_stopped(connect, ros, number):
+    with serving("stopped") as server:
+        commands = ros.subscribe(Twist, "/stopped/cmd_vel")
+        driver = connect(server, "alice")
+        driver.bind(TRACKS)
+
+        def drives():
+            driver.send(SkidSteerUpdate(TRACKS, 100 + len(commands), 100))
+            return len(commands)
+
+        wait_until(drives, "a command", period_s=0.1)
+        assert server.stop(number) == 0
+        commands.wait(is_neutral)
+        wait_until(lambda: isinstance(driver.next_event(), ConnectionClosed), "an end")
+
+
+def test_diagnostics_tell_who_drives(shared, commands, connect, ros):
+    driver = connect(shared, "alice")
+    driver.bind(TRACKS)
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+
+    def tells(report):
+        values = {value.key: value.value for value in report.status[0].values}
+        return values.get("drivers") == "alice: tracks" and report.status[0].hardware_id == "robot 127.0.0.1:0"
+
+    reports.wait(tells)
