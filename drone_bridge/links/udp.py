@@ -206,6 +206,19 @@ class UdpListener:
         self._socket.close()
 
 
+def open_preferred(
+    host: str, port: int, cancellation: Cancellation, wire_log: WireLog | None = None
+) -> tuple[UdpListener, str | None]:
+    """Listen on a port or, where that can't be had, on any other one; return also a sentence on why it can't.
+
+    Raises LinkError.
+    """
+    try:
+        return UdpListener(host, port, cancellation, wire_log), None
+    except LinkError as error:
+        return UdpListener(host, 0, cancellation, wire_log), str(error)
+
+
 def name(address: Any) -> str:
     """Return a human-readable address."""
     return address_name(*address[:2])

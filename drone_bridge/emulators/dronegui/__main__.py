@@ -20,10 +20,10 @@ from typing import Final
 
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.dronegui.flight import COLUMNS, Airframe, Flight
-from drone_bridge.emulators.dronegui.gui import Dialect, Gui
+from drone_bridge.emulators.dronegui.gui_program import GuiProgram
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.links.udp import Datagram, UdpListener
+from drone_bridge.links.udp import Datagram, UdpListener, open_preferred
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -41,6 +41,7 @@ from drone_bridge.protocols.dronegui import (
     DEFAULT_NAVDATA_SOURCE_PORT,
     DEFAULT_PORT,
 )
+from drone_bridge.vehicle_side.dronegui import Dialect
 
 REPORT_PERIOD_S: Final = 1.0
 CSV_COLUMNS: Final = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))
@@ -49,7 +50,7 @@ LONGEST_CATCH_UP_S: Final = 0.25
 
 
 def fly(
-    flight: Flight, gui: Gui, listener: UdpListener, options: argparse.Namespace, trajectory: TrajectoryFile | None
+    flight: Flight, gui: GuiProgram, listener: UdpListener, options: argparse.Namespace, trajectory: TrajectoryFile | None
 ) -> None:
     """Fly by the wall clock until the duration is over. Raises LinkError, LinkCancelledError among them."""
     network: BadNetwork[Datagram] = BadNetwork(options.loss, options.reorder, options.seed)
@@ -88,18 +89,17 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     flight = Flight(airframe, options.gusts, options.seed)
     dialect = Dialect(
         python_literals=options.python_literals,
-        strict_real=options.strict_real,
+        complete_states_only=options.strict_real,
+        loose_values=options.strict_real,
         is_bootstrapped=options.bootstrapped,
-        sends_navdata=not options.no_navdata,
         navdata_port=options.navdata_port,
         navdata_rate=options.navdata_rate,
     )
     trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
     listener = UdpListener(options.host, options.port, cancellation)
     stack.callback(listener.close)
-    navdata_socket = open_navdata_socket(options, cancellation)
-    stack.callback(navdata_socket.close)
-    gui = Gui(flight, dialect, navdata_socket)
+    navdata_socket = open_navdata_socket(options, cancellation, stack)
+    gui = GuiProgram(flight, dialect, navdata_socket)
     say(f"listening on {options.host}:{listener.port}")
     with contextlib.suppress(LinkCancelledError):
         fly(flight, gui, listener, options, trajectory)
@@ -107,14 +107,17 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     return 0
 
 
-def open_navdata_socket(options: argparse.Namespace, cancellation: Cancellation) -> UdpListener:
-    """Return what navdata goes out from: any port, where another GUI has the usual one. Raises LinkError."""
-    try:
-        return UdpListener(options.host, options.navdata_source_port, cancellation)
-    except LinkError as error:
-        opened = UdpListener(options.host, 0, cancellation)
-        say(f"{error} Navdata goes out from port {opened.port} instead.")
-        return opened
+def open_navdata_socket(
+    options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack
+) -> UdpListener | None:
+    """Return what navdata goes out from, if it does. Raises LinkError."""
+    if options.no_navdata:
+        return None
+    opened, complaint = open_preferred(options.host, options.navdata_source_port, cancellation)
+    stack.callback(opened.close)
+    if complaint:
+        say(f"{complaint} Navdata goes out from port {opened.port} instead.")
+    return opened
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

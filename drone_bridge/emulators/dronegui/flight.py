@@ -93,16 +93,31 @@ class Flight:
         """The controls in force."""
         return self._controls
 
-    def control(self, controls: Controls, sees_flight: bool = True) -> None:
-        """Take the controls as they are from now on; take_off and reset act when they were not pressed before.
+    @property
+    def is_flying(self) -> bool:
+        """Whether it flies, and is not landing."""
+        return self.is_airborne and self.phase is not Phase.LANDING
 
-        `sees_flight` tells whether the GUI knows if the drone flies: else its take_off always means to take off.
-        """
-        before, self._controls = self._controls, controls
-        if controls.reset and not before.reset:
-            self._reset()
-        elif controls.take_off and not before.take_off:
-            self._toggle(sees_flight)
+    def steer(self, controls: Controls) -> None:
+        """Follow hover and the axes from now on."""
+        self._controls = controls
+
+    def take_off(self) -> None:
+        """Take off; one that flies goes on, and one in an emergency stays where it is."""
+        if self.phase in (Phase.LANDED, Phase.LANDING):
+            self.phase, self._place = Phase.TAKING_OFF, None
+
+    def land(self) -> None:
+        """Land where it is."""
+        if self.is_airborne:
+            self.phase, self._place = Phase.LANDING, None
+
+    def reset(self) -> None:
+        """Stop the motors in the air; on the ground, end an emergency."""
+        if self.is_airborne:
+            self.phase = Phase.EMERGENCY
+        elif self.phase is Phase.EMERGENCY and self.height <= 0:
+            self.phase = Phase.LANDED
 
     def advance(self, step: float) -> None:
         """Fly for `step` seconds under the present controls."""
@@ -128,21 +143,6 @@ class Flight:
             f"t={self.time:.1f} s, {self.phase.value}, x={x:.2f} y={y:.2f} z={z:.2f} m, "
             f"speed {np.linalg.norm(self.velocity):.2f} m/s, yaw {math.degrees(self.yaw):.0f} degrees"
         )
-
-    def _reset(self) -> None:
-        if self.is_airborne:
-            self.phase = Phase.EMERGENCY
-        elif self.phase is Phase.EMERGENCY and self.height <= 0:
-            self.phase = Phase.LANDED
-
-    def _toggle(self, sees_flight: bool) -> None:
-        if self.phase in (Phase.LANDED, Phase.LANDING):
-            self.phase = Phase.TAKING_OFF
-        elif self.is_airborne and sees_flight:
-            self.phase = Phase.LANDING
-        else:
-            return  # asked to take off, a drone that flies goes on, and one in an emergency stays where it is
-        self._place = None
 
     def _steer(self, step: float) -> None:
         """Let the attitude and the climb follow what is wanted."""

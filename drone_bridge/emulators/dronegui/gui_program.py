@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated drone behind its GUI, on sockets: packets in, navdata out, and what there is to say about it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from typing import Any, Final
+
+from drone_bridge.emulators.dronegui.flight import Flight
+from drone_bridge.emulators.dronegui.navdata import blocks
+from drone_bridge.links.errors import LinkError
+from drone_bridge.links.udp import UdpListener, name
+from drone_bridge.programs.program import say
+from drone_bridge.protocols.dronegui import ControlPacket
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.vehicle_side.dronegui import Dialect, Gui
+
+COMPLAINT_PERIOD_S: Final = 1.0
+
+
+class GuiProgram:
+    """A GUI with its window closed: it counts packets, and says who controls it."""
+
+    def __init__(self, flight: Flight, dialect: Dialect, navdata_socket: UdpListener | None) -> None:
+        """`navdata_socket` is what navdata goes out from; without one it is kept from the controllers."""
+        self.packets = self.late = self.refused = 0
+        self._flight = flight
+        self._gui = Gui(flight, dialect)
+        self._navdata_socket = navdata_socket
+        self._navdata_number = 0
+        self._sender = ""
+        self._may_complain_at_s = 0.0
+
+    def receive(self, datagram: bytes, source: Any) -> None:
+        """Take a datagram, and have the drone do what it says. `source` is an address, as sockets have it."""
+        sender = name(source)
+        before = self._gui.hears_drone_from_s
+        try:
+            event = self._gui.receive(datagram, source, self._flight.time)
+        except RemoteProtocolError as error:
+            self.refused += 1
+            self._complain(f"refused a packet of {sender}: {error}")
+            return
+        if not isinstance(event, ControlPacket):
+            self.late += 1
+            return
+        if sender != self._sender:
+            self._complain(f"controlled by {sender}")
+            self._sender = sender
+        self.packets += 1
+        if math.isinf(before) and math.isfinite(self._gui.hears_drone_from_s):
+            say("reset: the GUI asks the drone for navdata")
+
+    def send_navdata(self) -> None:
+        """Send what is due to all controllers."""
+        if not self._gui.navdata_is_due(self._flight.time):
+            return
+        datagrams = self._gui.navdata(blocks(self._flight, self._navdata_number))
+        self._navdata_number += 1
+        if not self._navdata_socket:
+            return
+        for address in self._gui.controllers:
+            for datagram in datagrams:
+                with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
+                    self._navdata_socket.send(datagram, address)
+
+    def _complain(self, sentence: str) -> None:
+        """Say something that senders decide about, and so not more than once a second."""
+        if time.monotonic() >= self._may_complain_at_s:
+            say(sentence)
+            self._may_complain_at_s = time.monotonic() + COMPLAINT_PERIOD_S

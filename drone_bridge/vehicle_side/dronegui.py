@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GUI between its controllers and its drone: which packets take effect, what a press does, and who gets navdata.
+
+Like the real one, it never answers a packet, takes packets of whoever sends, and keeps the last state in force for
+ever. Until it has asked the drone for navdata, which pressing reset makes it do, it does not know whether the drone
+flies, and every press of take_off means to take off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from drone_bridge.protocols.dronegui import (
+    DEFAULT_NAVDATA_PORT,
+    ControlPacket,
+    Controls,
+    LatePacket,
+    Navdata,
+    ReceiverConnection,
+)
+
+#: From the press of reset until the drone has been asked for navdata, and sends it.
+BOOTSTRAP_S: Final = 0.3
+#: Hosts that navdata is sent to: those whose packets took effect, the latest ones.
+MAX_CONTROLLERS: Final = 8
+
+
+class Drone(Protocol):
+    """The drone behind the GUI."""
+
+    @property
+    def is_flying(self) -> bool:
+        """Whether it flies, as it tells itself, and is not landing."""
+
+    def take_off(self) -> None:
+        """Take off; a drone that flies goes on."""
+
+    def land(self) -> None:
+        """Land."""
+
+    def reset(self) -> None:
+        """Stop the motors in the air; on the ground, end an emergency."""
+
+    def steer(self, controls: Controls) -> None:
+        """Follow hover and the axes from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How the GUI differs from the document, and what it has been through already."""
+
+    python_literals: bool = False  # take True, False and None, which the document shows and JSON does not know
+    complete_states_only: bool = False  # refuse a packet that leaves out a control, as the real receiver does
+    loose_values: bool = False  # take 0 and 1 for buttons, clamp axes, take any seq, as the real receiver does
+    is_bootstrapped: bool = False
+    navdata_port: int = DEFAULT_NAVDATA_PORT
+    navdata_rate: float = 15.0  # per second
+
+
+class Gui:
+    """The receiver of packets, and sender of navdata. Times are seconds of one clock, whichever.
+
+    `receive` is for one thread; the rest may be used in another one.
+    """
+
+    def __init__(self, drone: Drone, dialect: Dialect) -> None:
+        self.controls = Controls()  # in force
+        self.heard_s = -math.inf  # when a packet took effect last
+        #: When the drone is, or was, there to be heard for the first time; infinite until it is asked for navdata.
+        self.hears_drone_from_s = -math.inf if dialect.is_bootstrapped else math.inf
+        self._drone = drone
+        self._dialect = dialect
+        self._protocol = ReceiverConnection(
+            python_literals=dialect.python_literals,
+            complete_states_only=dialect.complete_states_only,
+            loose_values=dialect.loose_values,
+        )
+        self._navdata_due_s = -math.inf
+        self._controllers: tuple[Any, ...] = ()  # addresses that navdata goes to
+
+    def hears_drone(self, now_s: float) -> bool:
+        """Return whether navdata comes from the drone, so that the GUI knows whether it flies."""
+        return now_s >= self.hears_drone_from_s
+
+    def receive(self, datagram: bytes, source: Any, now_s: float) -> ControlPacket | LatePacket:
+        """Take a datagram and have the drone do what it says. `source` is an address, as sockets have it.
+
+        Raises RemoteProtocolError for one that is refused, and changes nothing.
+        """
+        self._protocol.receive_data(datagram)
+        event = self._protocol.next_event()
+        if not isinstance(event, ControlPacket):
+            assert isinstance(event, LatePacket)
+            return event
+        self.heard_s = now_s
+        self._remember(source)
+        before, self.controls = self.controls, event.controls
+        self._drone.steer(event.controls)
+        if event.controls.reset and not before.reset:
+            self.hears_drone_from_s = min(self.hears_drone_from_s, now_s + BOOTSTRAP_S)
+            self._drone.reset()
+        elif event.controls.take_off and not before.take_off:
+            if self.hears_drone(now_s) and self._drone.is_flying:
+                self._drone.land()
+            else:
+                self._drone.take_off()
+        return event
+
+    def navdata_is_due(self, now_s: float) -> bool:
+        """Return whether it is time for the drone's next navdata; true once per period.
+
+        What comes at about the rate need not come exactly on time.
+        """
+        period_s = 1 / self._dialect.navdata_rate
+        if not self.hears_drone(now_s) or now_s < self._navdata_due_s - period_s / 2:
+            return False
+        is_in_step = now_s <= self._navdata_due_s + period_s / 2
+        self._navdata_due_s = (self._navdata_due_s if is_in_step else now_s) + period_s
+        return True
+
+    def navdata(self, blocks: Iterable[Navdata]) -> list[bytes]:
+        """Return the datagrams of navdata, for each of the `controllers`. Raises LocalProtocolError."""
+        return [self._protocol.send(block) for block in blocks]
+
+    @property
+    def controllers(self) -> tuple[Any, ...]:
+        """The addresses that navdata goes to: a port of the hosts whose packets took effect."""
+        return self._controllers
+
+    def _remember(self, source: Any) -> None:
+        host, _, *rest = source
+        others = [address for address in self._controllers if address[0] != host]
+        self._controllers = (*others, (host, self._dialect.navdata_port, *rest))[-MAX_CONTROLLERS:]

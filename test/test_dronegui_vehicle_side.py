@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GUI between its controllers and a drone: edges of buttons, who knows what, and where navdata goes."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drone_bridge.protocols.dronegui import AXES, BUTTONS, ControlPacket, Demo, LatePacket
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.vehicle_side.dronegui import BOOTSTRAP_S, MAX_CONTROLLERS, Dialect, Gui
+
+ONE = ("192.0.2.1", 40000)
+
+
+class Drone:
+    """Notes what it is told, and flies at once."""
+
+    def __init__(self):
+        self.told = []
+        self.is_flying = False
+        self.controls = None
+
+    def take_off(self):
+        self.told.append("take off")
+        self.is_flying = True
+
+    def land(self):
+        self.told.append("land")
+        self.is_flying = False
+
+    def reset(self):
+        self.told.append("reset")
+        self.is_flying = False
+
+    def steer(self, controls):
+        self.controls = controls
+
+
+class Controller:
+    """Sends states to a GUI, as they are or in part, with numbers from 1."""
+
+    def __init__(self, **dialect):
+        self.drone = Drone()
+        self.gui = Gui(self.drone, Dialect(**dialect))
+        self.seq = 0
+        self.now_s = 100.0
+
+    def say(self, source=ONE, **state):
+        self.seq += 1
+        return self.gui.receive(json.dumps({"seq": self.seq, "state": state}).encode(), source, self.now_s)
+
+    def press(self, button):
+        self.say(**{button: True})
+        self.say(**{button: False})
+
+    def wait(self, seconds):
+        self.now_s += seconds
+
+
+def test_a_fresh_gui_takes_off_twice_and_one_that_was_reset_lands():
+    fresh = Controller()
+    fresh.press("take_off")
+    fresh.press("take_off")
+    assert fresh.drone.told == ["take off", "take off"]
+    fresh.press("reset")
+    fresh.wait(BOOTSTRAP_S)
+    fresh.press("take_off")
+    fresh.press("take_off")
+    assert fresh.drone.told[2:] == ["reset", "take off", "land"]
+
+
+def test_navdata_is_heard_only_after_the_bootstrap_has_had_its_time():
+    controller = Controller()
+    controller.press("take_off")
+    controller.press("reset")
+    controller.drone.is_flying = True
+    controller.wait(BOOTSTRAP_S / 2)
+    assert not controller.gui.navdata_is_due(controller.now_s)
+    controller.press("take_off")
+    assert controller.drone.told[-1] == "take off"
+    controller.wait(BOOTSTRAP_S)
+    assert controller.gui.navdata_is_due(controller.now_s)
+
+
+def test_another_reset_does_not_make_it_deaf_again():
+    controller = Controller(is_bootstrapped=True)
+    controller.press("reset")
+    assert controller.gui.hears_drone(controller.now_s)
+
+
+def test_a_button_acts_when_it_is_pressed_and_not_while_it_is_held():
+    controller = Controller(is_bootstrapped=True)
+    for _ in range(20):
+        controller.say(take_off=True)
+    assert controller.drone.told == ["take off"]
+    controller.say(take_off=False)
+    controller.say(take_off=True)
+    assert controller.drone.told == ["take off", "land"]
+
+
+def test_states_in_part_are_merged_and_what_was_said_last_stays_in_force():
+    controller = Controller()
+    controller.say(hover=False, pitch=-0.5)
+    controller.say(roll=0.25)
+    controls = controller.drone.controls
+    assert (controls.hover, controls.pitch, controls.roll) == (False, -0.5, 0.25)
+    controller.wait(3600.0)
+    assert controller.gui.controls == controls
+
+
+def test_of_two_buttons_at_once_reset_acts():
+    controller = Controller(is_bootstrapped=True)
+    controller.say(take_off=True, reset=True)
+    assert controller.drone.told == ["reset"]
+
+
+def test_a_late_packet_changes_nothing_and_number_1_starts_over():
+    controller = Controller()
+    controller.seq = 1000
+    controller.say(hover=False, gas=1.0)
+    controller.seq = 500
+    assert controller.say(hover=True) == LatePacket(501, 1001)
+    assert not controller.drone.controls.hover
+    controller.seq = 0
+    assert isinstance(controller.say(hover=True), ControlPacket)
+    assert controller.drone.controls.hover
+
+
+def test_nonsense_changes_nothing_and_is_not_heard():
+    controller = Controller(is_bootstrapped=True)
+    controller.say(hover=False)
+    heard_s, controls = controller.gui.heard_s, controller.gui.controls
+    controller.wait(1.0)
+    for nonsense in (b"", b"{", b'{"seq": 2, "state": {"take_off": "yes"}}', b'{"seq": 2, "state": {"roll": NaN}}'):
+        with pytest.raises(RemoteProtocolError):
+            controller.gui.receive(nonsense, ("192.0.2.9", 1), controller.now_s)
+    assert (controller.gui.heard_s, controller.gui.controls, controller.drone.told) == (heard_s, controls, [])
+    assert [host for host, _ in controller.gui.controllers] == ["192.0.2.1"]
+
+
+def test_a_press_in_a_packet_that_is_refused_acts_with_the_next_one():
+    controller = Controller(complete_states_only=True)
+    with pytest.raises(RemoteProtocolError, match="has to be complete"):
+        controller.say(take_off=True)
+    controller.say(**dict.fromkeys(BUTTONS, False) | dict.fromkeys(AXES, 0.0) | {"take_off": True})
+    assert controller.drone.told == ["take off"]
+
+
+def test_navdata_goes_to_a_port_of_the_hosts_that_controlled_it_last():
+    controller = Controller(navdata_port=5561)
+    for number in range(MAX_CONTROLLERS + 3):
+        controller.say(source=(f"192.0.2.{number}", 40000 + number))
+    controller.say(source=("192.0.2.5", 50000))
+    hosts = [host for host, _ in controller.gui.controllers]
+    assert hosts == ["192.0.2.3", "192.0.2.4", *(f"192.0.2.{number}" for number in range(6, 11)), "192.0.2.5"]
+    assert {port for _, port in controller.gui.controllers} == {5561}
+    controller.say(source=("2001:db8::1", 40000, 0, 2))
+    assert controller.gui.controllers[-1] == ("2001:db8::1", 5561, 0, 2)
+
+
+def test_navdata_is_due_at_its_rate_whatever_rate_and_jitter_it_comes_with():
+    def sent(period_s, jitters_s):
+        controller = Controller(is_bootstrapped=True, navdata_rate=10.0)
+        times_s = [period_s * number + jitters_s[number % len(jitters_s)] for number in range(round(10 / period_s))]
+        return sum(controller.gui.navdata_is_due(time_s) for time_s in times_s)
+
+    assert sent(0.1, [0.02, 0.0, -0.02, 0.01]) == 100
+    assert sent(0.01, [0.0]) == pytest.approx(100, abs=2)
+    assert sent(1.0, [0.0]) == 10
+
+
+def test_a_block_becomes_one_datagram():
+    gui = Controller().gui
+    (datagram,) = gui.navdata([Demo(ctrl_state=2 << 16, altitude=0.0)])
+    assert json.loads(datagram) == {"type": "demo", "ctrl_state": 131072, "altitude": 0.0}
+
+
+@given(st.lists(st.sets(st.sampled_from(["take_off", "reset"])), max_size=30))
+def test_each_press_acts_once(states):
+    controller = Controller(is_bootstrapped=True)
+    pressed = set()
+    presses = 0
+    for state in states:
+        new = state - pressed
+        presses += bool(new)
+        pressed = state
+        controller.say(**{button: button in state for button in ("take_off", "reset")})
+    assert len(controller.drone.told) == presses
