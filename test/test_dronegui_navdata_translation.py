@@ -9,7 +9,15 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Range
 
 from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion, rotated
-from drone_bridge.protocols.dronegui import NEED_DATA, ControllerConnection, Demo, Feature, VisionDetect
+from drone_bridge.protocols.dronegui import (
+    NEED_DATA,
+    ControllerConnection,
+    Demo,
+    Feature,
+    FlightState,
+    ReceiverConnection,
+    VisionDetect,
+)
 from drone_bridge.translate import dronegui_navdata as translate
 from drone_bridge.translate.covariances import OdometryCovariances
 from drone_bridge.translate.dronegui_navdata import DeadReckoning, DroneFrameNames
@@ -156,3 +164,73 @@ def test_a_captured_flight_ends_where_its_velocities_lead():
             y -= (demo.vx * math.sin(heading) + demo.vy * math.cos(heading)) / 15000
     assert (pose.x, pose.y) == pytest.approx((x, y), abs=0.02)
     assert math.hypot(x, y) > 0.2
+
+
+# Back from ROS messages.
+
+
+def through_ros(block):
+    """Return a block that has been messages in between."""
+    messages = {
+        "orientation": (imu := translate.imu(block, STAMP, NAMES)) and imu.orientation,
+        "height": (altitude := translate.altitude(block, STAMP, NAMES)) and altitude.range,
+        "velocity": (velocity := translate.velocity(block, STAMP, NAMES)) and velocity.twist.linear,
+        "percentage": (battery := translate.battery_state(block, STAMP, NAMES)) and battery.percentage,
+    }
+    return translate.demo(block.flight_state, **messages)
+
+
+def test_recorded_navdata_comes_back_as_it_was():
+    connection = ControllerConnection()
+    count = 0
+    for line in CAPTURE.read_bytes().splitlines():
+        connection.receive_data(line)
+        block = connection.next_event()
+        if isinstance(block, VisionDetect):
+            assert translate.vision_detect(translate.detections(block, STAMP, NAMES)) == block
+        if not isinstance(block, Demo):
+            continue
+        back = through_ros(block)
+        for name in ("vbat_flying_percentage", "altitude"):
+            assert getattr(back, name) == getattr(block, name)
+        for name in ("phi", "theta", "vx", "vy", "vz"):
+            assert getattr(back, name) == pytest.approx(getattr(block, name), abs=1e-9)
+        assert math.remainder(back.psi - block.psi, 360_000) == pytest.approx(0, abs=1e-9)
+        assert back.flight_state is block.flight_state
+        count += 1
+    assert count > 50
+
+
+def test_what_is_not_known_is_left_out():
+    assert translate.demo(None, None, None, None, None) == Demo()
+    assert through_ros(Demo(ctrl_state=FlightState.FLYING << 16, vx=100.0)) == Demo(
+        ctrl_state=FlightState.FLYING << 16, vx=100.0
+    )
+
+
+@pytest.mark.parametrize("nonsense", [math.nan, math.inf, -math.inf, 1e300])
+def test_numbers_that_the_wire_cannot_have_are_left_out(nonsense):
+    linear = translate.velocity(Demo(vx=nonsense, vy=nonsense, vz=nonsense), STAMP, NAMES).twist.linear
+    orientation = translate.imu(Demo(**LEVEL), STAMP, NAMES).orientation
+    orientation.x = nonsense
+    block = translate.demo(FlightState.LANDED, orientation, nonsense, linear, nonsense)
+    assert block == Demo(ctrl_state=FlightState.LANDED << 16)
+    ReceiverConnection().send(block)
+
+
+def test_an_orientation_that_nobody_has_filled_is_none():
+    orientation = translate.imu(Demo(**LEVEL), STAMP, NAMES).orientation
+    orientation.w = 0.0
+    assert translate.demo(None, orientation, None, None, None) == Demo()
+
+
+def test_a_body_that_faces_left_and_lowers_its_nose_reads_so():
+    orientation = translate.imu(Demo(phi=0.0, theta=-10_000.0, psi=-90_000.0), STAMP, NAMES).orientation
+    block = translate.demo(None, orientation, None, None, None)
+    assert (block.theta, block.psi) == pytest.approx((-10_000.0, -90_000.0))
+
+
+def test_what_is_detected_without_a_place_is_not_told():
+    message = translate.detections(VisionDetect((Feature(1, 2, 3, 4), Feature(5, 6, 7, 8))), STAMP, NAMES)
+    message.detections[0].center_x = math.nan
+    assert translate.vision_detect(message) == VisionDetect((Feature(5.0, 6.0, 7.0, 8.0),))

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.protocols.dronegui import ControllerConnection, Controls
-from drone_bridge.translate.dronegui import FullScale, controls_from_twist, drone_gui_state, is_zero, with_buttons
+from drone_bridge.translate.dronegui import (
+    HOVER,
+    FullScale,
+    controls_from_twist,
+    drone_gui_state,
+    is_zero,
+    twist_from_controls,
+    with_buttons,
+)
 from drone_bridge.translate.time import time_from_seconds
 
 SHARES = FullScale(1.0, 1.0, 1.0, 1.0)
@@ -77,3 +85,29 @@ def test_a_packet_as_a_message():
     assert (message.seq, message.header.stamp.sec) == (7, 1)
     assert (message.take_off, message.reset, message.hover) == (False, True, True)
     assert (message.roll, message.pitch, message.yaw, message.gas) == (0.1, 0.2, 0.3, 0.4)
+
+
+# The other way round.
+
+
+def test_a_nose_that_is_told_to_sink_is_a_way_forward():
+    assert twist_from_controls(Controls(hover=False, pitch=-0.5), FullScale(1.0, 4.0, 1.0, 1.0)) == twist(forward=2.0)
+
+
+def test_rolling_right_goes_right_and_yawing_right_turns_right():
+    controls = Controls(hover=False, roll=0.5, yaw=0.25, gas=1.0)
+    assert twist_from_controls(controls, FullScale(2.0, 1.0, 2.0, 0.7)) == twist(left=-1.0, left_turn=-0.5, up=0.7)
+
+
+def test_hover_is_zero_whatever_the_axes_say():
+    assert twist_from_controls(Controls(hover=True, roll=1.0, pitch=1.0, yaw=1.0, gas=1.0), SHARES) == twist()
+    assert twist_from_controls(HOVER, SHARES) == twist()
+
+
+share = st.floats(-1, 1)
+
+
+@given(share, share, share, share)
+def test_controls_come_back_from_cmd_vel_as_they_were(roll, pitch, yaw, gas):
+    controls = Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas)
+    assert controls_from_twist(twist_from_controls(controls, SHARES), SHARES) == (controls, True)

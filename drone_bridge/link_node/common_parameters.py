@@ -92,6 +92,16 @@ def odometry_covariances(parameters: DeclaredParameters) -> OdometryCovariances:
     return OdometryCovariances(*(parameters[f"{what}_covariance_diagonal"] for what in ("pose", "twist")))
 
 
+#: Of servers: how long what ROS has told stays true.
+SOURCE_TIMEOUT: Final = ParameterDeclaration(
+    "source_timeout",
+    1.0,
+    "Seconds without a message on a topic after which what it told last is not sent to the operator any more.",
+    range=(0.05, 3600.0),
+    live=True,
+)
+
+
 def common_parameters(
     port: int,
     port_meaning: str,

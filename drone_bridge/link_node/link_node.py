@@ -15,8 +15,10 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import CallbackGroup
+from rclpy.client import Client
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.exceptions import InvalidHandle
+from rclpy.guard_condition import GuardCondition
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -158,9 +160,26 @@ class LinkNode(LifecycleNode):
         """Create a subscription whose QoS, of a depth or a whole profile, can be overridden by parameters."""
         options = QoSOverridingOptions.with_default_policies()
         subscription = self.create_subscription(
-            message_type, topic, callback, depth, callback_group=callback_group, qos_overriding_options=options
+            message_type,
+            topic,
+            callback,
+            copy.copy(depth),  # as for publishers
+            callback_group=callback_group,
+            qos_overriding_options=options,
         )
         self._made.append((self.destroy_subscription, subscription))
+
+    def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
+        """Create a client of somebody's service."""
+        client: Client[Any, Any] = self.create_client(service_type, name)
+        self._made.append((self.destroy_client, client))
+        return client
+
+    def make_guard_condition(self, callback: Callable[[], None]) -> GuardCondition:
+        """Create what any thread can trigger, for the executor to call back."""
+        guard = self.create_guard_condition(callback)
+        self._made.append((self.destroy_guard_condition, guard))
+        return guard
 
     def make_timer(self, period_s: float, callback: Callable[[], None]) -> None:
         """Create a timer that runs on when simulated time stands still."""

@@ -36,6 +36,19 @@ def controls_from_twist(twist: Twist, full_scale: FullScale) -> tuple[Controls, 
     return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas), clamped == shares
 
 
+def twist_from_controls(controls: Controls, full_scale: FullScale) -> Twist:
+    """Return what the controls ask for as cmd_vel; zero while hover is pressed, which lets the axes be ignored."""
+    twist = Twist()
+    if controls.hover:
+        return twist
+    shares = [getattr(controls, axis) for axis in AXES]
+    forward, left, up, left_turn = frames.body_from_dronegui_axes(
+        *(share * full for share, full in zip(shares, full_scale, strict=True))
+    )
+    twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z = forward, left, up, left_turn
+    return twist
+
+
 def is_zero(controls: Controls) -> bool:
     """Return whether all axes are centred."""
     return not any(getattr(controls, axis) for axis in AXES)

@@ -1,18 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Navdata of the dronegui protocol as ROS messages. What a block leaves out gives no message, or an unknown in it."""
+"""Navdata of the dronegui protocol as ROS messages, and these as navdata.
+
+What a block leaves out gives no message, or an unknown in it; what no message tells is left out of a block.
+"""
 
 import math
 from typing import Final, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TransformStamped, TwistStamped
+from geometry_msgs.msg import Quaternion as QuaternionMessage
+from geometry_msgs.msg import TransformStamped, TwistStamped, Vector3
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import BatteryState, Imu, Range
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.geometry.quaternions import Quaternion, rotated
 from drone_bridge.msg import Detection, DetectionArray
-from drone_bridge.protocols.dronegui import PICTURE_UNITS, Demo, Feature, VisionDetect
+from drone_bridge.protocols.dronegui import (
+    MAJOR_STATE_SHIFT,
+    MAX_FEATURES,
+    MAX_MAGNITUDE,
+    PICTURE_UNITS,
+    Demo,
+    Feature,
+    FlightState,
+    VisionDetect,
+)
 from drone_bridge.translate import frames
 from drone_bridge.translate.covariances import AXES, UNKNOWN_VARIANCE, OdometryCovariances
 from drone_bridge.translate.frame_names import FrameNames
@@ -191,3 +204,66 @@ def _velocity(vx: float, vy: float, vz: float | None) -> tuple[float, float, flo
     """Return a velocity of the wire along the axes of REP 103, m/s; upward 0 where it is missing."""
     forward, left, up = frames.flu_from_frd(vx, vy, vz or 0.0)
     return forward / 1000, left / 1000, up / 1000
+
+
+# The other way round: what a drone of ROS tells, as navdata.
+
+
+def demo(
+    state: FlightState | None,
+    orientation: QuaternionMessage | None,
+    height: float | None,
+    velocity: Vector3 | None,
+    percentage: float | None,
+) -> Demo:
+    """Return the block for a drone in this state; None, and what is no number, is left out.
+
+    Args:
+        state: what it is about.
+        orientation: of its body.
+        height: above the ground below, m.
+        velocity: along the body's axes, m/s.
+        percentage: of its battery, from 0 to 1, as BatteryState has it.
+    """
+    phi, theta, psi = _angles(orientation) if orientation else (None, None, None)
+    vx, vy, vz = frames.flu_from_frd(velocity.x, velocity.y, velocity.z) if velocity else (None, None, None)
+    charge, altitude_mm = _scaled(percentage, 100), _scaled(height, 1000)
+    return Demo(
+        ctrl_state=None if state is None else state << MAJOR_STATE_SHIFT,
+        # The wire has whole percent and whole millimetres.
+        vbat_flying_percentage=None if charge is None else float(round(charge)),
+        theta=theta,
+        phi=phi,
+        psi=psi,
+        altitude=None if altitude_mm is None else float(round(altitude_mm)),
+        vx=_scaled(vx, 1000),
+        vy=_scaled(vy, 1000),
+        vz=_scaled(vz, 1000),
+    )
+
+
+def vision_detect(message: DetectionArray) -> VisionDetect:
+    """Return what is detected at present, as far as it has a place in the picture."""
+    features = []
+    for found in message.detections:
+        place = [_scaled(value, PICTURE_UNITS) for value in (found.center_x, found.center_y, found.width, found.height)]
+        xc, yc, width, height = (None if value is None else float(round(value)) for value in place)
+        if xc is not None and yc is not None and width is not None and height is not None:
+            distance = _scaled(found.distance, 100)
+            features.append(Feature(xc, yc, width, height, None if distance is None else float(round(distance))))
+    return VisionDetect(tuple(features[:MAX_FEATURES]))
+
+
+def _angles(message: QuaternionMessage) -> tuple[float | None, float | None, float | None]:
+    """Return phi, theta and psi in the wire's unit; None for what is no rotation."""
+    norm = math.hypot(message.x, message.y, message.z, message.w)
+    if not 0.5 < norm < 2.0:  # zero, as in messages that nobody has filled, or NaN
+        return None, None, None
+    q = Quaternion(message.x / norm, message.y / norm, message.z / norm, message.w / norm)
+    phi, theta, psi = map(frames.millidegrees_from_radians, frames.dronegui_angles_from_orientation(q))
+    return phi, theta, psi
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    """Return a value in the wire's unit, if there is one that the wire can have."""
+    return value * factor if value is not None and abs(value) * factor <= MAX_MAGNITUDE else None

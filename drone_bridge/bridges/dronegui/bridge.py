@@ -180,7 +180,7 @@ class DroneGuiBridge(LinkNode):
             raise LinkCancelledError("Waiting was cancelled.")
         self._watch.end_overdue()
 
-    def _take_navdata(self, block: Navdata) -> None:
+    def _take_navdata(self, block: Navdata, datagram: bytes) -> None:
         came_s = time.monotonic()
         self.statistics.liveness.heard()
         if isinstance(block, Demo):
@@ -189,7 +189,7 @@ class DroneGuiBridge(LinkNode):
             if self._watch.is_flying is not None and self._watch.is_flying != self._is_flying:
                 self._publish_flying(self._watch.is_flying)
             self.statistics.facts |= translate.navdata_facts(block)
-        self._outputs.publish(block, self.now())
+        self._outputs.publish(block, datagram, self.now())
         self.statistics.took("navdata read to published", time.monotonic() - came_s)
 
     def _report_navdata(self) -> None:

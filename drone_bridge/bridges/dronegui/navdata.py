@@ -11,6 +11,7 @@ from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import BatteryState, Imu, Range
+from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.link_node.common_parameters import odometry_covariances
@@ -31,6 +32,8 @@ from drone_bridge.translate.dronegui_navdata import DeadReckoning, DroneFrameNam
 RETRY_S: Final = 2.0
 #: How often it is asked who listens to what.
 AUDIENCE_PERIOD_S: Final = 0.1
+#: Blocks of navdata that wait for whoever wants them as they came.
+DEPTH: Final = 50
 #: What is worth a name of its own in diagnostics; a peer chooses what it sends, but not how much is kept of it.
 MAX_OTHER_TYPES: Final = 8
 MAX_TYPE_LETTERS: Final = 24
@@ -50,9 +53,9 @@ class NavdataPort:
         stream: UdpStream,
         connection: ControllerConnection,
         cancellation: Cancellation,
-        take: Callable[[Navdata], None],
+        take: Callable[[Navdata, bytes], None],
     ) -> None:
-        """`take` gets each block that could be read."""
+        """`take` gets each block that could be read, and the datagram that it came in."""
         self._node = node
         self._own_host, self._gui_host = stream.own_host, stream.peer_host
         self._connection = connection
@@ -140,7 +143,7 @@ class NavdataPort:
             if len(self._other_types) < MAX_OTHER_TYPES:
                 self._other_types.add(block.type[:MAX_TYPE_LETTERS])
                 self._node.statistics.facts["other navdata types"] = ", ".join(sorted(self._other_types))
-        self._take(block)
+        self._take(block, datagram.data)
 
 
 class NavdataOutputs:
@@ -163,6 +166,8 @@ class NavdataOutputs:
             AUDIENCE_PERIOD_S,
         )
         self._detections = make(DetectionArray, "detections", 10)
+        as_it_came = Output(make(String, "dronegui/navdata", DEPTH), _as_it_came)
+        self._as_it_came: Outputs[bytes] = Outputs(node, [as_it_came], AUDIENCE_PERIOD_S)
         has_odometry = node.parameters["publish_odometry"]
         self._covariances = odometry_covariances(node.parameters)
         self._odometry = make(Odometry, "odom", 10) if has_odometry else None
@@ -175,9 +180,11 @@ class NavdataOutputs:
         self._dead_reckoning = DeadReckoning()
         self._has_static_transforms = False
         self._demo.ask_anew()
+        self._as_it_came.ask_anew()
 
-    def publish(self, block: Navdata, stamp: Time) -> None:
-        """Publish what a block tells."""
+    def publish(self, block: Navdata, datagram: bytes, stamp: Time) -> None:
+        """Publish what a block tells, and the datagram that it came in."""
+        self._as_it_came.publish(datagram, stamp)
         if isinstance(block, VisionDetect):
             self._node.publish(self._detections, translate.detections(block, stamp, self._names))
         elif isinstance(block, Demo):
@@ -198,3 +205,7 @@ class NavdataOutputs:
 
     def _by(self, make: Callable[[Demo, Time, DroneFrameNames], object]) -> Callable[[Demo, Time], object]:
         return lambda demo, stamp: make(demo, stamp, self._names)
+
+
+def _as_it_came(datagram: bytes, _: Time) -> String:
+    return String(data=datagram.decode())

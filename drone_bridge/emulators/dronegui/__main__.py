@@ -22,7 +22,7 @@ from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.dronegui.flight import COLUMNS, Airframe, Flight
 from drone_bridge.emulators.dronegui.gui_program import GuiProgram
 from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
 from drone_bridge.links.udp import Datagram, UdpListener, open_preferred
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -50,7 +50,11 @@ LONGEST_CATCH_UP_S: Final = 0.25
 
 
 def fly(
-    flight: Flight, gui: GuiProgram, listener: UdpListener, options: argparse.Namespace, trajectory: TrajectoryFile | None
+    flight: Flight,
+    gui: GuiProgram,
+    listener: UdpListener,
+    options: argparse.Namespace,
+    trajectory: TrajectoryFile | None,
 ) -> None:
     """Fly by the wall clock until the duration is over. Raises LinkError, LinkCancelledError among them."""
     network: BadNetwork[Datagram] = BadNetwork(options.loss, options.reorder, options.seed)

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dronegui_server: the control GUI for programs that fly an AR.Drone by it, before any drone of ROS.
+
+The mirror of dronegui_bridge, see docs/dronegui.md: control packets come in and become cmd_vel, and what the drone
+tells on topics goes out as navdata.
+"""
+
+import contextlib
+import time
+from typing import Any, Final, NamedTuple
+
+from geometry_msgs.msg import Twist
+
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.links.allowed_peers import AllowedPeers
+from drone_bridge.links.backoff import Backoff
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.connector import address_name
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.udp import Datagram, UdpListener, open_preferred
+from drone_bridge.links.udp import name as name_of
+from drone_bridge.node.program import run
+from drone_bridge.protocols.dronegui import AXES, ControlPacket, Controls
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.servers.dronegui.navdata import UNSENT, NavdataSender
+from drone_bridge.servers.dronegui.parameters import PARAMETERS, TARGETS
+from drone_bridge.servers.dronegui.presses import REFUSED, Calls, Messages, Presses
+from drone_bridge.translate.dronegui import FullScale, twist_from_controls
+from drone_bridge.vehicle_side.dronegui import Dialect, Gui
+
+LATE: Final = "late packets"
+
+
+class Operators(NamedTuple):
+    """Whoever sends packets, the first of them having come."""
+
+    first: Datagram
+
+    @property
+    def peer(self) -> str:
+        """Who it is, for people."""
+        return name_of(self.first.source)
+
+    def close(self) -> None:
+        """Do nothing: the port stays open while the node is active."""
+
+
+class ControlPort:
+    """The port for packets; for LinkNode, an endpoint whose link begins with the first of them."""
+
+    def __init__(self, listener: UdpListener, node: LinkNode, cancellation: Cancellation) -> None:
+        self.listener = listener
+        self.backoff: Backoff = listener.backoff
+        self._node = node
+        self._cancellation = cancellation
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return self.listener.port
+
+    def open(self) -> Operators:
+        """Wait for a datagram. Raises LinkCancelledError."""
+        while True:
+            try:
+                return Operators(self.listener.receive())
+            except LinkCancelledError:
+                raise
+            except LinkError as error:
+                self._node.complain("lost connections", str(error))
+                if self._cancellation.wait(self.backoff.next_delay_s()):
+                    raise LinkCancelledError("Waiting was cancelled.") from None
+
+    def close(self) -> None:
+        """Close the port."""
+        self.listener.close()
+
+
+class RosDrone:
+    """The drone behind the GUI: topics and services. For the link's thread."""
+
+    def __init__(self, node: "DroneGuiServer") -> None:
+        self._node = node
+
+    @property
+    def is_flying(self) -> bool:
+        """Whether it flies and is not landing."""
+        return self._node.navdata.is_flying
+
+    def take_off(self) -> None:
+        """Have it take off."""
+        self._press("takeoff")
+
+    def land(self) -> None:
+        """Have it land."""
+        self._press("land")
+
+    def reset(self) -> None:
+        """Have it stop its motors, or end an emergency."""
+        self._press("reset")
+
+    def steer(self, controls: Controls) -> None:
+        """Publish what it is to do from now on."""
+        self._node.presses.hold_hover(controls.hover)
+        self._node.command(controls)
+
+    def _press(self, name: str) -> None:
+        self._node.inform(f"{self._node.statistics.peer} presses {name}.")
+        self._node.navdata.sources.pressed(name)
+        self._node.presses.press(name)
+
+
+class DroneGuiServer(LinkNode):
+    """Takes packets on the link's thread, and sends navdata in the executor.
+
+    The wire has no time-out, and this node adds one: an operator that is not heard for `command_timeout` leaves a
+    cmd_vel of zero, and nothing after it.
+    """
+
+    open_state = "serving"
+    rates = ("packets", "commands", "navdata", "detections")
+    problems = (*LinkNode.problems, LATE, REFUSED, UNSENT, "rejected messages", "operators gone", "dropped messages")
+    presses: Presses
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("dronegui_server", PARAMETERS, **options)
+
+    # The lifecycle.
+
+    def set_up(self) -> None:
+        """Read the parameters and create publishers, subscriptions and clients."""
+        get = self.parameters.__getitem__
+        try:
+            self._allowed_peers = AllowedPeers(get("allowed_peers"))
+        except ValueError as error:
+            raise ValueError(f"allowed_peers: {error}") from None
+        self._dialect = Dialect(
+            python_literals=get("python_literals"),
+            loose_values=get("loose_values"),
+            is_bootstrapped=get("bootstrapped"),
+            navdata_port=get("navdata_port"),
+            navdata_rate=get("navdata_rate"),
+        )
+        self._publisher = self.make_publisher(Twist, "cmd_vel", 10)
+        self.navdata = NavdataSender(self)
+        are_services = get("buttons_as") == "services"
+        default = "dronegui_bridge/{}" if are_services else "{}"
+        targets = {name: get(f"target.{name}") or default.format(name) for name in TARGETS}
+        kind = Calls if are_services else Messages
+        self.presses = kind(self, targets, self.navdata.sources.done)
+
+    def make_endpoint(self, cancellation: Cancellation) -> ControlPort:
+        """Listen for packets, and open what navdata goes out from."""
+        host = self.parameters["host"]
+        listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log)
+        try:
+            source_port = self.parameters["navdata_source_port"]
+            socket, complaint = open_preferred(host, source_port, cancellation, self.wire_log)
+        except LinkError:
+            listener.close()
+            raise
+        if complaint:
+            self.get_logger().info(f"{complaint} Navdata goes out from port {socket.port} instead.")
+        self._gui = Gui(RosDrone(self), self._dialect)
+        self._followed: Twist | None = None  # what is published while the operator is heard
+        self._sender = ""
+        self.navdata.open(self._gui, socket)
+        self._port = ControlPort(listener, self, cancellation)
+        self.get_logger().info(f"Waiting for control packets on {address_name(host, listener.port)}.")
+        return self._port
+
+    def stop_waiting(self) -> None:
+        """Send nothing more."""
+        self.navdata.close()
+
+    # The conversation, on the link's thread.
+
+    def converse(self, stream: Operators) -> None:
+        """Take packets until cancelled; leave a command of zero, whatever has happened."""
+        try:
+            self._take(stream.first)
+            due_s = time.monotonic()
+            while True:
+                with contextlib.suppress(LinkTimeoutError):
+                    self._take(self._port.listener.receive(max(0.0, due_s - time.monotonic())))
+                if time.monotonic() >= due_s:
+                    self._follow()
+                    self.navdata.report()
+                    due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
+        finally:
+            self._stop()
+
+    def command(self, controls: Controls) -> None:
+        """Publish what the operator wants from now on."""
+        full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in AXES))
+        self._followed = twist_from_controls(controls, full_scale)
+        self._publish()
+
+    def _take(self, datagram: Datagram) -> None:
+        sender = name_of(datagram.source)
+        if not self._allowed_peers.allows(datagram.source[0]):
+            self.complain("refused peers", f"{sender} was refused: it is none of allowed_peers.")
+            return
+        was_gone = self._followed is None
+        try:
+            event = self._gui.receive(datagram.data, datagram.source, time.monotonic())
+        except RemoteProtocolError as error:
+            self.complain("rejected input", f"A packet of {sender} was refused: {error}")
+            return
+        if not isinstance(event, ControlPacket):
+            sentence = f"Packets of {sender} come late: {event.seq:g} after {event.newest_seq:g}."
+            self.reports.complain_while(LATE, f"{sentence} Who starts over has to begin with seq 1.")
+            return
+        self.reports.end(LATE)
+        self.statistics.counts["packets"] += 1
+        self.statistics.liveness.heard()
+        if sender != self._sender or was_gone:
+            self.inform(f"Controlled by {sender}.")
+            self._sender = self.statistics.peer = sender
+
+    def _follow(self) -> None:
+        """Go on with what was commanded last, for as long as the operator is heard."""
+        if self._followed is None:
+            return
+        silent_s = time.monotonic() - self._gui.heard_s
+        if silent_s <= self.parameters["command_timeout"]:
+            self.presses.hold_hover(self._gui.controls.hover)  # again, for services that were not there yet
+            self._publish()
+            return
+        is_at_rest = self._gui.controls.hover
+        self._stop()
+        if not is_at_rest:  # else it may have nothing to say
+            self.complain("operators gone", f"{self._sender} was not heard for {silent_s:.1f} s: zero was commanded.")
+
+    def _stop(self) -> None:
+        """Leave a command of zero, if there was another one, and let go of everything."""
+        if self._followed is not None:
+            self._followed = Twist()
+            self._publish()
+            self._followed = None
+        self.presses.let_go()
+
+    def _publish(self) -> None:
+        self.publish(self._publisher, self._followed)
+        self.statistics.counts["commands"] += 1
+
+
+def main() -> int:
+    """Run the node."""
+    return run(DroneGuiServer)

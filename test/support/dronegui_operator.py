@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that flies a drone by its GUI: sends control packets, and listens for navdata."""
+
+import json
+import socket
+import threading
+
+from processes import TIMEOUT_S
+
+from drone_bridge.protocols.dronegui import ControllerConnection, Controls
+
+LANDED, FLYING, HOVERING, LANDING = 2, 3, 4, 8
+
+
+class DroneGuiOperator:
+    """One controller, whose navdata comes to a free port of its own: `navdata_port`."""
+
+    def __init__(self):
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._address = None
+        self._protocol = ControllerConnection()
+        self._navdata = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._navdata.bind(("127.0.0.1", 0))
+        self._navdata.settimeout(TIMEOUT_S)
+        self.navdata_port = self._navdata.getsockname()[1]
+        self._sending = None
+        self._is_stopped = threading.Event()
+
+    def call(self, port):
+        """Send to this port of this machine from now on."""
+        self._address = ("127.0.0.1", port)
+
+    def send(self, **controls):
+        self._socket.sendto(self._protocol.send(Controls(**controls)), self._address)
+
+    def say(self, document):
+        """Send a document, or bytes, as it is."""
+        data = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self._socket.sendto(data, self._address)
+
+    def press(self, button):
+        self.send(**{button: True})
+        self.send()
+
+    def keep_sending(self, **controls):
+        """Send the same again and again, as clients do, until `stop`."""
+        self.stop()
+        self._is_stopped.clear()
+
+        def send():
+            while not self._is_stopped.wait(0.05):
+                self.send(**controls)
+
+        self._sending = threading.Thread(target=send)
+        self._sending.start()
+
+    def stop(self):
+        """Fall silent."""
+        self._is_stopped.set()
+        if self._sending:
+            self._sending.join()
+        self._sending = None
+
+    def receive(self):
+        """Return the next datagram of navdata."""
+        return self._navdata.recv(65535)
+
+    def forget(self):
+        """Drop the navdata that has come."""
+        self._navdata.setblocking(False)
+        try:
+            while self._navdata.recv(65535):
+                pass
+        except BlockingIOError:
+            self._navdata.settimeout(TIMEOUT_S)
+
+    def hears_nothing_for(self, seconds):
+        self._navdata.settimeout(seconds)
+        try:
+            self._navdata.recv(65535)
+        except TimeoutError:
+            return True
+        else:
+            return False
+        finally:
+            self._navdata.settimeout(TIMEOUT_S)
+
+    def wait(self, wanted):
+        """Return the first document that is wanted."""
+        while not wanted(document := json.loads(self.receive())):
+            pass
+        return document
+
+    def demo(self, wanted=lambda demo: True):
+        return self.wait(lambda document: document.get("type") == "demo" and wanted(document))
+
+    def state(self, state):
+        return self.demo(lambda demo: demo.get("ctrl_state", 0) >> 16 == state)
+
+    def close(self):
+        self.stop()
+        self._socket.close()
+        self._navdata.close()

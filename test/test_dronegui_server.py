@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dronegui_server between a program that flies by the GUI and a drone of ROS, which the test is."""
+
+import math
+import signal
+import socket
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from dronegui_operator import FLYING, HOVERING, LANDED, DroneGuiOperator
+from geometry_msgs.msg import Twist
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from nav_msgs.msg import Odometry
+from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import undisturbed, wait_until
+from sensor_msgs.msg import BatteryState, Imu, Range
+from std_msgs.msg import Bool, Empty
+from std_srvs.srv import SetBool, Trigger
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+ZERO = Twist()
+
+
+@pytest.fixture
+def operator():
+    operator = DroneGuiOperator()
+    yield operator
+    operator.close()
+
+
+@pytest.fixture
+def serve(start_child, operator):
+    """Start a server that the operator calls, and return it."""
+
+    def start(**parameters):
+        node = Process.node(
+            "dronegui_server", port=0, navdata_port=operator.navdata_port, navdata_source_port=0, **parameters
+        )
+        nodes.append(node)
+        operator.call(int(node.wait_for_line(r"Waiting for control packets on 127\.0\.0\.1:(\d+)")[1]))
+        return node
+
+    nodes = []
+    yield start
+    for node in nodes:
+        node.end()
+
+
+class Drone:
+    """The services of a drone, and whether it flies."""
+
+    def __init__(self, ros):
+        self.told = []
+        self.answer = True
+        node = ros.node
+        for name in ("takeoff", "land", "reset"):
+            node.create_service(Trigger, f"dronegui_bridge/{name}", self._serve(name))
+        node.create_service(SetBool, "dronegui_bridge/hover", self._serve_hover)
+        self._flying = node.create_publisher(Bool, "flying", LATCHED)
+        self.fly(False)
+
+    def fly(self, is_flying):
+        self._flying.publish(Bool(data=is_flying))
+
+    def _serve(self, name):
+        def serve(_, response):
+            self.told.append(name)
+            response.success, response.message = self.answer, "as the test wants"
+            if self.answer:
+                self.fly(name == "takeoff")
+            return response
+
+        return serve
+
+    def _serve_hover(self, request, response):
+        self.told.append(request.data)
+        response.success = True
+        return response
+
+    def wait(self, *told):
+        wait_until(lambda: [what for what in self.told if isinstance(what, str)] == list(told), f"{told}")
+
+
+def forward(message):
+    return message.linear.x > 0
+
+
+def values_of(report):
+    return {pair.key: pair.value for pair in report.status[0].values}
+
+
+def test_packets_become_velocities_and_silence_becomes_zero_and_then_nothing(ros, serve, operator):
+    commands = ros.subscribe(Twist, "cmd_vel", 100)
+    server = serve(**{"full_scale.pitch": 2.0, "full_scale.yaw": 0.5})
+    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
+    operator.keep_sending(hover=False, pitch=-0.5, roll=0.25, yaw=1.0, gas=-0.125)
+    command = commands.wait(forward)
+    linear = command.linear
+    assert (linear.x, linear.y, linear.z, command.angular.z) == (1.0, -0.25, -0.125, -0.5)
+    operator.stop()
+    commands.wait(lambda message: message == ZERO)
+    server.wait_for_line("was not heard for .* s: zero was commanded")
+    assert len(commands) == 0
+    operator.say(b"nonsense")
+    server.wait_for_line("A packet of .* was refused")
+    operator.send(hover=False, pitch=-1.0)  # it is there again
+    commands.wait(lambda message: message.linear.x == 2.0)
+    commands.wait(lambda message: message == ZERO)
+
+
+def test_nonsense_does_not_keep_a_command_alive(ros, serve, operator):
+    commands = ros.subscribe(Twist, "cmd_vel", 100)
+    serve()
+    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
+    operator.send(hover=False, pitch=-0.5)
+    commands.wait(forward)
+    operator._protocol.send = lambda _: b'{"seq": 99, "state": {"pitch": "full"}}'
+    operator.keep_sending()
+    commands.wait(lambda message: message == ZERO)
+
+
+def test_zero_comes_within_the_time_out(ros, serve, operator):
+    serve(command_timeout=0.3)
+    commands = ros.subscribe(Twist, "cmd_vel", 100)
+    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
+
+    def zero_after():
+        commands.clear()
+        operator.send(hover=False, pitch=-0.5)
+        commands.wait(forward)
+        began = ros.node.get_clock().now()
+        commands.wait(lambda message: message == ZERO)
+        return (ros.node.get_clock().now() - began).nanoseconds * 1e-9
+
+    undisturbed(zero_after, lambda seconds: 0.2 < seconds < 0.5)
+
+
+@pytest.mark.parametrize("leave", ["deactivate", "SIGTERM"])
+def test_who_leaves_leaves_zero(ros, serve, operator, leave):
+    drone = Drone(ros)
+    commands = ros.subscribe(Twist, "cmd_vel", 100)
+    server = serve(command_timeout=60.0)
+    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
+    operator.send(hover=True)
+    wait_until(lambda: True in drone.told, "hover to be held")
+    operator.send(hover=False, pitch=-0.5)
+    wait_until(lambda: drone.told[-1] is False, "hover to be let go")
+    commands.wait(forward)
+    if leave == "deactivate":
+        request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
+        assert ros.call(ChangeState, "dronegui_server/change_state", request).success
+    else:
+        server.send(signal.SIGTERM)
+    commands.wait(lambda message: message == ZERO)
+    operator.say(b"{}")  # to nobody
+
+
+def test_take_off_is_a_toggle_by_what_the_drone_tells(ros, serve, operator):
+    drone = Drone(ros)
+    server = serve()
+    wait_until(lambda: ros.node.count_clients("dronegui_bridge/land"), "clients")
+    imu = ros.node.create_publisher(Imu, "imu/data", 1)
+    telling = ros.node.create_timer(0.05, lambda: imu.publish(Imu()))
+    operator.press("take_off")
+    drone.wait("takeoff")
+    server.wait_for_line("takeoff: as the test wants")
+    operator.state(HOVERING)
+    telling.cancel()
+    operator.press("take_off")
+    drone.wait("takeoff", "land")
+    operator.press("reset")
+    drone.wait("takeoff", "land", "reset")
+    drone.answer = False
+    operator.press("take_off")
+    server.wait_for_line("takeoff was refused: as the test wants")
+
+
+def test_a_press_for_which_there_is_no_service_is_said(serve, operator):
+    server = serve(**{"target.takeoff": "somebody/fly"})
+    operator.press("take_off")
+    server.wait_for_line("takeoff was pressed, and nobody offers /somebody/fly")
+
+
+def test_buttons_as_empty_messages_for_drivers_that_have_topics(ros, serve, operator):
+    names = {"takeoff": "ardrone/takeoff", "land": "ardrone/land", "reset": "ardrone/reset"}
+    topics = {name: ros.subscribe(Empty, topic) for name, topic in names.items()}
+    serve(buttons_as="topics", **{f"target.{name}": topic for name, topic in names.items()})
+    wait_until(lambda: all(ros.node.count_publishers(topic) for topic in names.values()), "publishers")
+    # It can't be seen from here whether the server has found its subscribers.
+    wait_until(lambda: operator.press("reset") or len(topics["reset"]), "reset", period_s=0.2)
+    operator.press("take_off")
+    topics["takeoff"].wait()
+    operator.press("take_off")  # nothing tells whether it flies, and it was told to
+    topics["land"].wait()
+
+
+def test_navdata_is_what_the_topics_tell_and_ends_with_them(ros, serve, operator):
+    drone = Drone(ros)
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    server = serve()
+    operator.keep_sending()
+    server.wait_for_line("nothing tells how the drone moves, and no navdata is sent: it takes imu/data")
+    imu, odometry = ros.publisher(Imu, "imu/data"), ros.publisher(Odometry, "odom")
+    altitude, battery = ros.publisher(Range, "altitude"), ros.publisher(BatteryState, "battery_state")
+    attitude = Imu()
+    attitude.orientation.z = attitude.orientation.w = math.sqrt(0.5)  # a quarter to the left
+    moving = Odometry()
+    moving.pose.pose.position.z = 9.0
+    moving.twist.twist.linear.x, moving.twist.twist.linear.y = 0.5, 0.25
+
+    def tell():
+        altitude.publish(Range(range=1.25))
+        battery.publish(BatteryState(percentage=0.5))
+        odometry.publish(moving)
+        imu.publish(attitude)
+
+    telling = ros.node.create_timer(0.05, tell)
+    demo = operator.demo(lambda demo: {"vbat_flying_percentage", "vx", "psi", "altitude"} <= set(demo))
+    assert demo["psi"] == pytest.approx(-90_000)
+    assert (demo["altitude"], demo["vbat_flying_percentage"]) == (1250, 50)  # and not odom's height
+    assert (demo["vx"], demo["vy"]) == pytest.approx((500, -250))
+    assert demo["ctrl_state"] >> 16 == LANDED
+    drone.fly(True)
+    operator.state(HOVERING)
+    operator.keep_sending(hover=False)
+    operator.state(FLYING)
+    reports.wait(lambda report: report.status[0].level == DiagnosticStatus.OK)
+    telling.cancel()
+    operator.forget()
+    # The topics fall silent. What was told in the last second may still be on its way; then nothing comes.
+    undisturbed(lambda: operator.hears_nothing_for(0.5), bool)
+    reports.wait(lambda report: "nothing tells how the drone moves" in report.status[0].message)
+
+
+def test_a_freshly_started_gui_is_deaf_and_takes_off_only(ros, serve, operator):
+    drone = Drone(ros)
+    imu = ros.node.create_publisher(Imu, "imu/data", 1)
+    serve(bootstrapped=False)
+    wait_until(imu.get_subscription_count, "the server")
+    wait_until(lambda: ros.node.count_clients("dronegui_bridge/takeoff"), "clients")
+    operator.press("take_off")
+    drone.wait("takeoff")
+    operator.press("take_off")
+    drone.wait("takeoff", "takeoff")
+    imu.publish(Imu())
+    operator.press("reset")
+    drone.wait("takeoff", "takeoff", "reset")
+    wait_until(lambda: imu.publish(Imu()) or not operator.hears_nothing_for(0.1), "navdata")
+
+
+def test_strangers_and_late_packets_change_nothing(ros, serve, operator):
+    commands = ros.subscribe(Twist, "cmd_vel", 100)
+    server = serve()
+    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
+    operator.say({"seq": 100, "state": {"hover": True}})
+    commands.wait()
+    operator.say({"seq": 50, "state": {"hover": False, "pitch": -1.0}})
+    server.wait_for_line("Packets of .* come late: 50 after 100. Who starts over has to begin with seq 1")
+    operator.say({"seq": 1, "state": {"hover": False, "pitch": -3}})  # which the real GUI takes for -1
+    assert commands.wait(forward).linear.x == 1.0
+    stranger = serve(allowed_peers=["192.0.2.1"])
+    operator.say({"seq": 1, "state": {"hover": False, "pitch": -1.0}})
+    stranger.wait_for_line("was refused: it is none of allowed_peers")
+
+
+def test_a_taken_port_is_said_and_a_taken_source_port_made_good(serve, operator):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        with Process.node("dronegui_server", port=port, navdata_source_port=0) as node:
+            assert node.wait() == 1
+            assert f"Can't listen on 127.0.0.1:{port}: Address already in use" in node.output
+        with Process.node("dronegui_server", port=0, navdata_source_port=port) as node:
+            node.wait_for_line(rf"127.0.0.1:{port}: Address already in use. Navdata goes out from port \d+ instead")
