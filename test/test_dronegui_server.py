@@ -83,6 +83,13 @@ class Drone:
         wait_until(lambda: [what for what in self.told if isinstance(what, str)] == list(told), f"{told}")
 
 
+def commanded(ros, operator):
+    """Return an inbox for cmd_vel which the server has found."""
+    commands = ros.subscribe(Twist, "cmd_vel", 100)
+    wait_until(lambda: operator.send() or len(commands), "the server's commands", period_s=0.05)
+    return commands
+
+
 def forward(message):
     return message.linear.x > 0
 
@@ -92,16 +99,15 @@ def values_of(report):
 
 
 def test_packets_become_velocities_and_silence_becomes_zero_and_then_nothing(ros, serve, operator):
-    commands = ros.subscribe(Twist, "cmd_vel", 100)
     server = serve(**{"full_scale.pitch": 2.0, "full_scale.yaw": 0.5})
-    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
+    commands = commanded(ros, operator)
     operator.keep_sending(hover=False, pitch=-0.5, roll=0.25, yaw=1.0, gas=-0.125)
     command = commands.wait(forward)
     linear = command.linear
     assert (linear.x, linear.y, linear.z, command.angular.z) == (1.0, -0.25, -0.125, -0.5)
     operator.stop()
-    commands.wait(lambda message: message == ZERO)
     server.wait_for_line("was not heard for .* s: zero was commanded")
+    commands.wait(lambda message: message == ZERO)
     assert len(commands) == 0
     operator.say(b"nonsense")
     server.wait_for_line("A packet of .* was refused")
@@ -111,9 +117,8 @@ def test_packets_become_velocities_and_silence_becomes_zero_and_then_nothing(ros
 
 
 def test_nonsense_does_not_keep_a_command_alive(ros, serve, operator):
-    commands = ros.subscribe(Twist, "cmd_vel", 100)
     serve()
-    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
+    commands = commanded(ros, operator)
     operator.send(hover=False, pitch=-0.5)
     commands.wait(forward)
     operator._protocol.send = lambda _: b'{"seq": 99, "state": {"pitch": "full"}}'
@@ -123,8 +128,7 @@ def test_nonsense_does_not_keep_a_command_alive(ros, serve, operator):
 
 def test_zero_comes_within_the_time_out(ros, serve, operator):
     serve(command_timeout=0.3)
-    commands = ros.subscribe(Twist, "cmd_vel", 100)
-    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
+    commands = commanded(ros, operator)
 
     def zero_after():
         commands.clear()
@@ -140,10 +144,8 @@ def test_zero_comes_within_the_time_out(ros, serve, operator):
 @pytest.mark.parametrize("leave", ["deactivate", "SIGTERM"])
 def test_who_leaves_leaves_zero(ros, serve, operator, leave):
     drone = Drone(ros)
-    commands = ros.subscribe(Twist, "cmd_vel", 100)
     server = serve(command_timeout=60.0)
-    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
-    operator.send(hover=True)
+    commands = commanded(ros, operator)
     wait_until(lambda: True in drone.told, "hover to be held")
     operator.send(hover=False, pitch=-0.5)
     wait_until(lambda: drone.told[-1] is False, "hover to be let go")
@@ -160,7 +162,7 @@ def test_who_leaves_leaves_zero(ros, serve, operator, leave):
 def test_take_off_is_a_toggle_by_what_the_drone_tells(ros, serve, operator):
     drone = Drone(ros)
     server = serve()
-    wait_until(lambda: ros.node.count_clients("dronegui_bridge/land"), "clients")
+    server.wait_for_line("The drone's services are there")
     imu = ros.node.create_publisher(Imu, "imu/data", 1)
     telling = ros.node.create_timer(0.05, lambda: imu.publish(Imu()))
     operator.press("take_off")
@@ -181,6 +183,7 @@ def test_a_press_for_which_there_is_no_service_is_said(serve, operator):
     server = serve(**{"target.takeoff": "somebody/fly"})
     operator.press("take_off")
     server.wait_for_line("takeoff was pressed, and nobody offers /somebody/fly")
+    server.wait_for_line("nobody offers /somebody/fly, /dronegui_bridge/land, /dronegui_bridge/reset: name")
 
 
 def test_buttons_as_empty_messages_for_drivers_that_have_topics(ros, serve, operator):
@@ -237,9 +240,8 @@ def test_navdata_is_what_the_topics_tell_and_ends_with_them(ros, serve, operator
 def test_a_freshly_started_gui_is_deaf_and_takes_off_only(ros, serve, operator):
     drone = Drone(ros)
     imu = ros.node.create_publisher(Imu, "imu/data", 1)
-    serve(bootstrapped=False)
+    serve(bootstrapped=False).wait_for_line("The drone's services are there")
     wait_until(imu.get_subscription_count, "the server")
-    wait_until(lambda: ros.node.count_clients("dronegui_bridge/takeoff"), "clients")
     operator.press("take_off")
     drone.wait("takeoff")
     operator.press("take_off")
@@ -251,13 +253,11 @@ def test_a_freshly_started_gui_is_deaf_and_takes_off_only(ros, serve, operator):
 
 
 def test_strangers_and_late_packets_change_nothing(ros, serve, operator):
-    commands = ros.subscribe(Twist, "cmd_vel", 100)
     server = serve()
-    wait_until(lambda: ros.node.count_publishers("cmd_vel"), "cmd_vel")
-    operator.say({"seq": 100, "state": {"hover": True}})
-    commands.wait()
-    operator.say({"seq": 50, "state": {"hover": False, "pitch": -1.0}})
-    server.wait_for_line("Packets of .* come late: 50 after 100. Who starts over has to begin with seq 1")
+    commands = commanded(ros, operator)
+    operator.say({"seq": 1000, "state": {"hover": True}})
+    operator.say({"seq": 999, "state": {"hover": False, "pitch": -1.0}})
+    server.wait_for_line("Packets of .* come late: 999 after 1000. Who starts over has to begin with seq 1")
     operator.say({"seq": 1, "state": {"hover": False, "pitch": -3}})  # which the real GUI takes for -1
     assert commands.wait(forward).linear.x == 1.0
     stranger = serve(allowed_peers=["192.0.2.1"])

@@ -13,6 +13,8 @@ from std_srvs.srv import SetBool, Trigger
 from drone_bridge.link_node.link_node import LinkNode
 
 REFUSED: Final = "refused presses"
+MISSING: Final = "missing services"
+LOOK_PERIOD_S: Final = 0.5
 MAX_UNANSWERED: Final = 4  # calls of one service; the oldest are not waited for any more
 
 
@@ -42,6 +44,8 @@ class Calls:
         self._unanswered: dict[str, deque[Any]] = {name: deque() for name in targets}
         self._is_hover_held: bool | None = False
         self._guard = node.make_guard_condition(self._call_wanted)
+        self._are_all_there = False
+        node.make_timer(LOOK_PERIOD_S, self._look_for_services)
 
     def press(self, name: str) -> None:
         """Call the service of that name."""
@@ -72,6 +76,19 @@ class Calls:
             self._guard.trigger()
         except InvalidHandle:
             return
+
+    def _look_for_services(self) -> None:
+        """Report which services are not there; hover need not be."""
+        missing = [
+            self._node.resolve_service_name(client.srv_name)
+            for name, client in self._clients.items()
+            if name != "hover" and not client.service_is_ready()
+        ]
+        complaint = f"nobody offers {', '.join(missing)}" if missing else None
+        self._node.reports.keep_condition(MISSING, complaint, "name the drone's own by target.*")
+        if not missing and not self._are_all_there:
+            self._node.inform("The drone's services are there.")
+        self._are_all_there = not missing
 
     def _call_wanted(self) -> None:
         while self._wanted:
