@@ -3,7 +3,6 @@
 
 import copy
 import functools
-import inspect
 import threading
 import time
 import traceback
@@ -27,6 +26,7 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from drone_bridge.link_node.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
+from drone_bridge.link_node.old_service_names import OldServiceNames
 from drone_bridge.link_node.reports import CLOCKS, SILENCES, Reports
 from drone_bridge.link_node.statistics import LinkStatistics
 from drone_bridge.link_node.ticker import Ticker
@@ -99,7 +99,7 @@ class LinkNode(LifecycleNode):
         self.wire_log: WireLog | None = None
         self._link: LinkThread | None = None
         self._leaving = threading.Lock()
-        self._advised: set[str] = set()  # the old names of services that were called
+        self._old_names = OldServiceNames(self)
 
     # What a bridge has to provide.
 
@@ -201,33 +201,8 @@ class LinkNode(LifecycleNode):
         self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
         if self.parameters["old_service_names"]:
             old = old_name or name
-            advising = self._advising(old, name, callback)
+            advising = self._old_names.advising(old, name, callback)
             self.create_service(service_type, old, advising, callback_group=callback_group)
-
-    def _advising(self, old: str, name: str, callback: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Return what serves a service under its old name, and says once what the new one is."""
-
-        def advise() -> None:
-            if name not in self._advised:
-                self._advised.add(name)
-                self.get_logger().warning(
-                    f"The service {self.resolve_service_name(old)} is called {self.resolve_service_name('~/' + name)} "
-                    "since 0.2; its old name goes with the next release."
-                )
-
-        if not inspect.iscoroutinefunction(callback):
-
-            def serve(request: Any, response: Any) -> Any:
-                advise()
-                return callback(request, response)
-
-            return serve
-
-        async def serve_later(request: Any, response: Any) -> Any:
-            advise()
-            return await callback(request, response)
-
-        return serve_later
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
         """Publish from the link's thread or the ticker's; what can't be published is counted and forgotten."""

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services under the names that they had before 0.2, and what is said to whoever calls them so."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+
+
+class OldServiceNames:
+    """Says once per service what its new name is."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._advised: set[str] = set()  # those that were called
+
+    def advising(self, old: str, name: str, callback: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Return what serves a service under its old name, and says once what the new one is."""
+        if not inspect.iscoroutinefunction(callback):
+
+            def serve(request: Any, response: Any) -> Any:
+                self._advise(old, name)
+                return callback(request, response)
+
+            return serve
+
+        async def serve_later(request: Any, response: Any) -> Any:
+            self._advise(old, name)
+            return await callback(request, response)
+
+        return serve_later
+
+    def _advise(self, old: str, name: str) -> None:
+        if name in self._advised:
+            return
+        self._advised.add(name)
+        old_name, new_name = (self._node.resolve_service_name(called) for called in (old, f"~/{name}"))
+        self._node.get_logger().warning(
+            f"The service {old_name} is called {new_name} since 0.2; its old name goes with the next release."
+        )
