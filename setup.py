@@ -49,6 +49,7 @@ setup(
             "config/sros2",
             "config/systemd",
             "launch",
+            "launch/parts",
             "rviz",
             "urdf",
         )

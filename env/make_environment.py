@@ -25,7 +25,7 @@ PACKAGES = Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(
 REQUIREMENTS = ROOT / "env" / "requirements.txt"
 # Files whose content goes into the build; of every other installed file only the name counts, as it is linked.
 BUILD_INPUTS = ("CMakeLists.txt", "package.xml", "setup.cfg", "cmake/*", "msg/*", "srv/*", "env/tf2_msgs/**/*")
-LINKED_INPUTS = ("drone_bridge/**/*", "config/**/*", "launch/*", "rviz/*", "urdf/*", "web/dist/*")
+LINKED_INPUTS = ("drone_bridge/**/*", "config/**/*", "launch/**/*", "rviz/*", "urdf/*", "web/dist/*")
 WEB = ROOT / "web"
 PAGE_INPUTS = ("package-lock.json", "build.mjs", "src/*")
 STEP_TIMEOUT_S = 1800

@@ -16,6 +16,7 @@ from ros_session import RosSession
 
 ROOT = Path(__file__).parent.parent
 LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
+PARTS = sorted((ROOT / "launch" / "parts").glob("*.launch.xml"))  # which launch files include
 PARAMETER_FILES = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.name != "no_parameters.yaml")
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
 # Parameters that rclpy gives to every node.
@@ -114,7 +115,7 @@ def declared(tmp_path_factory):
 # Launch files.
 
 
-@by_name(LAUNCH_FILES)
+@by_name([*LAUNCH_FILES, *PARTS])
 def test_a_launch_file_has_nothing_that_humble_does_not_know(path):
     for element in ElementTree.parse(path).iter():
         assert element.tag in KNOWN_TO_HUMBLE
@@ -130,11 +131,11 @@ def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
     assert arguments.keys() >= COMMON_ARGUMENTS
     assert any(name == "port" or name.endswith("_port") for name in arguments)
     assert all(element.get("description") for element in arguments.values())
-    text = path.read_text()
+    text = path.read_text() + "".join(part.read_text() for part in PARTS if part.name in path.read_text())
     assert [name for name in arguments if f"$(var {name})" not in text] == []
 
 
-@by_name(LAUNCH_FILES)
+@by_name([*LAUNCH_FILES, *PARTS])
 def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path):
     for node in ElementTree.parse(path).iter("node"):
         parameters = [parameter.attrib for parameter in node.findall("param")]
@@ -144,7 +145,7 @@ def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path):
             assert node.get("ros_args") == "--log-level $(var log_level)"
 
 
-@by_name(LAUNCH_FILES)
+@by_name([*LAUNCH_FILES, *PARTS])
 def test_a_launch_file_leaves_the_environment_of_others_alone(path):
     tags = {element.tag for element in ElementTree.parse(path).iter()}
     assert not tags & {"set_env", "unset_env"}
@@ -181,7 +182,7 @@ def test_a_launch_file_looks_for_rviz2_before_it_starts_anything(path):
     assert elements.index(looking) < elements.index(started[0])
 
 
-@by_name(LAUNCH_FILES)
+@by_name([*LAUNCH_FILES, *PARTS])
 def test_a_launch_file_sets_parameters_that_there_are(path, declared):
     for node in ElementTree.parse(path).iter("node"):
         if node.get("pkg") != "drone_bridge":
