@@ -5,15 +5,17 @@ import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from launch_package import make_package
 from processes import TIMEOUT_S, executable
 
 from drone_bridge.tools.cli import main
+from drone_bridge.tools.launch import substitutions
 from drone_bridge.tools.launch.arguments import parse_assignments
 from drone_bridge.tools.launch.evaluate import evaluate
-from drone_bridge.tools.launch.parse import LaunchFileError
+from drone_bridge.tools.launch.parse import GROUP_TAGS, LaunchFileError
 
 
 @pytest.fixture
@@ -220,3 +222,13 @@ def test_dry_run_shows_commands_and_starts_nothing(folder, capfd, monkeypatch):
 def test_file_in_a_package_is_found(folder, capfd):
     assert main(["launch", "launch_test", "included.launch.xml", "--dry-run", "needed:=x"]) == 0
     assert "included x 'its default'" in capfd.readouterr().out
+
+
+def test_the_page_lists_what_the_runner_knows():
+    page = (Path(__file__).parent.parent / "docs" / "launch.md").read_text()
+    section = page.partition("## What `drone-bridge launch` knows")[2]
+    rows = {row[0]: row[1] for row in re.findall(r"^\| `([\w-]+)` \| (.*?) \|", section, re.MULTILINE)}
+    assert rows == {
+        tag: ", ".join(f"`{name}`" for name in kind.attributes) for tag, kind in GROUP_TAGS.items() if tag != "keep"
+    }
+    assert set(re.findall(r"`\$\(([\w-]+)\)`", section)) == set(substitutions.KNOWN)

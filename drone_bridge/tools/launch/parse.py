@@ -75,9 +75,10 @@ _ACTIONS: dict[str, _Tag] = {
     "set_env": _tag("name value", _CONDITION),
     "unset_env": _tag("name", _CONDITION),
 }
-_IN_GROUPS: dict[str, _Tag] = {}
-_ACTIONS["group"] = _tag("", _CONDITION, "scoped forwarding", _IN_GROUPS)
-_IN_GROUPS.update(_ACTIONS, keep=_PAIR)
+#: Every tag that a group may have in it, which is every one below <launch>, and `keep`.
+GROUP_TAGS: dict[str, _Tag] = {}
+_ACTIONS["group"] = _tag("", _CONDITION, "scoped forwarding", GROUP_TAGS)
+GROUP_TAGS.update(_ACTIONS, keep=_PAIR)
 _ROOT = {"launch": _tag(literal="version", children=_ACTIONS)}
 
 

@@ -46,7 +46,7 @@ def parse(text: str) -> Template:
 def perform(template: Template, scope: Scope) -> str:
     """Return the text that a template stands for in this scope; raises SubstitutionError."""
     return "".join(
-        part if isinstance(part, str) else _KNOWN[part.name].perform(scope, part.arguments) for part in template
+        part if isinstance(part, str) else KNOWN[part.name].perform(scope, part.arguments) for part in template
     )
 
 
@@ -248,7 +248,7 @@ def _boolean(combine: Callable[..., bool]) -> Callable[[Scope, tuple[Template, .
     return lambda scope, arguments: str(combine(*(truth(perform(each, scope)) for each in arguments))).lower()
 
 
-_KNOWN = {
+KNOWN = {
     "var": _Kind(1, 2, _var),
     "env": _Kind(1, 2, _env),
     "dirname": _Kind(0, 0, lambda scope, _: str(scope.directory)),
@@ -263,11 +263,11 @@ _KNOWN = {
 
 def _check(name: str, count: int) -> None:
     """Refuse a substitution that is not known, or has too few or too many arguments."""
-    kind = _KNOWN.get(name)
+    kind = KNOWN.get(name)
     if kind is None:
         raise SubstitutionError(
-            f"the substitution $({name} ...) is not supported by this runner{suggestion(name, _KNOWN)}; "
-            f"it knows {', '.join(_KNOWN)}"
+            f"the substitution $({name} ...) is not supported by this runner{suggestion(name, KNOWN)}; "
+            f"it knows {', '.join(KNOWN)}"
         )
     if not kind.least <= count <= kind.most:
         wanted = str(kind.least) if kind.least == kind.most else f"{kind.least} to {kind.most}"
