@@ -81,3 +81,16 @@ def test_conditions_do_not_keep_each_other_from_the_log(clock):
     reminders = Reminders()
     assert reminders.admit("a", "One.") == "One."
     assert reminders.admit("b", "Another.") == "Another."
+
+
+def test_a_condition_that_begins_and_ends_without_pause_does_not_fill_the_log(clock):
+    reminders, said = Reminders(), []
+    for _ in range(200):  # 20 times a second
+        said.append(reminders.admit("nobody listens", "Nobody listens."))
+        reminders.end("nobody listens")
+        clock[0] += 0.05
+    lines = [line for line in said if line]
+    assert lines[:BURST] == ["Nobody listens."] * BURST
+    assert len(lines) == pytest.approx(BURST + 10 * LINES_PER_S, abs=1)
+    assert lines[-1] == "Nobody listens. (19 lines suppressed)"
+    assert reminders.admit("another one", "It is so.") == "It is so."

@@ -3,6 +3,7 @@
 
 import threading
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,11 +50,15 @@ class _Condition:
 
 
 class Reminders:
-    """Logs a condition that goes on when it begins, and then at growing intervals. For any thread."""
+    """Logs a condition that goes on when it begins, and then at growing intervals. For any thread.
+
+    One that begins and ends again and again is limited as other lines are, each condition by itself.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._conditions: dict[str, _Condition] = {}
+        self._beginnings: defaultdict[str, LogLimiter] = defaultdict(LogLimiter)
 
     def admit(self, condition: str, line: str) -> str | None:
         """Return the line about a condition as it is to be logged, or None.
@@ -67,7 +72,7 @@ class Reminders:
             known = self._conditions.get(condition)
             if known is None or now_s - known.met_s > CONDITION_ENDS_AFTER_S:
                 self._conditions[condition] = _Condition(now_s + FIRST_INTERVAL_S, FIRST_INTERVAL_S, now_s)
-                return line
+                return self._beginnings[condition].admit(line)
             known.met_s = now_s
             if now_s < known.due_s:
                 known.suppressed += 1
