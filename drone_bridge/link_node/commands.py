@@ -9,9 +9,9 @@ from typing import Any, Final, Generic, TypeVar
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
 
+from drone_bridge.link_node.command_ages import CommandAges
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.mailbox import Arrival, Mailbox
-from drone_bridge.translate.time import seconds_between
 
 CommandT = TypeVar("CommandT")
 
@@ -35,12 +35,12 @@ class CommandIntake(Generic[CommandT]):
 
         Args:
             node: whose topics they come from.
-            now: the time that stamps are compared with: the node's clock, unless they are of another time.
+            now: the time that stamps are of, if it is not that of a machine's clock.
             on_command: called in the executor when there is a new command.
         """
         self._node = node
         self._on_command = on_command
-        self._now = now or (lambda: node.get_clock().now().to_msg())
+        self._now = now
         self.mailbox: Mailbox[CommandT] = Mailbox()
         self._followed: Arrival[CommandT] | None = None
         self._overruled_until_s = 0.0
@@ -108,12 +108,14 @@ class CommandIntake(Generic[CommandT]):
     def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT], *, overrules: bool = False) -> None:
         """Subscribe to a topic; a message with a header is refused when it is older than `command_timeout`.
 
-        After one on a topic that `overrules`, those on topics that do not are left aside for `command_timeout`.
+        How old it is, by a clock that may differ from this machine's, CommandAges knows. After one on a topic that
+        `overrules`, those on topics that do not are left aside for `command_timeout`.
         """
+        ages = CommandAges(self._node, topic, self._now)
 
         def receive(message: Any) -> None:
             stamp = message.header.stamp if hasattr(message, "header") else None
-            if complaint := self._complaint(message, stamp):
+            if complaint := _complaint_about_numbers(message) or (stamp and ages.complaint(stamp)):
                 self._node.complain("refused commands", f"A command on {topic} was refused: {complaint}")
                 return
             now_s = time.monotonic()
@@ -129,18 +131,12 @@ class CommandIntake(Generic[CommandT]):
 
         self._node.make_subscription(message_type, topic, receive, depth=1)
 
-    def _complaint(self, message: Any, stamp: Time | None) -> str | None:
-        for name, value in _floats(message):
-            if not math.isfinite(value):
-                return f"{name} is {value}, and has to be a finite number."
-        if stamp is not None:
-            age_s = seconds_between(self._now(), stamp)
-            allowed_s = self._node.parameters["command_timeout"]
-            if age_s > allowed_s and stamp == Time():
-                return "its header has no stamp, and has to say when the command was given."
-            if age_s > allowed_s:
-                return f"it is {age_s:.3f} s old, and {allowed_s:g} s (command_timeout) are allowed."
-        return None
+
+def _complaint_about_numbers(message: Any) -> str | None:
+    for name, value in _floats(message):
+        if not math.isfinite(value):
+            return f"{name} is {value}, and has to be a finite number."
+    return None
 
 
 def _floats(message: Any, prefix: str = "") -> Iterable[tuple[str, float]]:

@@ -127,6 +127,13 @@ def common_parameters(
             live=True,
         ),
         ParameterDeclaration(
+            "clock_difference",
+            "learn",
+            "Of commands stamped by the clock of another machine: learn it from 3 s of commands that come steadily, or "
+            "refuse what is too old by this machine's clock.",
+            choices=("learn", "refuse"),
+        ),
+        ParameterDeclaration(
             "silence_warning",
             silence_warning_s,
             "Seconds without a word from a connected peer after which diagnostics warn, and after which a listening "

@@ -9,6 +9,11 @@ if TYPE_CHECKING:  # the name alone is for those without ROS, too
 CLOCK_TOPIC: Final = "/clock"
 
 
+def is_time_simulated(node: "Node") -> bool:
+    """Return whether a node takes its time from /clock."""
+    return bool(node.get_parameter("use_sim_time").value)
+
+
 def complaint_about_clocks(node: "Node") -> str | None:
     """Return a sentence that names who publishes /clock beside `node`, or beside another whose time `node` takes.
 
@@ -20,6 +25,6 @@ def complaint_about_clocks(node: "Node") -> str | None:
     if own_name in names:
         names.remove(own_name)  # once: another node may have the same name
         return f"{CLOCK_TOPIC} is published by {' and '.join(names)}, too" if names else None
-    if len(names) > 1 and node.get_parameter("use_sim_time").value:
+    if len(names) > 1 and is_time_simulated(node):
         return f"{CLOCK_TOPIC} is published by {' and '.join(names)}"
     return None

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which stamped commands are fresh enough, and what people are told of a clock that differs. See docs/network.md."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from builtin_interfaces.msg import Time
+
+from drone_bridge.link_node.clock_difference import PERIOD_S, PERIODS, TOLERANCE_S, ClockDifference, Judgement
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.node.clock_publishers import is_time_simulated
+from drone_bridge.translate.time import NANOSECONDS, seconds_between
+
+_LEARNING_S: Final = PERIOD_S * PERIODS
+
+
+class CommandAges:
+    """Judges the commands of one topic by their stamps and by when they arrive."""
+
+    def __init__(self, node: LinkNode, topic: str, now: Callable[[], Time] | None) -> None:
+        """`now` is the time that stamps are of, if it is not the node's: all who stamp have it from this node then."""
+        self._node = node
+        self._topic = topic
+        self._now = now or (lambda: node.get_clock().now().to_msg())
+        #: Whether stamps come from the clock of a machine, and not from one that all share.
+        self._are_by_machines = now is None and not is_time_simulated(node)
+        self._clock = ClockDifference(may_learn=node.parameters["clock_difference"] == "learn")
+        self._publishers: frozenset[tuple[int, ...]] = frozenset()  # of the commands that were followed
+        self._told_difference_s = 0.0
+
+    def complaint(self, stamp: Time) -> str | None:
+        """Return why a command that has just arrived is not to be followed; None if it may be."""
+        allowed_s = self._node.parameters["command_timeout"]
+        if not self._are_by_machines or stamp == Time():
+            age_s = seconds_between(self._now(), stamp)
+            if age_s <= allowed_s:
+                return None
+            if stamp == Time():
+                return "its header has no stamp, and has to say when the command was given."
+            return _too_old(age_s, allowed_s)
+        judgement = self._judge(stamp, allowed_s)
+        if judgement is not Judgement.FRESH and self._has_another_publisher():
+            self._clock.forget()
+            judgement = self._judge(stamp, allowed_s)
+        if judgement is Judgement.FRESH and not self._publishers:
+            self._publishers = self._present_publishers()
+        self._tell_difference()
+        return self._sentence(judgement, allowed_s)
+
+    def _judge(self, stamp: Time, allowed_s: float) -> Judgement:
+        stamp_s = stamp.sec + stamp.nanosec / NANOSECONDS
+        self._apparent_s = time.time() - stamp_s
+        return self._clock.judge(stamp_s, self._apparent_s, time.monotonic(), allowed_s)
+
+    def _sentence(self, judgement: Judgement, allowed_s: float) -> str | None:
+        age_s = self._clock.age_s(self._apparent_s)
+        if judgement is Judgement.STALE:
+            return _too_old(age_s, allowed_s)
+        if judgement is Judgement.AHEAD:
+            return (
+                f"it is stamped {-age_s:.3f} s ahead of this machine's clock, and how old it is can't be known before "
+                f"commands have come steadily for {_LEARNING_S:g} s."
+            )
+        if judgement is Judgement.QUEUED:
+            return "those before it were too old, and become less so: they have waited somewhere."
+        if judgement is Judgement.DELAYED:
+            return (
+                f"it is {age_s:.3f} s older than those before were, as is every one now: they wait somewhere, or a "
+                f"clock was set. If it was, start what publishes {self._topic} again."
+            )
+        return None
+
+    def _tell_difference(self) -> None:
+        """Name a difference in the log when it is learned, and in diagnostics for as long as it holds."""
+        difference_s = self._clock.difference_s if self._clock.is_learned else 0.0
+        if abs(difference_s - self._told_difference_s) <= TOLERANCE_S:
+            return
+        self._told_difference_s = difference_s
+        complaint = (
+            f"{self._topic} is stamped by a clock {abs(difference_s):.2f} s "
+            f"{'behind' if difference_s > 0 else 'ahead of'} this machine's"
+        )
+        self._node.reports.keep_condition(
+            f"clock of {self._topic}",
+            complaint if abs(difference_s) > TOLERANCE_S else None,
+            "commands are judged by how much later they come than that; let chrony or the like set both clocks",
+        )
+
+    def _has_another_publisher(self) -> bool:
+        """Return whether all who published what was followed have gone, and somebody else has come."""
+        present = self._present_publishers() if self._publishers else frozenset()
+        if not present or not present.isdisjoint(self._publishers):
+            return False
+        self._publishers = frozenset()
+        return True
+
+    def _present_publishers(self) -> frozenset[tuple[int, ...]]:
+        infos = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name(self._topic))
+        return frozenset(tuple(info.endpoint_gid) for info in infos)
+
+
+def _too_old(age_s: float, allowed_s: float) -> str:
+    return f"it is {age_s:.3f} s old, and {allowed_s:g} s (command_timeout) are allowed."
