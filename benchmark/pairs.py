@@ -23,10 +23,12 @@ START_TIMEOUT_S: Final = 60.0
 END_TIMEOUT_S: Final = 20.0
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _MOTION_PARAMETERS: Final = struct.Struct(">4f")
+#: A testbed's drone that hovers is kept level and in its place, so its rates are small and never all zero, degrees/s.
+_HOVERING_RATE: Final = 0.5
 
 
 def testbed_ear() -> Ear:
-    """Hear answers to frames: without rotation they are neutral."""
+    """Hear answers to frames: those of a drone that hovers are neutral."""
     heard = bytearray()
 
     def hear(data: bytes) -> Iterable[bool]:
@@ -34,7 +36,7 @@ def testbed_ear() -> Ear:
         while len(heard) >= _MOTION_PARAMETERS.size:
             rates = _MOTION_PARAMETERS.unpack_from(heard)[:3]
             del heard[: _MOTION_PARAMETERS.size]
-            yield not any(rates)
+            yield all(abs(rate) <= _HOVERING_RATE for rate in rates)
 
     return hear
 
