@@ -48,7 +48,7 @@ from drone_bridge.protocols.testbed import (
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
 from drone_bridge.translate.images import ImageMemory, rgb8_image, set_pixels
-from drone_bridge.translate.jpeg import JpegEncoder
+from drone_bridge.translate.jpeg_encoder import JpegEncoder
 from drone_bridge.translate.testbed import SIDES, Command, StereoFrameNames
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import odometry_transform

@@ -10,12 +10,7 @@ import os
 import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
-
-try:
-    from lz4.frame import LZ4FrameCompressor
-except ImportError:  # rosbags brings it; without it the files are larger and cost more to write
-    LZ4FrameCompressor = None
+from typing import Any, Final, NamedTuple
 
 MAGIC: Final = b"\x89MCAP0\r\n"
 HEADER, FOOTER, CHANNEL, MESSAGE, CHUNK, METADATA, DATA_END = 0x01, 0x02, 0x04, 0x05, 0x06, 0x0C, 0x0F
@@ -61,7 +56,7 @@ class WireFile:
 
     def add_chunk(self, pieces: list[Piece]) -> None:
         """Write these, at least one, so that all of them are on the disk, or with OSError none."""
-        compressor = LZ4FrameCompressor(compression_level=_LZ4_LEVEL) if LZ4FrameCompressor else None
+        compressor = _compressor()
         parts: list[bytes] = [compressor.begin()] if compressor else []
         size = 0
         for piece in pieces:
@@ -115,3 +110,12 @@ def _string(text: str) -> bytes:
 def _map(entries: Mapping[str, str]) -> bytes:
     data = b"".join(_string(key) + _string(value) for key, value in entries.items())
     return struct.pack("<I", len(data)) + data
+
+
+def _compressor() -> Any:
+    """Return what compresses a chunk, or None. It is imported by the first chunk: most bridges write none."""
+    try:
+        from lz4.frame import LZ4FrameCompressor
+    except ImportError:  # rosbags brings it; without it the files are larger and cost more to write
+        return None
+    return LZ4FrameCompressor(compression_level=_LZ4_LEVEL)

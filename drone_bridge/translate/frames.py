@@ -6,10 +6,12 @@ Optical frames: x right, y down, z into the picture.
 """
 
 import math
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
-from drone_bridge.protocols.testbed import AngleUnit
+
+if TYPE_CHECKING:  # all bridges import this file, and one of them speaks to testbeds
+    from drone_bridge.protocols.testbed import AngleUnit
 
 
 class BodyRates(NamedTuple):
@@ -28,14 +30,14 @@ DOWNWARD_OPTICAL_IN_BODY: Final = Quaternion(math.sqrt(0.5), -math.sqrt(0.5), 0.
 DOWN_IN_BODY: Final = Quaternion(0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))
 
 
-def radians_from_wire(angle: float, unit: AngleUnit) -> float:
+def radians_from_wire(angle: float, unit: "AngleUnit") -> float:
     """Return an angle, or angular rate, of the wire in radians."""
-    return math.radians(angle) if unit is AngleUnit.DEGREES else angle
+    return angle if unit.half_turn == math.pi else math.radians(angle)
 
 
-def wire_from_radians(angle: float, unit: AngleUnit) -> float:
+def wire_from_radians(angle: float, unit: "AngleUnit") -> float:
     """Return an angle, or angular rate, in the unit of the wire."""
-    return math.degrees(angle) if unit is AngleUnit.DEGREES else angle
+    return angle if unit.half_turn == math.pi else math.degrees(angle)
 
 
 # The testbed's world is right-handed with y up; heading 0 looks along -z, with x to the right. Read as a map, that

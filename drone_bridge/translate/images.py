@@ -2,11 +2,12 @@
 """Image messages around memory that a socket has been read into."""
 
 from array import array
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
-from drone_bridge.protocols.testbed import ImageBytes
+if TYPE_CHECKING:
+    from drone_bridge.protocols.testbed import ImageBytes
 
 RGB8_BYTES_PER_PIXEL: Final = 3
 
@@ -44,14 +45,14 @@ def rgb8_image(width: int, height: int, frame_id: str) -> Image:
     return image
 
 
-def set_pixels(image: Image, pixels: ImageBytes) -> None:
+def set_pixels(image: Image, pixels: "ImageBytes") -> None:
     """Make `pixels`, step * height bytes, the data of the message; without a copy if it is an array('B')."""
     if image.step * image.height != len(pixels):
         raise ValueError(f"{len(pixels)} bytes are no image of {image.height} rows of {image.step} bytes.")
     set_data(image, pixels)
 
 
-def set_data(image: Image | CompressedImage, data: ImageBytes) -> None:
+def set_data(image: Image | CompressedImage, data: "ImageBytes") -> None:
     """Make the bytes the data of the message as they are; without a copy if they are an array('B')."""
     # The property checks every element on some distributions and copies the array on others; the slot does neither.
     image._data = data if isinstance(data, array) else array("B", data)

@@ -1,58 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JPEGs as raw images, and the other way round. OpenCV is imported by the first image that needs it."""
+"""JPEGs as raw images. OpenCV is imported by the first image that needs it."""
 
-import importlib
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from builtin_interfaces.msg import Time
-from sensor_msgs.msg import CompressedImage, Image
+from sensor_msgs.msg import Image
 
 from drone_bridge.protocols.telemetry import jpeg
-from drone_bridge.protocols.testbed import ImageBytes
 from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL, ImageMemory, rgb8_image, set_data
-
-Pixels = npt.NDArray[np.uint8]
+from drone_bridge.translate.opencv import opencv
 
 _SCAN: Final = b"\xff\xda"
 _END: Final = b"\xff\xd9"
 #: A progressive JPEG has ten scans. Each costs as much time as all pixels and next to no bytes.
 MAX_SCANS: Final = 16
-#: What image_transport calls a JPEG of an rgb8 image.
-_RGB8_AS_JPEG: Final = "rgb8; jpeg compressed bgr8"
-
-
-def _opencv() -> Any:
-    """Return OpenCV. Raises ValueError with half a sentence where there is none."""
-    try:
-        return importlib.import_module("cv2")
-    except ImportError as error:
-        raise ValueError(
-            f"needs OpenCV, which can't be imported ({error}): install python3-opencv, or opencv-python-headless by pip"
-        ) from error
-
-
-class JpegEncoder:
-    """Makes a CompressedImage of the pixels of an rgb8 image of one size, the same message each time."""
-
-    def __init__(self, width: int, height: int, frame_id: str, quality: int) -> None:
-        """`quality` is from 1 to 100, as JPEG has it."""
-        self._shape = (height, width, RGB8_BYTES_PER_PIXEL)
-        self._quality = quality
-        self._message = CompressedImage(format=_RGB8_AS_JPEG)
-        self._message.header.frame_id = frame_id
-
-    def image(self, pixels: ImageBytes, stamp: Time) -> CompressedImage:
-        """Return the message, which holds until the next call. Raises ValueError with half a sentence."""
-        cv2 = _opencv()
-        turned = cv2.cvtColor(np.frombuffer(pixels, np.uint8).reshape(self._shape), cv2.COLOR_RGB2BGR)
-        is_done, data = cv2.imencode(".jpg", turned, [cv2.IMWRITE_JPEG_QUALITY, self._quality])
-        if not is_done:
-            raise ValueError(f"can't be made a JPEG: OpenCV refuses {self._shape[1]} x {self._shape[0]} pixels")
-        self._message.header.stamp = stamp
-        set_data(self._message, data.tobytes())
-        return self._message
 
 
 class JpegDecoder:
@@ -69,7 +31,7 @@ class JpegDecoder:
         `data` has to be of a size that is known to be allowed. Raises ValueError with half a sentence about what is no
         JPEG, or one that can't be decoded.
         """
-        cv2 = _opencv()
+        cv2 = opencv()
         # Without what cameras note about how they were held: height and width are to be those of the header.
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
         width, height = jpeg.read_size(data)

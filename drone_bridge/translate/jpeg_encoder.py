@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw images as JPEGs. OpenCV is imported by the first image that needs it."""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import CompressedImage
+
+from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL, set_data
+from drone_bridge.translate.opencv import opencv
+
+if TYPE_CHECKING:
+    from drone_bridge.protocols.testbed import ImageBytes
+
+#: What image_transport calls a JPEG of an rgb8 image.
+_RGB8_AS_JPEG: Final = "rgb8; jpeg compressed bgr8"
+
+
+class JpegEncoder:
+    """Makes a CompressedImage of the pixels of an rgb8 image of one size, the same message each time."""
+
+    def __init__(self, width: int, height: int, frame_id: str, quality: int) -> None:
+        """`quality` is from 1 to 100, as JPEG has it."""
+        self._shape = (height, width, RGB8_BYTES_PER_PIXEL)
+        self._quality = quality
+        self._message = CompressedImage(format=_RGB8_AS_JPEG)
+        self._message.header.frame_id = frame_id
+
+    def image(self, pixels: "ImageBytes", stamp: Time) -> CompressedImage:
+        """Return the message, which holds until the next call. Raises ValueError with half a sentence."""
+        cv2 = opencv()
+        turned = cv2.cvtColor(np.frombuffer(pixels, np.uint8).reshape(self._shape), cv2.COLOR_RGB2BGR)
+        is_done, data = cv2.imencode(".jpg", turned, [cv2.IMWRITE_JPEG_QUALITY, self._quality])
+        if not is_done:
+            raise ValueError(f"can't be made a JPEG: OpenCV refuses {self._shape[1]} x {self._shape[0]} pixels")
+        self._message.header.stamp = stamp
+        set_data(self._message, data.tobytes())
+        return self._message

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a bridge has loaded when it is configured: start and memory are mostly that."""
+
+import subprocess
+import sys
+
+import pytest
+
+BRIDGES = {
+    "testbed": "testbed",
+    "dronegui": "dronegui.bridge",
+    "simulator": "simulator.bridge",
+    "robot": "robot.bridge",
+    "telemetry": "telemetry.bridge",
+}
+#: What is loaded by whatever needs it first: a picture to be decoded, a log to be written, a figure to be drawn.
+LATER = {"cv2", "matplotlib", "PIL", "scipy", "lz4", "mcap", "rich", "plotly"}
+CONFIGURE = """
+import importlib, sys
+import rclpy
+import rclpy.node
+alone = set(sys.modules)
+from rclpy.parameter import Parameter
+from drone_bridge.link_node.link_node import LinkNode
+module = importlib.import_module("drone_bridge.bridges." + sys.argv[1])
+[bridge] = [
+    thing for thing in vars(module).values()
+    if isinstance(thing, type) and issubclass(thing, LinkNode) and thing.__module__ == module.__name__
+]
+rclpy.init()
+node = bridge(parameter_overrides=[Parameter("autostart", value=False)])
+assert node.trigger_configure().name == "SUCCESS"
+print("\\n".join(sorted(set(sys.modules) - alone)))
+node.destroy_node()
+rclpy.shutdown()
+"""
+
+
+@pytest.fixture(params=BRIDGES, scope="module")
+def loaded(request):
+    """Return a protocol, and the modules that its bridge loads beside what rclpy does."""
+    command = [sys.executable, "-c", CONFIGURE, BRIDGES[request.param]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return request.param, done.stdout.split()
+
+
+def test_what_is_needed_later_or_never_is_not_loaded_at_the_start(loaded):
+    _, modules = loaded
+    assert "drone_bridge.link_node.link_node" in modules
+    assert not LATER & {module.partition(".")[0] for module in modules}
+    assert "yaml" not in modules  # but by rclpy
+
+
+def test_a_bridge_loads_the_protocol_that_it_speaks_and_no_other(loaded):
+    protocol, modules = loaded
+    spoken = {module.split(".")[2] for module in modules if module.startswith("drone_bridge.protocols.")}
+    assert protocol in spoken
+    assert not spoken & (BRIDGES.keys() - {protocol})
