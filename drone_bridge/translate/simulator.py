@@ -57,6 +57,11 @@ class Axes:
         """Return a rotation between two frames of a body as the simulator has it: w, x, y, z."""
         return frames.frd_from_rotation(q) if self.convert else (q.w, q.x, q.y, q.z)
 
+    def rotation(self, q: Sequence[float]) -> Quaternion:
+        """Return a rotation between two frames of a body, w, x, y, z in the simulator, in ROS's axes."""
+        w, x, y, z = q
+        return frames.rotation_from_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
+
     def against_gravity(self, gravity: float) -> Vector:
         """Return what something at rest is accelerated with against free fall, m/s², in the world."""
         return (0.0, 0.0, gravity if self.convert else -gravity)

@@ -89,11 +89,14 @@ class Items:
         """Return the items of a type, by ID."""
         return self._items[kind]
 
-    def add(self, kind: ItemType, item: Item) -> int:
-        """Add an item; return its ID. Raises RefusedError."""
+    def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
+        """Add an item; return its ID, which can be given where somebody else gives them. Raises RefusedError."""
         check_room(kind, len(self._items[kind]))
-        number = self._next[kind]
-        self._next[kind] += 1
+        if number is None:
+            number = self._next[kind]
+        elif number in self._items[kind]:
+            self.remove((kind, number))
+        self._next[kind] = max(self._next[kind], number + 1)
         self._items[kind][number] = item
         for need in item.needs:
             self._needed_by.setdefault(need, set()).add((kind, number))

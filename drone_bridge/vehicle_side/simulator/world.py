@@ -61,9 +61,9 @@ class World:
         self._tell(True, (ItemType.OBJECT, number))
         return number
 
-    def add(self, kind: ItemType, item: Item) -> int:
-        """Add an item of another type; return its ID. Raises RefusedError."""
-        number = self.items.add(kind, item)
+    def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
+        """Add an item of another type; return its ID, which may be given. Raises RefusedError."""
+        number = self.items.add(kind, item, number)
         self._tell(True, (kind, number))
         return number
 
@@ -91,6 +91,11 @@ class World:
         else:
             self.items.remove(key)
         self._tell(False, key)
+
+    def entity_removed(self, entity: int) -> None:
+        """Note that an entity has gone by itself, and with it what needs it."""
+        if self.scene.has_entity(entity):
+            self.remove((ItemType.ENTITY, entity))
 
     def leave(self, client: Client) -> None:
         """Remove what a client kept for itself."""

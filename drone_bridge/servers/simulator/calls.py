@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of simulator_bridge's services: asked for by the link's thread, made in the executor, and answered in time."""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from rclpy.client import Client
+from rclpy.task import Future
+
+from drone_bridge import srv
+from drone_bridge.link_node.link_node import LinkNode
+
+#: What is called below the bridge's name.
+SERVICES: Final = {
+    "run": srv.Run,
+    "pause": srv.SimulatorRequest,
+    "get_configuration": srv.GetConfiguration,
+    "remove": srv.RemoveItem,
+    "list_entities": srv.ListEntities,
+    "spawn": srv.Spawn,
+    "get_entity_state": srv.GetState,
+    "set_entity_state": srv.SetState,
+    "stream_entity": srv.StreamEntity,
+    "get_attribute": srv.GetAttribute,
+    "set_attribute": srv.SetAttribute,
+    "stream_attributes": srv.StreamAttributes,
+    "add_camera": srv.AddCamera,
+    "set_camera": srv.SetCamera,
+    "stream_camera": srv.StreamCamera,
+    "view_camera": srv.ViewCamera,
+    "list_cameras": srv.ListItems,
+    "broadcast_camera": srv.BroadcastCamera,
+    "add_trigger": srv.AddTrigger,
+    "add_object": srv.AddObject,
+    "list_object_classes": srv.ListObjectClasses,
+    "list_objects": srv.ListItems,
+    "get_object": srv.GetObject,
+    "set_object": srv.SetObject,
+}
+
+#: Gets the response, or None when none has come in time.
+OnResponse = Callable[[Any], None]
+
+
+class _Call(NamedTuple):
+    service: str
+    request: Any
+    answered: Callable[[Any], None]  # for any thread
+
+
+class BridgeCalls:
+    """The services of a bridge, where somebody offers them."""
+
+    def __init__(self, node: LinkNode, bridge: str) -> None:
+        """`bridge`: the node's name; empty for none."""
+        self._node = node
+        self._clients: dict[str, Client[Any, Any]] = {}
+        if bridge:
+            self._clients = {name: node.make_client(kind, f"{bridge}/{name}") for name, kind in SERVICES.items()}
+        self._waiting: deque[_Call] = deque()  # as many as there are clients at most
+        self._guard = node.make_guard_condition(self._make_calls)
+
+    def offers(self, service: str) -> bool:
+        """Return whether somebody offers a service."""
+        client = self._clients.get(service)
+        return client is not None and client.service_is_ready()
+
+    def call(self, service: str, request: Any, on_response: OnResponse) -> None:
+        """Call a service, on the link's loop, and give the response to `on_response` there."""
+        loop = asyncio.get_running_loop()
+        is_settled = False
+
+        def settle(response: Any) -> None:
+            nonlocal is_settled
+            if not is_settled:
+                is_settled = True
+                overdue.cancel()
+                on_response(response)
+
+        def answered(response: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has been closed, and nobody waits any more
+                loop.call_soon_threadsafe(settle, response)
+
+        overdue = loop.call_later(self._node.parameters["request_timeout"], settle, None)
+        self._waiting.append(_Call(service, request, answered))
+        self._guard.trigger()
+
+    def _make_calls(self) -> None:
+        while self._waiting:
+            call = self._waiting.popleft()
+            future = self._clients[call.service].call_async(call.request)
+            future.add_done_callback(lambda done, call=call: call.answered(_result(done)))  # type: ignore[misc]
+
+
+def _result(future: "Future[Any]") -> Any:
+    return None if future.cancelled() or future.exception() else future.result()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What clients' ESETs of v and w become on cmd_vel, and that it ends with whoever gave them. For the link's thread."""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from geometry_msgs.msg import Twist
+
+from drone_bridge.geometry.quaternions import IDENTITY
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.translate.simulator import Axes, EntityState, Vector
+from drone_bridge.translate.simulator_mirror import (
+    WireVelocity,
+    shortened,
+    twist_from_velocity,
+    velocity_from_wire,
+)
+from drone_bridge.vehicle_side.simulator.items import INVALID, RefusedError
+
+_NOT_THERE: Final = "No entity with given ID."
+
+
+class Helm:
+    """Publishes what was set, once per change; zero once when whoever set it is silent or gone, and then nothing."""
+
+    def __init__(self, node: LinkNode, axes: Axes, state: Callable[[], EntityState | None]) -> None:
+        """`state`: of the vehicle, None while it is not known."""
+        self._node = node
+        self._axes = axes
+        self._state = state
+        self._publisher = node.make_publisher(Twist, "cmd_vel", 1)
+        self._velocity = WireVelocity()
+        self._is_due = False
+        self._set_s: float | None = None  # None: nobody steers
+        self._helmsman: object = None
+        #: Who asks at present.
+        self.client: object = None
+        #: Whether the world stands still, so that nothing is steered.
+        self.is_held = False
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` has something to do."""
+        return math.inf if self._set_s is None else self._set_s + float(self._node.parameters["command_timeout"])
+
+    def set(self, attribute: int, value: Vector, now_s: float) -> None:
+        """Take v or w. Raises RefusedError."""
+        if not all(map(math.isfinite, value)):
+            self._node.complain("refused commands", f"A client has asked for a velocity of {value}; it was refused.")
+            raise RefusedError(INVALID, f"The numbers have to be finite, not {value}.")
+        if attribute == Attribute.VELOCITY and any(value) and self._state() is None:
+            self._node.complain("unsteered commands", "The vehicle can't be steered, as nothing tells where it points.")
+            raise RefusedError(0, _NOT_THERE)
+        if self._set_s is None:
+            self._velocity = WireVelocity()
+        self._velocity = self._velocity.changed(attribute, value)
+        self._set_s, self._helmsman, self._is_due = now_s, self.client, True
+
+    def engage(self, client: object, now_s: float) -> None:
+        """Note that a client steers by other means."""
+        self._set_s, self._helmsman = now_s, client
+
+    def flush(self) -> None:
+        """Publish what has been set since."""
+        if not self._is_due:
+            return
+        self._is_due = False
+        if self.is_held:
+            return
+        get = self._node.parameters.__getitem__
+        state = self._state()
+        if state is None and any(self._velocity.v):
+            self.stop()
+            return
+        orientation = state.orientation if state else IDENTITY  # of no matter then: it only turns
+        velocity = velocity_from_wire(self._velocity, orientation, self._axes)
+        allowed = shortened(velocity, get("max_linear_speed"), get("max_angular_speed"))
+        self._node.statistics.counts["clamped commands"] += allowed != velocity
+        self._node.statistics.counts["commands"] += 1
+        self._node.publish(self._publisher, twist_from_velocity(allowed))
+
+    def tick(self, now_s: float) -> None:
+        """Stop the vehicle of a client that has fallen silent."""
+        if now_s >= self.due_s:
+            self._node.inform("Nobody has steered for a while: the vehicle is stopped.")
+            self.stop()
+
+    def leave(self, client: object) -> None:
+        """Stop the vehicle if this client has steered it last."""
+        if client is self._helmsman:
+            self.stop()
+
+    def stop(self) -> None:
+        """Publish zero, unless nobody steers."""
+        if self._set_s is not None:
+            self._set_s, self._helmsman, self._is_due = None, None, False
+            self._node.publish(self._publisher, Twist())

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where entities' states come from: odometry, poses and twists, tf. In the executor; states go to the link's thread."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import Imu
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.geometry.quaternions import IDENTITY, Quaternion, multiplied, rotated
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.protocols.text import printable
+from drone_bridge.translate import simulator_mirror as translate
+from drone_bridge.translate.simulator import EntityState, Vector
+from drone_bridge.translate.time import seconds_between
+from drone_bridge.translate.topic_names import topic_token
+
+#: Steps that may wait to be mirrored.
+_DEPTH: Final = 50
+_MOST_WAITING: Final = 10  # states whose other halves are late
+_UNKNOWN: Final = -1.0  # of covariances, where there is nothing to be certain of
+_LONGEST_CHAIN: Final = 32  # of tf frames
+_KEYS: Final = ("pose", "twist", "odom", "tf", "render", "radius")
+#: Entities that come meanwhile.
+MAX_NEW: Final = 256
+#: So that any publisher fits.
+SENSOR_QOS: Final = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+Hear = Callable[[int, EntityState], None]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPlan:
+    """An entity, and what tells of it."""
+
+    number: int
+    name: str
+    odom: str = ""
+    pose: str = ""
+    twist: str = ""
+    tf: str = ""  # the frame, without prefix
+    render: str = ""
+    radius: float = 1.0  # m
+
+
+def read_plans(lines: Iterable[str]) -> list[EntityPlan]:
+    """Return what lines such as '3:buoy pose=/buoy/pose' plan. Raises ValueError with a sentence."""
+    plans = [_read_plan(line) for line in lines if line.strip()]
+    numbers = [plan.number for plan in plans]
+    if twice := {number for number in numbers if numbers.count(number) > 1}:
+        raise ValueError(f"entities names {min(twice)} twice.")
+    return plans
+
+
+def _read_plan(line: str) -> EntityPlan:
+    first, *rest = line.split()
+    number, _, name = first.partition(":")
+    shown = printable(line)
+    if not number.isdecimal() or int(number) > 0xFFFFFFFF:
+        raise ValueError(
+            f"{shown!r} begins with {printable(number)!r}, which has to be an ID, a whole number from 0 on."
+        )
+    plan = EntityPlan(int(number), name or f"entity_{number}")
+    words: dict[str, Any] = {}
+    for word in rest:
+        key, equals, value = word.partition("=")
+        if key not in _KEYS or not equals or not value:
+            raise ValueError(
+                f"{shown!r} says {printable(word)!r}; it can say {', '.join(_KEYS)}, each with = after it."
+            )
+        words[key] = value
+    if len([key for key in ("odom", "pose", "tf") if key in words]) > 1:
+        raise ValueError(f"{shown!r} has more than one of odom, pose and tf.")
+    if "radius" in words:
+        try:
+            radius = float(words.pop("radius"))
+        except ValueError:
+            radius = 0.0
+        if not 0.0 < radius < 1e9:
+            raise ValueError(f"{shown!r} has a radius that is no number of metres above 0.")
+        plan = replace(plan, radius=radius)
+    if not words.keys() & {"odom", "pose", "tf"}:
+        topic = f"entities/{topic_token(plan.name, 'entity')}"
+        words["pose"] = f"{topic}/pose"
+        words.setdefault("twist", f"{topic}/twist")
+    return replace(plan, **words)
+
+
+class PairedSource:
+    """States of one topic, completed by what another one says of the same time, whichever comes first.
+
+    States wait for their other halves, in order, while these come; and not while they do not.
+    """
+
+    def __init__(
+        self,
+        complete: Callable[[EntityState, Any], EntityState],
+        hear: Callable[[EntityState, Time, bool], None],
+        allowed_age_s: Callable[[], float],
+        is_offered: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Prepare to take both.
+
+        Args:
+            complete: returns a state with its other half.
+            hear: gets each state, its stamp, and whether it is complete.
+            allowed_age_s: how far the stamps of two halves may be apart where there is no better one.
+            is_offered: tells whether somebody publishes the other half, so that the first states wait for it.
+        """
+        self._complete, self._hear, self._allowed_age_s = complete, hear, allowed_age_s
+        self._is_offered = is_offered
+        self._waiting: deque[tuple[EntityState, Time]] = deque()
+        self._others: deque[Any] = deque(maxlen=_DEPTH)
+        self._told: Time | None = None  # the stamp of the last state that has not waited
+        self._are_paired: bool | None = None  # None: nobody knows yet
+
+    def take_state(self, state: EntityState, stamp: Time) -> None:
+        """Take a state, which is told now, or when its other half comes or can't come any more."""
+        self._waiting.append((state, stamp))
+        if self._are_paired is None:
+            self._are_paired = self._is_offered()
+        self._go_on()
+
+    def take_other(self, message: Any) -> None:
+        """Take the other half of a state."""
+        self._others.append(message)
+        self._are_paired = self._are_paired or message.header.stamp == self._told
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._waiting:
+            state, stamp = self._waiting[0]
+            while len(self._others) > 1 and _is_before(self._others[0].header.stamp, stamp):
+                self._others.popleft()
+            other = self._others[0] if self._others else None
+            if other is not None and other.header.stamp == stamp:
+                self._are_paired = True
+            elif self._are_paired and (other is None or _is_before(other.header.stamp, stamp)):
+                if len(self._waiting) <= _MOST_WAITING:
+                    return
+                self._are_paired = False
+            self._waiting.popleft()
+            self._told = stamp
+            is_near = other is not None and abs(seconds_between(stamp, other.header.stamp)) <= self._allowed_age_s()
+            self._hear(self._complete(state, other) if is_near else state, stamp, is_near)
+
+
+def _is_before(stamp: Time, other: Time) -> bool:
+    return (stamp.sec, stamp.nanosec) < (other.sec, other.nanosec)
+
+
+class Sources:
+    """Subscribes to what tells of entities."""
+
+    def __init__(self, node: LinkNode, against_gravity: Vector, hear: Hear) -> None:
+        """`hear` gets each state, in the executor."""
+        self._node = node
+        self._against_gravity = against_gravity
+        self._hear = hear
+        self._frames: dict[str, TransformStamped] = {}  # by child
+        self._by_frame: dict[str, int] = {}
+        self._before: dict[int, tuple[EntityState, Time]] = {}
+        self._prefix: str = node.parameters["frame_prefix"]
+        self._world = f"{self._prefix}{node.parameters['odom_frame']}"
+        self._subscriptions: dict[int, list[Subscription[Any]]] = {}  # of entities that come and go
+        self._coming: int | None = None  # one of those that is being opened
+
+    def open_new(self, plan: EntityPlan) -> None:
+        """Subscribe to what tells of an entity that has come meanwhile."""
+        if plan.number in self._subscriptions or len(self._subscriptions) >= MAX_NEW:
+            return
+        self._subscriptions[plan.number], self._coming = [], plan.number
+        try:
+            self.open(plan)
+        finally:
+            self._coming = None
+
+    def close_new(self, entity: int) -> None:
+        """Subscribe no more to an entity that had come, and has gone."""
+        self._before.pop(entity, None)
+        for subscription in self._subscriptions.pop(entity, ()):
+            self._node.destroy_subscription(subscription)
+
+    def close(self) -> None:
+        """Destroy what `open_new` has made."""
+        for entity in tuple(self._subscriptions):
+            self.close_new(entity)
+
+    def open_vehicle(self, entity: int) -> None:
+        """Subscribe to odom and imu/data."""
+
+        def hear(state: EntityState, stamp: Time, has_acceleration: bool) -> None:
+            if has_acceleration:
+                self._before[entity] = (state, stamp)
+                self._hear(entity, state)
+            else:
+                self._moved(entity, state, stamp, has_velocity=True)
+
+        source = self._paired(
+            lambda state, imu: translate.with_imu(state, imu, self._against_gravity), hear, "imu/data"
+        )
+        self._take(Odometry, "odom", lambda m: source.take_state(translate.state_from_odometry(m), m.header.stamp))
+
+        def take_imu(message: Imu) -> None:
+            if message.linear_acceleration_covariance[0] != _UNKNOWN:
+                translate.check_vector(message.linear_acceleration)
+                source.take_other(message)
+
+        self._take(Imu, "imu/data", take_imu)
+
+    def _paired(
+        self,
+        complete: Callable[[EntityState, Any], EntityState],
+        hear: Callable[[EntityState, Time, bool], None],
+        other: str,
+    ) -> PairedSource:
+        node, other = self._node, self._node.resolve_topic_name(other)
+        timeout = node.parameters
+        return PairedSource(
+            complete, hear, lambda: float(timeout["source_timeout"]), lambda: node.count_publishers(other) > 0
+        )
+
+    def open(self, plan: EntityPlan) -> None:
+        """Subscribe to what tells of another entity."""
+        entity = plan.number
+        if plan.tf:
+            if not self._by_frame:
+                self._take(TFMessage, "/tf", self._take_tf)
+                latched = QoSProfile(depth=_DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+                self._node.make_subscription(TFMessage, "/tf_static", self._keep_tf, latched)
+            self._by_frame[f"{self._prefix}{plan.tf}"] = entity
+        elif plan.odom:
+            self._take(
+                Odometry,
+                plan.odom,
+                lambda m: self._moved(entity, translate.state_from_odometry(m), m.header.stamp, has_velocity=True),
+            )
+        elif plan.twist:
+            source = self._paired(
+                translate.with_stamped_twist,
+                lambda state, stamp, is_complete: self._moved(entity, state, stamp, has_velocity=is_complete),
+                plan.twist,
+            )
+            self._take(
+                PoseStamped, plan.pose, lambda m: source.take_state(translate.state_from_pose(m), m.header.stamp)
+            )
+
+            def take_twist(message: TwistStamped) -> None:
+                translate.check_vector(message.twist.linear)
+                translate.check_vector(message.twist.angular)
+                source.take_other(message)
+
+            self._take(TwistStamped, plan.twist, take_twist)
+        else:
+            self._take(
+                PoseStamped,
+                plan.pose,
+                lambda m: self._moved(entity, translate.state_from_pose(m), m.header.stamp, has_velocity=False),
+            )
+
+    def _take(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
+        def receive(message: Any) -> None:
+            try:
+                take(message)
+            except ValueError as error:
+                self._node.complain("bad numbers", f"A message on {topic} was refused: {error}")
+
+        if self._coming is None:
+            self._node.make_subscription(kind, topic, receive, SENSOR_QOS)
+        else:  # without parameters that override its QoS: those would pile up
+            made = self._node.create_subscription(kind, topic, receive, SENSOR_QOS)
+            self._subscriptions[self._coming].append(made)
+
+    def _moved(self, entity: int, state: EntityState, stamp: Time, *, has_velocity: bool) -> None:
+        """Hear a state, with what follows from the one before."""
+        before = self._before.get(entity)
+        if before and 0.0 < (duration_s := seconds_between(stamp, before[1])) < 1.0:
+            state = translate.with_motion(state, before[0], duration_s, has_velocity=has_velocity)
+        self._before[entity] = (state, stamp)
+        self._hear(entity, state)
+
+    # tf.
+
+    def _keep_tf(self, message: TFMessage) -> None:
+        for transform in message.transforms:
+            if len(self._frames) < 10_000:
+                self._frames[transform.child_frame_id] = transform
+
+    def _take_tf(self, message: TFMessage) -> None:
+        self._keep_tf(message)
+        moved = {transform.child_frame_id for transform in message.transforms}
+        for frame, entity in self._by_frame.items():
+            chain = self._chain(frame)
+            if not moved.isdisjoint(transform.child_frame_id for transform in chain):
+                newest = next(transform for transform in chain if transform.child_frame_id in moved)
+                self._moved(entity, _composed(chain), newest.header.stamp, has_velocity=False)
+
+    def _chain(self, frame: str) -> list[TransformStamped]:
+        """Return the transforms from the frame up to the world; empty if they don't lead there."""
+        chain: list[TransformStamped] = []
+        while frame != self._world:
+            transform = self._frames.get(frame)
+            if transform is None or len(chain) >= _LONGEST_CHAIN:
+                return []
+            chain.append(transform)
+            frame = transform.header.frame_id
+        return chain
+
+
+def _composed(chain: list[TransformStamped]) -> EntityState:
+    position: Vector = (0.0, 0.0, 0.0)
+    orientation: Quaternion = IDENTITY
+    for transform in chain:
+        state = translate.state_from_transform(transform.transform)
+        x, y, z = rotated(state.orientation, *position)
+        dx, dy, dz = state.position
+        position, orientation = (x + dx, y + dy, z + dz), multiplied(state.orientation, orientation)
+    return EntityState(position, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), orientation, (0.0, 0.0, 0.0))
