@@ -22,7 +22,8 @@ each_launch_file = pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path
 
 def processes(path, tmp_path, **given):
     """The processes of a launch file with all that it can bring along, rviz aside."""
-    return evaluate(path, {"emulate": "true", "control": "true", "record": "true", **given}, tmp_path)
+    others = {"relay": "true"} if path.name.endswith("_server.launch.xml") else {"control": "true"}
+    return evaluate(path, {"emulate": "true", "record": "true", **others, **given}, tmp_path)
 
 
 def nodes(path, tmp_path, **given):

@@ -69,9 +69,9 @@ def executables():
     return {line.split("=")[0].strip() for line in lines if line}
 
 
-NODES = {name for name in executables() if not name.endswith("_emulator") and name != "fleet"}
+NODES = {name for name in executables() if not name.endswith(("_emulator", "_operator")) and name != "fleet"}
 # What nodes are told here so that they do nothing, and what they would have been told by nobody.
-IDLE = {"bridge": {"autostart": False}, "recorder": {"topics": "['/none']"}}
+IDLE = {"bridge": {"autostart": False}, "server": {"autostart": False}, "recorder": {"topics": "['/none']"}}
 UNTOLD = {"autostart": True, "topics": []}
 
 
@@ -128,7 +128,10 @@ def test_a_launch_file_has_nothing_that_humble_does_not_know(path):
 def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
     root = ElementTree.parse(path).getroot()
     arguments = {element.get("name"): element for element in root.findall("arg")}
-    assert arguments.keys() >= COMMON_ARGUMENTS
+    is_server = path.name.endswith("_server.launch.xml")  # which legacy operators control, and no controller
+    assert arguments.keys() >= (
+        COMMON_ARGUMENTS - {"control"} | {"relay", "operate"} if is_server else COMMON_ARGUMENTS
+    )
     assert any(name == "port" or name.endswith("_port") for name in arguments)
     assert all(element.get("description") for element in arguments.values())
     text = path.read_text() + "".join(part.read_text() for part in PARTS if part.name in path.read_text())
@@ -282,6 +285,7 @@ def shared_parameters(node):
     for table in SHARED_TABLE.finditer((ROOT / "docs" / "bridges.md").read_text()):
         for line in table[1].splitlines():
             names, bridges, default, *_ = re.split(r"(?<!\\)\|", line)[1:-1]
+            # What all bridges have, servers have as well.
             if bridges.strip() == "all" or node.removesuffix("_bridge") in re.findall(r"\w+", bridges):
                 shared.update(with_defaults(re.findall(r"`([^`]+)`", names), default))
     return shared
@@ -311,7 +315,7 @@ def test_a_page_names_parameters_that_there_are_and_their_defaults(path, declare
             if name != "actual_port":  # the node finds it out
                 assert says(text, plain(parameters.values[name])), f"{name}: {text!r} and {parameters.values[name]!r}"
         if path.name != "README.md":  # which names the most important ones
-            shared = shared_parameters(node) if node.removesuffix("_bridge") in BRIDGES else {}
+            shared = shared_parameters(node) if node.rpartition("_")[0] in BRIDGES else {}
             assert listed.keys() | shared.keys() == parameters.values.keys()
 
 

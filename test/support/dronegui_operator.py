@@ -23,6 +23,7 @@ class DroneGuiOperator:
         self._navdata.bind(("127.0.0.1", 0))
         self._navdata.settimeout(TIMEOUT_S)
         self.navdata_port = self._navdata.getsockname()[1]
+        self.last = None  # the document that came when nothing was wanted
         self._sending = None
         self._is_stopped = threading.Event()
 
@@ -77,7 +78,7 @@ class DroneGuiOperator:
     def hears_nothing_for(self, seconds):
         self._navdata.settimeout(seconds)
         try:
-            self._navdata.recv(65535)
+            self.last = json.loads(self._navdata.recv(65535))
         except TimeoutError:
             return True
         else:

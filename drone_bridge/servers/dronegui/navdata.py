@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes to the operators: blocks that a bridge hands on as they came, else what other topics tell."""
 
+import math
 import time
 from typing import Final
 
@@ -28,6 +29,8 @@ from drone_bridge.vehicle_side.dronegui import Gui
 NAVDATA_TOPIC: Final = "dronegui/navdata"
 UNSENT: Final = "unsent navdata"
 SILENT_SOURCES: Final = "sources"
+#: How often it is asked who publishes.
+AUDIENCE_PERIOD_S: Final = 0.1
 #: Blocks that wait for the executor: a drone sends some 15 times per second, a few at a time.
 DEPTH: Final = 50
 
@@ -40,6 +43,8 @@ class NavdataSender:
         self._node = node
         self._reader = ControllerConnection()
         self._handed_on: tuple[float, FlightState | None] | None = None  # when the last demo came, and what it tells
+        self._has_publisher = False
+        self._asked_s = -math.inf
         self._gui: Gui | None = None
         self._socket: UdpListener | None = None
         self.sources = DroneSources(node, self._send_demo)
@@ -97,15 +102,24 @@ class NavdataSender:
         if gui and block is not NEED_DATA and gui.hears_drone(time.monotonic()):
             self._send(gui, block, datagram)
 
+    def _is_somebody_handing_on(self) -> bool:
+        """Return whether a bridge is there to hand on what its drone sends; the graph is not asked all the time."""
+        now_s = time.monotonic()
+        if now_s - self._asked_s > AUDIENCE_PERIOD_S:
+            self._asked_s = now_s
+            topic = self._node.resolve_topic_name(NAVDATA_TOPIC)
+            self._has_publisher = self._node.count_publishers(topic) > 0
+        return self._has_publisher
+
     def _send_demo(self) -> None:
         gui = self._gui
-        if gui is None or self._is_handed_on or not gui.navdata_is_due(time.monotonic()):
+        if gui is None or self._is_somebody_handing_on() or not gui.navdata_is_due(time.monotonic()):
             return
         self._send_block(gui, self.sources.demo(gui.controls.hover))
 
     def _send_detections(self, message: DetectionArray) -> None:
         gui = self._gui
-        if gui and not self._is_handed_on and gui.hears_drone(time.monotonic()):
+        if gui and not self._is_somebody_handing_on() and gui.hears_drone(time.monotonic()):
             self._send_block(gui, dronegui_navdata.vision_detect(message))
 
     def _send_block(self, gui: Gui, block: Navdata) -> None:

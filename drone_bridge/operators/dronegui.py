@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client of the control GUI that follows a plan: it takes off, flies, lands, and tells what it hears meanwhile.
+
+    drone-bridge operate dronegui --plan '4s forward 0.5, 3s turn 0.5'
+
+As clients do, it presses reset first, so that the GUI asks its drone for navdata, holds a button for half a second,
+and sends the whole state every 50 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.links.udp import UdpConnector, UdpListener, UdpStream
+from drone_bridge.operators.options import OperatorParser
+from drone_bridge.operators.plan import Leg
+from drone_bridge.programs.options import not_negative, port, positive
+from drone_bridge.programs.program import run_program, say
+from drone_bridge.protocols.dronegui import (
+    AXES,
+    DEFAULT_NAVDATA_PORT,
+    DEFAULT_PORT,
+    ControllerConnection,
+    Controls,
+    Demo,
+    FlightState,
+    VisionDetect,
+)
+from drone_bridge.protocols.errors import RemoteProtocolError
+
+SEND_PERIOD_S: Final = 0.05
+PRESS_S: Final = 0.5
+#: How long to wait for what navdata may show.
+NAVDATA_PATIENCE_S: Final = 3.0
+RESETS: Final = 5
+TAKE_OFF_PATIENCE_S: Final = 8.0
+LANDING_PATIENCE_S: Final = 15.0
+REPORT_PERIOD_S: Final = 1.0
+FAREWELLS: Final = 3
+
+HOVER: Final = Controls()
+IN_THE_AIR: Final = frozenset({FlightState.FLYING, FlightState.HOVERING})
+
+
+class Client:
+    """Sends states, and hears navdata."""
+
+    def __init__(self, stream: UdpStream, navdata: UdpListener | None) -> None:
+        self.demo: Demo | None = None  # the newest
+        self._stream = stream
+        self._navdata = navdata
+        self._protocol = ControllerConnection()
+        self._is_heard = True
+        self._was_refused = False  # ever
+        self._reported_s = -math.inf
+
+    @property
+    def state(self) -> FlightState | None:
+        """What the drone was about when it was heard last."""
+        return self.demo.flight_state if self.demo else None
+
+    def send(self, controls: Controls) -> None:
+        """Send a state; whether anybody listens is said once."""
+        datagram = self._protocol.send(controls)
+        try:
+            self._stream.send(datagram)
+        except LinkRefusedError as error:
+            if not self._was_refused:
+                say(f"{error} States are sent on.")
+            self._is_heard, self._was_refused = False, True
+
+    def wait_for_gui(self) -> None:
+        """Send hover until somebody listens, as far as the network tells. Raises LinkCancelledError."""
+        self.send(HOVER)
+        self.hold(HOVER, SEND_PERIOD_S)
+        while not self._is_heard:
+            self._is_heard = True
+            self.hold(HOVER, 4 * SEND_PERIOD_S)
+
+    def hold(self, controls: Controls, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Send a state again and again, for so long or until something is so; return whether it is.
+
+        Raises LinkCancelledError.
+        """
+        end_s = time.monotonic() + seconds
+        while not until() and time.monotonic() < end_s:
+            self.send(controls)
+            self._listen(min(end_s, time.monotonic() + SEND_PERIOD_S))
+        return until()
+
+    def press(self, button: str) -> None:
+        """Hold a button for as long as clients do, and release it."""
+        say(f"presses {button}")
+        pressed: dict[str, Any] = {button: True}
+        self.hold(replace(HOVER, **pressed), PRESS_S)
+        self.send(HOVER)
+
+    def _listen(self, due_s: float) -> None:
+        """Take navdata until then."""
+        while (left_s := due_s - time.monotonic()) > 0:
+            if self._navdata is None:
+                self._stream.pause(left_s)
+                return
+            with contextlib.suppress(LinkTimeoutError):
+                self._take(self._navdata.receive(left_s).data)
+
+    def _take(self, datagram: bytes) -> None:
+        self._protocol.receive_data(datagram)
+        try:
+            block = self._protocol.next_event()
+        except RemoteProtocolError as error:
+            say(f"hears nonsense: {error}")
+            return
+        if isinstance(block, VisionDetect) and block.features:
+            say(f"hears of {len(block.features)} detected")
+        if not isinstance(block, Demo):
+            return
+        is_news = self.demo is None or block.flight_state is not self.state
+        self.demo = block
+        if is_news or time.monotonic() >= self._reported_s + REPORT_PERIOD_S:
+            self._reported_s = time.monotonic()
+            say(f"hears {described(block)}")
+
+
+def described(demo: Demo) -> str:
+    """Return navdata for people, in m, m/s, degrees and percent; what it lacks is left out."""
+    state = demo.flight_state
+    parts = [state.name.lower().replace("_", " ") if state is not None else "no state"]
+    for name, value, scale, unit in (
+        ("height", demo.altitude, 1e-3, " m"),
+        ("forward", demo.vx, 1e-3, " m/s"),
+        ("right", demo.vy, 1e-3, " m/s"),
+        ("heading", demo.psi, 1e-3, " degrees"),
+        ("battery", demo.vbat_flying_percentage, 1.0, " %"),
+    ):
+        if value is not None:
+            parts.append(f"{name} {value * scale:.2f}{unit}")
+    return ", ".join(parts)
+
+
+def controls_for(leg: Leg, options: argparse.Namespace) -> Controls:
+    """Return a leg as shares of what the drone is configured to; at rest it hovers."""
+    if not (leg.forward or leg.left or leg.up or leg.turn):
+        return HOVER
+    shares = (
+        -leg.left / options.full_speed,
+        -leg.forward / options.full_speed,
+        -leg.turn / options.full_turn,
+        leg.up / options.full_climb,
+    )
+    roll, pitch, yaw, gas = (max(-1.0, min(1.0, share)) for share in shares)
+    return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas)
+
+
+def fly(client: Client, options: argparse.Namespace) -> None:
+    """Take off, do what the plan says, and land. Raises LinkCancelledError."""
+    if not options.in_the_air:
+        client.wait_for_gui()
+        for _ in range(RESETS):  # whatever is behind the GUI may be starting, too
+            client.press("reset")
+            if client.hold(HOVER, NAVDATA_PATIENCE_S, until=lambda: client.demo is not None):
+                break
+        else:
+            say("hears no navdata")
+        client.press("take_off")
+        client.hold(HOVER, TAKE_OFF_PATIENCE_S, until=lambda: client.state in IN_THE_AIR)
+    for leg in options.plan.legs:
+        controls = controls_for(leg, options)
+        axes = ", ".join(f"{axis} {value:g}" for axis in AXES if (value := getattr(controls, axis)))
+        say(f"{leg}: {axes or 'hover'}")
+        client.hold(controls, leg.duration_s)
+    client.hold(HOVER, options.pause)
+    if not options.in_the_air:
+        client.press("take_off")  # which lands
+        client.hold(HOVER, LANDING_PATIENCE_S, until=lambda: client.state is FlightState.LANDED)
+
+
+def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Fly until the plan is over; whatever ends it, the drone is left hovering. Raises LinkError."""
+    connector = UdpConnector(
+        options.host, options.port, cancellation, lambda why, delay: say(f"{why} Trying again in {delay:.1f} s.")
+    )
+    with contextlib.suppress(LinkCancelledError):
+        stream = connector.open()
+        stack.callback(stream.close)
+        navdata = None
+        if options.navdata_port:
+            navdata = UdpListener(stream.own_host, options.navdata_port, cancellation)
+            stack.callback(navdata.close)
+        say(f"sends to {stream.peer}")
+        client = Client(stream, navdata)
+        try:
+            fly(client, options)
+        finally:
+            for _ in range(FAREWELLS):
+                client.send(HOVER)
+            say("leaves, hovering" if client.state is not FlightState.LANDED else "leaves, landed")
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    parser = OperatorParser(
+        "dronegui", "A client of an AR.Drone's control GUI that follows a plan.", DEFAULT_PORT, "the GUI"
+    )
+    parser.link.add_argument(
+        "--navdata-port",
+        type=port,
+        default=DEFAULT_NAVDATA_PORT,
+        help="our own, to hear the drone; 0 for none (%(default)s)",
+    )
+    drone = parser.add_argument_group("drone: what it is configured to")
+    drone.add_argument("--full-speed", type=positive, default=5.0, help="at full roll or pitch, m/s (%(default)s)")
+    drone.add_argument("--full-climb", type=positive, default=0.7, help="at full gas, m/s (%(default)s)")
+    drone.add_argument("--full-turn", type=positive, default=1.745, help="at full yaw, rad/s (%(default)s)")
+    drone.add_argument("--in-the-air", action="store_true", help="press nothing: it neither takes off nor lands")
+    drone.add_argument("--pause", type=not_negative, default=2.0, help="hovering before it lands, s (%(default)s)")
+    return run_program("dronegui operator", operate, parser.parse_args(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

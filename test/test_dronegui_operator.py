@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripted client of the GUI, with the emulated one, and a launch file that puts it through ROS."""
+
+import contextlib
+import socket
+
+import pytest
+from composition import launch
+from processes import Process
+
+from drone_bridge.operators import dronegui
+from drone_bridge.operators.plan import Leg
+from drone_bridge.protocols.dronegui import Controls
+
+
+def free_ports(count):
+    """UDP ports that nobody listens on."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+@pytest.fixture
+def ports():
+    return free_ports(2)
+
+
+class Drone:
+    """What the operator is told of its drone."""
+
+    full_speed, full_climb, full_turn = 5.0, 0.5, 2.0
+
+
+def test_a_leg_is_shares_of_what_the_drone_can_do():
+    controls = dronegui.controls_for(Leg(1.0, forward=0.5, left=-1.0, up=0.25, turn=1.0), Drone)
+    assert controls == Controls(hover=False, roll=0.2, pitch=-0.1, yaw=-0.5, gas=0.5)
+    assert dronegui.controls_for(Leg(1.0, forward=50.0), Drone).pitch == -1.0
+    assert dronegui.controls_for(Leg(2.0), Drone) == Controls(hover=True)
+
+
+def test_it_flies_its_plan_and_lands(ports):
+    port, navdata_port = ports
+    emulator = ("drone_bridge.emulators.dronegui", "--navdata-source-port", "0", "--navdata-port", navdata_port)
+    with Process.module(*emulator, "--port", port) as drone:
+        drone.wait_for_line("listening on")
+        options = ("--port", port, "--navdata-port", navdata_port, "--pause", "0")
+        with Process.module("drone_bridge.operators.dronegui", *options, "--plan", "1s forward 2") as operator:
+            assert operator.wait() == 0
+            operator.wait_for_line("hears landed, height 0.00 m")
+            operator.wait_for_line("1s forward 2: pitch -0.4")
+            operator.wait_for_line("hears flying")
+            operator.wait_for_line("leaves, landed")
+        drone.wait_for_line(r"landing -> landed: .* x=(0\.[2-9]|[1-9])")
+
+
+def test_a_signal_leaves_the_drone_hovering(ports):
+    port, navdata_port = ports
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gui:
+        gui.bind(("127.0.0.1", port))
+        gui.settimeout(60)
+        options = ("--port", port, "--navdata-port", navdata_port, "--in-the-air", "--plan", "60s forward 1")
+        with Process.module("drone_bridge.operators.dronegui", *options) as operator:
+            while b'"hover":false' not in gui.recv(65535):
+                pass
+            assert operator.stop() == 0
+            operator.wait_for_line("leaves, hovering")
+        gui.setblocking(False)
+        packets = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                packets.append(gui.recv(65535))
+        assert b'"hover":true' in packets[-1]
+
+
+def test_the_launch_file_puts_a_flight_through_ros(domain):
+    names = ("port", "navdata_port", "vehicle_port", "vehicle_navdata_port")
+    given = {"relay": True, "emulate": True, "operate": True, "plan": "1s forward 2"}
+    with launch("dronegui_server.launch.xml", **given, **dict(zip(names, free_ports(4), strict=True))) as flight:
+        flight.wait_for_line("presses take_off")
+        flight.wait_for_line("1s forward 2: pitch -0.4")
+        flight.wait_for_line("leaves, landed", timeout_s=120)
+        flight.wait_for_line(r"landing -> landed: .* x=(0\.[2-9]|[1-9])")
