@@ -45,10 +45,14 @@ test: lint
 	pytest -m timed || failed=1; \
 	exit $$failed
 
-# What the bridges cost, in about a quarter of an hour.
+# What the bridges cost, in about a quarter of an hour. With PEERS="ros_tcp_endpoint rosbridge" also what others cost
+# that are installed here.
 bench: setup
 	@$(ACTIVATE) && for name in testbed simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
 	@$(ACTIVATE) && python benchmark/fleet.py --drones 1 10 --robots 1 20 --seconds 5
+ifdef PEERS
+	@$(ACTIVATE) && python benchmark/peers.py $(PEERS)
+endif
 
 # Every codec in every role against mutations of captures: make fuzz INPUTS=1000000
 INPUTS ?= 10000

@@ -29,6 +29,7 @@ class Child:
         """Start it in the ROS domain; its own logs go to the folder `scratch`."""
         self.name = name
         self.lines: list[str] = []
+        self.may_fail = False  # when it is stopped, which is nothing to us
         self._printed = threading.Condition()  # with every line, and at the end
         self._has_ended = False
         self._errors = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115 -- closed with the object
@@ -117,7 +118,7 @@ class Child:
             self._process.kill()
             self._process.wait()
         self._reader.join()
-        if self._process.returncode:
+        if self._process.returncode and not self.may_fail:
             raise ChildError(f"The {self.name} ended with status {self._process.returncode}.{self._said()}")
 
     def _read(self) -> None:

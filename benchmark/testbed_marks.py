@@ -31,6 +31,13 @@ def write(frame: bytearray, image_bytes: int, mark: Mark) -> None:
         frame[start + image_bytes - SIZE : start + image_bytes] = packed
 
 
+def write_one(image: bytearray, mark: Mark) -> None:
+    """Mark one image."""
+    packed = _MARK.pack(*mark)
+    image[:SIZE] = packed
+    image[-SIZE:] = packed
+
+
 def read(pixels: memoryview, side: str) -> Mark:
     """Return the mark of a whole and undamaged image. Raises ValueError for any other."""
     first, last = bytes(pixels[:SIZE]), bytes(pixels[-SIZE:])

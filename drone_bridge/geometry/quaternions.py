@@ -56,9 +56,10 @@ def inverse(q: Quaternion) -> Quaternion:
 
 def rotated(q: Quaternion, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Return a vector of the rotated frame in the frame that the rotation is given in."""
-    tx, ty, tz = 2 * (q.y * z - q.z * y), 2 * (q.z * x - q.x * z), 2 * (q.x * y - q.y * x)
+    qx, qy, qz, qw = q
+    tx, ty, tz = 2 * (qy * z - qz * y), 2 * (qz * x - qx * z), 2 * (qx * y - qy * x)
     return (
-        x + q.w * tx + q.y * tz - q.z * ty,
-        y + q.w * ty + q.z * tx - q.x * tz,
-        z + q.w * tz + q.x * ty - q.y * tx,
+        x + qw * tx + qy * tz - qz * ty,
+        y + qw * ty + qz * tx - qx * tz,
+        z + qw * tz + qx * ty - qy * tx,
     )
