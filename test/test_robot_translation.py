@@ -9,10 +9,12 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from hypothesis import given
 from hypothesis import strategies as st
+from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Float32
 
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.protocols.robot import (
+    FULL_SPEED,
     MotorSensors,
     Sensor,
     SensorInfo,
@@ -25,7 +27,7 @@ from drone_bridge.protocols.text import printable
 from drone_bridge.translate import frames
 from drone_bridge.translate import robot as translate
 from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.robot import SkidSteer, Speeds
+from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, SkidSteer, Speeds
 from drone_bridge.translate.topic_names import topic_token, unique_names
 from drone_bridge.translate.wheel_odometry import WheelOdometry
 
@@ -253,3 +255,26 @@ def test_straight_on_is_straight_on():
     odometry = WheelOdometry()
     odometry.advance(2.0, forward=-1.5, turn=0.0)
     assert odometry.pose == (-3.0, 0.0, 0.0)
+
+
+# The other direction.
+
+
+@given(left=st.integers(-FULL_SPEED, FULL_SPEED), right=st.integers(-FULL_SPEED, FULL_SPEED))
+def test_speeds_come_back_from_a_cmd_vel_as_they_were(left, right):
+    skid_steer = SkidSteer(separation=0.43, max_speed=1.7)
+    assert skid_steer.speeds(skid_steer.twist(Speeds(left, right))) == (Speeds(left, right), True)
+
+
+@pytest.mark.parametrize("kind", [SensorType.BATTERY, SensorType.THERMOMETER, SensorType.AMMETER, SensorType.MOTOR_PWM])
+@pytest.mark.parametrize("measurements", [MEASUREMENTS, BARE_MEASUREMENTS])
+@given(value=st.integers(-100_000, 100_000))
+def test_values_come_back_from_messages_as_they_were(kind, measurements, value):
+    measurement = measurements[kind]
+    message = measurement.message(Sensor(kind, "s", value, 12_000), value, Time(), "base_link")
+    assert measurement.value(message) == value
+
+
+def test_what_is_not_known_or_fits_no_packet_has_no_value():
+    for voltage in (math.nan, math.inf, 3e9):
+        assert MEASUREMENTS[SensorType.BATTERY].value(BatteryState(voltage=voltage)) is None

@@ -394,6 +394,7 @@ class RobotSession:
 
     def end(self, sentence: str) -> None:
         """Answer what has not been answered, and remember what the robot may still call ours."""
+        self._drivers.clear()  # who has what is not known any more
         self._holders.note_end([self._name(number) for number in self._attempts])
         for number in tuple(self._attempts):
             self._end_attempt(number, False, sentence)

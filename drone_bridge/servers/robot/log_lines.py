@@ -22,14 +22,23 @@ _QUEUE_DEPTH: Final = 100
 class LogLines:
     """Hears what named nodes log, and keeps it for the link's thread."""
 
-    def __init__(self, node: LinkNode, names: Sequence[str], wake: Callable[[], None]) -> None:
-        """`names`: full names of nodes, or of their loggers. Subscribes if there are any."""
+    def __init__(self, node: LinkNode, names: Sequence[str], wake: Callable[[], None], *, behind_bridge: bool) -> None:
+        """Subscribe, unless there is nobody to hear.
+
+        Args:
+            node: whose namespace a bridge has.
+            names: full names of nodes, or of their loggers.
+            wake: has the link's thread look at the lines.
+            behind_bridge: hear the robot's own log, as robot_bridge in the same namespace logs it, as well.
+        """
         own = node.get_logger().name
+        self._namespace = own.rpartition(".")[0]
+        self._behind_bridge = behind_bridge
         self._names = {name.strip("/").replace("/", ".") for name in names} - {own}  # or each line would make another
         self._wake = wake
         self._waiting: deque[str] = deque(maxlen=MOST_WAITING)
         self._limiter = LogLimiter()
-        if self._names:
+        if self._names or behind_bridge:
             node.make_subscription(Log, ROSOUT, self._hear, _QUEUE_DEPTH)
 
     def take(self) -> list[str]:
@@ -40,11 +49,15 @@ class LogLines:
         return lines
 
     def _hear(self, message: Log) -> None:
-        if message.name not in self._names or _severity(message) < _LEAST_SEVERITY:
+        if not self._is_wanted(message) or _severity(message) < _LEAST_SEVERITY:
             return
         if (line := self._limiter.admit(line_of(message))) is not None:
             self._waiting.append(line)
             self._wake()
+
+    def _is_wanted(self, message: Log) -> bool:
+        is_of_robot = self._behind_bridge and message.msg.startswith(ROBOT_SAYS)
+        return message.name in self._names or (is_of_robot and message.name.rpartition(".")[0] == self._namespace)
 
 
 def line_of(message: Log) -> str:

@@ -57,11 +57,13 @@ class RobotServer(LinkNode):
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         self._commands_publisher = self.make_publisher(Twist, "cmd_vel", 10)
         self._values = SensorValues()
-        self._log_lines = LogLines(self, [name for name in get("log_nodes") if name != NONE], self._wakeup.wake)
+        is_listed = get("lists_from") == Lists.TOPICS.value
+        log_nodes = [name for name in get("log_nodes") if name != NONE]
+        self._log_lines = LogLines(self, log_nodes, self._wakeup.wake, behind_bridge=is_listed)
         measurements = BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
         subscriptions = SensorSubscriptions(self, measurements, self._values, self._wakeup.wake)
         self._made.append((SensorSubscriptions.close, subscriptions))
-        if get("lists_from") == Lists.TOPICS.value:
+        if is_listed:
             self._listed: ListedSources | None = ListedSources(self, subscriptions, self._wakeup.wake)
             self._configured = Listing()
             topics = [LIGHT_TOPIC]  # which switches all lights of a bridge

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A legacy driver and a legacy robot with ROS between them: robot_server, topics, robot_bridge."""
+
+import contextlib
+import itertools
+import re
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+from processes import Process
+from robot_driver import RobotDriver
+from robot_peer import DRIVE, LAMP, RobotPeer
+from ros_session import wait_until
+
+from drone_bridge.operators.plan import Leg, parse_plan
+from drone_bridge.operators.robot import ScriptedDriver, speeds
+from drone_bridge.protocols.robot import (
+    NEED_DATA,
+    BindFailure,
+    BindSubsystem,
+    BindSuccess,
+    ConnectionClosed,
+    DriverConnection,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    QuerySubsystems,
+    RegisterDriver,
+    SensorInfo,
+    SensorReading,
+    SensorUpdate,
+    SkidSteerUpdate,
+    Subsystem,
+    SubsystemBound,
+    SubsystemInfo,
+    UnbindSubsystem,
+)
+
+CAPTURES = Path(__file__).parent / "captures"
+SERVER = {"port": 0, "discovery": False, "lists_from": "topics", "sensor_period": 0.0, "command_timeout": 30.0}
+LISTENING = r"Waiting for drivers on 127\.0\.0\.1:(\d+)"
+LAST_UPDATE_BYTES = 9
+
+
+class Relay:
+    """A server and a bridge, joined by the topics of one namespace."""
+
+    def __init__(self, server, bridge):
+        self.server, self.bridge = server, bridge
+        self.port = int(server.wait_for_line(LISTENING)[1])
+
+    def connect(self, name=None):
+        """Return a driver, as soon as the robot behind is there."""
+
+        def driver():
+            connected = RobotDriver(self.port, name)
+            try:
+                connected.settle()
+                return connected
+            except (AssertionError, OSError):  # it was hung up on
+                connected.close()
+                return None
+
+        return wait_until(driver, "a robot behind the server", period_s=0.05)
+
+
+@contextlib.contextmanager
+def relaying(namespace, peer_port, link_timeout=30.0, **parameters):
+    remap = [f"__ns:=/{namespace}"]
+    bridge = {"port": peer_port, "driver_name": "tester", "link_timeout": link_timeout, "publish_odometry": False}
+    with (
+        Process.node("robot_bridge", remap=remap, **bridge) as bridge,
+        Process.node("robot_server", remap=remap, **{**SERVER, "driver_timeout": 0.0, **parameters}) as server,
+    ):
+        yield Relay(server, bridge)
+
+
+@pytest.fixture(scope="module")
+def shared_peer():
+    peer = RobotPeer()
+    yield peer
+    peer.close()
+
+
+@pytest.fixture(scope="module")
+def shared(shared_peer):
+    with relaying("relay", shared_peer.port) as relay:
+        yield relay
+
+
+@pytest.fixture
+def drive(shared, shared_peer):
+    """Start drivers of a robot that nobody has; they end with the test."""
+    drivers = []
+
+    def start(name):
+        drivers.append(shared.connect(name))
+        return drivers[-1]
+
+    with shared.connect() as witness:
+        shared_peer.start_over()
+        wait_until_closed(witness)  # or the news that the robot was gone might reach the server later
+    yield start
+    for driver in drivers:
+        driver.close()
+
+
+def wait_until_closed(driver):
+    wait_until(lambda: isinstance(driver.next_event(), ConnectionClosed), "the end of a connection", period_s=0.001)
+
+
+def bind(driver, number):
+    """Bind as soon as the bridge has it."""
+
+    def is_bound():
+        driver.send(BindSubsystem(number))
+        return isinstance(driver.wait_for((BindSuccess, BindFailure)), BindSuccess)
+
+    wait_until(is_bound, f"subsystem {number}", period_s=0.05)
+
+
+def test_commands_arrive_as_they_were_given(drive, shared_peer):
+    driver = drive("alice")
+    bind(driver, DRIVE)
+    for left, right in itertools.product((-2048, -1, 0, 777, 2048), repeat=2):
+        driver.send(SkidSteerUpdate(DRIVE, left, right))
+        shared_peer.wait_for_speeds(left, right)
+    bind(driver, LAMP)
+    for is_on in (True, False):
+        driver.send(LightUpdate(LAMP, is_on))
+        shared_peer.wait_for(LightUpdate, lambda update, is_on=is_on: update.is_on == is_on)
+
+
+def test_values_of_sensors_arrive_as_they_were_sent_and_in_order(drive, shared_peer):
+    driver = drive("alice")
+    wait_until(lambda: _reads(driver, shared_peer), "a topic that is heard", period_s=0.1)
+    sent = []
+    for number in range(20):
+        values = [11_000 + number, -500 - number, 3 * number, 2048 - 100 * number]
+        sent.append(values)
+        shared_peer.send(SensorUpdate(tuple(SensorReading(i, value) for i, value in enumerate(values))))
+        received = {}
+        while received != dict(enumerate(values)):
+            received |= {reading.sensor: reading.value for reading in driver.wait_for(SensorUpdate).readings}
+    driver.settle()
+    updates = [event for event in driver.events if isinstance(event, SensorUpdate)]
+    for sensor in range(4):
+        series = [r.value for update in updates for r in update.readings if r.sensor == sensor]
+        assert series[-len(sent) :] == [values[sensor] for values in sent]
+
+
+def _reads(driver, peer):
+    """Whether values of all sensors get through: topics that were just made are not heard at once."""
+    peer.send(SensorUpdate(tuple(SensorReading(i, 7) for i in range(4))))
+    driver.settle()
+    seen = {r.sensor for event in driver.events if isinstance(event, SensorUpdate) for r in event.readings}
+    return seen == {0, 1, 2, 3}
+
+
+def test_the_robot_s_log_and_lists_arrive_as_they_are(drive, shared_peer):
+    driver = drive("alice")
+    line = LogMessage("[Nov 20 2026 06:50:28 AM] the track squeaks")
+
+    def squeaks():
+        shared_peer.send(line)  # again: a bridge logs one line per second in the long run
+        driver.settle()
+        logged = [event.text for event in driver.events if isinstance(event, LogMessage)]
+        return any(text.startswith(line.text) for text in logged)
+
+    wait_until(squeaks, "the line", period_s=0.25)
+    assert driver.list_subsystems() == shared_peer.subsystems.subsystems
+    names = [(sensor.name) for sensor in driver.query_sensors().sensors]
+    assert names == [sensor.name for sensor in shared_peer.sensors.sensors]
+
+
+def test_what_another_driver_of_the_robot_takes_is_lost_here_as_well(drive, shared_peer):
+    alice = drive("alice")
+    bind(alice, DRIVE)
+    shared_peer.send(SubsystemBound(DRIVE, "bob"))
+    alice.wait_for(SubsystemBound, lambda bound: bound == SubsystemBound(DRIVE, ""))
+    assert alice.list_subsystems()[DRIVE].driver == "bob"
+    alice.send(BindSubsystem(DRIVE))
+    assert alice.wait_for(BindFailure) == BindFailure(DRIVE)
+
+
+def test_the_robot_stops_when_its_driver_is_killed_and_another_one_can_drive(drive, shared_peer):
+    alice, bob = drive("alice"), drive("bob")
+    bind(alice, DRIVE)
+    alice.send(SkidSteerUpdate(DRIVE, 500, 500))
+    shared_peer.wait_for_speeds(500, 500)
+    alice.reset()
+    shared_peer.wait_for_speeds(0, 0)
+    bob.wait_for(SubsystemBound, lambda bound: not bound.driver)
+    bind(bob, DRIVE)
+    bob.send(SkidSteerUpdate(DRIVE, 1, 2))
+    shared_peer.wait_for_speeds(1, 2)
+
+
+def test_a_robot_that_goes_takes_its_drivers_connections_with_it(drive, shared, shared_peer):
+    alice = drive("alice")
+    bind(alice, DRIVE)
+    shared_peer.hang_up()
+    wait_until_closed(alice)
+    again = drive("alice")  # as soon as the robot is back
+    bind(again, DRIVE)
+
+
+def test_golden_captures_go_through_the_whole_chain():
+    answer = (CAPTURES / "robot_to_driver.bin").read_bytes()
+    said = (CAPTURES / "driver_to_robot.bin").read_bytes()
+    wire = DriverConnection()
+    wire.receive_data(answer)
+    packets = []
+    while (event := wire.next_event()) is not NEED_DATA:
+        packets.append(event)
+    peer = RobotPeer(sensors=packets[0], subsystems=packets[1])
+    try:
+        with relaying("golden", peer.port, dialect="robotd-1.2") as relay:
+            driver = relay.connect()
+            driver.events.clear()
+            driver.send_bytes(said[:-LAST_UPDATE_BYTES])
+            driver.wait_for(BindSuccess)
+            peer.wait_for_speeds(2048, -2048)
+            driver.send_bytes(said[-LAST_UPDATE_BYTES:])
+            peer.wait_for_speeds(1024, -512)
+            received = [packet for packet in driver.events if not _is_of_the_robot(packet)]
+            assert received == [packet if not isinstance(packet, LogMessage) else received[5] for packet in packets]
+            assert without_time(received[5]) == without_time(packets[5])
+            driver.close()
+            peer.wait_for_speeds(0, 0)
+    finally:
+        peer.close()
+
+
+def _is_of_the_robot(packet):
+    """Whether it is a line of the log of the robot behind."""
+    return isinstance(packet, LogMessage) and "[tester]" in packet.text
+
+
+def without_time(packet):
+    return re.fullmatch(r"\[\w{3} \d\d \d{4} \d\d:\d\d:\d\d [AP]M\] (.*)", packet.text)[1]
+
+
+@pytest.mark.parametrize("how", ["falls silent", "loses its bridge"])
+def test_a_robot_that_is_not_heard_any_more_takes_its_drivers_connections_with_it(how):
+    peer = RobotPeer()
+    try:
+        with relaying("silent", peer.port, link_timeout=3.0) as relay:
+            driver = relay.connect("alice")
+            bind(driver, DRIVE)
+            if how == "falls silent":
+                peer.answers_keep_alives = peer.answers_queries = False
+            else:
+                assert relay.bridge.stop() == 0
+            wait_until_closed(driver)
+            driver.close()
+    finally:
+        peer.close()
+
+
+# The launch file, and the scripted driver.
+
+
+def test_one_command_starts_robot_bridge_server_and_driver(free_port, domain):
+    arguments = ("relay:=true", "emulate:=true", "operate:=true", "namespace:=field", "plan:=1s forward 0.5, 1s turn 1")
+    with Process("drone-bridge", "launch", "robot_server.launch.xml", *arguments, *_ports(free_port)) as launched:
+        launched.wait_for_line(r"driving 1024 1024 \(1s forward 0.5\)")
+        launched.wait_for_line(r"left motor: 0.5 of full speed")
+        launched.wait_for_line(r"driving -512 512 \(1s turn 1\)")
+        launched.wait_for_line(r"stopping, and giving subsystem 0 back")
+        launched.wait_for_line(r"operator is gone")
+        assert launched.stop(signal.SIGINT) in (0, 130)
+        launched.wait_for_line(r"ended: .* at x 0\.\d+ m")
+
+
+def _ports(port):
+    with socket.socket() as other, socket.socket(type=socket.SOCK_DGRAM) as discovery:
+        other.bind(("127.0.0.1", 0))
+        discovery.bind(("127.0.0.1", 0))
+        vehicle, asked = other.getsockname()[1], discovery.getsockname()[1]
+    return f"port:={port}", f"vehicle_port:={vehicle}", f"discovery_port:={asked}"
+
+
+def test_a_leg_becomes_speeds_of_both_sides_slowed_down_alike():
+    assert speeds(Leg(1.0, forward=0.5), 0.5, 1.0) == (1024, 1024)
+    assert speeds(Leg(1.0, turn=1.0), 0.5, 1.0) == (-512, 512)  # to the left: the right side is the faster one
+    assert speeds(Leg(1.0, forward=2.0, turn=4.0), 0.5, 1.0) == (683, 2048)
+    assert speeds(Leg(1.0, left=1.0, up=1.0), 0.5, 1.0) == (0, 0)
+
+
+def test_the_scripted_driver_follows_its_plan_and_gives_the_drive_back():
+    said = []
+    driver = ScriptedDriver(
+        "bot", parse_plan("2s forward 0.5, 1s turn 1"), lambda leg: speeds(leg, 0.5, 1.0), said.append
+    )
+
+    def outbox():
+        taken, driver.outbox = driver.outbox, []
+        return [packet for packet in taken if not isinstance(packet, KeepAlive)]
+
+    driver.tick(10.0, 0)
+    assert outbox() == [RegisterDriver("bot"), QuerySubsystems()]
+    driver.handle(SubsystemInfo((Subsystem(2, "lamp"), Subsystem(1, "drive", "eve"))))
+    driver.tick(10.1, 0)
+    driver.tick(10.2, 0)
+    assert outbox() == [BindSubsystem(1)]
+    driver.handle(BindFailure(1))
+    driver.tick(11.2, 0)
+    assert outbox() == [BindSubsystem(1)]
+    driver.handle(BindSuccess(1))
+    for now_s, expected in ((12.0, (1024, 1024)), (13.0, None), (14.1, (-512, 512)), (15.1, (0, 0))):
+        assert not driver.is_over
+        driver.tick(now_s, 0)
+        assert outbox() == ([SkidSteerUpdate(1, *expected)] if expected else [])
+    assert driver.is_over
+    assert driver.farewell() == [SkidSteerUpdate(1, 0, 0), UnbindSubsystem(1)]
+    driver.handle(SensorInfo(()))
+    driver.handle(SensorUpdate((SensorReading(3, 7),)))
+    assert said[-1] == "sensor 3: 7"
+
+
+def test_a_robot_without_a_drive_is_left_alone():
+    driver = ScriptedDriver("bot", parse_plan("1s"), lambda leg: (0, 0), lambda line: None)
+    driver.handle(SubsystemInfo((Subsystem(2, "lamp"),)))
+    assert driver.is_over
+    assert driver.farewell() == []

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a robot answers its drivers, and what robot_server makes of it, without sockets, clocks and DDS."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from rcl_interfaces.msg import Log
+
+from drone_bridge.msg import Sensor as SensorMessage
+from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.msg import Subsystem as SubsystemMessage
+from drone_bridge.protocols.robot import (
+    NEED_DATA,
+    BindFailure,
+    BindSubsystem,
+    BindSuccess,
+    DriverConnection,
+    KeepAlive,
+    LightUpdate,
+    LogMessage,
+    MotorSensors,
+    QuerySubsystems,
+    RegisterDriver,
+    Sensor,
+    SensorInfo,
+    SensorLayout,
+    SensorReading,
+    SensorType,
+    SensorUpdate,
+    SkidSteerUpdate,
+    SubsystemBound,
+    SubsystemInfo,
+    SubsystemType,
+    UnbindSubsystem,
+)
+from drone_bridge.servers.robot.drive_commands import LEAST_GAP_S, STOPS, DriveCommands
+from drone_bridge.servers.robot.listing import (
+    complaint_about_topics,
+    is_robot_there,
+    light_topics,
+    listing_of_parameters,
+    sources_of_message,
+    subsystems_of_message,
+)
+from drone_bridge.servers.robot.log_lines import line_of
+from drone_bridge.servers.robot.values import SensorValues
+from drone_bridge.translate.robot import STOPPED, Speeds
+from drone_bridge.vehicle_side.robot.control import Control
+from drone_bridge.vehicle_side.robot.conversation import Conversation
+from drone_bridge.vehicle_side.robot.drivers import HangUpError, Now
+from drone_bridge.vehicle_side.robot.robotd import FaultyRobotdControl, RobotdControl
+from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
+
+TRACKS, LIGHT = 0, 1
+MOTORS = (MotorSensors(0, 0, 0, 0), MotorSensors(0, 0, 0, 0))
+WALL_MS = 1_800_000_000_000
+
+
+class RecordingVehicle:
+    """Has tracks and a light, and notes what is done with them."""
+
+    def __init__(self):
+        self.subsystems = [
+            DrivenSubsystem(SubsystemType.SKID_STEER, "tracks", MOTORS),
+            DrivenSubsystem(SubsystemType.LIGHTS, "light"),
+        ]
+        self.done = []
+        self.battery = 12_000
+
+    def drive(self, number, left, right):
+        self.done.append((number, left, right))
+
+    def stop(self, number):
+        self.done.append((number, "stop"))
+
+    def light(self, number, is_on):
+        self.done.append((number, is_on))
+
+    def sensors(self):
+        return [Sensor(SensorType.BATTERY, "battery", self.battery, 12_600)]
+
+
+class Driver:
+    """A driver of a Control, with the wire between them."""
+
+    def __init__(self, control, clock, name=None):
+        self._wire = DriverConnection()
+        self.is_closed = False
+        self.conversation = Conversation(control, "peer", self._wire.receive_data, self._close, lambda: clock[0])
+        if name:
+            self.say(RegisterDriver(name))
+
+    def _close(self):
+        self.is_closed = True
+
+    def say(self, *packets):
+        """Say something, and return what is said meanwhile."""
+        for packet in packets:
+            self.conversation.receive_data(self._wire.send(packet))
+        return self.heard()
+
+    def heard(self):
+        heard = []
+        while (event := self._wire.next_event()) is not NEED_DATA:
+            heard.append(event)
+        return heard
+
+
+@pytest.fixture
+def clock():
+    return [Now(0.0, WALL_MS)]
+
+
+@pytest.fixture
+def vehicle():
+    return RecordingVehicle()
+
+
+@pytest.fixture
+def control(vehicle):
+    return Control(vehicle, lambda line: None)
+
+
+def kinds(packets):
+    return [type(packet) for packet in packets]
+
+
+# Who drives.
+
+
+def test_a_silent_driver_is_halted_once_and_its_next_update_drives_again(control, vehicle, clock):
+    driver = Driver(control, clock, "alice")
+    driver.say(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, 9, 9))
+    assert control.silent_at_s(1.0) == 1.0
+    assert control.halt_silent(Now(1.0, WALL_MS), 1.0) == []
+    assert control.halt_silent(Now(1.1, WALL_MS), 1.0) == [driver.conversation.driver]
+    assert control.halt_silent(Now(9.0, WALL_MS), 1.0) == []
+    assert control.silent_at_s(1.0) == math.inf
+    assert vehicle.done == [(TRACKS, 9, 9), (TRACKS, "stop")]
+    (line,) = driver.heard()
+    assert line.text.endswith("{tracks} safe mode")
+    clock[0] = Now(9.0, WALL_MS)
+    driver.say(KeepAlive(1))
+    assert len(vehicle.done) == 2
+    driver.say(SkidSteerUpdate(TRACKS, 8, 8))
+    assert vehicle.done[-1] == (TRACKS, 8, 8)
+
+
+def test_who_has_nothing_is_not_halted_but_dropped(control, vehicle, clock):
+    driver = Driver(control, clock, "alice")
+    assert control.halt_silent(Now(9.0, WALL_MS), 1.0) == []
+    assert control.drop_silent(Now(9.0, WALL_MS), 1.0) == [driver.conversation.driver]
+    assert driver.is_closed
+    assert control.drop_silent(Now(9.0, WALL_MS), 1.0) == []
+    assert vehicle.done == []
+
+
+def test_what_was_said_after_a_driver_was_dropped_does_nothing(control, vehicle, clock):
+    driver = Driver(control, clock, "alice")
+    driver.say(BindSubsystem(TRACKS))
+    control.drop_silent(Now(9.0, WALL_MS), 1.0)
+    driver.say(SkidSteerUpdate(TRACKS, 9, 9))
+    assert vehicle.done == [(TRACKS, "stop")]
+
+
+def test_what_somebody_else_has_can_t_be_bound_and_is_listed_as_theirs(control, vehicle, clock):
+    driver = Driver(control, clock, "alice")
+    vehicle.subsystems[TRACKS] = replace(vehicle.subsystems[TRACKS], can_be_had=False, elsewhere="bob")
+    assert driver.say(BindSubsystem(TRACKS)) == [BindFailure(TRACKS)]
+    info = next(packet for packet in driver.say(QuerySubsystems()) if isinstance(packet, SubsystemInfo))
+    assert info.subsystems[TRACKS].driver == "bob"
+
+
+def test_what_is_taken_away_is_stopped_and_announced(control, vehicle, clock):
+    driver = Driver(control, clock, "alice")
+    driver.say(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, 9, 9))
+    control.take_away(TRACKS, clock[0])
+    control.take_away(LIGHT, clock[0])  # which nobody has
+    assert driver.heard()[0] == SubsystemBound(TRACKS, "")
+    driver.say(SkidSteerUpdate(TRACKS, 9, 9))
+    assert vehicle.done == [(TRACKS, 9, 9), (TRACKS, "stop")]
+
+
+# Sensors.
+
+
+def test_a_sensor_without_a_value_is_listed_as_null_and_anew_when_it_has_one(control, vehicle, clock):
+    driver = Driver(control, clock, "alice")
+    vehicle.battery = None
+    (null,) = driver.say(QuerySubsystems())[0].sensors
+    assert (null.type, null.name) == (SensorType.NULL, "battery")
+    vehicle.battery = 11_000
+    for expected in ([SensorInfo, SensorUpdate], [SensorUpdate]):
+        control.send_readings([SensorReading(0, 11_000)])
+        assert kinds(driver.heard()) == expected
+    control.send_readings([])
+    assert driver.heard() == []
+
+
+@pytest.mark.parametrize("behave", [RobotdControl, FaultyRobotdControl])
+def test_robotd_lists_whole_volts_and_sends_no_readings(behave, vehicle, clock):
+    control = behave(vehicle, lambda line: None)
+    driver = Driver(control, clock, "alice")
+    vehicle.battery = None
+    info = driver.say(QuerySubsystems())[0]
+    assert info.layout is SensorLayout.ROBOTD_1_2
+    assert info.sensors[0] == Sensor(SensorType.BATTERY, "battery", full_voltage_mv=13_000)
+    control.send_readings([SensorReading(0, 1)])
+    assert driver.heard() == []
+
+
+# robotd, with and without its faults.
+
+
+@pytest.mark.parametrize(("behave", "is_faulty"), [(RobotdControl, False), (FaultyRobotdControl, True)])
+def test_robotd_forgets_nobody_but_a_server_that_speaks_like_it_does(behave, is_faulty, vehicle, clock):
+    control = behave(vehicle, lambda line: None)
+    alice, bob = Driver(control, clock, "alice"), Driver(control, clock, "bob")
+    alice.say(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, 9, 9))
+    alice.conversation.leave("it has closed the connection")
+    assert vehicle.done == [(TRACKS, 9, 9)] if is_faulty else [(TRACKS, 9, 9), (TRACKS, "stop")]
+    if is_faulty:
+        with pytest.raises(HangUpError, match="after another driver has gone"):
+            bob.say(BindSubsystem(TRACKS))
+    else:
+        assert bob.say(BindSubsystem(TRACKS))[-1] == BindSuccess(TRACKS)
+
+
+@pytest.mark.parametrize("behave", [RobotdControl, FaultyRobotdControl])
+def test_an_old_keep_alive_puts_motors_in_safe_mode_and_no_release_is_announced(behave, vehicle, clock):
+    control = behave(vehicle, lambda line: None)
+    alice, bob = Driver(control, clock, "alice"), Driver(control, clock, "bob")
+    alice.say(BindSubsystem(TRACKS), KeepAlive(WALL_MS - 1990))
+    assert vehicle.done == []
+    answers = alice.say(KeepAlive(WALL_MS - 2010))
+    assert vehicle.done == [(TRACKS, "stop")]
+    assert [type(answer) for answer in answers] == [LogMessage, KeepAlive]
+    bob.heard()
+    alice.say(UnbindSubsystem(TRACKS))
+    assert bob.heard() == []
+    with pytest.raises(HangUpError, match="no subsystem 7"):
+        alice.say(BindSubsystem(7))
+
+
+def test_a_light_is_nothing_that_safe_mode_switches(vehicle, clock):
+    control = RobotdControl(vehicle, lambda line: None)
+    driver = Driver(control, clock, "alice")
+    driver.say(BindSubsystem(LIGHT), LightUpdate(LIGHT, True), KeepAlive(0))
+    control.halt_silent(Now(9.0, WALL_MS), 1.0)
+    assert vehicle.done == [(LIGHT, True)]
+
+
+# What is published.
+
+
+@pytest.fixture
+def published():
+    return []
+
+
+@pytest.fixture
+def commands(published):
+    return DriveCommands(0.05, published.append)
+
+
+def test_speeds_are_repeated_and_a_stop_is_said_a_few_times_and_then_nothing(commands, published):
+    commands.drive(Speeds(1, 2), 0.0)
+    commands.drive(Speeds(1, 2), 0.02)  # nothing new
+    for due_s in (0.05, 0.1):
+        assert commands.due_s == pytest.approx(due_s)
+        commands.tick(due_s)
+    commands.stop(0.11)
+    commands.stop(0.12)
+    while commands.due_s < math.inf:
+        commands.tick(commands.due_s)
+    assert published == [Speeds(1, 2)] * 3 + [STOPPED] * STOPS
+    commands.stop(9.0)
+    assert len(published) == 3 + STOPS
+
+
+def test_changes_come_no_closer_than_a_gap_and_the_newest_wins_but_stopping_is_at_once(commands, published):
+    commands.drive(Speeds(1, 1), 0.0)
+    commands.drive(Speeds(2, 2), 0.001)
+    commands.drive(Speeds(3, 3), 0.002)
+    assert commands.due_s == LEAST_GAP_S
+    commands.tick(LEAST_GAP_S)
+    commands.drive(STOPPED, LEAST_GAP_S + 1e-4)
+    assert published == [Speeds(1, 1), Speeds(3, 3), STOPPED]
+    commands.drive(Speeds(4, 4), 1.0)  # before the stop was said often enough
+    commands.tick(commands.due_s)
+    assert published[3:] == [Speeds(4, 4)] * 2
+
+
+def test_who_never_moved_says_nothing_when_it_leaves(commands, published):
+    commands.stop(0.0)
+    assert published == []
+
+
+# What sensors say.
+
+
+def test_each_value_goes_out_once_the_newest_wins_and_unknown_ones_do_not():
+    values = SensorValues()
+    assert values.due_s(0.1) == math.inf
+    for sensor, value in ((2, 20), (0, 1), (0, 3), (1, 7), (1, None)):
+        values.put(sensor, value)
+    now_s = values.due_s(0.1)
+    assert values.take(now_s) == [SensorReading(0, 3), SensorReading(2, 20)]
+    assert values.take(now_s) == []
+    assert values.due_s(0.1) == math.inf
+    values.put(0, 4)
+    assert values.due_s(5.0) == now_s + 5.0
+    assert values.present(0, now_s, 100.0) == 4
+    assert values.present(0, now_s + 200.0, 100.0) is None
+    assert values.present(1, now_s, 100.0) is None
+    values.clear()
+    assert values.present(0, now_s, 100.0) is None
+
+
+# What there is.
+
+
+def test_parameters_list_sensors_and_find_those_of_each_side():
+    listing = listing_of_parameters(
+        "tracks",
+        ["headlight", "Rear light"],
+        [
+            "battery_state",
+            "temperature/left_motor",
+            "current/left_motor",
+            "motor_pwm/m2=Right PWM",
+            "battery_state/aux",
+        ],
+        12.6,
+    )
+    names = [source.sensor.name for source in listing.sources]
+    assert names == ["battery", "left motor", "left motor", "Right PWM", "aux", "none"]
+    left, right = listing.subsystems[0].motors
+    assert (left, right) == (MotorSensors(0, 1, 2, 5), MotorSensors(0, 5, 5, 3))
+    assert listing.sources[0].sensor.full_voltage_mv == 12_600
+    assert light_topics(listing.subsystems) == {1: "light", 2: "light/rear_light"}
+    nothing = listing_of_parameters("none", ["none"], ["none"], 12.6)
+    assert (nothing.subsystems, nothing.sources) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("topics", "complaint"),
+    [
+        (["voltage"], "begin with one of battery_state, temperature, current, motor_pwm"),
+        (["temperature/"], "no name of a topic"),
+        (["temperature/a", "temperature/a=b"], "twice"),
+        ([f"current/m{number}" for number in range(65)], "64 are allowed"),
+    ],
+)
+def test_topics_of_sensors_that_can_t_be_are_refused(topics, complaint):
+    assert complaint in complaint_about_topics(topics)
+    assert complaint_about_topics(["battery_state", "temperature/a=b"]) is None
+
+
+def test_what_a_bridge_lists_is_listed():
+    sensors = SensorArray(
+        sensors=[
+            SensorMessage(id=0, type=1, name="pack", topic="battery_state", full_voltage=24.0),
+            SensorMessage(id=1, type=3, name="amps", topic="current/amps", full_voltage=math.nan),
+            SensorMessage(id=2, type=77, name="new", topic="", full_voltage=math.nan),
+        ]
+    )
+    sources = sources_of_message(sensors)
+    assert [source.sensor.type for source in sources] == [1, 3, 0]
+    assert [source.topic for source in sources] == ["battery_state", "current/amps", ""]
+    assert sources[0].sensor.full_voltage_mv == 24_000
+    ours = SubsystemMessage(type=1, name="drive", driver="relay", bound=True, has_sensors=True, right_pwm_sensor=7)
+    theirs = SubsystemMessage(id=1, type=2, name="lamp", driver="bob")
+    drive, lamp = subsystems_of_message(SubsystemArray(subsystems=[ours, theirs]))
+    assert drive.can_be_had
+    assert drive.motors[1].pwm == 7
+    assert (lamp.can_be_had, lamp.elsewhere) == (False, "bob")
+    assert is_robot_there(SubsystemArray(subsystems=[ours]))
+    assert not is_robot_there(SubsystemArray(subsystems=[SubsystemMessage(name="drive")]))
+
+
+def test_the_robot_s_own_lines_stay_as_they_were_and_those_of_nodes_get_a_name():
+    assert line_of(Log(name="ns.robot_bridge", msg="The robot says: [now] bound")) == "[now] bound"
+    assert line_of(Log(name="ns.painter", msg="The paint is\nout.")) == "[ns.painter] The paint is\\nout."
