@@ -4,6 +4,7 @@
 from array import array
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 if TYPE_CHECKING:
@@ -56,6 +57,32 @@ def set_data(image: Image | CompressedImage, data: "ImageBytes") -> None:
     """Make the bytes the data of the message as they are; without a copy if they are an array('B')."""
     # The property checks every element on some distributions and copies the array on others; the slot does neither.
     image._data = data if isinstance(data, array) else array("B", data)
+
+
+#: Where red, green and blue are in a pixel of the encodings that take no more than picking bytes.
+_RGB_IN: Final = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgra8": (2, 1, 0), "mono8": (0, 0, 0)}
+_BYTES_PER_PIXEL: Final = {"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "mono8": 1}
+
+
+def rgb8_pixels(image: Image) -> ImageBytes:
+    """Return the pixels without gaps as red, green, blue: the very bytes of an rgb8 image whose rows have none.
+
+    Raises ValueError, with a sentence, for an encoding of more than 8 bits a channel, of colours in other terms, and
+    for an image whose size and data do not fit each other.
+    """
+    if image.encoding not in _RGB_IN:
+        known = ", ".join(_RGB_IN)
+        raise ValueError(f"is {image.encoding!r:.40}, and has to be one of {known}: image_proc and cv_bridge convert.")
+    row = image.width * _BYTES_PER_PIXEL[image.encoding]
+    if not row or image.step < row or len(image.data) != image.step * image.height:
+        raise ValueError(
+            f"has {len(image.data)} bytes, step {image.step}, and says to be {image.width} x {image.height} pixels."
+        )
+    if image.encoding == "rgb8" and image.step == row:
+        return image.data  # type: ignore[no-any-return]
+    rows = np.frombuffer(image.data, np.uint8).reshape(image.height, image.step)[:, :row]
+    pixels = rows.reshape(image.height, image.width, -1)[:, :, _RGB_IN[image.encoding]]
+    return pixels.tobytes()
 
 
 def pinhole_camera_info(

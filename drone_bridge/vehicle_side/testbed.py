@@ -71,20 +71,19 @@ class Conversation:
         answer_timeout_s: float = math.inf,
         limits: Limits | None = None,
     ) -> None:
-        """An answer that takes longer than `answer_timeout_s` is not flown by. Testbeds wait for ever."""
         self._vehicle = vehicle
         self._dialect = dialect
-        self._answer_timeout_s = answer_timeout_s
+        #: An answer that takes longer is not flown by. Testbeds wait for ever.
+        self.answer_timeout_s = answer_timeout_s
         self._protocol = TestbedConnection(dialect.layout, dialect.angle_unit, limits)
         self._asked_s: float | None = None  # when the frame went out whose answer is awaited
-        self.constants = dialect.constants_of(vehicle)
         #: How many frames were answered, and how many of the answers came too late.
         self.answers = 0
         self.late_answers = 0
 
     def opening(self) -> bytes:
-        """Return what a testbed says first."""
-        return self._protocol.send(self.constants)
+        """Return what a testbed says first, once the vehicle has constants."""
+        return self._protocol.send(self._dialect.constants_of(self._vehicle))
 
     @property
     def awaits_answer(self) -> bool:
@@ -99,7 +98,7 @@ class Conversation:
         self._asked_s = now_s
         if not self._dialect.sends_in_pieces:
             return [whole]
-        size = self.constants.image_bytes
+        size = self._vehicle.constants.image_bytes
         return [whole[:size], whole[size : 2 * size], whole[2 * size :]]
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
@@ -120,7 +119,7 @@ class Conversation:
             assert self._asked_s is not None
             took_s, self._asked_s = now_s - self._asked_s, None
             self.answers += 1
-            if took_s <= self._answer_timeout_s:
+            if took_s <= self.answer_timeout_s:
                 self._vehicle.fly(event)
             else:
                 self.late_answers += 1

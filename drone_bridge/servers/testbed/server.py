@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testbed_server: a virtual testbed for legacy autopilots, flown by whatever drone is in ROS. See docs/testbed.md."""
+
+import time
+from functools import partial
+from typing import Any, Final
+
+from builtin_interfaces.msg import Time
+from nav_msgs.msg import Odometry
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image, Imu
+
+from drone_bridge.link_node.common_parameters import SOURCE_TIMEOUT, common_parameters
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.links.cancellation import Wakeup
+from drone_bridge.links.errors import LinkError
+from drone_bridge.links.tcp import TcpStream
+from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.node.described_parameters import declarations
+from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.node.program import run
+from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.protocols.testbed import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
+from drone_bridge.servers.testbed.helm import Helm
+from drone_bridge.servers.testbed.properties import PREFIX, AssumedDrone, PropertiesWatch
+from drone_bridge.servers.testbed.senses import ATTITUDE_PATIENCE_S, Senses
+from drone_bridge.servers.testbed.vehicle import RosDrone
+from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.frame_names import FrameNames
+from drone_bridge.translate.testbed import SIDES, Command
+from drone_bridge.vehicle_side.testbed import Conversation, Dialect
+
+LOCKSTEP: Final = "lockstep"
+#: Pairs of images that are kept: for an attitude that follows them, and in lockstep until it is their turn.
+_DEPTHS: Final = {"latest": 4, LOCKSTEP: 16}
+_ATTITUDE_TOPICS: Final = {"imu/data": Imu, "odom": Odometry}
+_WATCH_PERIOD_S: Final = 0.02
+_AUDIENCE_PERIOD_S: Final = 1.0
+_RECEIVE_BYTES: Final = 256
+#: How long an autopilot that is being left gets to close as well.
+_LEAVE_TIMEOUT_S: Final = 0.3
+_WAITING: Final = "waiting for the drone"  # of conditions
+_UNHEARD: Final = "unheard commands"
+
+PARAMETERS: Final = (
+    *common_parameters(8000, "The port to listen on, 0 takes a free one; or the autopilot's.", ("listen", "connect")),
+    SOURCE_TIMEOUT,
+    ParameterDeclaration(
+        "attitude_layout",
+        AttitudeLayout.PITCH_YAW.value,
+        "The floats after the images: as documented, with roll instead of yaw, or a full pose.",
+        choices=tuple(layout.value for layout in AttitudeLayout),
+    ),
+    ParameterDeclaration(
+        "angle_unit",
+        AngleUnit.DEGREES.value,
+        "The unit of angles and angular rates on the wire.",
+        choices=tuple(unit.value for unit in AngleUnit),
+    ),
+    ParameterDeclaration(
+        "sync",
+        "latest",
+        "latest sends the newest frame when one has been answered, and drops those between; lockstep sends them all "
+        "in order, for a drone that waits for the command to each.",
+        choices=tuple(_DEPTHS),
+    ),
+    ParameterDeclaration(
+        "stamp_source",
+        "ros",
+        "What stamps of images are: ROS time, and the wire's time counts from the first frame; or the wire's.",
+        choices=("ros", "wire"),
+    ),
+    ParameterDeclaration(
+        "cameras",
+        "stereo",
+        "stereo sends images of both sides with the same stamp; mono sends left/image_raw as both, without separation.",
+        choices=("stereo", "mono"),
+    ),
+    ParameterDeclaration(
+        "attitude_from",
+        "imu/data",
+        "Where the attitude is read; a pose comes from odom in any case.",
+        choices=tuple(_ATTITUDE_TOPICS),
+    ),
+    ParameterDeclaration("negative_gravity", False, "Announce gravity as some testbeds do, counted upwards."),
+    *declarations(AssumedDrone, PREFIX),
+)
+
+
+class TestbedServer(LinkNode):
+    """Sends an autopilot what the drone senses, and publishes its answers as commands."""
+
+    __test__ = False  # not a test, whatever its name tells pytest
+    rates = ("frames", "commands")
+    problems = (*LinkNode.problems, "dropped messages", "refused frames", "late answers", "neutral commands")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("testbed_server", PARAMETERS, **options)
+        self._wakeup = Wakeup()
+
+    def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions."""
+        get = self.parameters.__getitem__
+        layout, unit = AttitudeLayout(get("attitude_layout")), AngleUnit(get("angle_unit"))
+        self._dialect = Dialect(layout, unit, get("negative_gravity"))
+        self._frame_id = FrameNames(get("frame_prefix")).base_link
+        self._stamps_are_simulated = get("stamp_source") == "wire"
+        is_mono = get("cameras") == "mono"
+        depth = _DEPTHS[get("sync")]
+        keeps_order = get("sync") == LOCKSTEP
+        self._senses = Senses(depth, keeps_order=keeps_order, is_mono=is_mono, on_news=self._wakeup.wake)
+        self._helm = Helm(self._be_neutral)
+        self._drone = RosDrone(
+            self._senses,
+            unit,
+            stamps_are_simulated=self._stamps_are_simulated,
+            now_s=time.monotonic,
+            longest_s=lambda: float(self.parameters["source_timeout"]),
+            command=self._steer,
+            refuse=lambda sentence: self.complain("refused frames", f"A frame was not sent: {sentence}"),
+        )
+        self._new_constants = False
+        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        self._rates_publisher = self.make_publisher(CommandRates, "cmd_rates", newest)
+        in_hand = depth if keeps_order else 1
+        for side in SIDES[: 1 if is_mono else 2]:
+            self.make_subscription(Image, f"{side}/image_raw", partial(self._take_image, side), in_hand)
+        topic = "odom" if layout is AttitudeLayout.POSE else get("attitude_from")
+        self.make_subscription(_ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand)
+        self._attitude_topic = topic
+        self._properties = PropertiesWatch(self, is_mono, self._learn)
+        self.make_timer(_WATCH_PERIOD_S, self._watch)
+        self.make_timer(_AUDIENCE_PERIOD_S, self._look_for_audience)
+
+    # In the executor.
+
+    def _take_image(self, side: str, image: Image) -> None:
+        self._senses.saw(side, image, time.monotonic())
+
+    def _take_attitude(self, message: Imu | Odometry) -> None:
+        self._senses.felt(message, time.monotonic())
+
+    def _learn(self, properties: DroneProperties) -> None:
+        before = self._drone.constants if self._drone.is_known else None
+        self._drone.learn(properties)
+        self._new_constants = self._new_constants or before not in (None, self._drone.constants)
+        self._wakeup.wake()
+
+    def _watch(self) -> None:
+        timeout_s = self.parameters["command_timeout"]
+        if self._helm.watch(time.monotonic(), timeout_s):
+            self.complain(
+                "neutral commands",
+                f"The autopilot has answered no frame for {timeout_s:g} s (command_timeout): the drone was told to "
+                f"hover.",
+            )
+
+    def _look_for_audience(self) -> None:
+        if self.statistics.liveness.is_open and not self.is_wanted(self._rates_publisher):
+            topic = self.resolve_topic_name("cmd_rates")
+            self.statistics.begin_condition(_UNHEARD, f"nobody subscribes to {topic}")
+        else:
+            self.statistics.end_condition(_UNHEARD)
+
+    # The conversation, on the link's thread.
+
+    def converse(self, stream: TcpStream) -> None:
+        """Send frames and publish the answers to them."""
+        conversation = Conversation(self._drone, self._dialect)
+        self._drone.begin()
+        self._has_opened = self._new_constants = False
+        self._turn_since_s = time.monotonic()  # since when it is our turn to speak
+        self.statistics.facts["attitude layout"] = self._dialect.layout.value
+        stream.acknowledge_at_once()  # some autopilots send an answer in pieces, with Nagle's algorithm on
+        buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        try:
+            while self._hear(conversation):
+                self._speak(stream, conversation)
+                if stream.wait(self._wakeup, ATTITUDE_PATIENCE_S / 2):
+                    if count := stream.receive_into(buffer):
+                        conversation.receive_data(buffer[:count])
+                    else:
+                        conversation.receive_eof()
+                self._wakeup.clear()
+            self.inform("The autopilot has left.")
+        finally:
+            self._helm.let_go()
+            stream.leave(b"", _LEAVE_TIMEOUT_S)
+
+    def _hear(self, conversation: Conversation) -> bool:
+        """Take the autopilot's answer, if it has come; return whether the autopilot is still there."""
+        now_s = time.monotonic()
+        late_before, limited_before = conversation.late_answers, self._drone.limited
+        conversation.answer_timeout_s = self.parameters["command_timeout"]
+        event = conversation.next_event(now_s)
+        if isinstance(event, ConnectionClosed):
+            return False
+        if event is not NEED_DATA:
+            assert self._drone.sensed
+            self.opened()
+            self.statistics.took("waiting for the autopilot", now_s - self._turn_since_s)
+            self._turn_since_s = now_s
+            self.statistics.counts["limited commands"] += self._drone.limited - limited_before
+            if conversation.late_answers > late_before:
+                self.complain("late answers", "An answer took longer than command_timeout and was not followed.")
+        if not conversation.awaits_answer:
+            self.statistics.liveness.heard()  # it is not its turn to say anything
+        return True
+
+    def _speak(self, stream: TcpStream, conversation: Conversation) -> None:
+        """Send a frame, if it is time for one; raise LinkError when none has come for too long."""
+        if self._new_constants:
+            raise LinkError("The drone has other properties, and a testbed announces its own once: beginning anew.")
+        if conversation.awaits_answer:
+            return
+        timeout_s = self.parameters["source_timeout"]
+        now_s = time.monotonic()
+        missing = self._senses.missing(now_s, timeout_s)
+        if not self._has_opened:
+            if not self._drone.is_known or missing:
+                self._say_what_is_missing(missing)
+                return
+            stream.send_all(conversation.opening(), timeout_s)
+            self._has_opened = True
+            self._turn_since_s = now_s
+            self.reports.end(_WAITING)
+        try:
+            pieces = conversation.next_frame(now_s)
+        except LocalProtocolError as error:
+            self.complain("refused frames", f"A frame was not sent: {error}")
+            pieces = []
+        for piece in pieces:
+            stream.send_all(piece, self.parameters["command_timeout"])
+        if pieces:
+            assert self._drone.sensed
+            self.statistics.counts["frames"] += 1
+            self.statistics.counts["dropped frames"] = self._senses.dropped
+            self.statistics.counts["images without their other side"] = self._senses.unmatched
+            self.statistics.took("frame complete to sent", time.monotonic() - self._drone.sensed.came_s)
+            self._turn_since_s = now_s
+        elif now_s - self._turn_since_s > timeout_s:
+            raise LinkError(
+                f"Nothing to send has come for {timeout_s:g} s (source_timeout){self._in_words(missing)}: the "
+                f"autopilot is left, as a testbed ends a conversation."
+            )
+
+    def _say_what_is_missing(self, missing: str) -> None:
+        if time.monotonic() - self._turn_since_s < self.parameters["source_timeout"]:
+            return
+        properties = "" if self._drone.is_known else f" {self._properties.missing}"
+        self.reports.remind(_WAITING, f"The autopilot waits for its first frame{self._in_words(missing)}.{properties}")
+
+    def _in_words(self, missing: str) -> str:
+        """Return what is missing by the names of its topics, as an apposition; or nothing."""
+        topics = {"left": "left/image_raw", "right": "right/image_raw", "attitude": self._attitude_topic}
+        names = [self.resolve_topic_name(topics[kind]) for kind in missing.split(" and ")] if missing else []
+        if not names:
+            return "" if self._senses.unmatched == 0 else ", and left and right images never have the same stamp"
+        return f", and nothing comes on {' and '.join(names)}"
+
+    def _steer(self, command: Command, stamp: Time) -> None:
+        message = translate.rates_from_command(command, stamp)
+        message.header.frame_id = self._frame_id
+        self._helm.steer(partial(self.publish, self._rates_publisher, message), time.monotonic())
+        self.statistics.counts["commands"] += 1
+
+    def _be_neutral(self) -> None:
+        stamp = self._senses.newest_stamp if self._stamps_are_simulated else self.now()
+        message = translate.rates_from_command(translate.hover(self._drone.constants), stamp)
+        message.header.frame_id = self._frame_id
+        self.publish(self._rates_publisher, message)
+
+
+def main() -> int:
+    """Run the node."""
+    return run(TestbedServer)

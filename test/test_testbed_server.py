@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testbed_server as a process, between an autopilot's socket and topics that a test publishes."""
+
+import contextlib
+import struct
+import time
+
+import pytest
+from geometry_msgs.msg import Twist
+from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import wait_until
+from sensor_msgs.msg import CameraInfo, Image, Imu
+from testbed_autopilot import MOTION, AutopilotPeer
+from testbed_bytes import float32
+
+from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.protocols.testbed import AngleUnit, ConnectionClosed, Constants, SensorFrame, SimulationRestarted
+from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.images import rgb8_image, set_pixels
+from drone_bridge.translate.testbed import StereoFrameNames
+from drone_bridge.translate.time import time_from_seconds
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+CONSTANTS = Constants(120.0, 90.0, 16, 8, 0.25, 1.5, float32(9.81), 0.25, 25.0, 720.0, 360.0, 180.0)
+HOVER_N = CONSTANTS.weight * CONSTANTS.gravity
+PATIENCE_S = 600.0  # for what is not the subject, on a machine that is slow and busy
+
+
+class Drone:
+    """Publishes what a drone in ROS does, and hears its commands."""
+
+    def __init__(self, ros, namespace=""):
+        self._ros = ros
+        topic = namespace + "{}"
+        self.commands = ros.subscribe(CommandRates, topic.format("cmd_rates"))
+        self.velocities = ros.subscribe(Twist, topic.format("cmd_vel"))
+        self._properties = ros.node.create_publisher(DroneProperties, topic.format("drone_properties"), LATCHED)
+        self._images = {
+            side: ros.publisher(Image, topic.format(f"{side}/image_raw")) for side in self.sides_of(ros, namespace)
+        }
+        self._imu = ros.publisher(Imu, topic.format("imu/data"))
+        self._infos = {
+            side: ros.node.create_publisher(CameraInfo, topic.format(f"{side}/camera_info"), 1)
+            for side in ("left", "right")
+        }
+        self._stamp_s = 100.0
+
+    @staticmethod
+    def sides_of(ros, namespace):
+        """A mono server takes the left one alone."""
+        return ("left",) if namespace == "mono/" else ("left", "right")
+
+    def announce(self, **changes):
+        properties = translate.drone_properties(CONSTANTS, AngleUnit.DEGREES)
+        for name, value in changes.items():
+            setattr(properties, name, value)
+        self._properties.publish(properties)
+
+    def show(self, marker=1, encoding="rgb8"):
+        """Publish a pair and an attitude, half a second after the last one; return their stamp."""
+        self._stamp_s += 0.5
+        stamp = time_from_seconds(self._stamp_s)
+        for index, (side, publisher) in enumerate(self._images.items()):
+            image = rgb8_image(16, 8, side)
+            image.header.stamp = stamp
+            image.encoding = encoding
+            set_pixels(image, bytes([marker + index]) * CONSTANTS.image_bytes)
+            publisher.publish(image)
+        attitude = SensorFrame(b"", b"", 0.0, pitch=-3.0, yaw=30.0)
+        self._imu.publish(translate.imu(attitude, AngleUnit.DEGREES, 0.001, stamp, StereoFrameNames()))
+        return stamp
+
+    def show_cameras(self):
+        for side, publisher in self._infos.items():
+            publisher.publish(translate.camera_info(CONSTANTS, AngleUnit.DEGREES, StereoFrameNames(), side))
+
+
+@pytest.fixture
+def serve(start_child):
+    """serve(**parameters) starts a server that listens, and gives it with its port."""
+
+    def start(*, remap=(), **parameters):
+        child = Process.node("testbed_server", remap=remap, port=0, **parameters)
+        stack.enter_context(child)
+        return child, int(child.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
+
+    with contextlib.ExitStack() as stack:
+        yield start
+
+
+def first_frame(drone, autopilot):
+    """Show something until the autopilot gets its first frame."""
+    shown = {}
+
+    def show():
+        stamp = drone.show()
+        shown[stamp.sec, stamp.nanosec] = True
+        autopilot.socket.settimeout(0.2)
+        with contextlib.suppress(TimeoutError):
+            return isinstance(autopilot.receive(), Constants)
+        return False
+
+    wait_until(show, "the constants")
+    autopilot.socket.settimeout(PATIENCE_S)
+    return autopilot.receive()
+
+
+def test_a_legacy_autopilot_flies_a_drone_in_ros(ros, serve):
+    """From the constants over frames, commands, dropped frames and silences to the end, in one conversation."""
+    server, port = serve(source_timeout=PATIENCE_S, command_timeout=60.0)
+    drone = Drone(ros)
+    drone.announce()
+    with AutopilotPeer(port) as autopilot:
+        frame = first_frame(drone, autopilot)
+        assert (frame.time, float32(frame.pitch), float32(frame.yaw)) == (0.0, -3.0, 30.0)
+        assert bytes(frame.left) == bytes([1]) * CONSTANTS.image_bytes
+        assert bytes(frame.right) == bytes([2]) * CONSTANTS.image_bytes
+
+        # Silent: one neutral command, and nothing more, whatever is shown.
+        autopilot.answer()
+        given = drone.commands.wait(lambda command: command.roll_rate != 0.0)
+        assert given.thrust == MOTION.thrust
+        assert (given.roll_rate, given.pitch_rate, given.yaw_rate) == pytest.approx((-0.34907, 0.17453, -0.52360), 1e-4)
+        ros.set_parameters("testbed_server", command_timeout=0.3)
+        neutral = drone.commands.wait()
+        assert (neutral.roll_rate, neutral.pitch_rate, neutral.yaw_rate) == (0.0, 0.0, 0.0)
+        assert neutral.thrust == pytest.approx(HOVER_N)
+        server.wait_for_line("has answered no frame for 0.3 s")
+
+        # An answer that took longer than it may is not followed.
+        drone.show(marker=10)
+        autopilot.receive()
+        received_s = time.monotonic()
+        ros.set_parameters("testbed_server", command_timeout=0.01)
+        wait_until(lambda: time.monotonic() - received_s > 0.02, "more time than an answer may take")
+        autopilot.answer()
+        server.wait_for_line("took longer than command_timeout")
+        ros.set_parameters("testbed_server", command_timeout=60.0)
+        assert len(drone.commands) == 0
+
+        # Frames that come while an answer is awaited are dropped, the newest one is sent.
+        drone.show(marker=11)
+        before = autopilot.receive()
+        for marker in range(20, 24):
+            newest = drone.show(marker=marker)
+        autopilot.answer()
+        after = wait_for_marker(autopilot, 23)
+        assert after.time > before.time
+        autopilot.answer()
+        drone.commands.wait(lambda command: command.header.stamp == newest)
+
+        # Leaving.
+        autopilot.socket.close()
+        assert drone.commands.wait().thrust == pytest.approx(HOVER_N)
+        server.wait_for_line("The autopilot has left")
+        assert len(drone.commands) == len(drone.velocities) == 0
+
+
+def wait_for_marker(autopilot, marker):
+    """Answer frames until the one whose left image has this colour."""
+    while (frame := autopilot.receive()).left[0] != marker:
+        autopilot.answer()
+    return frame
+
+
+def test_nonsense_ends_the_conversation_and_leaves_the_drone_hovering(ros, serve):
+    server, port = serve(source_timeout=PATIENCE_S, command_timeout=60.0)
+    drone = Drone(ros)
+    drone.announce()
+    with AutopilotPeer(port) as autopilot:
+        first_frame(drone, autopilot)
+        autopilot.answer()
+        assert drone.commands.wait().thrust == MOTION.thrust
+        drone.show()
+        autopilot.receive()
+        autopilot.socket.sendall(struct.pack(">4f", float("nan"), 0, 0, 0))
+        assert autopilot.reads_end() == b""
+        assert drone.commands.wait().thrust == pytest.approx(HOVER_N)
+        server.wait_for_line("pitch_rate is nan")
+    # The next one gets its constants, and time from 0.
+    with AutopilotPeer(port) as autopilot:
+        assert first_frame(drone, autopilot).time == 0.0
+        # Other properties can't be told on the same connection; the same ones again are a new simulation.
+        autopilot.answer()
+        drone.show()
+        assert autopilot.receive().time > 0.0
+        autopilot.answer()
+        drone.announce()
+        events = []
+
+        def restart():
+            drone.show()
+            events.append(autopilot.receive())
+            if isinstance(events[-1], SensorFrame):
+                autopilot.answer()
+            return isinstance(events[-1], SimulationRestarted)
+
+        wait_until(restart, "a new simulation")
+        autopilot.receive()
+        autopilot.answer()
+        drone.announce(mass=2.0)
+        server.wait_for_line("has other properties")
+        while not isinstance(autopilot.receive(), ConnectionClosed):
+            pass
+
+
+def test_a_drone_that_falls_silent_ends_the_conversation_within_source_timeout(ros, serve):
+    server, port = serve(command_timeout=60.0)
+    drone = Drone(ros)
+    drone.announce()
+    with AutopilotPeer(port) as autopilot:
+        first_frame(drone, autopilot)
+        autopilot.answer()
+        assert drone.commands.wait().thrust == MOTION.thrust
+        assert autopilot.reads_end() == b""  # no old frame as a new one
+        server.wait_for_line(
+            r"Nothing to send has come for 1 s \(source_timeout\), and nothing comes on /left/image_raw and "
+            r"/right/image_raw and /imu/data"
+        )
+        assert drone.commands.wait().thrust == pytest.approx(HOVER_N)
+
+
+def test_one_camera_and_parameters_do_where_there_is_no_more(ros, serve):
+    """Without drone_properties; without a right camera; and before that, with nothing at all."""
+    parameters = {"cameras": "mono", "drone.mass": 2.5, "negative_gravity": True, "command_timeout": 60.0}
+    server, port = serve(remap=["__ns:=/mono"], **parameters)
+    with AutopilotPeer(port) as autopilot:
+        server.wait_for_line("waits for its first frame, and nothing comes on /mono/left/image_raw and /mono/imu/data")
+        drone = Drone(ros, "mono/")
+
+        def show():
+            drone.show_cameras()
+            drone.show(encoding="bgr8")
+            autopilot.socket.settimeout(0.1)
+            with contextlib.suppress(TimeoutError):
+                return autopilot.receive()
+            return None
+
+        constants = wait_until(show, "the constants")
+        assert (constants.weight, constants.camera_separation) == (2.5, 0.0)
+        assert constants.gravity == float32(-9.81)
+        assert float32(constants.horizontal_angle_of_view) == CONSTANTS.horizontal_angle_of_view
+        autopilot.socket.settimeout(PATIENCE_S)
+        frame = autopilot.receive()
+        assert bytes(frame.left) == bytes(frame.right) == bytes([1]) * CONSTANTS.image_bytes
+        server.wait_for_line("Nobody publishes drone_properties")
+        autopilot.answer()
+        assert drone.commands.wait().thrust == MOTION.thrust
+        server.send()  # SIGTERM: the last command is the neutral one
+        assert drone.commands.wait().thrust == pytest.approx(2.5 * 9.81)
+        assert server.wait() == 0
