@@ -3,37 +3,19 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Final
 
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo
 
-from drone_bridge.described import described
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import DroneProperties
-from drone_bridge.node.described_parameters import read
+from drone_bridge.servers.testbed.parameters import DRONE, assumed_drone
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.testbed import SIDES
 
-#: Of the parameters that say what the drone is.
-PREFIX: Final = "drone"
 _LOOK_PERIOD_S: Final = 0.1
-_TURN: Final = 6.283185307179586  # rad/s
-
-
-@dataclass(frozen=True, slots=True)
-class AssumedDrone:
-    """What is announced of a drone that publishes no drone_properties."""
-
-    mass: float = described(1.0, "Without drone_properties: kg.", 1e-3, 1e4)
-    gravity: float = described(9.81, "Without drone_properties: m/s^2.", 0.01, 100.0)
-    drag: float = described(0.2, "Without drone_properties: kg/s, force per unit of air speed.", 0.0, 1e4)
-    max_thrust: float = described(25.0, "Without drone_properties: N.", 1e-3, 1e6)
-    max_roll_rate: float = described(2 * _TURN, "Without drone_properties: rad/s.", 0.0, 100.0)
-    max_pitch_rate: float = described(2 * _TURN, "Without drone_properties: rad/s.", 0.0, 100.0)
-    max_yaw_rate: float = described(2 * _TURN, "Without drone_properties: rad/s.", 0.0, 100.0)
 
 
 class PropertiesWatch:
@@ -48,7 +30,7 @@ class PropertiesWatch:
         self._sides = SIDES[: 1 if is_mono else 2]
         self._is_mono = is_mono
         self._learn = learn
-        self._assumed = read(AssumedDrone, PREFIX, node.parameters)
+        self._assumed = assumed_drone(node.parameters)
         self._infos: dict[str, CameraInfo] = {}
         self._since_s = time.monotonic()
         self._looks_at_cameras = self._is_known = False
@@ -61,7 +43,7 @@ class PropertiesWatch:
         """What has to come, in a sentence."""
         resolve = self._node.resolve_topic_name
         infos = " and ".join(resolve(f"{side}/camera_info") for side in self._sides if side not in self._infos)
-        return f"What the drone is comes on {resolve('drone_properties')}, or on {infos} and by parameters {PREFIX}.*."
+        return f"What the drone is comes on {resolve('drone_properties')}, or on {infos} and by parameters {DRONE}.*."
 
     def _take_properties(self, properties: DroneProperties) -> None:
         if self._is_mono:
@@ -85,14 +67,14 @@ class PropertiesWatch:
         self._infos[side] = info
         if self._infos.keys() < set(self._sides):
             return
-        properties = DroneProperties(**asdict(self._assumed))
+        properties = DroneProperties(**self._assumed)
         try:
             translate.add_cameras(properties, self._infos["left"], self._infos.get("right"))
         except ValueError as error:
             self._node.complain("rejected input", f"The drone's cameras are not known: {error}")
             return
-        self._node.statistics.facts["constants"] = f"from camera_info and the parameters {PREFIX}.*"
-        self._node.inform(f"Nobody publishes drone_properties: the drone is as the parameters {PREFIX}.* say.")
+        self._node.statistics.facts["constants"] = f"from camera_info and the parameters {DRONE}.*"
+        self._node.inform(f"Nobody publishes drone_properties: the drone is as the parameters {DRONE}.* say.")
         self._learn(properties)
 
 

@@ -10,19 +10,17 @@ from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image, Imu
 
-from drone_bridge.link_node.common_parameters import SOURCE_TIMEOUT, common_parameters
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.cancellation import Wakeup
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.node.described_parameters import declarations
-from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.node.program import run
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.testbed import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.servers.testbed.helm import Helm
-from drone_bridge.servers.testbed.properties import PREFIX, AssumedDrone, PropertiesWatch
+from drone_bridge.servers.testbed.parameters import ATTITUDE_TOPICS, DEPTHS, LOCKSTEP, PARAMETERS
+from drone_bridge.servers.testbed.properties import PropertiesWatch
 from drone_bridge.servers.testbed.senses import ATTITUDE_PATIENCE_S, Senses
 from drone_bridge.servers.testbed.vehicle import RosDrone
 from drone_bridge.translate import testbed as translate
@@ -30,10 +28,6 @@ from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.testbed import SIDES, Command
 from drone_bridge.vehicle_side.testbed import Conversation, Dialect
 
-LOCKSTEP: Final = "lockstep"
-#: Pairs of images that are kept: for an attitude that follows them, and in lockstep until it is their turn.
-_DEPTHS: Final = {"latest": 4, LOCKSTEP: 16}
-_ATTITUDE_TOPICS: Final = {"imu/data": Imu, "odom": Odometry}
 _WATCH_PERIOD_S: Final = 0.02
 _AUDIENCE_PERIOD_S: Final = 1.0
 _RECEIVE_BYTES: Final = 256
@@ -41,50 +35,6 @@ _RECEIVE_BYTES: Final = 256
 _LEAVE_TIMEOUT_S: Final = 0.3
 _WAITING: Final = "waiting for the drone"  # of conditions
 _UNHEARD: Final = "unheard commands"
-
-PARAMETERS: Final = (
-    *common_parameters(8000, "The port to listen on, 0 takes a free one; or the autopilot's.", ("listen", "connect")),
-    SOURCE_TIMEOUT,
-    ParameterDeclaration(
-        "attitude_layout",
-        AttitudeLayout.PITCH_YAW.value,
-        "The floats after the images: as documented, with roll instead of yaw, or a full pose.",
-        choices=tuple(layout.value for layout in AttitudeLayout),
-    ),
-    ParameterDeclaration(
-        "angle_unit",
-        AngleUnit.DEGREES.value,
-        "The unit of angles and angular rates on the wire.",
-        choices=tuple(unit.value for unit in AngleUnit),
-    ),
-    ParameterDeclaration(
-        "sync",
-        "latest",
-        "latest sends the newest frame when one has been answered, and drops those between; lockstep sends them all "
-        "in order, for a drone that waits for the command to each.",
-        choices=tuple(_DEPTHS),
-    ),
-    ParameterDeclaration(
-        "stamp_source",
-        "ros",
-        "What stamps of images are: ROS time, and the wire's time counts from the first frame; or the wire's.",
-        choices=("ros", "wire"),
-    ),
-    ParameterDeclaration(
-        "cameras",
-        "stereo",
-        "stereo sends images of both sides with the same stamp; mono sends left/image_raw as both, without separation.",
-        choices=("stereo", "mono"),
-    ),
-    ParameterDeclaration(
-        "attitude_from",
-        "imu/data",
-        "Where the attitude is read; a pose comes from odom in any case.",
-        choices=tuple(_ATTITUDE_TOPICS),
-    ),
-    ParameterDeclaration("negative_gravity", False, "Announce gravity as some testbeds do, counted upwards."),
-    *declarations(AssumedDrone, PREFIX),
-)
 
 
 class TestbedServer(LinkNode):
@@ -106,7 +56,7 @@ class TestbedServer(LinkNode):
         self._frame_id = FrameNames(get("frame_prefix")).base_link
         self._stamps_are_simulated = get("stamp_source") == "wire"
         is_mono = get("cameras") == "mono"
-        depth = _DEPTHS[get("sync")]
+        depth = DEPTHS[get("sync")]
         keeps_order = get("sync") == LOCKSTEP
         self._senses = Senses(depth, keeps_order=keeps_order, is_mono=is_mono, on_news=self._wakeup.wake)
         self._helm = Helm(self._be_neutral)
@@ -126,7 +76,7 @@ class TestbedServer(LinkNode):
         for side in SIDES[: 1 if is_mono else 2]:
             self.make_subscription(Image, f"{side}/image_raw", partial(self._take_image, side), in_hand)
         topic = "odom" if layout is AttitudeLayout.POSE else get("attitude_from")
-        self.make_subscription(_ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand)
+        self.make_subscription(ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand)
         self._attitude_topic = topic
         self._properties = PropertiesWatch(self, is_mono, self._learn)
         self.make_timer(_WATCH_PERIOD_S, self._watch)
