@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from processes import TIMEOUT_S, Process
-from ros_session import wait_until
+from ros_session import RosSession, wait_until
 from testbed_autopilot import AutopilotPeer
 from testbed_bytes import float32
 from testbed_peer import CONSTANTS, REPLY, TestbedPeer, pixels
@@ -20,65 +20,90 @@ CAPTURES = Path(__file__).parent / "captures"
 TESTBED_BYTES = (CAPTURES / "testbed_to_autopilot.bin").read_bytes()
 AUTOPILOT_BYTES = (CAPTURES / "autopilot_to_testbed.bin").read_bytes()
 FRAMES = 3
+GOLDEN = Constants(*struct.unpack_from(">ffiiffffffff", TESTBED_BYTES))
 CONSTANTS_BYTES = 48
 LAYOUT = AttitudeLayout.POSE
 PATIENCE_S = 60.0  # of both nodes, for an autopilot or a testbed on a machine that is slow and busy
-TRANSPARENT = {"sync": "lockstep", "stamp_source": "wire", "command_timeout": PATIENCE_S}
+MEETING_S = 0.3  # of both nodes, while they have not found each other
+BOTH = ("testbed_bridge", "testbed_server")
 
 
 @contextlib.contextmanager
-def relay(namespace, testbed, layout, **parameters):
-    """Start both nodes; give them, and the port that the autopilot connects to."""
-    common = {"attitude_layout": layout.value, **TRANSPARENT, **parameters}
-    source_timeout = common.pop("source_timeout", PATIENCE_S)
-    spaced = {"remap": [f"__ns:=/{namespace}"]}
-    with (
-        Process.node("testbed_bridge", port=testbed.port, **spaced, **common) as bridge,
-        Process.node("testbed_server", port=0, source_timeout=source_timeout, **spaced, **common) as server,
-    ):
-        port = int(server.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
-        yield bridge, server, port
+def relay(namespace, testbed, layout, constants=CONSTANTS, **timeouts):
+    """Start both nodes, and wait until a frame and its answer have passed; give the server and its port."""
+    timeouts = {"source_timeout": PATIENCE_S, "command_timeout": PATIENCE_S, **timeouts}
+    common = {"attitude_layout": layout.value, "sync": "lockstep", "stamp_source": "wire"}
+    spaced = {"remap": [f"__ns:=/{namespace}"], "command_timeout": MEETING_S}
+    session = RosSession(f"{namespace}_session")
+    try:
+        with (
+            Process.node("testbed_bridge", port=testbed.port, **spaced, **common),
+            Process.node("testbed_server", port=0, **spaced, **common) as server,
+        ):
+            port = int(server.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
+            session.set_parameters(f"{namespace}/testbed_server", source_timeout=timeouts["source_timeout"])
+            meet(testbed, port, layout, constants)
+            for node in BOTH:
+                session.set_parameters(f"{namespace}/{node}", command_timeout=timeouts["command_timeout"])
+            yield server, port
+    finally:
+        session.close()
+
+
+def meet(testbed, port, layout, constants):
+    """Exchange frames until one is answered by an autopilot: DDS needs a moment to join the two nodes."""
+    testbed.open(constants)
+    with AutopilotPeer(port, layout) as autopilot:
+
+        def passes():
+            testbed.send_frame(constants=constants, **fields(1))
+            autopilot.socket.settimeout(MEETING_S)
+            with contextlib.suppress(TimeoutError):
+                while not isinstance(autopilot.receive(), SensorFrame):
+                    pass
+                autopilot.answer(motion(1))
+            return testbed.reply() == motion(1)
+
+        wait_until(passes, "a frame that was answered")
+    testbed.hang_up()
+
+
+def fields(number):
+    """What the drone senses in a frame, all of it different in each."""
+    return {
+        "pitch": float32(-80.0 + 1.7 * number),
+        "roll": float32(170.0 - 3.3 * number),
+        "yaw": float32(-175.0 + 3.1 * number),
+        "position": (float32(0.1 * number), float32(1e3 + number), -0.0),
+    }
+
+
+def motion(number):
+    return MotionParameters(float32(0.37 * number), float32(-0.71 * number), float32(1.3 * number), float32(15.1))
+
+
+def hover():
+    return MotionParameters(0.0, 0.0, 0.0, CONSTANTS.weight * abs(CONSTANTS.gravity))
 
 
 def test_golden_captures_pass_byte_for_byte():
     testbed = TestbedPeer()
-    with contextlib.closing(testbed), relay("golden", testbed, AttitudeLayout.PITCH_YAW) as (_, _, port):
+    layout = AttitudeLayout.PITCH_YAW
+    with contextlib.closing(testbed), relay("golden", testbed, layout, GOLDEN) as (_, port):
         testbed.accept()
-        # The bridge publishes to nobody what comes before the server is found: the frames wait until it asks.
-        testbed.socket.sendall(TESTBED_BYTES[:CONSTANTS_BYTES])
-        frame = (len(TESTBED_BYTES) - CONSTANTS_BYTES) // FRAMES
         with AutopilotPeer(port) as autopilot:
             autopilot.socket.settimeout(TIMEOUT_S)
-            joined(testbed, "golden")
-            received = b""
+            frame = (len(TESTBED_BYTES) - CONSTANTS_BYTES) // FRAMES
+            received, sent = b"", TESTBED_BYTES
             for number in range(FRAMES):
-                start = CONSTANTS_BYTES + number * frame
-                testbed.socket.sendall(TESTBED_BYTES[start : start + frame])
-                received += autopilot.read(frame + CONSTANTS_BYTES * (number == 0))
+                size = frame + CONSTANTS_BYTES * (number == 0)
+                testbed.socket.sendall(sent[:size])
+                sent = sent[size:]
+                received += autopilot.read(size)
                 answer = AUTOPILOT_BYTES[number * REPLY.size :][: REPLY.size]
                 autopilot.socket.sendall(answer)
                 assert testbed.read(REPLY.size) == answer
             assert received == TESTBED_BYTES
-
-
-def joined(testbed, namespace):
-    """Wait until server and bridge have found each other's topics, in both directions."""
-    from ros_session import RosSession
-
-    session = RosSession()
-    try:
-        topics = ("left/image_raw", "right/image_raw", "drone_properties", "cmd_rates")
-
-        def ends(topic):
-            node = session.node
-            return (
-                len(node.get_publishers_info_by_topic(f"/{namespace}/{topic}")),
-                len(node.get_subscriptions_info_by_topic(f"/{namespace}/{topic}")),
-            )
-
-        wait_until(lambda: all(min(ends(topic)) for topic in topics), "both nodes in the graph")
-    finally:
-        session.close()
 
 
 class Pair:
@@ -87,10 +112,9 @@ class Pair:
     def __init__(self, port, testbed):
         self.port, self.testbed = port, testbed
         self.autopilot = None
-        self._time = 0.0
 
     def meet(self):
-        """Open a conversation at both ends, and exchange frames until one is answered by the autopilot."""
+        """Open a conversation at both ends."""
         self.part()
         self.testbed.open()
         self.autopilot = AutopilotPeer(self.port, LAYOUT)
@@ -98,7 +122,7 @@ class Pair:
         self.first()
 
     def first(self):
-        """Send the first frame, again and again until the server is there: each is answered by somebody."""
+        """Exchange the first frame."""
         self.testbed.send_frame(**fields(0))
         assert isinstance(self.autopilot.receive(), Constants)
         self.autopilot.receive()
@@ -118,34 +142,13 @@ class Pair:
         self.testbed.hang_up()
 
 
-def fields(number):
-    """What the drone senses in a frame, all of it different in each."""
-    return {
-        "pitch": float32(-80.0 + 1.7 * number),
-        "roll": float32(170.0 - 3.3 * number),
-        "yaw": float32(-175.0 + 3.1 * number),
-        "position": (float32(0.1 * number), float32(1e3 + number), -0.0),
-    }
-
-
-def motion(number):
-    return MotionParameters(float32(0.37 * number), float32(-0.71 * number), float32(1.3 * number), float32(15.1))
-
-
 @pytest.fixture(scope="module")
 def pair():
     testbed = TestbedPeer(layout=LAYOUT)
-    with contextlib.closing(testbed), relay("relay", testbed, LAYOUT) as (bridge, server, port):
-        testbed.open()
-        joined(testbed, "relay")
+    with contextlib.closing(testbed), relay("relay", testbed, LAYOUT) as (_, port):
         pair = Pair(port, testbed)
-        pair.bridge, pair.server = bridge, server
         yield pair
         pair.part()
-
-
-def hover():
-    return MotionParameters(0.0, 0.0, 0.0, CONSTANTS.weight * abs(CONSTANTS.gravity))
 
 
 def test_each_frame_gets_the_answer_that_was_given_for_it(pair):
@@ -199,31 +202,22 @@ def test_nonsense_of_the_autopilot_never_reaches_the_testbed(pair):
 
 
 def test_a_stalled_end_is_told_to_the_other_within_the_timeouts(ros):
-    """Both ways, with the timeouts that users have."""
+    """Both ways."""
     testbed = TestbedPeer(layout=LAYOUT)
-    safe = {"source_timeout": 1.0, "command_timeout": 0.5}
-    with contextlib.closing(testbed), relay("stalled", testbed, LAYOUT, **safe) as (_, server, port):
+    safe = {"source_timeout": 1.0, "command_timeout": PATIENCE_S}
+    with contextlib.closing(testbed), relay("stalled", testbed, LAYOUT, **safe) as (server, port):
         commands = ros.subscribe(CommandRates, "stalled/cmd_rates")
-        testbed.open()
-        joined(testbed, "stalled")
-        with AutopilotPeer(port, LAYOUT) as autopilot:
-            autopilot.socket.settimeout(TIMEOUT_S)
-
-            def is_flying():
-                testbed.send_frame(**fields(1))
-                with contextlib.suppress(IndexError, TimeoutError):
-                    while isinstance(autopilot.receive(), Constants):
-                        pass
-                    autopilot.answer(motion(1))
-                return testbed.reply() == motion(1)
-
-            wait_until(is_flying, "a frame that was answered in time")
-            # The autopilot stalls: the bridge answers by itself, and the topics get one neutral command.
-            testbed.send_frame(**fields(2))
-            assert testbed.reply() != motion(1)
-            commands.wait(lambda command: command.thrust == pytest.approx(15.0) and command.roll_rate == 0.0)
-            # The testbed stalls when it is its turn: the autopilot is left, and told so by the end.
-            while not isinstance(event := autopilot.receive(), ConnectionClosed):
-                if isinstance(event, SensorFrame):
-                    autopilot.answer(motion(1))
-            server.wait_for_line("Nothing to send has come for 1 s")
+        pair = Pair(port, testbed)
+        pair.meet()
+        assert pair.exchange(1)[1] == motion(1)
+        # The autopilot stalls: one neutral command on the topics, and the testbed is not left waiting.
+        testbed.send_frame(**fields(2))
+        pair.autopilot.receive()
+        ros.set_parameters("stalled/testbed_server", command_timeout=0.5)
+        commands.wait(lambda command: command.roll_rate == 0.0 and command.thrust == pytest.approx(15.0))
+        assert astuple(testbed.reply()) == pytest.approx(astuple(hover()))
+        # The testbed stalls when it is its turn: the autopilot is left, in order.
+        pair.autopilot.answer(motion(1))
+        assert isinstance(pair.autopilot.receive(), ConnectionClosed)
+        server.wait_for_line(r"Nothing to send has come for 1 s \(source_timeout\)")
+        pair.part()
