@@ -147,6 +147,19 @@ def test_when_time_runs_back_what_came_before_is_forgotten():
     assert (taken.stamp, taken.attitude.header.stamp) == (Time(), Time())
 
 
+def test_an_attitude_of_the_simulation_before_is_none_of_the_new_one():
+    told = Told()
+    told.felt(0.5)
+    told.pair(0.5)
+    told.felt(1.0)
+    told.pair(1.0)
+    told.take()
+    told.pair(0.5)
+    assert told.take() is None
+    told.felt(0.5)
+    assert told.take().stamp == time_from_seconds(0.5)
+
+
 def test_images_without_their_other_side_are_not_kept_for_ever():
     told = Told()
     for number in range(100):
@@ -244,6 +257,13 @@ def test_when_time_runs_back_a_new_simulation_begins(stamps_are_simulated):
     flown = Flown(stamps_are_simulated=stamps_are_simulated)
     assert list(flown.times(0.0, 5.0, 0.0, 0.5)) == [0.0, 5.0, 0.0, 0.5]
     assert list(flown.times(0.25, 1.0)) == [0.0, 0.75]  # a step back to anything but 0 is told as the same
+
+
+def test_the_next_autopilot_gets_simulated_time_as_it_is():
+    flown = Flown(stamps_are_simulated=True)
+    assert list(flown.times(3.0, 4.0)) == [3.0, 4.0]
+    flown.drone.begin()
+    assert list(flown.times(1.0, 2.0)) == [1.0, 2.0]  # the simulation has begun anew meanwhile
 
 
 def test_properties_that_come_again_begin_a_new_simulation():

@@ -141,8 +141,8 @@ class Senses:
         if pair.stamp_ns < self._newest_ns:
             self.dropped += len(self._pairs)
             self._pairs.clear()
-            kept = [(stamp_ns, attitude) for stamp_ns, attitude in self._attitudes if stamp_ns <= pair.stamp_ns]
-            self._attitudes = deque(kept, maxlen=_ATTITUDES_KEPT)
+            if self._attitudes and self._attitudes[-1][0] > pair.stamp_ns:  # else they have run back already
+                self._attitudes.clear()
         self._newest_ns = pair.stamp_ns
         self.dropped += len(self._pairs) == self._pairs.maxlen
         self._pairs.append(pair)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A drone in ROS as the testbed's side of a conversation knows it: senses and properties in, commands out."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -48,7 +49,8 @@ class RosDrone:
         self._refuse = refuse
         self._constants: Constants | None = None
         self._begins = True  # the next frame is the first one of a simulation
-        self._origin_s = self._sent_s = 0.0
+        self._origin_s = 0.0
+        self._sent_s = -math.inf
         #: What was sensed last, to which the next answer belongs.
         self.sensed: Sensed | None = None
         #: How many answers were beyond the drone's maxima.
@@ -74,6 +76,7 @@ class RosDrone:
     def begin(self) -> None:
         """Begin to count time anew, for another autopilot."""
         self._begins = True
+        self._sent_s = -math.inf
 
     def sense(self) -> SensorFrame | None:
         """Return what has been sensed since, if all of it has come and the wire can carry it."""
