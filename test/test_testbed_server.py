@@ -7,7 +7,7 @@ import time
 
 import pytest
 from geometry_msgs.msg import Twist
-from processes import Process
+from processes import TIMEOUT_S, Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
@@ -102,7 +102,7 @@ def first_frame(drone, autopilot):
         return False
 
     wait_until(show, "the constants")
-    autopilot.socket.settimeout(PATIENCE_S)
+    autopilot.socket.settimeout(TIMEOUT_S)
     return autopilot.receive()
 
 
@@ -241,7 +241,7 @@ def test_one_camera_and_parameters_do_where_there_is_no_more(ros, serve):
         assert (constants.weight, constants.camera_separation) == (2.5, 0.0)
         assert constants.gravity == float32(-9.81)
         assert float32(constants.horizontal_angle_of_view) == CONSTANTS.horizontal_angle_of_view
-        autopilot.socket.settimeout(PATIENCE_S)
+        autopilot.socket.settimeout(TIMEOUT_S)
         frame = autopilot.receive()
         assert bytes(frame.left) == bytes(frame.right) == bytes([1]) * CONSTANTS.image_bytes
         server.wait_for_line("Nobody publishes drone_properties")
