@@ -64,7 +64,7 @@ _RGB_IN: Final = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgr
 _BYTES_PER_PIXEL: Final = {"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "mono8": 1}
 
 
-def rgb8_pixels(image: Image) -> ImageBytes:
+def rgb8_pixels(image: Image) -> "ImageBytes":
     """Return the pixels without gaps as red, green, blue: the very bytes of an rgb8 image whose rows have none.
 
     Raises ValueError, with a sentence, for an encoding of more than 8 bits a channel, of colours in other terms, and
