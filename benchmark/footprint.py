@@ -40,6 +40,7 @@ class Footprint:
     start_s: float  # from exec to configured
     resident_mebibytes: float
     private_mebibytes: float  # that no other process has as well
+    interface: str = ""  # of a bridge
 
 
 def programs() -> dict[str, str]:
@@ -56,44 +57,48 @@ def programs() -> dict[str, str]:
 
 def measure(name: str, program: str, scratch: Path) -> Footprint:
     """Start a program, let it settle, look at its memory, and stop it."""
-    arguments = ["--ros-args", "-p", "port:=9", "-p", "host:=127.0.0.1"] if program != BARE else []
+    arguments = ["--ros-args", "-p", "port:=9", "-p", "host:=127.0.0.1"] if ":" in program else []
     command = script_command("footprint_subject.py", repr(time.monotonic()), program, *arguments)
     child = Child(name, command, random.choice(DOMAINS), scratch)
     try:
         start_s = float(child.wait_for_line(0, START_TIMEOUT_S))
         time.sleep(SETTLE_S)
-        return Footprint(start_s, child.resident_bytes() / MEBIBYTE, child.private_bytes() / MEBIBYTE)
+        interface = child.lines[1] if len(child.lines) > 1 else ""
+        return Footprint(start_s, child.resident_bytes() / MEBIBYTE, child.private_bytes() / MEBIBYTE, interface)
     finally:
         child.stop()
 
 
-def render(rounds: list[dict[str, Footprint]]) -> str:
-    """Return the table: medians, and the median of what was more than the bare node took in the same round."""
-    rows = [("", "resident (MiB)", "more", "private (MiB)", "more", "", "start (s)", "more", "")]
+def measure_all(scratch: Path) -> dict[str, tuple[Footprint, Footprint]]:
+    """Measure each bridge, and with it a node that has the same topics and services; and the bare node."""
+    measured = {}
+    for name, program in programs().items():
+        footprint = measure(name, program, scratch)
+        twin = measure(f"{name}'s interface", footprint.interface, scratch) if footprint.interface else footprint
+        measured[name] = footprint, twin
+    return measured
+
+
+def render(rounds: list[dict[str, tuple[Footprint, Footprint]]]) -> str:
+    """Return the table: medians, and what was more than the bare node took in the same round."""
+    rows = [("", "resident (MiB)", "more", "", "more than its interface", "private (MiB)", "start (s)", "later", "")]
     for name in rounds[0]:
         cells: dict[str, list[float]] = defaultdict(list)
         for measured in rounds:
-            ours, bare = measured[name], measured[BARE]
+            (ours, twin), (bare, _) = measured[name], measured[BARE]
             cells["resident"].append(ours.resident_mebibytes)
-            cells["more resident"].append(ours.resident_mebibytes - bare.resident_mebibytes)
+            cells["more"].append(ours.resident_mebibytes - bare.resident_mebibytes)
+            cells["program"].append(ours.resident_mebibytes - twin.resident_mebibytes)
             cells["private"].append(ours.private_mebibytes)
-            cells["more private"].append(ours.private_mebibytes - bare.private_mebibytes)
             cells["start"].append(ours.start_s)
             cells["later"].append(ours.start_s - bare.start_s)
-        is_bare = name == BARE
-        rows.append(
-            (
-                name,
-                spread(cells["resident"], 1),
-                "" if is_bare else spread(cells["more resident"], 1),
-                spread(cells["private"], 1),
-                "" if is_bare else spread(cells["more private"], 1),
-                "" if is_bare else _verdict(cells["more resident"], MOST_MEBIBYTES),
-                spread(cells["start"], 2),
-                "" if is_bare else spread(cells["later"], 2),
-                "" if is_bare else _verdict(cells["later"], MOST_START_S),
-            )
-        )
+        resident, private, start = spread(cells["resident"], 1), spread(cells["private"], 1), spread(cells["start"], 2)
+        if name == BARE:
+            rows.append((name, resident, "", "", "", private, start, "", ""))
+            continue
+        memory, delay = _verdict(cells["more"], MOST_MEBIBYTES), _verdict(cells["later"], MOST_START_S)
+        more, program = spread(cells["more"], 1), spread(cells["program"], 1)
+        rows.append((name, resident, more, memory, program, private, start, spread(cells["later"], 2), delay))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -105,13 +110,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="how often each program is started (default 5)")
     options = parser.parse_args()
-    rounds: list[dict[str, Footprint]] = []
+    rounds: list[dict[str, tuple[Footprint, Footprint]]] = []
     try:
         with tempfile.TemporaryDirectory() as scratch:
             for number in range(options.rounds):
                 print(f"round {number + 1} of {options.rounds}", flush=True)
-                order = list(programs().items())
-                rounds.append({name: measure(name, program, Path(scratch)) for name, program in order})
+                rounds.append(measure_all(Path(scratch)))
     except ChildError as error:
         print(error, file=sys.stderr)
         return 1
@@ -120,7 +124,8 @@ def main() -> int:
     print(
         f"\n{options.rounds} starts of each in turns, on {os.cpu_count()} cores of {platform.machine()}, Python "
         f"{platform.python_version()}. Aims: at most {MOST_MEBIBYTES:g} MiB resident and {MOST_START_S:g} s more than "
-        f"the bare node.\n\n{render(rounds)}"
+        f"the bare node. Its interface: a lifecycle node with the same topics and services, and no program.\n\n"
+        f"{render(rounds)}"
     )
     return 0
 

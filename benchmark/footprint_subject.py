@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge that says when it is configured, or the bare node that it is compared with.
+"""A bridge that says when it is configured, or a node without a program that it is compared with.
 
-Prints the seconds from the moment given, on CLOCK_MONOTONIC, until the node was configured; the bare node, which has
-nothing to configure, until it could be spun. Then it runs until SIGINT.
+Prints the seconds from the moment given, on CLOCK_MONOTONIC, until the node was configured; one that has nothing to
+configure, until it could be spun. A bridge prints its interface as well: one line of JSON, by which a lifecycle node
+can be made that has the same topics and services, and nothing behind them. Then it runs until SIGINT.
 """
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 BARE = "bare"
 
@@ -18,24 +21,58 @@ def main() -> int:
     """Run until SIGINT."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("started_s", type=float, help="CLOCK_MONOTONIC just before this program was started")
-    parser.add_argument("program", help=f"module:function, or {BARE}")
+    parser.add_argument("program", help=f"module:function, {BARE}, or the interface of a bridge")
     arguments, _ = parser.parse_known_args()
 
     def say() -> None:
         print(time.monotonic() - arguments.started_s, flush=True)
 
-    return _run_bare(say) if arguments.program == BARE else _run_bridge(arguments.program, say)
+    if arguments.program == BARE or arguments.program.startswith("{"):
+        return _run_node(arguments.program, say)
+    return _run_bridge(arguments.program, say)
 
 
-def _run_bare(say: Callable[[], None]) -> int:
+def _run_node(program: str, say: Callable[[], None]) -> int:
     import rclpy
     from nodes import ros, spin
 
     with ros():
-        node = rclpy.create_node("bare")
+        node = rclpy.create_node("bare") if program == BARE else _node_with(json.loads(program))
         say()
         spin(node)
     return 0
+
+
+def _node_with(interface: dict[str, list[list[str]]]) -> Any:
+    """Return a lifecycle node that has an interface, and does nothing."""
+    from rclpy.lifecycle import LifecycleNode
+
+    node = LifecycleNode("without_a_program")
+    for type_name, topic in interface["publishers"]:
+        node.create_publisher(_type(type_name), topic, 10)
+    for type_name, topic in interface["subscriptions"]:
+        node.create_subscription(_type(type_name), topic, print, 10)
+    for type_name, service in interface["services"]:
+        node.create_service(_type(type_name), service, lambda request, response: response)
+    return node
+
+
+def _interface(node: Any) -> dict[str, list[tuple[str, str]]]:
+    """Return what a node has, beside what every lifecycle node has."""
+    kinds = {
+        "publishers": [(publisher.msg_type, publisher.topic_name) for publisher in node.publishers],
+        "subscriptions": [(subscription.msg_type, subscription.topic_name) for subscription in node.subscriptions],
+        "services": [(service.srv_type, service.service_name) for service in node.services],
+    }
+    return {
+        kind: [(f"{its_type.__module__}:{its_type.__name__}", name) for its_type, name in entities]
+        for kind, entities in kinds.items()
+    }
+
+
+def _type(name: str) -> Any:
+    module, name = name.split(":")
+    return getattr(import_module(module.rpartition(".")[0]), name)
 
 
 def _run_bridge(program: str, say: Callable[[], None]) -> int:
@@ -47,6 +84,7 @@ def _run_bridge(program: str, say: Callable[[], None]) -> int:
 
     def say_and_activate(node: LinkNode, state: LifecycleState) -> TransitionCallbackReturn:
         say()
+        print(json.dumps(_interface(node)), flush=True)
         return activate(node, state)
 
     LinkNode.on_activate = say_and_activate  # type: ignore[method-assign]

@@ -30,7 +30,7 @@ def main() -> int:
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         client: Client[SimulatorRequest.Request, SimulatorRequest.Response] = node.create_client(
-            SimulatorRequest, "reassure"
+            SimulatorRequest, "simulator_bridge/reassure"
         )
         for line in sys.stdin:
             if not client.wait_for_service(TIMEOUT_S):

@@ -151,7 +151,7 @@ def offer_reassure(node: Node, simulator: socket.socket) -> None:
         response.success = kind == 0
         return response
 
-    node.create_service(SimulatorRequest, "reassure", reassure)
+    node.create_service(SimulatorRequest, "simulator_bridge/reassure", reassure)
     spin_in_a_thread(node)
 
 
