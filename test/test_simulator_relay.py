@@ -141,7 +141,7 @@ def test_every_attribute_is_asked_for_and_set_while_the_world_is_paused(operator
             assert_same([value(direct, entity, attribute)], [new])
     for attribute in Attribute:
         assert_same([value(operator, BUOY, attribute)], [value(direct, BUOY, attribute)])
-    assert operator.code(sim.GetEntity(77, 0)) == 0
+    assert operator.ask(sim.GetEntity(77, 0)) == direct.ask(sim.GetEntity(77, 0))
     assert operator.code(sim.GetEntity(VEHICLE, 9)) == 1
     assert operator.code(sim.SetEntity(77, 0, (0.0, 0.0, 0.0))) == 0
 
@@ -210,7 +210,8 @@ def test_triggers_and_objects_are_the_simulators(operator, direct):
     operator.get(sim.SetEntity(BUOY, Attribute.POSITION, (20.0, 0.0, 0.0)))
     operator.get(sim.Run(1))
     assert operator.wait_for(sim.Untriggered).id == near
-    assert operator.code(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, VEHICLE, 0.5))) == 1
+    itself = sim.AddTrigger(sim.CollisionTrigger(VEHICLE, VEHICLE, 0.5))
+    assert operator.ask(itself) == direct.ask(itself)
     still = sim.Turbulence((0.0,) * 3, (0.0,) * 3, 0.0, 0.0, (0.0,) * 3, (0.0,) * 3, 0.0, 0.0)
     added = operator.add(sim.AddObject(sim.Turbulence.CLASS, still.encode()))
     assert added in direct.get(sim.ListObjects()).ids
@@ -222,8 +223,7 @@ def test_running_and_pausing_are_the_simulators(operator, direct):
     assert operator.get(sim.GetConfig()) == direct.get(sim.GetConfig())
     assert operator.code(sim.Pause()) == 0  # it is paused
     operator.get(sim.Run(0))
-    assert operator.code(sim.Run(0)) == 0
-    assert direct.code(sim.Run(0)) == 0
+    assert operator.ask(sim.Run(0)) == direct.ask(sim.Run(0)) == sim.Error(0, "The simulator is not paused.")
     operator.get(sim.Pause())
     assert direct.code(sim.Pause()) == 0
     run(operator, 3)
@@ -253,9 +253,7 @@ def test_what_a_client_of_the_real_server_has_asked_is_answered_as_without_the_r
         alone.end()
     assert [type(answer) for answer in told] == [type(answer) for answer in expected]
     for mine, real in zip(told, expected, strict=True):
-        if isinstance(real, sim.Error):
-            assert mine.code == real.code
-        elif isinstance(real, sim.EntityGot):
+        if isinstance(real, sim.EntityGot):
             assert_same([mine.value], [real.value])
         elif not isinstance(real, sim.Added):  # streams here have IDs of their own
             assert mine == real

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the simulator's errors mean: the same code is another thing for each request."""
 
+import re
 from typing import Any, Final
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.text import printable
 
+_MEANS: Final = " This means that "
+#: An explanation of an error that came with a text, which is a sentence.
+_SAID: Final = re.compile(rf"The simulator refused \w+ with code \d+: (.*?\.)(?:{_MEANS}.*)?$", re.DOTALL)
 _NO_ENTITY: Final = "there is no entity with the ID"
 _NO_ATTRIBUTE: Final = "there is no attribute with the ID"
 _NO_CAMERA: Final = "there is no camera with the ID"
@@ -48,4 +52,10 @@ def explanation(request: sim.Request, error: sim.Error) -> str:
     said = f"The simulator refused {request.NAME} with code {error.code}"
     said += f": {text.rstrip('.')}." if text else "."
     what = meaning(request, error.code)
-    return f"{said} This means that {what}." if what else said
+    return f"{said}{_MEANS}{what}." if what else said
+
+
+def simulators_own_text(explained: str) -> str:
+    """Return what the simulator said, of an explanation; the whole of it where it is none."""
+    said = _SAID.match(explained)
+    return said[1] if said else explained

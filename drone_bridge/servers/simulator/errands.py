@@ -10,10 +10,11 @@ from drone_bridge import srv
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, Error, ItemType, Request, Response
 from drone_bridge.servers.simulator.calls import BridgeCalls
-from drone_bridge.servers.simulator.mirror import NOT_THERE, Mirrored, MirroredScene
+from drone_bridge.servers.simulator.mirror import Mirrored, MirroredScene
 from drone_bridge.servers.simulator.sources import EntityPlan
 from drone_bridge.translate import simulator_calls as translate
 from drone_bridge.translate.simulator import Axes
+from drone_bridge.translate.simulator_errors import simulators_own_text
 from drone_bridge.translate.simulator_mirror import wire_value
 from drone_bridge.vehicle_side.simulator.items import Client, Item
 from drone_bridge.vehicle_side.simulator.world import World
@@ -135,18 +136,11 @@ class Errands:
         return None
 
     @staticmethod
-    def failure(request: Request, response: Any) -> Error:
-        """Return the Error for a service that has failed, or not answered (None)."""
+    def failure(response: Any) -> Error:
+        """Return the Error for a service that has failed, the simulator's own if it has one, or not answered (None)."""
         if response is None:
             return Error(0, "The service has not answered in time.")
-        code = max(0, response.code)
-        if code == 0 and response.code == 0:
-            # What clients in the wild have room for: the visualizer reads no answer of more than 90 bytes.
-            if isinstance(request, sim.GetExtended):
-                return Error(0, NO_EXTENDED)
-            if isinstance(request, (sim.GetEntity, sim.SetEntity)):
-                return Error(0, NOT_THERE)
-        return Error(code, response.message)
+        return Error(max(0, response.code), simulators_own_text(response.message))
 
     @staticmethod
     def _ok(service: str, request: Any) -> Errand:

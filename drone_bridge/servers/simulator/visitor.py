@@ -75,11 +75,10 @@ class Visitor(Conversation):
 
     def _send(self, errand: Errand) -> None:
         def take(response: object) -> None:
-            request = self._asked
-            if request is None or self._has_left:
+            if self._has_left:
                 return
             if response is None or not response.success:  # type: ignore[attr-defined] # all of them have it
-                result: sim.Response | Errand = self._desk.errands.failure(request, response)
+                result: sim.Response | Errand = self._desk.errands.failure(response)
             else:
                 try:
                     result = errand.finish(response)
