@@ -271,6 +271,8 @@ def test_a_silent_entity_is_there_and_nothing_is_known_of_it():
     scene.hear(0, server.state_from_pose(PoseStamped()))
     assert scene.attribute(0, Attribute.POSITION) == (0, 0, 0)
     now_s = 1.1
+    assert scene.is_current(0)  # as long as nobody looks
+    scene.look_at_clock()
     assert not scene.is_current(0)
     with pytest.raises(RefusedError, match=r"No entity with given ID\."):
         scene.place(0)

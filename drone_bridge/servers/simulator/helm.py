@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clients' ESETs of v and w become on cmd_vel, and that it ends with whoever gave them. For the link's thread."""
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Final
 
 from geometry_msgs.msg import Twist
+from rclpy.duration import Duration
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from drone_bridge.geometry.quaternions import IDENTITY
 from drone_bridge.link_node.link_node import LinkNode
@@ -20,6 +24,10 @@ from drone_bridge.translate.simulator_mirror import (
 from drone_bridge.vehicle_side.simulator.items import INVALID, RefusedError
 
 _NOT_THERE: Final = "No entity with given ID."
+
+
+#: How long the last command is waited for to be heard.
+FAREWELL_S: Final = 0.3
 
 
 class Helm:
@@ -91,6 +99,13 @@ class Helm:
         """Stop the vehicle if this client has steered it last."""
         if client is self._helmsman:
             self.stop()
+
+    def end(self) -> None:
+        """Stop a vehicle that is steered, and see that it hears of it before the node is gone."""
+        if self._set_s is not None:
+            self.stop()
+            with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):
+                self._publisher.wait_for_all_acked(Duration(seconds=FAREWELL_S))
 
     def stop(self) -> None:
         """Publish zero, unless nobody steers."""

@@ -39,11 +39,16 @@ class MirroredScene:
         """`now_s`: a time that stands still while the world is paused; `timeout_s`: how long a state is true."""
         self._axes = axes
         self._vehicle = vehicle
-        self._now_s = now_s
+        self._clock = now_s
+        self._now_s = now_s()
         self._timeout_s = timeout_s
         self._entities: dict[int, Mirrored] = {}
         #: Called with v or w of the vehicle. Raises RefusedError.
         self.steer: Steer = lambda attribute, value: None
+
+    def look_at_clock(self) -> None:
+        """Find out what is true now: nothing grows old in the middle of a step, or of a request."""
+        self._now_s = self._clock()
 
     def put(self, entity: int, mirrored: Mirrored) -> None:
         """Have an entity."""
@@ -67,7 +72,7 @@ class MirroredScene:
         if mirrored is None:
             return
         mirrored.place_before = self._axes.world(*(mirrored.state or state).position)
-        mirrored.state, mirrored.heard_s = state, self._now_s()
+        mirrored.state, mirrored.heard_s = state, self._now_s
 
     def state(self, entity: int) -> EntityState | None:
         """Return the state of an entity; None where nothing is known of it, or not any more."""
@@ -89,7 +94,7 @@ class MirroredScene:
         mirrored = self._entities.get(entity)
         if mirrored is None or mirrored.state is None:
             return False
-        return self._now_s() - mirrored.heard_s <= self._timeout_s()
+        return self._now_s - mirrored.heard_s <= self._timeout_s()
 
     def add_entity(self, request: AddEntity) -> int:
         """See Scene."""

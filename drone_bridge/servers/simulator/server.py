@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -60,6 +61,7 @@ class SimulatorServer(LinkNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_server", PARAMETERS, **options)
         self._news: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque(maxlen=MAX_NEWS)
+        self._are_news_due = False  # and the link's thread knows it
         self._loop: asyncio.AbstractEventLoop | None = None
         self._visitors: list[Visitor] = []
 
@@ -154,7 +156,8 @@ class SimulatorServer(LinkNode):
         if len(self._news) == MAX_NEWS and self._loop:
             self.statistics.counts["dropped messages"] += 1
         self._news.append((take, news))
-        if len(self._news) == 1 and (loop := self._loop):
+        if not self._are_news_due and (loop := self._loop):
+            self._are_news_due = True
             with contextlib.suppress(RuntimeError):  # it has been closed this moment
                 loop.call_soon_threadsafe(self._take_news)
 
@@ -188,7 +191,7 @@ class SimulatorServer(LinkNode):
         finally:
             self._loop = None
             loop.remove_reader(self._link_cancellation.fileno())
-            self._helm.stop()
+            self._helm.end()
             self._complete()
             visitors = tuple(self._visitors)
             clients.hang_up("the server has ended")
@@ -225,6 +228,10 @@ class SimulatorServer(LinkNode):
             statistics.liveness.closed()
         self.inform(f"{visitor.peer} is gone: {reason}.")
         self.end_turn()
+
+    def begin_turn(self) -> None:
+        """See Desk."""
+        self._scene.look_at_clock()
 
     def end_turn(self) -> None:
         """See Desk."""
@@ -267,6 +274,7 @@ class SimulatorServer(LinkNode):
 
     def _tick(self) -> None:
         now_s = time.monotonic()
+        self._scene.look_at_clock()
         if (clock_s := self._now_s()) != self._clock_s:
             self._clock_s, self._clock_moved_s = clock_s, now_s
         self._helm.tick(now_s)
@@ -284,9 +292,14 @@ class SimulatorServer(LinkNode):
     # News, on the link's thread.
 
     def _take_news(self) -> None:
+        self._are_news_due = False
         while self._news:
             take, news = self._news.popleft()
-            take(*news)
+            self._scene.look_at_clock()
+            try:
+                take(*news)
+            except Exception:
+                self.complain("internal errors", traceback.format_exc())
         self.end_turn()
 
     def _moved(self, entity: int, state: EntityState) -> None:

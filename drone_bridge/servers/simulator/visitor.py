@@ -10,7 +10,7 @@ from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.servers.simulator.calls import BridgeCalls
 from drone_bridge.servers.simulator.errands import Errand, Errands
 from drone_bridge.vehicle_side.simulator.conversation import Conversation, HangUpError
-from drone_bridge.vehicle_side.simulator.items import Client
+from drone_bridge.vehicle_side.simulator.items import Client, RefusedError
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
 
 MAX_AHEAD_BYTES: Final = 1 << 20  # of requests that are sent while one waits for its answer
@@ -26,6 +26,9 @@ class Desk(Protocol):
 
     def answer_here(self, client: Client, request: sim.Request) -> sim.Response:
         """Answer what no service is asked for."""
+
+    def begin_turn(self) -> None:
+        """Find out what is true now."""
 
     def end_turn(self) -> None:
         """Send what has come of it, to everybody."""
@@ -59,6 +62,7 @@ class Visitor(Conversation):
             self._ahead_bytes += len(data)
             if self._ahead_bytes > MAX_AHEAD_BYTES:
                 raise HangUpError(f"it has sent more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
+        self._desk.begin_turn()
         try:
             self._go_on()
         finally:
@@ -77,11 +81,14 @@ class Visitor(Conversation):
         def take(response: object) -> None:
             if self._has_left:
                 return
+            self._desk.begin_turn()
             if response is None or not response.success:  # type: ignore[attr-defined] # all of them have it
                 result: sim.Response | Errand = self._desk.errands.failure(response)
             else:
                 try:
                     result = errand.finish(response)
+                except RefusedError as error:
+                    result = error.answer
                 except ValueError as error:
                     result = sim.Error(0, str(error))
             if isinstance(result, Errand):

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""simulator_server and its clients, where ROS has no more than topics: a vehicle's odometry, and perhaps others."""
+
+import math
+import os
+import signal
+import socket
+import struct
+import threading
+
+import pytest
+from geometry_msgs.msg import PoseStamped, TransformStamped, Twist
+from nav_msgs.msg import Odometry
+from processes import Process
+from ros_session import RosSession, wait_until
+from rosgraph_msgs.msg import Clock
+from simulator_client import SimulatorClient
+from simulator_fixtures import status
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.simulator import Attribute, ItemType
+from drone_bridge.translate.time import NANOSECONDS
+
+VEHICLE, BUOY, GATE = 0, 3, 4
+LEVEL = (1.0, 0.0, 0.0, 0.0)
+NO_ENTITY = sim.Error(0, "No entity with given ID.")
+TIMEOUT_S = 0.5  # of commands, and of sources
+
+
+class Server:
+    """The server, and what feeds it."""
+
+    def __init__(self, ros, name, **parameters):
+        self.ros, self.name = ros, name
+        parameters = {"command_timeout": TIMEOUT_S, "source_timeout": TIMEOUT_S, "bridge": "", **parameters}
+        self.process = Process.node("simulator_server", port=0, remap=(f"__ns:=/{name}",), **parameters)
+        self.port = int(self.process.wait_for_line(r"Listening to clients on .*:(\d+)")[1])
+        self.commands = ros.subscribe(Twist, f"/{name}/cmd_vel")
+        self.odometry = ros.publisher(Odometry, f"/{name}/odom", 10)
+        self.clients = []
+        self._stop = threading.Event()
+        self._feeder = None
+        self.count = 0
+
+    def connect(self):
+        self.clients.append(SimulatorClient(self.port))
+        return self.clients[-1]
+
+    def publish(self, east=0.0, **twist):
+        """One state of the vehicle, which looks north."""
+        message = Odometry()
+        message.header.stamp = self.ros.node.get_clock().now().to_msg()
+        message.pose.pose.position.x = east
+        message.pose.pose.orientation.z = message.pose.pose.orientation.w = math.sqrt(0.5)
+        for axis, value in twist.items():
+            setattr(message.twist.twist.linear, axis, value)
+        self.odometry.publish(message)
+
+    def feed(self):
+        """Publish states until the block is left; x counts them."""
+
+        def run():
+            while not self._stop.wait(0.02):
+                self.count += 1
+                self.publish(float(self.count))
+
+        self._stop.clear()
+        self._feeder = threading.Thread(target=run)
+        self._feeder.start()
+        return self
+
+    def starve(self):
+        if self._feeder:
+            self._stop.set()
+            self._feeder.join()
+            self._feeder = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.starve()
+
+    def close(self):
+        self.starve()
+        for client in self.clients:
+            client.close()
+        self.process.end()
+
+
+@pytest.fixture(scope="module")
+def ros():
+    session = RosSession()
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def shared(ros):
+    server = Server(ros, "shared", entities=["3:buoy pose=/buoy/pose render=red_buoy radius=0.15", "4 tf=gate"])
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def server(shared):
+    shared.starve()
+    yield shared
+    shared.starve()
+    for client in shared.clients:
+        client.close()
+    shared.clients.clear()
+
+
+@pytest.fixture
+def client(server):
+    return server.connect()
+
+
+def wait_for_state(client, entity=VEHICLE):
+    wait_until(lambda: isinstance(client.ask(sim.GetEntity(entity, 0)), sim.EntityGot), "a state")
+
+
+def test_a_visualizer_finds_the_vehicle_with_odometry_alone(server, client):
+    listed = client.get(sim.ListEntities()).ids
+    assert VEHICLE in listed
+    # Before anything is known it is not drawn; the answer is no longer than what the visualizer has room for.
+    missing = client.ask(sim.GetExtended(VEHICLE, "render"))
+    assert missing == sim.Error(0, "No extended entity attribute with given key.")
+    assert len(sim.frame(missing)) <= 90
+    with server.feed():
+        wait_for_state(client)
+        for _ in range(3):
+            assert client.get(sim.ListEntities()).ids == listed
+            assert client.get(sim.GetExtended(VEHICLE, "render")).data == b"vehicle"
+            north, east, down = client.get(sim.GetEntity(VEHICLE, Attribute.POSITION)).value
+            assert (north, down) == (0.0, 0.0)
+            assert east > 0.0
+            assert client.get(sim.GetEntity(VEHICLE, Attribute.ORIENTATION)).value == pytest.approx(LEVEL)
+
+
+def test_a_stream_tells_each_state_once_and_stops_with_its_source(server, client):
+    wait_for_silence(client)
+    stream = client.add(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION, Attribute.VELOCITY)))
+    second = client.add(sim.StreamEntity(VEHICLE, 2, (Attribute.POSITION,)))
+    for x in range(1, 7):
+        server.publish(float(x), x=0.5)
+    told = [client.wait_for(sim.EntityData, lambda data: data.id == stream).values for _ in range(5)]
+    assert [position[1] for position, _ in told] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert told[0][1] == pytest.approx((0.5, 0.0, 0.0))
+    client.wait_for(sim.EntityData, lambda data: data.id == second)
+    wait_for_silence(client)
+    client.take(sim.EntityData)
+    assert client.ask(sim.GetEntity(VEHICLE, Attribute.POSITION)) == NO_ENTITY
+    client.settle()
+    assert not client.take(sim.EntityData)
+    assert VEHICLE in client.get(sim.ListEntities()).ids
+    server.publish(9.0)
+    assert client.wait_for(sim.EntityData, lambda data: data.id == stream).values[0][1] == 9.0
+
+
+def wait_for_silence(client):
+    wait_until(lambda: client.ask(sim.GetEntity(VEHICLE, 0)) == NO_ENTITY, "the state to be no longer true")
+
+
+def test_eset_is_cmd_vel_and_silence_is_zero_once(server, client):
+    with server.feed():
+        wait_for_state(client)
+        server.commands.clear()
+        client.socket.sendall(
+            client.prepare(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.25, -0.125)))
+            + client.prepare(sim.SetEntity(VEHICLE, Attribute.ANGULAR_VELOCITY, (0.1, 0.2, 0.3)))
+        )
+        twist = server.commands.wait(lambda twist: twist.angular.z)
+        assert (twist.linear.x, twist.linear.y, twist.linear.z) == pytest.approx((0.5, -0.25, 0.125))
+        assert (twist.angular.x, twist.angular.y, twist.angular.z) == pytest.approx((0.1, -0.2, -0.3))
+        assert server.commands.wait() == Twist()
+        client.next_event()  # the client is still there
+        assert threading.Event().wait(2 * TIMEOUT_S) is False
+        assert len(server.commands) == 0
+
+
+@pytest.mark.parametrize("how", ["close", "nonsense"])
+def test_who_leaves_or_talks_nonsense_leaves_the_vehicle_standing(server, how):
+    watcher, client = server.connect(), server.connect()
+    with server.feed():
+        wait_for_state(client)
+        server.commands.clear()
+        client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0)))
+        assert server.commands.wait().linear.x == pytest.approx(0.5)
+        if how == "close":
+            client.close()
+        else:
+            client.send_bytes(b"\x63\0\0\0\0")
+            client.wait_until_closed()
+        assert server.commands.wait() == Twist()
+        watcher.settle()
+
+
+def test_a_velocity_that_is_none_or_that_nothing_tells_the_direction_of_is_refused(server, client):
+    wait_for_silence(client)
+    server.commands.clear()
+    assert client.ask(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0))) == NO_ENTITY
+    assert client.code(sim.SetEntity(VEHICLE, Attribute.ANGULAR_VELOCITY, (math.nan, 0.0, 0.0))) == 16
+    assert len(server.commands) == 0
+
+
+def test_running_and_pausing(server, client):
+    with server.feed():
+        wait_for_state(client)
+        other = server.connect()
+        stream = client.add(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,)))
+        assert client.code(sim.Run()) == 0  # ROS does not wait
+        client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0)))
+        server.commands.wait(lambda twist: twist.linear.x > 0.4)
+        client.get(sim.Pause())
+        server.commands.wait(lambda twist: twist == Twist())
+        client.take(sim.EntityData)
+        assert client.code(sim.Pause()) == 0
+        client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0)))
+        assert len(server.commands) == 0
+        assert not client.take(sim.EntityData)
+        client.get(sim.Run(3))
+        other.wait_for(sim.Completed)
+        client.wait_for(sim.Completed)
+        client.settle()
+        client.get(sim.Run())
+        client.wait_for(sim.EntityData, lambda data: data.id == stream)
+
+
+def test_what_only_services_do_is_refused_where_nobody_offers_them(client):
+    assert client.code(sim.AddEntity(1.0, 1.0, (1.0, 1.0, 1.0), LEVEL, (0.0, 0.0, 0.0), LEVEL)) == 0
+    assert client.code(sim.Remove(ItemType.ENTITY, VEHICLE)) == 0
+    assert client.code(sim.Remove(ItemType.OBJECT, 0)) == 0
+    assert client.code(sim.SetEntity(VEHICLE, Attribute.POSITION, (0.0, 0.0, 0.0))) == 1
+    assert client.code(sim.AddObject("turbulence", b"")) == 0
+    assert client.get(sim.GetConfig()) == sim.Configured(100.0, 1.0, False, False)
+    assert client.get(sim.ListObjects()).ids == ()
+
+
+def test_entities_of_poses_and_tf_cameras_and_triggers(ros, server, client):
+    assert sorted(client.get(sim.ListEntities()).ids) == [VEHICLE, BUOY, GATE]
+    poses = ros.publisher(PoseStamped, "/buoy/pose", 10)
+    transforms = ros.publisher(TFMessage, "/tf", 10)
+    pose = PoseStamped()
+    pose.pose.position.y = 2.0  # north, ahead
+    gate = TransformStamped(child_frame_id="gate")
+    gate.header.frame_id = "odom"
+    gate.transform.translation.z = 5.0
+
+    def tell():
+        poses.publish(pose)
+        transforms.publish(TFMessage(transforms=[gate]))
+        server.publish(0.0)
+        return client.ask(sim.GetEntity(GATE, 0)) != NO_ENTITY and client.ask(sim.GetEntity(BUOY, 0)) != NO_ENTITY
+
+    wait_until(tell, "all states")
+    assert client.get(sim.GetEntity(GATE, 0)).value == (0.0, 0.0, -5.0)
+    assert client.get(sim.GetExtended(BUOY, "render")).data == b"red_buoy"
+    camera = client.add(sim.AddCamera(VEHICLE, LEVEL, (0.0, 0.0, 0.0), 1.0))
+    stream = client.add(sim.StreamCamera(camera, 1, BUOY))
+    near = client.add(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, BUOY, 3.0)))
+    wait_until(lambda: tell() and any(isinstance(event, sim.CameraData) for event in client.events), "a view")
+    assert client.wait_for(sim.Triggered).id == near
+    tell()
+    view = client.wait_for(sim.CameraData, lambda data: data.id == stream)
+    assert (view.x, view.y, view.radius, view.depth) == pytest.approx((0.0, 0.0, 0.075, 2.0))
+    pose.pose.position.y = 20.0
+    wait_until(lambda: tell() and client.get(sim.GetEntity(BUOY, 0)).value[0] > 10.0, "the buoy to move")
+    assert client.wait_for(sim.Untriggered).id == near
+    # A view of what is not known any more is not told.
+    wait_until(lambda: client.ask(sim.GetEntity(BUOY, 0)) == NO_ENTITY, "the buoy to be silent")
+    client.take(sim.CameraData)
+    with server.feed():
+        wait_for_state(client)
+        client.settle()
+    assert not client.take(sim.CameraData)
+
+
+def test_a_client_that_hangs_is_given_up_and_disturbs_nobody(server, client):
+    with server.feed():
+        wait_for_state(client)
+        hung = SimulatorClient(server.port, receive_buffer=4096)
+        requests = b"".join(hung.prepare(sim.StreamEntity(VEHICLE, 1, tuple(Attribute) * 5)) for _ in range(200))
+        hung.socket.sendall(requests)
+        server.process.wait_for_line("it has left .* unread", 15)
+        client.settle()
+        hung.close()
+
+
+def test_the_end_is_told_and_the_vehicle_left_standing(ros):
+    server = Server(ros, "ending", command_timeout=30.0)
+    client = server.connect()
+    try:
+        with server.feed():
+            wait_for_state(client)
+            client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0)))
+            server.commands.wait(lambda twist: twist.linear.x > 0.4)
+            os.kill(server.process.pid, signal.SIGTERM)
+            client.wait_for(sim.Completed)
+            client.wait_until_closed()
+            assert server.commands.wait() == Twist()
+            assert server.process.wait() == 0
+    finally:
+        server.close()
+
+
+def test_clock_says_what_time_it_is_and_whether_it_passes(ros):
+    server = Server(ros, "clocked", use_sim_time=True)
+    clock = ros.publisher(Clock, "/clock", 10)
+    client = server.connect()
+    seconds = 100.0
+
+    def tick(by):
+        nonlocal seconds
+        seconds += by
+        message = Clock()
+        message.clock.sec, message.clock.nanosec = int(seconds), int(seconds % 1 * NANOSECONDS)
+        clock.publish(message)
+
+    try:
+
+        def is_known():
+            tick(0.01)
+            server.publish()
+            return isinstance(client.ask(sim.GetEntity(VEHICLE, 0)), sim.EntityGot)
+
+        wait_until(is_known, "a state")
+        # While the time stands still, the world is paused, and what was true stays true.
+        stands = sim.Error(0, "The time on /clock stands still, and can't be run here.")
+        wait_until(lambda: client.ask(sim.Run()) == stands, "the pause")
+        assert client.ask(sim.Pause()) == sim.Error(0, "The simulator is not running.")
+        assert isinstance(client.ask(sim.GetEntity(VEHICLE, 0)), sim.EntityGot)
+        wait_until(lambda: tick(0.2) or client.ask(sim.GetEntity(VEHICLE, 0)) == NO_ENTITY, "the state to grow old")
+    finally:
+        server.close()
+
+
+def test_speaking_as_the_cuauv_server(ros):
+    server = Server(ros, "real", quirks="real")
+    try:
+        client = server.connect()
+        client.settle()
+        client.send_bytes(client.prepare(sim.Spy()))
+        client.wait_until_closed()
+        raw = socket.create_connection(("127.0.0.1", server.port))
+        raw.sendall(b"\x21\0\0\0")  # a request in pieces
+        assert raw.recv(1) == b""
+        raw.close()
+    finally:
+        server.close()
+
+
+def test_no_more_clients_than_allowed(ros):
+    server = Server(ros, "few", max_clients=2)
+    try:
+        kept = [server.connect() for _ in range(2)]
+        for client in kept:
+            client.settle()
+        with socket.create_connection(("127.0.0.1", server.port)) as other:
+            other.settimeout(30.0)
+            assert other.recv(1) == b""
+        kept[0].settle()
+        report = status(ros, lambda values: values.get("refused peers") == "1")
+        assert report["clients"] == "2"
+    finally:
+        server.close()
+
+
+def test_the_clients_in_the_wild_read_five_bytes_and_then_the_body(server):
+    """As the simulator's own Python client does, byte by byte of what it packs."""
+    with server.feed(), socket.create_connection(("127.0.0.1", server.port)) as raw:
+        raw.settimeout(30.0)
+
+        def send(kind, layout, *values):
+            raw.send(struct.pack(">BI" + layout, kind, struct.calcsize(">" + layout), *values))
+            kind, length = struct.unpack(">BI", raw.recv(5))
+            return kind, raw.recv(length) if length else b""
+
+        wait_until(lambda: send(4, "IB", 0, 0)[0] == 4, "a state")
+        server.commands.clear()
+        assert send(3, "IBddd", 0, 1, 0.5, 0.0, 0.0) == (0, b"")
+        assert server.commands.wait(lambda twist: twist.linear.x).linear.x == pytest.approx(0.5)
+        assert send(3, "IBddd", 0, 4, 0.0, 0.0, 0.5) == (0, b"")
+        assert send(254, "Q", 0)[0] == 1
+        assert send(255, "") == (0, b"")
+        assert send(254, "Q", 0) == (0, b"")
