@@ -9,11 +9,7 @@ from drone_bridge.protocols.simulator import TCP_PORT
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
 
 PARAMETERS: Final = (
-    *(
-        declaration
-        for declaration in common_parameters(TCP_PORT, "Where clients are listened for.", ("listen",), 60.0)
-        if declaration.name != "old_service_names"
-    ),
+    *common_parameters(TCP_PORT, "Where clients are listened for.", ("listen",), 60.0),
     SOURCE_TIMEOUT,
     ParameterDeclaration("vehicle", 0, "The ID of the entity that odom tells of.", range=(0, 0x7FFFFFFF)),
     ParameterDeclaration(

@@ -17,7 +17,7 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError
-from drone_bridge.links.tcp_clients import Connection, TcpClients
+from drone_bridge.links.tcp_clients import CLOSED_BY_PEER, Connection, TcpClients
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.node.program import run
 from drone_bridge.protocols import simulator as sim
@@ -44,7 +44,7 @@ MAX_NEWS: Final = 1000
 TICK_S: Final = 0.1
 #: After so long without a tick /clock stands still.
 CLOCK_STANDS_AFTER_S: Final = 0.5
-GOODBYE_S: Final = 0.2  # for clients to read that it is over
+ENDED: Final = "the server has ended"
 _TRIGGERED: Final = {
     event.ID: event for event in (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
 }
@@ -194,7 +194,7 @@ class SimulatorServer(LinkNode):
             self._helm.end()
             self._complete()
             visitors = tuple(self._visitors)
-            clients.hang_up("the server has ended")
+            clients.hang_up(ENDED)
             if visitors:
                 await asyncio.sleep(0)  # what was written goes out
             self._news.clear()
@@ -226,7 +226,10 @@ class SimulatorServer(LinkNode):
         statistics.peer = ", ".join(other.peer for other in self._visitors)
         if not self._visitors:
             statistics.liveness.closed()
-        self.inform(f"{visitor.peer} is gone: {reason}.")
+        if reason in (CLOSED_BY_PEER, ENDED):
+            self.inform(f"{visitor.peer} is gone: {reason}.")
+        else:
+            self.complain("lost connections", f"{visitor.peer} is gone: {reason}".rstrip(".") + ".")
         self.end_turn()
 
     def begin_turn(self) -> None:
