@@ -4,7 +4,7 @@ PYTHON ?= python3
 ACTIVATE := . env/activate
 WORKERS ?= $(shell echo $$(($$(nproc) * 2)))
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds check test lint bench fuzz architecture clean
+.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet check test lint bench fuzz architecture clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -25,6 +25,9 @@ demo-landings: setup
 
 demo-worlds: setup
 	@$(ACTIVATE) && drone-bridge demo worlds
+
+demo-fleet: setup
+	@$(ACTIVATE) && drone-bridge demo fleet
 
 # The picture in docs/architecture.md, from the imports in the code.
 architecture:

@@ -2,6 +2,7 @@
 """Many bridges in one process: each vehicle its own, and one's trouble no other's."""
 
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -11,12 +12,16 @@ import threading
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Twist
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from nav_msgs.msg import Odometry
 from processes import executable
+from robot_peer import RobotPeer
 from ros_session import wait_until
 from sensor_msgs.msg import Imu
 
+from drone_bridge.protocols.robot import ConnectionClosed, SkidSteerUpdate
 from drone_bridge.tools.fleet import member
 from drone_bridge.tools.fleet.fleet import Fleet
 from drone_bridge.tools.fleet.plan import load
@@ -52,12 +57,11 @@ vehicles:
     return file
 
 
-@pytest.fixture
-def fleet(tmp_path, monkeypatch):
-    """Three bridges in this process, each with an emulated drone in one of its own."""
-    monkeypatch.setattr(member, "FIRST_RESTART_S", 0.05)
+@contextlib.contextmanager
+def at_work(file):
+    """The fleet of a file in this process, and each emulated vehicle in one of its own."""
     rclpy.init()
-    fleet = Fleet(load(fleet_file(tmp_path)))
+    fleet = Fleet(load(file))
     try:
         assert fleet.start()
         fleet.prepare()
@@ -66,6 +70,14 @@ def fleet(tmp_path, monkeypatch):
         fleet.leave()
         fleet.destroy()
         rclpy.shutdown()
+
+
+@pytest.fixture
+def fleet(tmp_path, monkeypatch):
+    """Three bridges, each with an emulated drone."""
+    monkeypatch.setattr(member, "FIRST_RESTART_S", 0.05)
+    with at_work(fleet_file(tmp_path)) as fleet:
+        yield fleet
 
 
 def frames(fleet, name):
@@ -119,6 +131,69 @@ def test_a_bridge_that_raises_is_made_anew_and_the_others_go_on(fleet):
     wait_for_frames(fleet, *NAMES)
     assert {name: fleet.members[name].node for name in others} == others
     assert [fleet.members[name].restarts for name in NAMES] == [0, 1, 0]
+
+
+def test_a_bridge_that_raises_leaves_its_vehicle_neutral_and_the_others_driven(ros, tmp_path, monkeypatch):
+    monkeypatch.setattr(member, "FIRST_RESTART_S", 20.0)  # it does not come back and say zero then
+    with contextlib.ExitStack() as stack:
+        robots = [stack.enter_context(contextlib.closing(RobotPeer())) for _ in range(2)]
+        entries = [f"  robot{number}: {{protocol: robot, port: {robot.port}}}" for number, robot in enumerate(robots)]
+        (tmp_path / "fleet.yaml").write_text("\n".join(["vehicles:", *entries]))
+        fleet = stack.enter_context(at_work(tmp_path / "fleet.yaml"))
+        publishers = [ros.publisher(Twist, f"/robot{number}/cmd_vel") for number in range(2)]
+        forward = Twist()
+        paces = itertools.cycle((0.2, 0.3))  # a speed that stays is not said again
+
+        def drive_until(condition, what):
+            def command():
+                forward.linear.x = next(paces)
+                for publisher in publishers:
+                    publisher.publish(forward)
+                return condition()
+
+            wait_until(command, what, period_s=0.05)
+
+        def speeds(robot):
+            return [packet.left for packet in list(robot.packets) if isinstance(packet, SkidSteerUpdate)]
+
+        drive_until(lambda: all(any(speeds(robot)) for robot in robots), "both to drive")
+
+        def fail():
+            raise RuntimeError("as asked")
+
+        fleet.members["robot0"].node.create_timer(0.01, fail)
+        drive_until(lambda: fleet.members["robot0"].node is None, "the fault")
+        robots[0].wait_for(ConnectionClosed)
+        assert speeds(robots[0])[-1] == 0
+        driven = len(speeds(robots[1]))
+        drive_until(lambda: len(speeds(robots[1])) > driven + 10, "the other to drive on")
+        assert all(speeds(robots[1])[driven:])
+
+
+def test_every_protocol_has_a_place_in_a_fleet_and_its_controller(ros, tmp_path):
+    first = free_ports(5)
+    (tmp_path / "fleet.yaml").write_text(
+        f"""
+vehicles:
+  gui: {{protocol: dronegui, port: {first}, emulate: true, parameters: {{navdata_port: {first + 1}}}}}
+  rover: {{protocol: robot, port: {first + 2}, emulate: true, control: {{pattern: circular}}}}
+  submarine: {{protocol: simulator, port: {first + 3}, emulate: {{running: true}}}}
+  lander: {{protocol: telemetry, port: {first + 4}, emulate: {{no-images: true}}}}
+"""
+    )
+    with at_work(tmp_path / "fleet.yaml") as fleet:
+
+        def counts(name):
+            return fleet.members[name].node.statistics.counts
+
+        wait_until(lambda: counts("gui")["packets"] > 5, "packets to the GUI")
+        wait_until(lambda: fleet.members["rover"].node.statistics.liveness.is_open, "the robot")
+        wait_until(lambda: counts("rover")["commands"] > 5, "what the rover's controller commands")
+        assert ros.parameters("/rover/rover_controller")["pattern"] == "circular"
+        message = ros.subscribe(Imu, "/lander/imu/data").wait()
+        assert message.header.frame_id == "lander/base_link"
+        odometry = ros.subscribe(Odometry, "/submarine/odom").wait()
+        assert odometry.header.frame_id == "submarine/odom"
 
 
 def test_a_bridge_that_is_kept_busy_keeps_no_other(fleet, ros):
@@ -187,3 +262,13 @@ def test_a_file_that_is_refused_starts_nothing(start_child, tmp_path):
     process = start_child(executable("drone-bridge"), "fleet", tmp_path / "fleet.yaml")
     assert process.wait() == 2
     assert "fleet.yaml:2: 'a' has no key 'prot'; it has protocol, namespace" in process.output
+
+
+def test_the_demonstration_flies_a_fleet_by_its_launch_file_and_draws_it(start_child, tmp_path):
+    process = start_child(executable("drone-bridge"), "demo", "fleet", "--drones", "2", "--folder", tmp_path)
+    assert process.wait(240) == 0, process.output
+    assert process.count_lines(r"drone[12] +target +[\d.]+ m away, reached after +[\d.]+ s simulated") == 2
+    log = (tmp_path / "fleet" / "log.txt").read_text()
+    assert "4 nodes are at work" in log  # by fleet.launch.xml, as its first process
+    assert "[fleet-1]" in log
+    assert (tmp_path / "fleet" / "fleet.png").read_bytes().startswith(b"\x89PNG")

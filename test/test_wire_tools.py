@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge wire: captures of real programs shown, played to each other and to a bridge."""
 
+import contextlib
 import queue
 import shutil
 import struct
@@ -9,8 +10,12 @@ from pathlib import Path
 
 import dpkt
 import pytest
+from geometry_msgs.msg import Twist
 from processes import Process
+from ros_session import wait_until
+from sensor_msgs.msg import Imu
 from tcp_peer import LONG_S, Task
+from telemetry_peer import Clock, TelemetryPeer, drone
 
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.wire_log import WireLog, facts_of
@@ -195,6 +200,50 @@ def test_a_bridges_log_is_played_to_the_bridge_again_and_it_answers_the_same(tmp
     with Process.node("testbed_bridge", role="listen", port=0) as bridge:
         port = int(bridge.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)").group(1))
         assert drone_bridge(["wire", "play", str(path), "--as", "testbed", "--at", str(port), "--fast"]) == 0
+
+
+def test_a_bridges_log_of_telemetry_is_shown_and_both_sides_of_it_are_played(ros, tmp_path, capsys):
+    logs = tmp_path / "wire"
+    commands, forward = ros.publisher(Twist, "cmd_vel", subscribers=0), Twist()
+    forward.linear.x = 0.5
+    with (
+        running_bridge(transport="udp", port=0, wire_log=str(logs), rate=10.0) as (bridge, port),
+        contextlib.closing(TelemetryPeer(port)) as peer,
+    ):
+        clock = Clock()
+
+        def is_commanded():
+            commands.publish(forward)
+            peer.send(drone(timestamp=clock.next()))
+            return any(command["pitch"] for command in peer.commands)
+
+        wait_until(is_commanded, "a command", period_s=0.1)
+        bridge.stop()
+    (path,) = logs.glob("*.mcap")
+    status, lines, _ = wire(capsys, "show", path)
+    assert status == 0
+    assert lines[0].startswith("# telemetry over udp")
+    assert not [line for line in lines if "BREAKS" in line]
+    assert any("drone <- DroneTelemetry" in line and "altitude=5" in line for line in lines)
+    assert any("controller -> DroneCommand" in line and "pitch=0.25" in line for line in lines)
+    _, only, _ = wire(capsys, "show", path, "--only", "DroneCommand")
+    assert 1 < len(only) < len(lines)
+    for side, performance in zip(Side, play_both(path), strict=True):
+        script = script_of(path, side.value)
+        assert performance.complaints == []
+        assert list(compare(script.answers, performance.answers)) == []
+    imus = ros.subscribe(Imu, "imu/data")
+    with running_bridge(transport="udp", port=0) as (_, port):
+        arguments = ("wire", "play", path, "--as", "drone", "--at", port, "--fast", "--patience", "0.1")
+        assert drone_bridge(list(map(str, arguments))) in (0, 1)  # commands come by the clock, not by the document
+        assert imus.wait().angular_velocity.x == 0.01
+
+
+@contextlib.contextmanager
+def running_bridge(**parameters):
+    """A telemetry_bridge that waits for datagrams, and its port."""
+    with Process.node("telemetry_bridge", **parameters) as bridge:
+        yield bridge, int(bridge.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1])
 
 
 def test_a_driver_played_to_the_robot_emulator_says_what_another_robot_answers(capsys):

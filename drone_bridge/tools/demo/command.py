@@ -11,6 +11,7 @@ SHOWN: Final = {
     "worlds": "a table of many flights",
     "landing": "one landing on a moving rover, with a picture",
     "landings": "a table of many landings",
+    "fleet": "eight flights at once, bridged in one process, with a picture",
     "all": "all bridges at once, and how often their topics come",
 }
 
@@ -22,6 +23,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="replaced by bag and picture (demo)")
     parser.add_argument("--worlds", type=int, default=20, help="how many worlds the table has (20)")
     parser.add_argument("--landings", type=int, default=20, help="how many landings per pattern the table has (20)")
+    parser.add_argument("--drones", type=int, default=8, help="how many drones the fleet has (8)")
     parser.add_argument("--at-once", type=int, default=3, help="how many of them go on at the same time (3)")
     parser.add_argument("--use-camera", action="store_true", help="land by the camera's images alone")
     parser.add_argument("--duration", type=float, default=60.0, help="for how many seconds all are watched (60)")
@@ -38,6 +40,10 @@ def main(argv: Sequence[str]) -> int:
         from drone_bridge.tools.demo import landings
 
         return landings.show(chosen.landings, chosen.at_once, chosen.use_camera)
+    if chosen.what == "fleet":
+        from drone_bridge.tools.demo import fleet
+
+        return fleet.show(chosen.folder / "fleet", chosen.drones)
     if chosen.what == "all":
         from drone_bridge.tools.demo import all_bridges
 

@@ -83,6 +83,10 @@ class Composition:
         """Return the first match in the output so far."""
         return re.search(pattern, "".join(self._lines))
 
+    def count(self, pattern: str) -> int:
+        """Return how often the output matches so far."""
+        return len(re.findall(pattern, "".join(self._lines)))
+
     def stop(self) -> bool:
         """Interrupt the composition, and return whether it shut down cleanly."""
         if self.is_running:
