@@ -376,7 +376,8 @@ class LinkNode(LifecycleNode):
         )
 
     def _failed(self, trace: str) -> None:
-        self.complain("internal errors", trace)
+        if self.context.ok():  # else ROS is being shut down, and everything fails
+            self.complain("internal errors", trace)
 
     def _report(self) -> None:
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
