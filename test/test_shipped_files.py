@@ -14,6 +14,8 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import parameter_value_to_python
 from ros_session import RosSession
 
+from drone_bridge.tools.web.node import PARAMETERS as WEB_BRIDGE
+
 ROOT = Path(__file__).parent.parent
 LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
 PARTS = sorted((ROOT / "launch" / "parts").glob("*.launch.xml"))  # which launch files include
@@ -72,7 +74,9 @@ def executables():
 NODES = {name for name in executables() if not name.endswith(("_emulator", "_operator")) and name != "fleet"}
 # What nodes are told here so that they do nothing, and what they would have been told by nobody.
 IDLE = {"bridge": {"autostart": False}, "server": {"autostart": False}, "recorder": {"topics": "['/none']"}}
+IDLE_BY_NAME = {"web_bridge": {"port": 0}}  # whoever else has the usual one
 UNTOLD = {"autostart": True, "topics": []}
+UNTOLD_BY_NAME = {"web_bridge": {"port": next(one.default for one in WEB_BRIDGE if one.name == "port")}}
 
 
 class Declared:
@@ -86,7 +90,8 @@ class Declared:
         descriptors = ros.call(DescribeParameters, f"{node}/describe_parameters", request).descriptors
         self.types = {descriptor.name: descriptor.type for descriptor in descriptors}
         self.values = dict(zip(names, map(parameter_value_to_python, values), strict=True))
-        self.values.update({name: value for name, value in UNTOLD.items() if name in names})
+        untold = UNTOLD | UNTOLD_BY_NAME.get(node, {})
+        self.values.update({name: value for name, value in untold.items() if name in names})
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +101,8 @@ def declared(tmp_path_factory):
     known = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("here"))  # where the recorder begins a bag
-        children = {node: Process.node(node, **IDLE.get(node.rpartition("_")[2], {})) for node in NODES}
+        idle = {node: IDLE.get(node.rpartition("_")[2], {}) | IDLE_BY_NAME.get(node, {}) for node in NODES}
+        children = {node: Process.node(node, **parameters) for node, parameters in idle.items()}
 
     def get(node):
         if node not in known:
