@@ -214,6 +214,23 @@ def test_a_launch_file_sets_parameters_that_there_are(path, declared):
                 assert file[1] is None or (ROOT / file[1]).is_file()
 
 
+@by_name(LAUNCH_FILES)
+def test_what_a_launch_file_reads_last_by_default_overrules_no_argument_of_it(path):
+    """params_file wins: an active value in its default would make an argument mean nothing."""
+    root = ElementTree.parse(path).getroot()
+    defaults = [argument.get("default") for argument in root.iter("arg") if argument.get("name") == "params_file"]
+    active = {}
+    for default in defaults:
+        if default:
+            active = parameters_in((ROOT / default.removeprefix("$(find-pkg-share drone_bridge)/")).read_text())
+    for node in root.iter("node"):
+        by_argument = {
+            parameter.get("name") for parameter in node.findall("param") if "$(var " in parameter.get("value", "")
+        }
+        overruled = by_argument & active.get(node.get("exec"), {}).keys()
+        assert not overruled, f"{path.name}: {node.get('exec')} would not heed {', '.join(sorted(overruled))}"
+
+
 # Parameter files.
 
 COMMENTED_OUT = re.compile(r"^(\s*)# (?=[a-z][\w.]*: )", re.MULTILINE)
@@ -223,7 +240,7 @@ def parameters_in(text):
     """The parameters in the text of a file: {node: {name: value}}."""
     return {
         pattern.removeprefix("/**/"): dict(flat(content["ros__parameters"]))
-        for pattern, content in yaml.safe_load(text).items()
+        for pattern, content in (yaml.safe_load(text) or {}).items()
     }
 
 
