@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of robot_server."""
 
-import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
@@ -35,7 +34,7 @@ def _complaint_about_names(names: Sequence[str]) -> str | None:
     return None
 
 
-#: Services have no old names here, and a driver that sends keep-alives every 0.5 s may be late once.
+#: A driver that sends keep-alives every 0.5 s may be late once.
 _COMMON: Final = tuple(
     replace(
         declaration,
@@ -45,7 +44,6 @@ _COMMON: Final = tuple(
     if declaration.name == "command_timeout"
     else declaration
     for declaration in common_parameters(TCP_PORT, "Where drivers are listened for.", ("listen",), 1.5)
-    if declaration.name != "old_service_names"
 )
 
 PARAMETERS: Final = (
@@ -116,7 +114,7 @@ PARAMETERS: Final = (
         f"Nodes whose lines on /rosout drivers get as the robot's log, for instance /robot/robot_bridge, or {NONE}.",
     ),
     ParameterDeclaration(
-        "robot_name", socket.gethostname(), "What discovery tells: the name of the robot, of 255 bytes at most."
+        "robot_name", "", "What drivers that look for robots are told; empty for the name of this machine."
     ),
     ParameterDeclaration("discovery", True, "Answer drivers that look for robots."),
     ParameterDeclaration(

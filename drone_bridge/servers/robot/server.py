@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """robot_server: the robot's side of the robot protocol, as a ROS 2 node. See docs/robot.md."""
 
+import socket
 import time
 from typing import Any, Final
 
@@ -93,9 +94,10 @@ class RobotServer(LinkNode):
         else:
             self._control = Control(self._vehicle, self.inform, FIRMWARE)
         responder = None
+        robot_name = get("robot_name") or socket.gethostname()
         if get("discovery"):
             route = DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
-            responder = DiscoveryResponder(get("robot_name"), route)
+            responder = DiscoveryResponder(robot_name, route)
         try:
             self._driver_clients = TcpClients(
                 get("host"),
@@ -117,7 +119,7 @@ class RobotServer(LinkNode):
             self._wakeup,
             tick=self._tick,
             may_be_found=lambda: self._is_robot_there,
-            on_found=lambda peer: self.inform(f"{peer} looks for robots, and was told of {get('robot_name')}."),
+            on_found=lambda peer: self.inform(f"{peer} looks for robots, and was told of {robot_name}."),
             on_fault=lambda sentence: self.complain("internal errors", sentence),
         )
         self.get_logger().info(f"Waiting for drivers on {get('host')}:{self._driver_clients.port}.")
