@@ -18,8 +18,8 @@ from drone_bridge.controllers.land_on_pad.data import LandState, Measured, PadSi
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
 from drone_bridge.emulators.landing.pad import PAD_HEIGHT
-from drone_bridge.emulators.landing.vehicle import PERIOD_S
 from drone_bridge.emulators.landing.world import LANDING_GEAR
+from drone_bridge.vehicle_side.telemetry import PERIOD_S
 
 LANDING = (LandState.DESCENDING, LandState.COMMITTED, LandState.LANDED)
 LEVEL = np.eye(3)

@@ -203,9 +203,22 @@ def telemetry_axes_from_body(
     return up, 0.0 + signs.pitch * forward, 0.0 - signs.roll * left, 0.0 + signs.yaw * left_turn
 
 
+def body_from_telemetry_axes(
+    thrust: float, pitch: float, roll: float, yaw: float, signs: TelemetryCommandSigns
+) -> tuple[float, float, float, float]:
+    """Return linear x, y, z and angular z of a body for thrust, pitch, roll and yaw; the scale stays as it is."""
+    return 0.0 + signs.pitch * pitch, 0.0 - signs.roll * roll, thrust, 0.0 + signs.yaw * yaw
+
+
 def orientation_from_telemetry(roll: float, pitch: float, yaw: float, signs: TelemetrySigns) -> Quaternion:
     """Return the body's orientation for Euler angles in rad."""
     return quaternion_from_euler(signs.roll * roll, signs.pitch * pitch, signs.yaw * yaw)
+
+
+def telemetry_angles_from_orientation(q: Quaternion, signs: TelemetrySigns) -> tuple[float, float, float]:
+    """Return roll, pitch and yaw, in rad, as the wire counts them."""
+    roll, pitch, yaw = euler_from_quaternion(q)
+    return signs.roll * roll, signs.pitch * pitch, signs.yaw * yaw
 
 
 def rates_from_telemetry(x: float, y: float, z: float, signs: TelemetrySigns) -> BodyRates:
@@ -226,6 +239,16 @@ def level_from_body(rates: BodyRates, roll: float, pitch: float, signs: Telemetr
     x, y, z = rates
     down = sin_roll * y + cos_roll * z
     return BodyRates(cos_pitch * x + sin_pitch * down, cos_roll * y - sin_roll * z, cos_pitch * down - sin_pitch * x)
+
+
+def telemetry_from_rates(rates: BodyRates, signs: TelemetrySigns) -> tuple[float, float, float]:
+    """Return angular velocities, rad/s, as the wire counts them."""
+    return signs.roll * rates.roll, signs.pitch * rates.pitch, signs.yaw * rates.yaw
+
+
+def pad_from_body(forward: float, left: float, signs: TelemetrySigns) -> tuple[float, float]:
+    """Return relative_x and relative_y of a pad that is so far forward and to the left, m."""
+    return signs.relative_x * forward, signs.relative_y * left
 
 
 def pad_in_body(relative_x: float, relative_y: float, signs: TelemetrySigns) -> tuple[float, float]:

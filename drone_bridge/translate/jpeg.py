@@ -54,3 +54,34 @@ class JpegDecoder:
         self._image.header.stamp = stamp
         set_data(self._image, memory)
         return self._image
+
+
+_TO_BGR: Final = {"rgb8": "COLOR_RGB2BGR", "bgr8": None, "mono8": None}
+
+
+def encoded(message: Image, max_width: int, quality: int) -> bytes:
+    """Return a raw image as a JPEG, made smaller where it is wider than allowed.
+
+    Raises ValueError with half a sentence about an image that can't be encoded.
+    """
+    if message.encoding not in _TO_BGR:
+        raise ValueError(f"has the encoding {message.encoding!r}, and {', '.join(_TO_BGR)} can be encoded")
+    channels = 1 if message.encoding == "mono8" else RGB8_BYTES_PER_PIXEL
+    row = message.width * channels
+    data = np.frombuffer(message.data, np.uint8)
+    if not message.width or not message.height or message.step < row or data.size != message.step * message.height:
+        raise ValueError(f"has {data.size} bytes, and not {message.height} rows of {message.step}")
+    pixels: Any = data.reshape(message.height, message.step)[:, :row].reshape(message.height, message.width, channels)
+    cv2 = opencv()
+    try:
+        if message.width > max_width:
+            height = max(1, round(message.height * max_width / message.width))
+            pixels = cv2.resize(pixels, (max_width, height), interpolation=cv2.INTER_AREA)
+        if conversion := _TO_BGR[message.encoding]:
+            pixels = cv2.cvtColor(pixels, getattr(cv2, conversion))
+        is_done, jpeg_data = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, quality])
+    except cv2.error as error:
+        raise ValueError(f"can't be encoded: {error.err}") from error
+    if not is_done:
+        raise ValueError("can't be encoded")
+    return bytes(jpeg_data)

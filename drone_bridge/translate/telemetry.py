@@ -87,6 +87,18 @@ def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryComm
     return DroneCommand(*(share * most for share, most in zip(clamped, _MAXIMA, strict=True))), clamped == shares
 
 
+def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: TelemetryCommandSigns) -> Twist:
+    """Return what a command asks for as cmd_vel, the inverse of `command_from_twist`."""
+    given = (command.thrust, command.pitch, command.roll, command.yaw)
+    thrust, pitch, roll, yaw = (
+        value / most * full for value, most, full in zip(given, _MAXIMA, full_scale, strict=True)
+    )
+    twist = Twist()
+    forward, left, up, left_turn = frames.body_from_telemetry_axes(thrust, pitch, roll, yaw, signs)
+    twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z = forward, left, up, left_turn
+    return twist
+
+
 # Telemetry.
 
 

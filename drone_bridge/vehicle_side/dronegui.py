@@ -21,6 +21,7 @@ from drone_bridge.protocols.dronegui import (
     Navdata,
     ReceiverConnection,
 )
+from drone_bridge.vehicle_side.pace import Pace
 
 #: From the press of reset until the drone has been asked for navdata, and sends it.
 BOOTSTRAP_S: Final = 0.3
@@ -78,7 +79,7 @@ class Gui:
             complete_states_only=dialect.complete_states_only,
             loose_values=dialect.loose_values,
         )
-        self._navdata_due_s = -math.inf
+        self._pace = Pace()
         self._controllers: tuple[Any, ...] = ()  # addresses that navdata goes to
 
     def hears_drone(self, now_s: float) -> bool:
@@ -110,16 +111,8 @@ class Gui:
         return event
 
     def navdata_is_due(self, now_s: float) -> bool:
-        """Return whether it is time for the drone's next navdata; true once per period.
-
-        What comes at about the rate need not come exactly on time.
-        """
-        period_s = 1 / self._dialect.navdata_rate
-        if not self.hears_drone(now_s) or now_s < self._navdata_due_s - period_s / 2:
-            return False
-        is_in_step = now_s <= self._navdata_due_s + period_s / 2
-        self._navdata_due_s = (self._navdata_due_s if is_in_step else now_s) + period_s
-        return True
+        """Return whether it is time for the drone's next navdata; true once per period."""
+        return self.hears_drone(now_s) and self._pace.is_due(now_s, self._dialect.navdata_rate)
 
     def navdata(self, blocks: Iterable[Navdata]) -> list[bytes]:
         """Return the datagrams of navdata, for each of the `controllers`. Raises LocalProtocolError."""

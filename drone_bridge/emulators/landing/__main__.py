@@ -31,7 +31,7 @@ from drone_bridge.emulators.landing.conversation import Conversation, FaultKind
 from drone_bridge.emulators.landing.pad import PAD_HEIGHT
 from drone_bridge.emulators.landing.rover import Pattern
 from drone_bridge.emulators.landing.touchdown import Touchdown
-from drone_bridge.emulators.landing.vehicle import PERIOD_S, Setup, Vehicle
+from drone_bridge.emulators.landing.vehicle import Setup, Vehicle
 from drone_bridge.emulators.landing.world import COLUMNS, LANDING_GEAR, Phase
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError
@@ -48,6 +48,7 @@ from drone_bridge.programs.options import (
 )
 from drone_bridge.programs.program import TrajectoryFile, run_program, say
 from drone_bridge.protocols.telemetry import DEFAULT_PORT
+from drone_bridge.vehicle_side.telemetry import PERIOD_S
 
 REPORT_PERIOD_S: Final = 1.0
 #: Only who stands for so long after a good touchdown has landed, and its telemetry has told so many times.

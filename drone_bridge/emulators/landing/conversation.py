@@ -12,21 +12,15 @@ from typing import Final
 
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.faults import Fault
-from drone_bridge.emulators.landing.vehicle import PERIOD_S, Vehicle
+from drone_bridge.emulators.landing.vehicle import Vehicle
 from drone_bridge.links.errors import LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpListener, UdpStream
 from drone_bridge.programs.program import say
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.telemetry import (
-    DroneCommand,
-    DroneConnection,
-    DroneTelemetry,
-    RoverConnection,
-    RoverTelemetry,
-)
+from drone_bridge.protocols.telemetry import DroneCommand, DroneTelemetry
 from drone_bridge.protocols.telemetry.json_and_base64 import from_json, to_json
+from drone_bridge.vehicle_side.telemetry import PERIOD_S, DroneSide
 
-ROVER_EVERY: Final = 2  # frames between two documents about the rover, when it is published
 COMPLAINT_PERIOD_S: Final = 1.0
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
 LONGEST_CATCH_UP_S: Final = 0.25
@@ -68,8 +62,7 @@ class Conversation:
         self._publish_rover = publish_rover
         self._fault = fault
         self._stalls = False
-        self._drone = DroneConnection()
-        self._rover = RoverConnection()
+        self._side = DroneSide(vehicle)
         self._may_complain_at = 0.0
         self._is_heard = True
 
@@ -99,10 +92,10 @@ class Conversation:
         self._stalls |= kind is FaultKind.STALL
         if self._stalls:
             return
-        document = self._drone.send(telemetry)
+        rover = self._vehicle.rover_telemetry() if self._publish_rover else None
+        document, *others = self._side.documents(frame, telemetry, rover)
         yield spoiled(document, kind) if kind else document
-        if self._publish_rover and frame % ROVER_EVERY == 0:
-            yield self._rover.send(self._vehicle.rover_telemetry())
+        yield from others
 
     def _send(self, document: bytes) -> None:
         try:
@@ -134,9 +127,8 @@ class Conversation:
                 self._take(document, "the rover's port")
 
     def _take(self, document: bytes, where: str) -> None:
-        self._drone.receive_data(document)
         try:
-            event = self._drone.next_event()
+            event = self._side.receive(document, time.monotonic())
         except RemoteProtocolError as error:
             self.refused += 1
             self._complain(f"refused a document from {where}: {error}")
@@ -145,9 +137,6 @@ class Conversation:
             if not self.commands:
                 say(f"commanded from {where}")
             self.commands += 1
-            self._vehicle.obey(event)
-        elif isinstance(event, RoverTelemetry):
-            self._vehicle.lead(event)
 
     def _is_not_heard(self, error: LinkRefusedError) -> None:
         """Say so once, until something is heard again."""

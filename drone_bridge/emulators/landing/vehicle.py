@@ -17,9 +17,8 @@ from drone_bridge.emulators.landing.touchdown import Touchdown
 from drone_bridge.emulators.landing.world import LANDING_GEAR, Phase, World, drone_near
 from drone_bridge.geometry.matrices import Triple
 from drone_bridge.protocols.telemetry import Camera, DroneCommand, DroneTelemetry, RoverTelemetry, Vector
+from drone_bridge.vehicle_side.telemetry import IMAGE_EVERY, PERIOD_S
 
-PERIOD_S: Final = 0.04  # 25 telemetry documents per second
-IMAGE_EVERY: Final = 5  # documents
 JPEG_QUALITY: Final = 70  # of 100
 
 

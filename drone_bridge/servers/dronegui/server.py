@@ -9,8 +9,6 @@ import contextlib
 import time
 from typing import Any, Final, NamedTuple
 
-from geometry_msgs.msg import Twist
-
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.allowed_peers import AllowedPeers
 from drone_bridge.links.backoff import Backoff
@@ -25,6 +23,7 @@ from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.servers.dronegui.navdata import UNSENT, NavdataSender
 from drone_bridge.servers.dronegui.parameters import PARAMETERS, TARGETS
 from drone_bridge.servers.dronegui.presses import REFUSED, Calls, Messages, Presses
+from drone_bridge.servers.velocity_output import GONE, VelocityOutput
 from drone_bridge.translate.dronegui import FullScale, twist_from_controls
 from drone_bridge.vehicle_side.dronegui import Dialect, Gui
 
@@ -119,7 +118,7 @@ class DroneGuiServer(LinkNode):
 
     open_state = "serving"
     rates = ("packets", "commands", "navdata", "detections")
-    problems = (*LinkNode.problems, LATE, REFUSED, UNSENT, "rejected messages", "operators gone", "dropped messages")
+    problems = (*LinkNode.problems, LATE, REFUSED, UNSENT, "rejected messages", GONE, "dropped messages")
     presses: Presses
 
     def __init__(self, **options: Any) -> None:
@@ -141,7 +140,7 @@ class DroneGuiServer(LinkNode):
             navdata_port=get("navdata_port"),
             navdata_rate=get("navdata_rate"),
         )
-        self._publisher = self.make_publisher(Twist, "cmd_vel", 10)
+        self._velocities = VelocityOutput(self)
         self.navdata = NavdataSender(self)
         are_services = get("buttons_as") == "services"
         default = "dronegui_bridge/{}" if are_services else "{}"
@@ -162,7 +161,6 @@ class DroneGuiServer(LinkNode):
         if complaint:
             self.get_logger().info(f"{complaint} Navdata goes out from port {socket.port} instead.")
         self._gui = Gui(RosDrone(self), self._dialect)
-        self._followed: Twist | None = None  # what is published while the operator is heard
         self._sender = ""
         self.navdata.open(self._gui, socket)
         self._port = ControlPort(listener, self, cancellation)
@@ -193,15 +191,14 @@ class DroneGuiServer(LinkNode):
     def command(self, controls: Controls) -> None:
         """Publish what the operator wants from now on."""
         full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in AXES))
-        self._followed = twist_from_controls(controls, full_scale)
-        self._publish()
+        self._velocities.command(twist_from_controls(controls, full_scale))
 
     def _take(self, datagram: Datagram) -> None:
         sender = name_of(datagram.source)
         if not self._allowed_peers.allows(datagram.source[0]):
             self.complain("refused peers", f"{sender} was refused: it is none of allowed_peers.")
             return
-        was_gone = self._followed is None
+        was_gone = not self._velocities.is_followed
         try:
             event = self._gui.receive(datagram.data, datagram.source, time.monotonic())
         except RemoteProtocolError as error:
@@ -220,29 +217,17 @@ class DroneGuiServer(LinkNode):
 
     def _follow(self) -> None:
         """Go on with what was commanded last, for as long as the operator is heard."""
-        if self._followed is None:
+        if not self._velocities.is_followed:
             return
-        silent_s = time.monotonic() - self._gui.heard_s
-        if silent_s <= self.parameters["command_timeout"]:
+        if self._velocities.follow(self._sender):
             self.presses.hold_hover(self._gui.controls.hover)  # again, for services that were not there yet
-            self._publish()
-            return
-        is_at_rest = self._gui.controls.hover
-        self._stop()
-        if not is_at_rest:  # else it may have nothing to say
-            self.complain("operators gone", f"{self._sender} was not heard for {silent_s:.1f} s: zero was commanded.")
+        else:
+            self.presses.let_go()
 
     def _stop(self) -> None:
         """Leave a command of zero, if there was another one, and let go of everything."""
-        if self._followed is not None:
-            self._followed = Twist()
-            self._publish()
-            self._followed = None
+        self._velocities.stop()
         self.presses.let_go()
-
-    def _publish(self) -> None:
-        self.publish(self._publisher, self._followed)
-        self.statistics.counts["commands"] += 1
 
 
 def main() -> int:

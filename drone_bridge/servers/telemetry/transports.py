@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How documents travel to an operator and back: as datagrams, or as text on topics."""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from std_msgs.msg import String
+
+from drone_bridge.links.backoff import Backoff
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
+
+DRONE_TOPIC: Final = "/drone/telemetry"
+ROVER_TOPIC: Final = "/rover/telemetry"
+COMMAND_TOPIC: Final = "/drone/command"
+
+
+class Stream(Protocol):
+    """The way to one operator, of UDP or of topics."""
+
+    @property
+    def peer(self) -> str:
+        """Who it is, for people."""
+
+    def send(self, document: bytes) -> None:
+        """Send, without ever waiting. Raises LinkError."""
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """Wait for a document. Raises LinkError, LinkTimeoutError and LinkCancelledError."""
+
+    def close(self) -> None:
+        """Close at once."""
+
+
+class TopicStream:
+    """Text on topics; what comes is taken by subscriptions, in the executor."""
+
+    peer = COMMAND_TOPIC
+
+    def __init__(self, cancellation: Cancellation, publish: Callable[[str, String], None]) -> None:
+        """`publish` publishes a document on the topic that it is for."""
+        self._cancellation = cancellation
+        self._publish = publish
+
+    def send(self, document: bytes) -> None:
+        """Publish: a document with an imu is the drone's."""
+        text = document.decode()
+        self._publish(DRONE_TOPIC if '"imu"' in text[:64] else ROVER_TOPIC, String(data=text))
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """Wait: nothing comes this way."""
+        if self._cancellation.wait(timeout_s):
+            raise LinkCancelledError("Waiting was cancelled.")
+        raise LinkTimeoutError("Nothing comes by topics here.")
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class TopicEndpoint:
+    """Where the one stream over topics comes from."""
+
+    port = 0
+
+    def __init__(self, stream: TopicStream) -> None:
+        self.backoff = Backoff()
+        self._stream = stream
+
+    def open(self) -> TopicStream:
+        """Return it at once."""
+        return self._stream
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operator commands, on cmd_vel: for as long as the operator is heard, and then zero, and then nothing."""
+
+import math
+import time
+from typing import Final
+
+from geometry_msgs.msg import Twist
+
+from drone_bridge.link_node.link_node import LinkNode
+
+#: The count of operators that fell silent while they commanded something.
+GONE: Final = "operators gone"
+DEPTH: Final = 10
+
+
+class VelocityOutput:
+    """Publishes commands at once, and again and again while they are in force. For the link's thread."""
+
+    def __init__(self, node: LinkNode) -> None:
+        """Create the publisher."""
+        self._node = node
+        self._publisher = node.make_publisher(Twist, "cmd_vel", DEPTH)
+        self._followed: Twist | None = None
+        self._given_s = -math.inf
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether a command is in force."""
+        return self._followed is not None
+
+    def command(self, twist: Twist) -> None:
+        """Put a command into force."""
+        self._followed, self._given_s = twist, time.monotonic()
+        self._node.reports.end(GONE)
+        self._publish(twist)
+
+    def follow(self, operator: str) -> bool:
+        """Publish the command in force once more, or zero after `command_timeout`; return whether it is in force.
+
+        That an operator is gone is worth a warning if it has left another command than zero.
+        """
+        if self._followed is None:
+            return False
+        silent_s = time.monotonic() - self._given_s
+        if silent_s <= self._node.parameters["command_timeout"]:
+            self._publish(self._followed)
+            return True
+        if self._followed != Twist():
+            sentence = f"{operator} was not heard for {silent_s:.1f} s: zero was commanded."
+            self._node.reports.complain_while(GONE, sentence)  # which no other complaint keeps from the log
+        self.stop()
+        return False
+
+    def stop(self) -> None:
+        """Leave zero, if anything is in force."""
+        if self._followed is not None:
+            self._followed = None
+            self._publish(Twist())
+
+    def _publish(self, twist: Twist) -> None:
+        self._node.publish(self._publisher, twist)
+        self._node.statistics.counts["commands"] += 1

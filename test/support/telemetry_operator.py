@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that a drone's telemetry comes to on a free UDP port, and that commands the drone."""
+
+import json
+import socket
+import threading
+
+from processes import TIMEOUT_S
+
+
+class TelemetryOperator:
+    """Reads documents as the test wants them, and sends commands to where the last one came from."""
+
+    def __init__(self):
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.settimeout(TIMEOUT_S)
+        self.port = self._socket.getsockname()[1]
+        self._drone = None
+        self.last = None  # the newest document
+        self._sending = None
+        self._is_stopped = threading.Event()
+
+    def receive(self):
+        """Return the next document."""
+        data, self._drone = self._socket.recvfrom(65535)
+        self.last = json.loads(data)
+        return self.last
+
+    def receive_until(self, send, name, value):
+        """Send again and again until a document has this value."""
+        for _ in range(600):
+            send()
+            if not self.hears_nothing_for(0.05) and self.last.get(name) == value:
+                return True
+        return False
+
+    def wait(self, wanted):
+        """Return the first document that is wanted."""
+        while not wanted(document := self.receive()):
+            pass
+        return document
+
+    def hears_nothing_for(self, seconds):
+        self._socket.settimeout(seconds)
+        try:
+            self.receive()
+        except TimeoutError:
+            return True
+        else:
+            return False
+        finally:
+            self._socket.settimeout(TIMEOUT_S)
+
+    def send(self, document):
+        """Send a document, or bytes as they are."""
+        data = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self._socket.sendto(data, self._drone)
+
+    def keep_sending(self, document):
+        """Send the same again and again until `stop`."""
+        self.stop()
+        self._is_stopped.clear()
+
+        def send():
+            while not self._is_stopped.wait(0.04):
+                self.send(document)
+
+        self._sending = threading.Thread(target=send)
+        self._sending.start()
+
+    def stop(self):
+        """Fall silent."""
+        self._is_stopped.set()
+        if self._sending:
+            self._sending.join()
+        self._sending = None
+
+    def close(self):
+        self.stop()
+        self._socket.close()

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripted program that answers telemetry, with the emulated drone, and a launch file that puts it through ROS."""
+
+import socket
+
+from composition import launch
+from processes import Process
+
+from drone_bridge.operators import telemetry
+from drone_bridge.operators.plan import Leg
+from drone_bridge.protocols.telemetry import DroneCommand
+
+
+class Drone:
+    """What the operator is told of its drone."""
+
+    full_speed, full_climb, full_turn = 2.0, 0.5, 1.0
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_a_leg_is_shares_of_what_the_drone_can_do():
+    command = telemetry.command_for(Leg(1.0, forward=1.0, left=-0.5, up=0.25, turn=-0.5), Drone)
+    assert command == DroneCommand(thrust=0.5, pitch=0.25, roll=0.125, yaw=-0.25)
+    assert telemetry.command_for(Leg(1.0, forward=50.0, up=-9.0), Drone) == DroneCommand(thrust=-1.0, pitch=0.5)
+
+
+def test_it_answers_an_emulated_drone_and_leaves_it_hovering():
+    options = ("--port", "0", "--plan", "1s up 0.5, 0.5s turn 0.5")
+    with Process.module("drone_bridge.operators.telemetry", *options) as operator:
+        port = operator.wait_for_line(r"waits for telemetry on 127\.0\.0\.1:(\d+)")[1]
+        with Process.module("drone_bridge.emulators.landing", "--port", port, "--no-images") as drone:
+            assert operator.wait() == 0
+            operator.wait_for_line("1s up 0.5: thrust 0.5, pitch 0, roll 0, yaw 0")
+            operator.wait_for_line("hears height .* m, velocity")
+            operator.wait_for_line(r"leaves, hovering: \d\d+ documents")
+            assert drone.stop() == 0
+            drone.wait_for_line(r"documents sent, \d\d+ commands, 0 refused")
+
+
+def test_the_launch_file_puts_a_flight_through_ros(domain):
+    given = {"relay": True, "emulate": True, "operate": True, "plan": "2s up 0.5"}
+    with launch("telemetry_server.launch.xml", **given, port=free_port(), vehicle_port=free_port()) as flight:
+        flight.wait_for_line("2s up 0.5: thrust 0.5")
+        flight.wait_for_line(r"leaves, hovering: \d\d+ documents, [1-9]\d* images", timeout_s=120)
+        flight.wait_for_line("commanded from")

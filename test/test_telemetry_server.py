@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""telemetry_server between a landing program and a drone of ROS, which the test is."""
+
+import base64
+import math
+import signal
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from processes import Process
+from ros_session import wait_until
+from sensor_msgs.msg import CompressedImage, Image, Imu
+from std_msgs.msg import String
+from telemetry_operator import TelemetryOperator
+from telemetry_peer import HOVER, ROVER, jpeg
+
+from drone_bridge.protocols.telemetry.jpeg import read_size
+
+ZERO = Twist()
+FORWARD = {"thrust": 0.25, "pitch": 0.5, "roll": 0.0, "yaw": -0.25}
+
+
+@pytest.fixture
+def operator():
+    operator = TelemetryOperator()
+    yield operator
+    operator.close()
+
+
+@pytest.fixture
+def serve(operator):
+    """Start a server that sends to the operator, and return it."""
+
+    def start(**parameters):
+        nodes.append(Process.node("telemetry_server", port=operator.port, **parameters))
+        return nodes[-1]
+
+    nodes = []
+    yield start
+    for node in nodes:
+        node.end()
+
+
+class Drone:
+    """A drone of ROS with what any has: an Imu and odometry, 25 times per second until `stop`."""
+
+    def __init__(self, ros, **others):
+        node = ros.node
+        self._imu, self._odometry = (
+            node.create_publisher(Imu, "imu/data", 5),
+            node.create_publisher(Odometry, "odom", 5),
+        )
+        self._clock = node.get_clock()
+        self.others = others  # (publisher, message) by name
+        self.timer = node.create_timer(0.04, self.tell)
+
+    def tell(self):
+        stamp = self._clock.now().to_msg()
+        imu, odometry = Imu(), Odometry()
+        imu.header.stamp = odometry.header.stamp = stamp
+        imu.orientation.z = imu.orientation.w = math.sqrt(0.5)  # a quarter to the left
+        imu.angular_velocity.z, imu.linear_acceleration.z = 0.25, 9.81
+        odometry.pose.pose.position.z = 1.5
+        odometry.twist.twist.linear.x = 0.5
+        for publisher, message in self.others.values():
+            publisher.publish(message)
+        self._odometry.publish(odometry)
+        self._imu.publish(imu)
+
+    def stop(self):
+        self.timer.cancel()
+
+
+def commanded(ros, operator):
+    """Return an inbox for cmd_vel which the server has found."""
+    commands = ros.subscribe(Twist, "cmd_vel", 100)
+    wait_until(lambda: operator.send(HOVER) or len(commands), "the server's commands", period_s=0.05)
+    return commands
+
+
+def test_what_topics_tell_goes_out_and_ends_with_them(ros, serve, operator):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    server = serve()
+    server.wait_for_line("nothing tells imu/data, and no telemetry is sent")
+    drone = Drone(ros)
+    document = operator.receive()
+    assert document["imu"]["orientation"] == pytest.approx({"roll": 0.0, "pitch": 0.0, "yaw": math.pi / 2})
+    assert document["imu"]["angular_velocity"]["z"] == 0.25
+    assert document["imu"]["linear_acceleration"]["z"] == 9.81
+    assert document["altimeter"] == {"altitude": 1.5, "vertical_velocity": 0.0}
+    assert document["velocity"] == pytest.approx({"x": 0.5, "y": 0.0, "z": 0.0})
+    assert (document["landing_pad"], document["camera"]["image"]) == (None, None)
+    assert (document["camera"]["width"], document["camera"]["height"], document["camera"]["fov"]) == (320, 240, 60.0)
+    times = [operator.receive()["timestamp"] for _ in range(10)]
+    assert times == sorted(times)
+    reports.wait(lambda report: "talking" in report.status[0].message)
+    drone.stop()
+    wait_until(lambda: operator.hears_nothing_for(0.3), "silence")
+    reports.wait(lambda report: "nothing tells imu/data" in report.status[0].message)
+
+
+def test_a_jpeg_goes_out_as_it_is_and_a_raw_image_as_a_small_one(ros, serve, operator):
+    serve(image_every=1)
+    data = jpeg(64, 48)
+    publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
+    drone = Drone(ros, image=(publisher, CompressedImage(format="jpeg", data=data)))
+    document = operator.wait(lambda document: document["camera"]["image"])
+    assert base64.b64decode(document["camera"]["image"]) == data
+    assert (document["camera"]["width"], document["camera"]["height"]) == (64, 48)
+    raw = Image(height=480, width=640, encoding="rgb8", step=1920, data=np.zeros(480 * 1920, np.uint8).tobytes())
+    drone.others = {"image": (ros.node.create_publisher(Image, "camera/image_raw", 1), raw)}
+    serve(images_from="raw")
+    document = operator.wait(lambda document: document["camera"]["image"] and document["camera"]["width"] == 320)
+    assert read_size(base64.b64decode(document["camera"]["image"])) == (320, 240)
+    drone.stop()
+
+
+def test_an_image_too_large_for_a_datagram_is_left_out_and_said(ros, serve, operator):
+    server = serve(image_every=1)
+    noise = jpeg() + bytes(60_000)  # what comes after the end of a JPEG is not looked at
+    publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
+    drone = Drone(ros, image=(publisher, CompressedImage(format="jpeg", data=noise)))
+    server.wait_for_line("An image makes a document of .* and a datagram holds 65507: it was left out")
+    assert operator.receive()["camera"]["image"] is None
+    drone.stop()
+
+
+def test_commands_become_velocities_and_silence_zero_and_then_nothing(ros, serve, operator):
+    server = serve(**{"full_scale.pitch": 2.0})
+    drone = Drone(ros)
+    operator.receive()
+    commands = commanded(ros, operator)
+    operator.keep_sending(FORWARD)
+    command = commands.wait(lambda message: message != ZERO)
+    assert (command.linear.x, command.linear.y, command.linear.z, command.angular.z) == (2.0, 0.0, 0.25, -0.5)
+    operator.keep_sending(b'{"thrust": 7}')
+    server.wait_for_line("A document from .* was refused: ")
+    server.wait_for_line("was not heard for .* s: zero was commanded")
+    commands.wait(lambda message: message == ZERO)
+    assert len(commands) == 0
+    drone.stop()
+
+
+def test_who_leaves_leaves_zero(ros, serve, operator):
+    server = serve(command_timeout=60.0)
+    drone = Drone(ros)
+    operator.receive()
+    commands = commanded(ros, operator)
+    operator.send(FORWARD)
+    commands.wait(lambda message: message != ZERO)
+    server.send(signal.SIGTERM)
+    commands.wait(lambda message: message == ZERO)
+    drone.stop()
+
+
+def test_a_rover_goes_both_ways(ros, serve, operator):
+    led = ros.subscribe(String, "/rover/telemetry")
+    serve(rover_pattern="circular")
+    drone = Drone(ros)
+    moving = Odometry()
+    moving.pose.pose.position.x, moving.twist.twist.linear.x = 1.5, 0.3
+    drone.others = {"rover": (ros.node.create_publisher(Odometry, "rover/odom", 1), moving)}
+    rover = operator.wait(lambda document: "position" in document)
+    assert (rover["position"]["x"], rover["velocity"]["x"], rover["pattern"]) == (1.5, 0.3, "circular")
+    wait_until(lambda: operator.send(ROVER) or len(led), "the operator's rover", period_s=0.05)
+    assert '"pattern":"circular"' in led.wait().data.replace(" ", "")
+    drone.stop()
+
+
+def test_documents_by_topics(ros, serve):
+    documents, commands = ros.subscribe(String, "/drone/telemetry"), ros.subscribe(Twist, "cmd_vel", 100)
+    serve(transport="topic")
+    drone = Drone(ros)
+    assert '"imu"' in documents.wait().data
+    publisher = ros.publisher(String, "/drone/command")
+    publisher.publish(String(data='{"thrust": 0.5, "pitch": 0, "roll": 0, "yaw": 0}'))
+    assert commands.wait(lambda message: message != ZERO).linear.z == 0.5
+    commands.wait(lambda message: message == ZERO)
+    drone.stop()

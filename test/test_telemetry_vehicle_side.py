@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The drone's side of the telemetry protocol, without wire or clock, and messages of ROS as what goes out there."""
+
+import json
+import math
+
+import cv2
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist, Vector3
+from hypothesis import given
+from hypothesis import strategies as st
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import CameraInfo, Image, Imu
+from telemetry_peer import DRONE, ROVER
+
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.protocols.telemetry import ControllerConnection, DroneCommand
+from drone_bridge.protocols.telemetry.jpeg import read_size
+from drone_bridge.translate import telemetry_from_ros
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.jpeg import encoded
+from drone_bridge.translate.telemetry import (
+    DroneMessages,
+    FullScale,
+    LandingFrameNames,
+    command_from_twist,
+    rover_odometry,
+    twist_from_command,
+)
+from drone_bridge.vehicle_side.pace import Pace
+from drone_bridge.vehicle_side.telemetry import DroneSide, without_image
+
+STAMP = Time(sec=12, nanosec=34)
+NAMES = LandingFrameNames("d1/")
+REP_103 = TelemetrySigns()
+FULL = FullScale(2.0, 3.0, 4.0, 5.0)
+
+
+class Vehicle:
+    """Notes what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def obey(self, command):
+        self.told.append(command)
+
+    def lead(self, rover):
+        self.told.append(rover)
+
+
+def read(document):
+    connection = ControllerConnection()
+    connection.receive_data(json.dumps(document))
+    return connection.next_event()
+
+
+def test_commands_are_obeyed_and_a_rover_is_led():
+    vehicle = Vehicle()
+    side = DroneSide(vehicle)
+    side.receive(b'{"thrust": 0.5, "pitch": 0.1, "roll": -0.2, "yaw": 0}', 7.0)
+    assert side.commanded_s == 7.0
+    side.receive(json.dumps(ROVER), 8.0)
+    assert vehicle.told == [DroneCommand(0.5, 0.1, -0.2, 0.0), read(ROVER)]
+    assert side.commanded_s == 7.0, "a rover commands nothing"
+
+
+def test_nonsense_commands_nothing():
+    vehicle = Vehicle()
+    side = DroneSide(vehicle)
+    for nonsense in (b"", b"[]", b'{"thrust": 2, "pitch": 0, "roll": 0, "yaw": 0}', b'{"thrust": NaN}'):
+        with pytest.raises(RemoteProtocolError):
+            side.receive(nonsense, 1.0)
+    assert (vehicle.told, side.commanded_s) == ([], -math.inf)
+
+
+def test_every_other_document_of_the_drone_comes_with_one_of_its_rover():
+    side, drone, rover = DroneSide(Vehicle()), read(DRONE), read(ROVER)
+    assert [len(list(side.documents(number, drone, rover))) for number in range(4)] == [2, 1, 2, 1]
+    assert len(list(side.documents(0, drone, None))) == 1
+
+
+def test_telemetry_without_its_image_is_otherwise_the_same():
+    document = {**DRONE, "camera": {**DRONE["camera"], "image": None}}
+    assert without_image(read(DRONE)) == read(document)
+
+
+@pytest.mark.parametrize("jitters_s", [[0.0], [0.008, 0.0, -0.008]])
+def test_what_comes_at_its_rate_is_all_sent_on(jitters_s):
+    pace = Pace()
+    times_s = [0.04 * number + jitters_s[number % len(jitters_s)] for number in range(100)]
+    assert sum(pace.is_due(time_s, 25.0) for time_s in times_s) == 100
+    faster = Pace()
+    assert sum(faster.is_due(0.01 * number, 25.0) for number in range(400)) == pytest.approx(100, abs=2)
+
+
+# Messages of ROS as telemetry.
+
+
+def through_ros(document, signs=REP_103):
+    """Return telemetry, and what comes back of its messages: the Imu, the velocity and the pad."""
+    telemetry = read(document)
+    messages = DroneMessages(NAMES, signs, 60.0, is_levelled=True)
+    imu = telemetry_from_ros.wire_imu(messages.imu(telemetry, STAMP), signs)
+    pad = telemetry_from_ros.landing_pad(messages.landing_pad(telemetry, STAMP), signs)
+    return telemetry, imu, pad
+
+
+@pytest.mark.parametrize("signs", [TelemetrySigns(), TelemetrySigns(-1, -1, -1, -1, -1), TelemetrySigns(pitch=-1)])
+def test_telemetry_comes_back_from_ros_as_it_was(signs):
+    telemetry, imu, pad = through_ros(DRONE, signs)
+    assert imu.orientation == pytest.approx(telemetry.imu.orientation, abs=1e-12)
+    assert imu.angular_velocity == pytest.approx(telemetry.imu.angular_velocity)
+    assert imu.linear_acceleration == telemetry.imu.linear_acceleration
+    assert pad == telemetry.landing_pad
+
+
+def test_a_pad_out_of_sight_and_no_accelerometer_stay_so():
+    document = {**DRONE, "landing_pad": None, "imu": {**DRONE["imu"]}}
+    del document["imu"]["linear_acceleration"]
+    _, imu, pad = through_ros(document)
+    assert (imu.linear_acceleration, pad) == (None, None)
+
+
+def test_an_imu_that_does_not_know_its_attitude_or_rates_is_no_imu():
+    assert telemetry_from_ros.wire_imu(Imu(), TelemetrySigns()) is not None
+    for field in ("orientation_covariance", "angular_velocity_covariance"):
+        message = Imu()
+        getattr(message, field)[0] = -1.0
+        assert telemetry_from_ros.wire_imu(message, TelemetrySigns()) is None
+    empty = Imu()
+    empty.orientation.w = 0.0
+    assert telemetry_from_ros.wire_imu(empty, TelemetrySigns()) is None
+
+
+def test_a_body_that_rises_with_its_nose_up_goes_forward_and_up():
+    """Along its own x axis, which points 30 degrees up, that is, at a negative pitch."""
+    document = {**DRONE, "imu": {**DRONE["imu"], "orientation": {"roll": 0.0, "pitch": -math.pi / 6, "yaw": 1.0}}}
+    _, imu, _ = through_ros(document)
+    velocity = telemetry_from_ros.levelled(Vector3(x=2.0), imu, TelemetrySigns())
+    assert velocity == pytest.approx((2 * math.cos(math.pi / 6), 0.0, 1.0))
+
+
+def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
+    rover = read(ROVER)
+    back = telemetry_from_ros.rover_telemetry(rover_odometry(rover, STAMP, NAMES), "circular", 1.234)
+    assert back == rover
+    message = Odometry()
+    message.twist.twist.linear.x = 1.0
+    message.pose.pose.orientation.z = message.pose.pose.orientation.w = math.sqrt(0.5)  # a quarter to the left
+    assert telemetry_from_ros.rover_telemetry(message, "?", 0.0).velocity == pytest.approx((0.0, 1.0, 0.0))
+
+
+def test_a_field_of_view_comes_back_from_its_focal_length():
+    info = CameraInfo(width=320, height=240)
+    info.k[0] = 160 / math.tan(math.radians(75.0) / 2)
+    assert telemetry_from_ros.horizontal_fov(info) == pytest.approx(75.0)
+    assert telemetry_from_ros.horizontal_fov(CameraInfo(width=320, height=240)) is None
+
+
+# Commands.
+
+
+def test_positive_pitch_goes_forward_and_positive_roll_right():
+    twist = twist_from_command(DroneCommand(0.5, 0.25, 0.5, -0.5), FULL, TelemetryCommandSigns())
+    expected = Twist()
+    expected.linear.x, expected.linear.y, expected.linear.z, expected.angular.z = 1.5, -4.0, 1.0, -5.0
+    assert twist == expected
+
+
+tilt = st.floats(-0.5, 0.5)
+
+
+@given(st.floats(-1, 1), tilt, tilt, tilt, st.sampled_from([1, -1]))
+def test_commands_come_back_from_cmd_vel_as_they_were(thrust, pitch, roll, yaw, sign):
+    command = DroneCommand(thrust, pitch, roll, yaw)
+    signs, full = TelemetryCommandSigns(sign, sign, sign), FullScale()
+    assert command_from_twist(twist_from_command(command, full, signs), full, signs) == (command, True)
+
+
+# Raw images.
+
+
+def image(encoding, pixels, padding=0):
+    height, width = pixels.shape[:2]
+    rows = pixels.reshape(height, -1)
+    data = np.pad(rows, ((0, 0), (0, padding))).tobytes()
+    return Image(height=height, width=width, encoding=encoding, step=rows.shape[1] + padding, data=data)
+
+
+@pytest.mark.parametrize(("encoding", "red"), [("rgb8", 0), ("bgr8", 2)])
+def test_a_raw_image_becomes_a_jpeg_of_the_same_colours_and_not_too_wide(encoding, red):
+    pixels = np.zeros((48, 64, 3), np.uint8)
+    pixels[:, :, red] = 255
+    data = encoded(image(encoding, pixels, padding=5), max_width=32, quality=90)
+    assert read_size(data) == (32, 24)
+    decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    assert decoded[12, 16].tolist() == pytest.approx([0, 0, 255], abs=6)
+
+
+def test_grey_images_are_encoded_and_others_refused_with_a_sentence():
+    assert read_size(encoded(image("mono8", np.zeros((8, 8), np.uint8)), 320, 70)) == (8, 8)
+    with pytest.raises(ValueError, match="has the encoding '32FC1'"):
+        encoded(Image(encoding="32FC1"), 320, 70)
+    with pytest.raises(ValueError, match="and not 8 rows of 24"):
+        encoded(Image(encoding="rgb8", width=8, height=8, step=24, data=b"123"), 320, 70)
