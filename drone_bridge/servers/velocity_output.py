@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an operator commands, on cmd_vel: for as long as the operator is heard, and then zero, and then nothing."""
 
+import contextlib
 import math
 import time
 from typing import Final
 
 from geometry_msgs.msg import Twist
+from rclpy.duration import Duration
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from drone_bridge.link_node.link_node import LinkNode
 
 #: The count of operators that fell silent while they commanded something.
 GONE: Final = "operators gone"
 DEPTH: Final = 10
+LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for whoever listens to confirm it
 
 
 class VelocityOutput:
@@ -57,6 +62,14 @@ class VelocityOutput:
         if self._followed is not None:
             self._followed = None
             self._publish(Twist())
+
+    def leave(self) -> None:
+        """Leave zero, and wait a moment for those who listen: ROS may be shut down next."""
+        if not self.is_followed:
+            return
+        self.stop()
+        with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):
+            self._publisher.wait_for_all_acked(Duration(seconds=LAST_COMMAND_TIMEOUT_S))
 
     def _publish(self, twist: Twist) -> None:
         self._node.publish(self._publisher, twist)

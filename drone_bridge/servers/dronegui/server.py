@@ -226,8 +226,8 @@ class DroneGuiServer(LinkNode):
 
     def _stop(self) -> None:
         """Leave a command of zero, if there was another one, and let go of everything."""
-        self._velocities.stop()
         self.presses.let_go()
+        self._velocities.leave()
 
 
 def main() -> int:

@@ -115,7 +115,7 @@ class TelemetryServer(LinkNode):
         finally:
             self._stream = None
             with self._taking:
-                self._velocities.stop()
+                self._velocities.leave()
 
     def obey(self, command: DroneCommand) -> None:
         """Publish a command."""
