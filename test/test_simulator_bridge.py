@@ -97,8 +97,8 @@ def seen_after_steps(peer, inbox, values=None, stream=VEHICLE, wanted=lambda mes
 
 def test_it_asks_questions_on_one_connection_and_for_streams_on_another(peer):
     wait_until(lambda: peer.requests_.asked_for(sim.AddCamera), "the camera")
-    first = [type(request) for request in peer.requests_.requests[:9]]
-    assert first == [sim.GetConfig, *[sim.GetExtended] * 2, *[sim.GetEntity] * 5, sim.ListEntities]
+    first = [type(request) for request in peer.requests_.requests[:10]]
+    assert first == [sim.GetConfig, *[sim.GetExtended] * 3, *[sim.GetEntity] * 5, sim.ListEntities]
     assert peer.requests_.asked_for(sim.AddCamera) == [sim.AddCamera(0, UPRIGHT, (0.3, 0.0, 0.0), 1.0)]
     asked = [request for request in peer.streams.requests if not isinstance(request, sim.StreamCamera)]
     assert asked == [
@@ -447,7 +447,8 @@ def test_deactivating_stops_the_vehicle_and_activating_asks_again(ros, peer):
     change(ros, Transition.TRANSITION_DEACTIVATE)
     wait_until(lambda: not peer.clients, "the end of the connections")
     assert velocities(peer)[-1] == (STOPPED, STOPPED)
-    assert requests.requests[-1].attribute == Attribute.ANGULAR_VELOCITY
+    assert requests.requests[-2].attribute == Attribute.ANGULAR_VELOCITY
+    assert requests.requests[-1] == sim.SetExtended(VEHICLE, "drone_bridge.steered", b"0")
     old = PARAMETERS["command_timeout"]
     assert ros.set_parameters("simulator_bridge", command_timeout=old)[0].successful
     change(ros, Transition.TRANSITION_ACTIVATE)

@@ -17,6 +17,7 @@ from drone_bridge.protocols.simulator import Attribute
 
 MARK = (VEHICLE, "drone_bridge.world")
 BODY_TO_MODEL = (VEHICLE, "drone_bridge.btom")
+STEERED = (VEHICLE, "drone_bridge.steered")
 EAST = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
 #: A bridge that gives a simulator on a busy machine more time to notice that it is left.
 PATIENT_BRIDGE = """
@@ -94,6 +95,18 @@ def test_a_world_that_another_bridge_has_marked_keeps_its_mark(peer):
         requests, _ = peer.restart(entities={VEHICLE: dict(STILL), BUOY: dict(STILL)}, extended={MARK: b"x" * 16})
         wait_until(lambda: requests.asked_for(sim.AddCamera), "the camera")
         assert peer.extended[MARK] == b"x" * 16
+
+
+def test_a_vehicle_that_a_killed_bridge_has_left_moving_is_stopped_and_others_are_left_alone(peer):
+    with bridge(peer):
+        requests, _ = peer.wait_until_settled()
+        assert not requests.asked_for(sim.SetEntity)
+    peer.extended[STEERED] = b"1"  # as a bridge that is killed leaves it
+    with bridge(peer) as process:
+        peer.wait_for(sim.SetEntity)
+        process.wait_for_line("A bridge has left entity 0 while it steered it")
+        wait_until(lambda: peer.extended[STEERED] == b"0", "the end of the mark")
+        assert all(not any(request.value) for request in peer.clients[0].asked_for(sim.SetEntity))
 
 
 @pytest.mark.parametrize("mark", [b"", b"x" * 1000], ids=len)

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from drone_bridge.bridges.simulator.link import Outcome
+from drone_bridge.bridges.simulator.handshake import LEFT_ALONE, STEERED, STEERED_KEY
+from drone_bridge.bridges.simulator.link import Outcome, ignore
 from drone_bridge.geometry.quaternions import IDENTITY, Quaternion
 from drone_bridge.link_node.commands import CommandIntake
 from drone_bridge.link_node.link_node import LinkNode
@@ -55,6 +56,8 @@ class Steering:
                 self._node.reports.complain_while("unsteered commands", _WHY_NOT)
                 return
             self._node.reports.end("unsteered commands")
+            if not self._is_engaged:
+                ask(self._mark(STEERED), ignore)
             self._is_engaged, self._stale_since_s = True, None
         elif self._stale_since_s is None:
             self._stale_since_s = now_s
@@ -65,12 +68,16 @@ class Steering:
             self._unanswered += 1
             ask(request, self._answered)
         self._node.statistics.counts["velocities"] += 1
-        self._release(now_s)
+        self._release(now_s, ask)
 
-    def _release(self, now_s: float) -> None:
+    def _mark(self, state: bytes) -> sim.SetExtended:
+        return sim.SetExtended(self._vehicle, STEERED_KEY, state)
+
+    def _release(self, now_s: float, ask: Ask) -> None:
         release_s = float(self._node.parameters["release_after"])
         if self._stale_since_s is not None and release_s and now_s - self._stale_since_s >= release_s:
             self.disengage()
+            ask(self._mark(LEFT_ALONE), ignore)
 
     def _answered(self, outcome: Outcome) -> None:
         self._unanswered -= 1
@@ -94,4 +101,5 @@ class Steering:
         """Return what to send last, message by message: a vehicle that was steered is to stand still."""
         if not self._is_engaged:
             return []
-        return [sim.frame(request) for request in set_velocity(self._vehicle, STILL, IDENTITY, self._axes)]
+        still = set_velocity(self._vehicle, STILL, IDENTITY, self._axes)
+        return [sim.frame(request) for request in (*still, self._mark(LEFT_ALONE))]
