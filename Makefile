@@ -51,7 +51,7 @@ test: lint
 # What the bridges cost, in about a quarter of an hour. With PEERS="ros_tcp_endpoint rosbridge" also what others cost
 # that are installed here.
 bench: setup
-	@$(ACTIVATE) && for name in testbed simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
+	@$(ACTIVATE) && for name in testbed testbed_relay simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
 	@$(ACTIVATE) && python benchmark/fleet.py --drones 1 10 --robots 1 20 --seconds 5
 ifdef PEERS
 	@$(ACTIVATE) && python benchmark/peers.py $(PEERS)

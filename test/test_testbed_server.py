@@ -132,11 +132,11 @@ def test_a_legacy_autopilot_flies_a_drone_in_ros(ros, serve):
         drone.show(marker=10)
         autopilot.receive()
         received_s = time.monotonic()
-        ros.set_parameters("testbed_server", command_timeout=0.01)
-        wait_until(lambda: time.monotonic() - received_s > 0.02, "more time than an answer may take")
+        set_command_timeout(ros, 0.01)
+        assert time.monotonic() - received_s > 0.02
         autopilot.answer()
         server.wait_for_line("took longer than command_timeout")
-        ros.set_parameters("testbed_server", command_timeout=60.0)
+        set_command_timeout(ros, 60.0)
         assert len(drone.commands) == 0
 
         # Frames that come while an answer is awaited are dropped, the newest one is sent.
@@ -155,6 +155,14 @@ def test_a_legacy_autopilot_flies_a_drone_in_ros(ros, serve):
         assert drone.commands.wait().thrust == pytest.approx(HOVER_N)
         server.wait_for_line("The autopilot has left")
         assert len(drone.commands) == len(drone.velocities) == 0
+
+
+def set_command_timeout(ros, timeout_s):
+    """Set it, and wait until it is heeded: the server looks at it every 20 ms, before it answers calls."""
+    ros.set_parameters("testbed_server", command_timeout=timeout_s)
+    set_s = time.monotonic()
+    wait_until(lambda: time.monotonic() - set_s > 0.05, "the server's next look")
+    ros.parameters("testbed_server")
 
 
 def wait_for_marker(autopilot, marker):

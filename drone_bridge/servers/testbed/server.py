@@ -58,6 +58,7 @@ class TestbedServer(LinkNode):
         is_mono = get("cameras") == "mono"
         depth = DEPTHS[get("sync")]
         keeps_order = get("sync") == LOCKSTEP
+        self._read_timeouts()
         self._senses = Senses(depth, keeps_order=keeps_order, is_mono=is_mono, on_news=self._wakeup.wake)
         self._helm = Helm(self._be_neutral)
         self._drone = RosDrone(
@@ -65,7 +66,7 @@ class TestbedServer(LinkNode):
             unit,
             stamps_are_simulated=self._stamps_are_simulated,
             now_s=time.monotonic,
-            longest_s=lambda: float(self.parameters["source_timeout"]),
+            longest_s=lambda: self._source_timeout_s,
             command=self._steer,
             refuse=lambda sentence: self.complain("refused frames", f"A frame was not sent: {sentence}"),
         )
@@ -96,8 +97,14 @@ class TestbedServer(LinkNode):
         self._new_constants = self._new_constants or before not in (None, self._drone.constants)
         self._wakeup.wake()
 
+    def _read_timeouts(self) -> None:
+        """Read what may change at any time: asking for a parameter takes too long to do it several times per frame."""
+        self._command_timeout_s: float = self.parameters["command_timeout"]
+        self._source_timeout_s: float = self.parameters["source_timeout"]
+
     def _watch(self) -> None:
-        timeout_s = self.parameters["command_timeout"]
+        self._read_timeouts()
+        timeout_s = self._command_timeout_s
         if self._helm.watch(time.monotonic(), timeout_s):
             self.complain(
                 "neutral commands",
@@ -141,7 +148,7 @@ class TestbedServer(LinkNode):
         """Take the autopilot's answer, if it has come; return whether the autopilot is still there."""
         now_s = time.monotonic()
         late_before, limited_before = conversation.late_answers, self._drone.limited
-        conversation.answer_timeout_s = self.parameters["command_timeout"]
+        conversation.answer_timeout_s = self._command_timeout_s
         event = conversation.next_event(now_s)
         if isinstance(event, ConnectionClosed):
             return False
@@ -163,10 +170,10 @@ class TestbedServer(LinkNode):
             raise LinkError("The drone has other properties, and a testbed announces its own once: beginning anew.")
         if conversation.awaits_answer:
             return
-        timeout_s = self.parameters["source_timeout"]
+        timeout_s = self._source_timeout_s
         now_s = time.monotonic()
-        missing = self._senses.missing(now_s, timeout_s)
         if not self._has_opened:
+            missing = self._senses.missing(now_s, timeout_s)
             if not self._drone.is_known or missing:
                 self._say_what_is_missing(missing)
                 return
@@ -180,7 +187,7 @@ class TestbedServer(LinkNode):
             self.complain("refused frames", f"A frame was not sent: {error}")
             pieces = []
         for piece in pieces:
-            stream.send_all(piece, self.parameters["command_timeout"])
+            stream.send_all(piece, self._command_timeout_s)
         if pieces:
             assert self._drone.sensed
             self.statistics.counts["frames"] += 1
@@ -189,13 +196,14 @@ class TestbedServer(LinkNode):
             self.statistics.took("frame complete to sent", time.monotonic() - self._drone.sensed.came_s)
             self._turn_since_s = now_s
         elif now_s - self._turn_since_s > timeout_s:
+            missing = self._senses.missing(now_s, timeout_s)
             raise LinkError(
                 f"Nothing to send has come for {timeout_s:g} s (source_timeout){self._in_words(missing)}: the "
                 f"autopilot is left, as a testbed ends a conversation."
             )
 
     def _say_what_is_missing(self, missing: str) -> None:
-        if time.monotonic() - self._turn_since_s < self.parameters["source_timeout"]:
+        if time.monotonic() - self._turn_since_s < self._source_timeout_s:
             return
         properties = "" if self._drone.is_known else f" {self._properties.missing}"
         self.reports.remind(_WAITING, f"The autopilot waits for its first frame{self._in_words(missing)}.{properties}")
