@@ -220,7 +220,7 @@ def test_navdata_is_what_the_topics_tell_and_ends_with_them(ros, serve, operator
         imu.publish(attitude)
 
     telling = ros.node.create_timer(0.05, tell)
-    demo = operator.demo(lambda demo: {"vbat_flying_percentage", "vx", "psi", "altitude"} <= set(demo))
+    demo = operator.demo(lambda demo: {"ctrl_state", "vbat_flying_percentage", "vx", "psi", "altitude"} <= set(demo))
     assert demo["psi"] == pytest.approx(-90_000)
     assert (demo["altitude"], demo["vbat_flying_percentage"]) == (1250, 50)  # and not odom's height
     assert (demo["vx"], demo["vy"]) == pytest.approx((500, -250))
