@@ -23,20 +23,20 @@ START_TIMEOUT_S: Final = 60.0
 END_TIMEOUT_S: Final = 20.0
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _MOTION_PARAMETERS: Final = struct.Struct(">4f")
-#: A testbed's drone that hovers is kept level and in its place, so its rates are small and never all zero, degrees/s.
+#: Of the yaw, which is what the campaign commands, in degrees/s. One that hovers is kept in its place by the others.
 _HOVERING_RATE: Final = 0.5
 
 
 def testbed_ear() -> Ear:
-    """Hear answers to frames: those of a drone that hovers are neutral."""
+    """Hear answers to frames: without a turn they are neutral, as a drone that hovers may lean against the wind."""
     heard = bytearray()
 
     def hear(data: bytes) -> Iterable[bool]:
         heard.extend(data)
         while len(heard) >= _MOTION_PARAMETERS.size:
-            rates = _MOTION_PARAMETERS.unpack_from(heard)[:3]
+            _, _, yaw_rate, _ = _MOTION_PARAMETERS.unpack_from(heard)
             del heard[: _MOTION_PARAMETERS.size]
-            yield all(abs(rate) <= _HOVERING_RATE for rate in rates)
+            yield abs(yaw_rate) <= _HOVERING_RATE
 
     return hear
 
