@@ -4,7 +4,7 @@ PYTHON ?= python3
 ACTIVATE := . env/activate
 WORKERS ?= $(shell echo $$(($$(nproc) * 2)))
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet check test lint bench fuzz architecture clean
+.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint bench fuzz architecture clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -19,6 +19,10 @@ demo: setup
 
 demo-all: setup
 	@$(ACTIVATE) && drone-bridge demo all
+
+# Legacy operators steer vehicles of other protocols, through standard topics.
+demo-any: setup
+	@$(ACTIVATE) && drone-bridge demo any
 
 demo-landings: setup
 	@$(ACTIVATE) && drone-bridge demo landings

@@ -49,7 +49,7 @@ ALLOWED = {
     "tools/operate": {"operators"},
     "tools/wire": {"links", "protocols"},
     # Shows a flight, and so knows its world.
-    "tools/demo": {"emulators", "geometry", "translate", "node", "msg", "srv"},
+    "tools/demo": {"emulators", "operators", "geometry", "translate", "node", "msg", "srv"},
     "tools/fleet": {"bridges", "controllers", "emulators", "node", "programs"},  # many of them in one process
     "missing_package": set(),
     "__init__": set(),

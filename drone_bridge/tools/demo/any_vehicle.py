@@ -5,14 +5,16 @@ Operator ↔ its server ↔ topics ↔ the bridge of another protocol ↔ vehicl
 nothing of each other but the namespace.
 """
 
+import json
 import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import rclpy
+from rclpy.client import Client
 from std_srvs.srv import Trigger
 
 from drone_bridge.operators.plan import parse_plan
@@ -32,6 +34,12 @@ NEAR_M: Final = 0.3
 NEAR_RAD: Final = math.radians(10)
 
 
+#: Of the nodes in a launch file, by the node.
+Parameters = dict[str, dict[str, float]]
+#: What an AR.Drone does at most, as its programs take it to: m/s and rad/s in cmd_vel instead of shares.
+AR_DRONE: Final = {"full_scale.roll": 5.0, "full_scale.pitch": 5.0, "full_scale.yaw": 1.745, "full_scale.gas": 0.7}
+
+
 @dataclass(frozen=True, slots=True)
 class Vehicle:
     """A launch file that emulates one, and how to read where it went."""
@@ -41,6 +49,7 @@ class Vehicle:
     place_of: Callable[[Row], Place]
     ports: tuple[str, ...] = ("port",)
     arguments: dict[str, object] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     has_camera: bool = False
     #: What makes it fly before anybody steers it, if it needs to be asked.
     takeoff: str = ""
@@ -54,9 +63,8 @@ class Operator:
 
     name: str
     launch_file: str
-    program: str  # what launch calls it
     ports: tuple[str, ...] = ("port",)
-    arguments: dict[str, object] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     needs_camera: bool = False
 
 
@@ -71,6 +79,7 @@ VEHICLES: Final = (
         "dronegui.launch.xml",
         ways.place_of_drone,
         ports=("port", "navdata_port"),
+        parameters={"dronegui_bridge": AR_DRONE},
         takeoff="dronegui_bridge/takeoff",
         remark="tilts, and has no speed to hold",
     ),
@@ -85,11 +94,16 @@ VEHICLES: Final = (
     ),
 )
 OPERATORS: Final = (
-    Operator("testbed", "testbed_server.launch.xml", "autopilot", needs_camera=True),
-    Operator("dronegui", "dronegui_server.launch.xml", "client", ports=("port", "navdata_port")),
-    Operator("simulator", "simulator_server.launch.xml", "client"),
-    Operator("robot", "robot_server.launch.xml", "driver", ports=("port", "discovery_port")),
-    Operator("telemetry", "telemetry_server.launch.xml", "operator"),
+    Operator("testbed", "testbed_server.launch.xml", needs_camera=True),
+    Operator(
+        "dronegui",
+        "dronegui_server.launch.xml",
+        ports=("port", "navdata_port"),
+        parameters={"dronegui_server": AR_DRONE},
+    ),
+    Operator("simulator", "simulator_server.launch.xml"),
+    Operator("robot", "robot_server.launch.xml", ports=("port", "discovery_port")),
+    Operator("telemetry", "telemetry_server.launch.xml"),
 )
 
 
@@ -143,6 +157,7 @@ def _run(operator: Operator, vehicle: Vehicle, folder: Path) -> Outcome:
             namespace=NAMESPACE,
             trajectory=trajectory,
             **{port: free_port() for port in vehicle.ports},
+            **_params_file(vehicle.parameters, Path(scratch) / "vehicle.yaml"),
             **vehicle.arguments,
         )
         try:
@@ -150,7 +165,7 @@ def _run(operator: Operator, vehicle: Vehicle, folder: Path) -> Outcome:
                 return Outcome(operator, vehicle, why_not="its bridge did not start")
             if vehicle.takeoff and operator.name != "dronegui":
                 _call(f"/{NAMESPACE}/{vehicle.takeoff}")
-            why_not = _operate(operator, log.with_suffix(".operator.log"))
+            why_not = _operate(operator, log.with_suffix(".operator.log"), Path(scratch))
         finally:
             driven.stop()
         if why_not:
@@ -158,7 +173,15 @@ def _run(operator: Operator, vehicle: Vehicle, folder: Path) -> Outcome:
         return Outcome(operator, vehicle, way=ways.way_of_file(trajectory, vehicle.place_of))
 
 
-def _operate(operator: Operator, log: Path) -> str:
+def _params_file(parameters: Parameters, path: Path) -> dict[str, object]:
+    """Write a file of parameters; return the argument of launch files for it, if there are any."""
+    if not parameters:
+        return {}
+    path.write_text(json.dumps({f"/**/{node}": {"ros__parameters": values} for node, values in parameters.items()}))
+    return {"params_file": path}
+
+
+def _operate(operator: Operator, log: Path, scratch: Path) -> str:
     """Have the operator follow the plan; return what was wrong, if anything."""
     serving = Composition(
         operator.launch_file,
@@ -167,10 +190,10 @@ def _operate(operator: Operator, log: Path) -> str:
         namespace=NAMESPACE,
         plan=PLAN,
         **{port: free_port() for port in operator.ports},
-        **operator.arguments,
+        **_params_file(operator.parameters, scratch / "operator.yaml"),
     )
     try:
-        if not serving.wait_for(rf"\[launch\] {operator.program}-\d+ (ended|exited|died).*", LONGEST_RUN_S):
+        if not serving.wait_for(r"\[launch\] (?!\w+_server)\S+ (ended|exited|died)", LONGEST_RUN_S):
             return "the operator did not come to the end of its plan"
         return ""
     finally:
@@ -182,7 +205,7 @@ def _call(service: str) -> None:
     rclpy.init()
     try:
         node = rclpy.create_node("demo")
-        client = node.create_client(Trigger, service)
+        client: Client[Any, Any] = node.create_client(Trigger, service)
         if not client.wait_for_service(START_TIMEOUT_S):
             raise RuntimeError(f"There is no service {service}.")
         called = client.call_async(Trigger.Request())

@@ -12,6 +12,7 @@ SHOWN: Final = {
     "landing": "one landing on a moving rover, with a picture",
     "landings": "a table of many landings",
     "fleet": "eight flights at once, bridged in one process, with a picture",
+    "any": "legacy operators steer vehicles of other protocols, and a table of how well",
     "all": "all bridges at once, and how often their topics come",
 }
 
@@ -25,6 +26,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--landings", type=int, default=20, help="how many landings per pattern the table has (20)")
     parser.add_argument("--drones", type=int, default=8, help="how many drones the fleet has (8)")
     parser.add_argument("--at-once", type=int, default=3, help="how many of them go on at the same time (3)")
+    parser.add_argument("--operators", nargs="+", metavar="NAME", help="of the table's rows, those of any (all)")
+    parser.add_argument("--vehicles", nargs="+", metavar="NAME", help="of the table's rows, those of any (all)")
     parser.add_argument("--use-camera", action="store_true", help="land by the camera's images alone")
     parser.add_argument("--duration", type=float, default=60.0, help="for how many seconds all are watched (60)")
     chosen = parser.parse_args(argv)
@@ -44,6 +47,10 @@ def main(argv: Sequence[str]) -> int:
         from drone_bridge.tools.demo import fleet
 
         return fleet.show(chosen.folder / "fleet", chosen.drones)
+    if chosen.what == "any":
+        from drone_bridge.tools.demo import any_vehicle
+
+        return any_vehicle.show(chosen.operators, chosen.vehicles, chosen.folder / "any")
     if chosen.what == "all":
         from drone_bridge.tools.demo import all_bridges
 

@@ -2,6 +2,7 @@
 """Which way an emulated vehicle went: read from the file that its emulator writes, whatever topics say."""
 
 import csv
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,7 +40,8 @@ class Way:
 
     def __str__(self) -> str:
         """Return it in one line."""
-        return f"{self.ahead_m:5.2f} m ahead, {self.left_m:5.2f} m left, {math.degrees(self.turned_rad):4.0f}° left"
+        ahead_m, left_m, turned = (round(value, 2) + 0.0 for value in (self.ahead_m, self.left_m, self.turned_rad))
+        return f"{ahead_m:5.2f} m ahead, {left_m:5.2f} m left, {math.degrees(turned):4.0f}° left"
 
 
 def way_of_plan(plan: Plan) -> Way:
@@ -62,9 +64,7 @@ def way_of_file(path: Path, place_of: Callable[[Row], Place]) -> Way:
     if not places:
         raise ValueError(f"{path.name} tells of no place.")
     start, end = places[0], places[-1]
-    turned = math.fsum(
-        math.remainder(after.yaw - before.yaw, math.tau) for before, after in zip(places, places[1:], strict=False)
-    )
+    turned = math.fsum(math.remainder(after.yaw - before.yaw, math.tau) for before, after in itertools.pairwise(places))
     cosine, sine = math.cos(start.yaw), math.sin(start.yaw)
     x, y = end.x - start.x, end.y - start.y
     return Way(cosine * x + sine * y, cosine * y - sine * x, turned)
