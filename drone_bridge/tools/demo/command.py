@@ -2,25 +2,51 @@
 """drone-bridge demo: demonstrations that need no hardware."""
 
 import argparse
-from collections.abc import Sequence
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A module beside this one with `show`, imported only when it is asked for, and what of the options it takes."""
+
+    module: str
+    summary: str
+    arguments: Callable[[argparse.Namespace], tuple[Any, ...]]
+
 
 SHOWN: Final = {
-    "testbed": "one flight to a target, with a picture",
-    "worlds": "a table of many flights",
-    "landing": "one landing on a moving rover, with a picture",
-    "landings": "a table of many landings",
-    "fleet": "eight flights at once, bridged in one process, with a picture",
-    "any": "legacy operators steer vehicles of other protocols, and a table of how well",
-    "all": "all bridges at once, and how often their topics come",
+    "testbed": Demonstration("testbed", "one flight to a target, with a picture", lambda o: (o.folder,)),
+    "worlds": Demonstration("worlds", "a table of many flights", lambda o: (o.worlds,)),
+    "landing": Demonstration(
+        "landing", "one landing on a moving rover, with a picture", lambda o: (o.folder / "landing",)
+    ),
+    "landings": Demonstration("landings", "a table of many landings", lambda o: (o.landings, o.at_once, o.use_camera)),
+    "fleet": Demonstration(
+        "fleet",
+        "eight flights at once, bridged in one process, with a picture",
+        lambda o: (o.folder / "fleet", o.drones),
+    ),
+    "any": Demonstration(
+        "any_vehicle",
+        "legacy operators steer vehicles of other protocols, and a table of how well",
+        lambda o: (o.operators, o.vehicles, o.folder / "any"),
+    ),
+    "all": Demonstration(
+        "all_bridges", "all bridges at once, and how often their topics come", lambda o: (o.folder, o.duration)
+    ),
 }
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the demonstration named in `argv`; return the exit status."""
     parser = argparse.ArgumentParser(prog="drone-bridge demo", description=__doc__)
-    parser.add_argument("what", choices=SHOWN, help=", ".join(f"{name}: {what}" for name, what in SHOWN.items()))
+    parser.add_argument(
+        "what", choices=SHOWN, help=", ".join(f"{name}: {shown.summary}" for name, shown in SHOWN.items())
+    )
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="replaced by bag and picture (demo)")
     parser.add_argument("--worlds", type=int, default=20, help="how many worlds the table has (20)")
     parser.add_argument("--landings", type=int, default=20, help="how many landings per pattern the table has (20)")
@@ -31,30 +57,6 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--use-camera", action="store_true", help="land by the camera's images alone")
     parser.add_argument("--duration", type=float, default=60.0, help="for how many seconds all are watched (60)")
     chosen = parser.parse_args(argv)
-    if chosen.what == "worlds":
-        from drone_bridge.tools.demo import worlds
-
-        return worlds.show(chosen.worlds)
-    if chosen.what == "landing":
-        from drone_bridge.tools.demo import landing
-
-        return landing.show(chosen.folder / "landing")
-    if chosen.what == "landings":
-        from drone_bridge.tools.demo import landings
-
-        return landings.show(chosen.landings, chosen.at_once, chosen.use_camera)
-    if chosen.what == "fleet":
-        from drone_bridge.tools.demo import fleet
-
-        return fleet.show(chosen.folder / "fleet", chosen.drones)
-    if chosen.what == "any":
-        from drone_bridge.tools.demo import any_vehicle
-
-        return any_vehicle.show(chosen.operators, chosen.vehicles, chosen.folder / "any")
-    if chosen.what == "all":
-        from drone_bridge.tools.demo import all_bridges
-
-        return all_bridges.show(chosen.folder, chosen.duration)
-    from drone_bridge.tools.demo import testbed
-
-    return testbed.show(chosen.folder)
+    shown = SHOWN[chosen.what]
+    status: int = importlib.import_module(f"drone_bridge.tools.demo.{shown.module}").show(*shown.arguments(chosen))
+    return status
