@@ -25,7 +25,7 @@ SENSOR_PERIOD_S = 1.0
 
 
 def serve(count: int, ports: list[int], ready: threading.Event) -> None:
-    """Be so many robots, for ever."""
+    """Be so many robots, forever."""
 
     async def serve_all() -> None:
         tasks = []

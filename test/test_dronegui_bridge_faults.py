@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.msg import DroneGuiState
 
-#: A bridge with a fault: it fails at full speed forward, and takes its time to start anew.
+#: A bridge with a fault: it fails at full speed forward, and takes its time to start over.
 FAULTY_BRIDGE = """
 from drone_bridge.bridges.dronegui import bridge as dronegui
 from drone_bridge.links import backoff, udp

@@ -300,7 +300,7 @@ def test_robotd_s_dialect(connect, ros):
         wait_until(drives, "a command", period_s=0.1)
         alice.send(KeepAlive(0))  # by its clock it is 1970
         commands.wait(is_neutral)
-        alice.close()  # and is not forgotten, as it would be kept for ever by robotd itself
+        alice.close()  # and is not forgotten, as it would be kept forever by robotd itself
         bob.wait_for(LogMessage, lambda event: event.text.endswith("[alice] lost connection"))
         bob.bind(TRACKS)
         bob.settle()

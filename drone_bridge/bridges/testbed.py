@@ -307,7 +307,7 @@ class TestbedBridge(LinkNode):
         statistics.took("frame received to published and answered", time.monotonic() - came_s)
 
     def _command_for(self, stamp: Time) -> Command | VelocityCommand | None:
-        """Wait for the command that answers the frame of this stamp, but not for ever."""
+        """Wait for the command that answers the frame of this stamp, but not forever."""
         waited_from_s = time.monotonic()
         timeout_s = self.parameters["command_timeout"]
         command = self._commands.mailbox.wait_for((stamp.sec, stamp.nanosec), timeout_s)

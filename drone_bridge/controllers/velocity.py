@@ -57,7 +57,7 @@ class VelocityBehaviour:
         self._control = None
 
     def _on_properties(self, message: DroneProperties) -> None:
-        """Begin anew with this drone, as the bridge has with a new simulation."""
+        """Start over with this drone, as the bridge has with a new simulation."""
         self._control = None
         try:
             drone = DroneModel(

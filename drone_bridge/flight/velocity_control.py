@@ -29,7 +29,7 @@ from drone_bridge.geometry.matrices import (
     rotation_from_vector,
 )
 
-LONGEST_STEP_S: Final = 1.0  # between measurements; after a longer one everything is estimated anew
+LONGEST_STEP_S: Final = 1.0  # between measurements; after a longer one everything is estimated afresh
 _MEMORY_S: Final = 0.2  # of the filter that positions correct the estimate by
 _MAX_DISTURBANCE: Final = 10.0  # m/s^2; more is no wind
 #: How far the drone may be from where a perfect one would be, before that waits for it.
@@ -69,7 +69,7 @@ HOVER: Final = VelocityCommand()
 class VelocityControl:
     """One drone in flight: `measured`, then `command`, then `flown`, in turns.
 
-    Raises nothing for finite measurements; a step back in time, or a long one, begins anew.
+    Raises nothing for finite measurements; a step back in time, or a long one, starts over.
     """
 
     def __init__(self, drone: DroneModel, parameters: VelocityParameters) -> None:

@@ -48,7 +48,7 @@ class ClockDifference:
 
     It is 0 until something else is learned from a steady stream of commands, all of which are refused meanwhile. It
     falls whenever a command proves that it is less; it rises, apart from drift, before any command was followed only:
-    what delays commands later must not be taken for a clock. When our own clock is set, all begins anew.
+    what delays commands later must not be taken for a clock. When our own clock is set, all starts over.
     """
 
     def __init__(self, may_learn: bool = True) -> None:
@@ -57,7 +57,7 @@ class ClockDifference:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, as with commands of somebody else."""
+        """Start over, as with commands of somebody else."""
         self.difference_s = 0.0
         #: Whether it was learned: only then do the clocks differ by more than they may.
         self.is_learned = False

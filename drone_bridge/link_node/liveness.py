@@ -8,7 +8,7 @@ class Liveness:
     """Silence while a link is open, over all links since the peer was last heard.
 
     A peer that hangs is often still connected to by its system: links that are opened and closed again without a word
-    from it do not start the count anew. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
+    from it do not restart the count. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
     """
 
     def __init__(self, may_stay_mute: bool = False) -> None:

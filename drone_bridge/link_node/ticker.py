@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Something done at steady intervals, in a thread of its own.
 
-An executor that a timer wakes asks every subscription, service and timer of its node anew, which takes longer than to
+An executor that a timer wakes asks every subscription, service and timer of its node again, which takes longer than to
 make and publish a report. What comes once a second is spared that.
 """
 

@@ -51,10 +51,10 @@ class Work(Protocol):
 
 def run(make_node: Callable[[], Stoppable]) -> int:
     """Run one node until SIGINT, SIGTERM or the end of the context, and return the exit status."""
-    return conduct(lambda _: _NodeAtWork(make_node()))
+    return run_work(lambda _: _NodeAtWork(make_node()))
 
 
-def conduct(make_work: Callable[[threading.Event], Work]) -> int:
+def run_work(make_work: Callable[[threading.Event], Work]) -> int:
     """Have ROS and do the work until SIGINT, SIGTERM or the end of the context, and return the exit status.
 
     A signal is waited for in a thread of its own, so that vehicles can be left while ROS is still there, at once and

@@ -73,7 +73,7 @@ class Conversation:
     ) -> None:
         self._vehicle = vehicle
         self._dialect = dialect
-        #: An answer that takes longer is not flown by. Testbeds wait for ever.
+        #: An answer that takes longer is not flown by. Testbeds wait forever.
         self.answer_timeout_s = answer_timeout_s
         self._protocol = TestbedConnection(dialect.layout, dialect.angle_unit, limits)
         self._asked_s: float | None = None  # when the frame went out whose answer is awaited

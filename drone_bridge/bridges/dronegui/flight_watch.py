@@ -62,7 +62,7 @@ class FlightWatch:
         return time.monotonic() - self._listening_since_s
 
     def listen(self) -> None:
-        """Begin anew: the GUI may be another one, though the drone flies as long as nothing says otherwise."""
+        """Start over: the GUI may be another one, though the drone flies as long as nothing says otherwise."""
         with self._lock:
             self._state, self._heard_s, self._told_s = None, -math.inf, -math.inf
             self._listening_since_s = time.monotonic()

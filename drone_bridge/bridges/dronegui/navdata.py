@@ -111,7 +111,7 @@ class NavdataPort:
             raise
         except LinkError as error:
             self.close()
-            self._node.complain(PORT_MISSED, f"{error} The port is opened anew.")
+            self._node.complain(PORT_MISSED, f"{error} The port is opened again.")
             return
         self._read(datagram)
 
@@ -176,7 +176,7 @@ class NavdataOutputs:
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew: odometry from where the drone is, and what is published once."""
+        """Start over: odometry from where the drone is, and what is published once."""
         self._dead_reckoning = DeadReckoning()
         self._has_static_transforms = False
         self._demo.ask_anew()

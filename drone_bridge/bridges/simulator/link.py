@@ -150,7 +150,7 @@ class SimulatorLink:
 
 
 class SimulatorEndpoint:
-    """Opens the connections, trying for ever."""
+    """Opens the connections, trying forever."""
 
     def __init__(
         self,

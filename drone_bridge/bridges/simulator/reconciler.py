@@ -99,7 +99,7 @@ class Reconciler:
             self._camera_added()
 
     def cameras_moved(self) -> None:
-        """Note that cameras or their streams may be gone, and have all streams of ours made anew.
+        """Note that cameras or their streams may be gone, and have all streams of ours made again.
 
         The CUAUV server keeps its cameras side by side in memory. When one comes or goes the others move, but their
         streams go on looking at where they were: at what was seen last, or at anything.

@@ -167,7 +167,7 @@ class TelemetryBridge(LinkNode):
             self.statistics.state = self.open_state
         elif self.statistics.state != SILENT:
             self.statistics.state = SILENT
-            self._from_drone.forget("drone")  # which may have started anew: nothing that it says is late
+            self._from_drone.forget("drone")  # which may have started over: nothing that it says is late
             if self._is_udp:
                 repeat_farewell(partial(self._send, HOVER))
             if self._heard_s > -math.inf:

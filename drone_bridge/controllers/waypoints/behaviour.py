@@ -78,7 +78,7 @@ class WaypointsBehaviour:
         self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()
 
     def _on_properties(self, _: DroneProperties) -> None:
-        """Begin with the first waypoint again when a drone is announced anew: its simulation has begun again."""
+        """Begin with the first waypoint again when a drone is announced again: its simulation has begun again."""
         if self._is_announced:
             self._waypoints = Waypoints(self._parameters, self._points)
             self._measured = None

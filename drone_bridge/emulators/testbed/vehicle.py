@@ -61,7 +61,7 @@ class SimulatedDrone:
         return SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
 
     def fly(self, motion: MotionParameters) -> None:
-        """Fly one step, and start anew when the scenario says so."""
+        """Fly one step, and start over when the scenario says so."""
         unit = self._scenario.degrees_per_unit
         flown = Motion(motion.pitch_rate * unit, motion.roll_rate * unit, motion.yaw_rate * unit, motion.thrust)
         was_reached = self.flight.reached_at is not None

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from drone_bridge.node.program import conduct
+from drone_bridge.node.program import run_work
 from drone_bridge.programs.program import end_launch
 from drone_bridge.tools.fleet.fleet import Fleet
 from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, Vehicle, load
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.dry_run:
         print("\n".join(map(_line, vehicles)))
         return 0
-    return conduct(lambda stopping: Fleet(vehicles, stopping))
+    return run_work(lambda stopping: Fleet(vehicles, stopping))
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:

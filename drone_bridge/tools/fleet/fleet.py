@@ -14,7 +14,7 @@ from drone_bridge.tools.fleet.plan import Vehicle
 
 
 class Fleet:
-    """Bridges, controllers and emulators. What `program.conduct` does."""
+    """Bridges, controllers and emulators. What `program.run_work` does."""
 
     def __init__(self, vehicles: Iterable[Vehicle], stopping: threading.Event | None = None) -> None:
         """Make all nodes, and start emulators, unless stopped. Raises ValueError for parameters that a node refuses."""

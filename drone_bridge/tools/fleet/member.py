@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One node of a fleet: with an executor and a thread of its own, and made anew when it fails."""
+"""One node of a fleet: with an executor and a thread of its own, and restarted when it fails."""
 
 import threading
 import traceback
@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 from drone_bridge.node.program import Stoppable, executor_of
 from drone_bridge.tools.fleet.kinds import NodeKind, Value
 
-#: How long a node that has failed is waited with before it is made anew, s: doubled each time, up to the longest.
+#: How long a node that has failed is waited with before it is restarted, s: doubled each time, up to the longest.
 FIRST_RESTART_S: Final = 1.0
 LONGEST_RESTART_S: Final = 30.0
 
@@ -86,7 +86,7 @@ class Member:
                 logger = get_logger("fleet")
                 logger.error(f"{self.name} has failed:\n{traceback.format_exc()}")
                 self._give_up()
-                logger.warning(f"{self.name} is made anew in {delay_s:g} s.")
+                logger.warning(f"{self.name} is restarted in {delay_s:g} s.")
                 if self._left.wait(delay_s):
                     return
                 delay_s = min(2 * delay_s, LONGEST_RESTART_S)

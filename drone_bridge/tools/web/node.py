@@ -113,7 +113,7 @@ class WebBridge(Node):
             return False
         self._is_open = True
         self._declared.publish("actual_port", port)
-        self._declared.freeze_because("when the node starts, and it listens: start it anew with the other value")
+        self._declared.freeze_because("when the node starts, and it listens: restart it with the other value")
         self._say_where(port)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)

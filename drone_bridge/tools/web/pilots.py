@@ -84,7 +84,7 @@ class Pilots:
             self._release(pilot)
 
     async def watch(self) -> None:
-        """Hand out tokens and stop vehicles whose pilot is silent, for ever."""
+        """Hand out tokens and stop vehicles whose pilot is silent, forever."""
         tick = 0
         try:
             while True:
