@@ -7,7 +7,7 @@ import pytest
 
 from drone_bridge.operators.plan import parse_plan
 from drone_bridge.tools.demo import any_vehicle
-from drone_bridge.tools.demo.any_vehicle import OPERATORS, VEHICLES, obstacle
+from drone_bridge.tools.demo.any_vehicle import NEEDS, OPERATORS, VEHICLES, obstacle
 
 
 def test_a_gui_s_client_drives_a_tracked_robot(domain, tmp_path, monkeypatch, capsys):
@@ -17,11 +17,14 @@ def test_a_gui_s_client_drives_a_tracked_robot(domain, tmp_path, monkeypatch, ca
     assert re.match(r"dronegui +robot +1\.\d\d m ahead", capsys.readouterr().out.splitlines()[-1])
 
 
-def test_an_autopilot_needs_pictures():
-    seeing = {vehicle.name for vehicle in VEHICLES if not obstacle(OPERATORS[0], vehicle)}
-    assert OPERATORS[0].name == "testbed"
-    assert seeing == {"testbed", "landing"}
-    assert not [vehicle for operator in OPERATORS[1:] for vehicle in VEHICLES if obstacle(operator, vehicle)]
+def test_a_pair_that_makes_no_sense_is_told_why():
+    said = {(o.name, v.name): why for o in OPERATORS for v in VEHICLES if (why := obstacle(o, v))}
+    for_autopilots = dict.fromkeys(("dronegui", "simulator", "robot", "landing"), NEEDS["rates"])
+    assert said == {
+        **{("testbed", vehicle): why for vehicle, why in for_autopilots.items()},
+        ("simulator", "landing"): NEEDS["odom"],
+        ("telemetry", "robot"): NEEDS["imu"],
+    }
 
 
 def test_a_name_that_there_is_not_is_refused_with_those_that_there_are(tmp_path):

@@ -34,6 +34,12 @@ NEAR_M: Final = 0.3
 NEAR_RAD: Final = math.radians(10)
 
 
+#: What some operators can't do without, and what is to be said of vehicles that have none.
+NEEDS: Final = {
+    "rates": "an autopilot commands rates and thrust, and this vehicle follows velocities",
+    "imu": "telemetry begins with an IMU, and this vehicle has none",
+    "odom": "the simulator's clients steer what has a place, and nothing tells where this vehicle is",
+}
 #: Of the nodes in a launch file, by the node.
 Parameters = dict[str, dict[str, float]]
 #: What an AR.Drone does at most, as its programs take it to: m/s and rad/s in cmd_vel instead of shares.
@@ -50,7 +56,7 @@ class Vehicle:
     ports: tuple[str, ...] = ("port",)
     arguments: dict[str, object] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
-    has_camera: bool = False
+    has: frozenset[str] = frozenset()  # of NEEDS
     #: What makes it fly before anybody steers it, if it needs to be asked.
     takeoff: str = ""
     #: Why it does not end where a plan does, where it can't.
@@ -65,14 +71,18 @@ class Operator:
     launch_file: str
     ports: tuple[str, ...] = ("port",)
     parameters: Parameters = field(default_factory=dict)
-    needs_camera: bool = False
+    needs: str = ""  # of NEEDS
 
 
 Named = TypeVar("Named", Vehicle, Operator)
 
 VEHICLES: Final = (
     Vehicle(
-        "testbed", "testbed.launch.xml", ways.place_of_testbed, arguments={"attitude_layout": "pose"}, has_camera=True
+        "testbed",
+        "testbed.launch.xml",
+        ways.place_of_testbed,
+        arguments={"attitude_layout": "pose"},
+        has=frozenset({"rates", "imu", "odom"}),
     ),
     Vehicle(
         "dronegui",
@@ -80,30 +90,37 @@ VEHICLES: Final = (
         ways.place_of_drone,
         ports=("port", "navdata_port"),
         parameters={"dronegui_bridge": AR_DRONE},
+        has=frozenset({"imu", "odom"}),
         takeoff="dronegui_bridge/takeoff",
         remark="tilts, and has no speed to hold",
     ),
-    Vehicle("simulator", "simulator.launch.xml", ways.place_of_simulator),
-    Vehicle("robot", "robot.launch.xml", ways.place_of_robot, ports=("port", "discovery_port")),
+    Vehicle("simulator", "simulator.launch.xml", ways.place_of_simulator, has=frozenset({"imu", "odom"})),
+    Vehicle(
+        "robot",
+        "robot.launch.xml",
+        ways.place_of_robot,
+        ports=("port", "discovery_port"),
+        has=frozenset({"odom"}),
+    ),
     Vehicle(
         "landing",
         "landing.launch.xml",
         ways.place_of_drone,
         arguments={"gusts": 0.0},
-        has_camera=True,
+        has=frozenset({"imu"}),
     ),
 )
 OPERATORS: Final = (
-    Operator("testbed", "testbed_server.launch.xml", needs_camera=True),
+    Operator("testbed", "testbed_server.launch.xml", needs="rates"),
     Operator(
         "dronegui",
         "dronegui_server.launch.xml",
         ports=("port", "navdata_port"),
         parameters={"dronegui_server": AR_DRONE},
     ),
-    Operator("simulator", "simulator_server.launch.xml"),
+    Operator("simulator", "simulator_server.launch.xml", needs="odom"),
     Operator("robot", "robot_server.launch.xml", ports=("port", "discovery_port")),
-    Operator("telemetry", "telemetry_server.launch.xml"),
+    Operator("telemetry", "telemetry_server.launch.xml", needs="imu"),
 )
 
 
@@ -119,9 +136,7 @@ class Outcome:
 
 def obstacle(operator: Operator, vehicle: Vehicle) -> str:
     """Return why a pair makes no sense; empty when it does."""
-    if operator.needs_camera and not vehicle.has_camera:
-        return "the autopilot is sent pictures, and this vehicle takes none"
-    return ""
+    return "" if operator.needs in {"", *vehicle.has} else NEEDS[operator.needs]
 
 
 def show(operators: Sequence[str] | None, vehicles: Sequence[str] | None, folder: Path) -> int:
