@@ -104,7 +104,11 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
             stopper.join()
         if work:
             work.leave()
-            work.destroy()
+            try:
+                work.destroy()
+            except Exception:
+                if not stopping.is_set():  # else ROS has been shut down, which takes with it what was to be destroyed
+                    raise
             work = None  # or the thread, if it still waits for a signal, keeps it, and with it ROS's shared memory
         rclpy.try_shutdown()
         # The interpreter, on its way out, gives handled signals back their deadly default, but leaves ignored ones
