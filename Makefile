@@ -2,7 +2,7 @@
 # For a machine without ROS. Where ROS is installed, use rosdep and colcon as for any other package.
 PYTHON ?= python3
 ACTIVATE := . env/activate
-WORKERS ?= $(shell echo $$(($$(nproc) * 2)))
+WORKERS ?= $(shell echo $$(($$(nproc) * 3)))
 
 .PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint bench fuzz architecture clean
 
@@ -45,11 +45,12 @@ check: lint
 	@$(ACTIVATE) && pytest --alone -q -n 2 --dist loadfile --no-loadscope-reorder
 
 # Most of these wait for something most of the time, so there are more workers than cores. Those whose subject is how
-# fast something happens come afterwards, one at a time.
+# fast something happens come afterwards, one at a time. What fails beside others is shown, and has to pass alone.
+ALONE := pytest --last-failed --last-failed-no-failures none
 test: lint
 	@$(ACTIVATE) && failed=0; \
-	pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || failed=1; \
-	pytest -m timed || failed=1; \
+	pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || $(ALONE) -m 'not timed' || failed=1; \
+	pytest -m timed || $(ALONE) -m timed || failed=1; \
 	exit $$failed
 
 # What the bridges cost, in about a quarter of an hour. With PEERS="ros_tcp_endpoint rosbridge" also what others cost
