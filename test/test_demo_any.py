@@ -23,7 +23,7 @@ def test_a_pair_that_makes_no_sense_is_told_why():
     assert said == {
         **{("testbed", vehicle): why for vehicle, why in for_autopilots.items()},
         ("simulator", "landing"): NEEDS["odom"],
-        ("telemetry", "robot"): NEEDS["imu"],
+        **dict.fromkeys((("telemetry", each) for each in ("testbed", "dronegui", "robot")), NEEDS["gyroscope"]),
     }
 
 

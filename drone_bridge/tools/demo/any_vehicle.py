@@ -37,13 +37,17 @@ NEAR_RAD: Final = math.radians(10)
 #: What some operators can't do without, and what is to be said of vehicles that have none.
 NEEDS: Final = {
     "rates": "an autopilot commands rates and thrust, and this vehicle follows velocities",
-    "imu": "telemetry begins with an IMU, and this vehicle has none",
+    "gyroscope": "telemetry has the body's rates in it, and nothing tells those of this vehicle",
     "odom": "the simulator's clients steer what has a place, and nothing tells where this vehicle is",
 }
 #: Of the nodes in a launch file, by the node.
 Parameters = dict[str, dict[str, float]]
 #: What an AR.Drone does at most, as its programs take it to: m/s and rad/s in cmd_vel instead of shares.
 AR_DRONE: Final = {"full_scale.roll": 5.0, "full_scale.pitch": 5.0, "full_scale.yaw": 1.745, "full_scale.gas": 0.7}
+
+#: What tilting by all of pitch or roll comes to against the drag of the drone above the rover, m/s, and its turn, rad/s.
+LANDING_DRONE: Final = {"full_scale.pitch": 12.5, "full_scale.roll": 12.5, "full_scale.yaw": 0.5}
+TILTS: Final = "it is told how to tilt, and holds no speed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Operator:
     name: str
     launch_file: str
     ports: tuple[str, ...] = ("port",)
+    arguments: dict[str, object] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
     needs: str = ""  # of NEEDS
 
@@ -82,7 +87,7 @@ VEHICLES: Final = (
         "testbed.launch.xml",
         ways.place_of_testbed,
         arguments={"attitude_layout": "pose"},
-        has=frozenset({"rates", "imu", "odom"}),
+        has=frozenset({"rates", "odom"}),
     ),
     Vehicle(
         "dronegui",
@@ -90,11 +95,11 @@ VEHICLES: Final = (
         ways.place_of_drone,
         ports=("port", "navdata_port"),
         parameters={"dronegui_bridge": AR_DRONE},
-        has=frozenset({"imu", "odom"}),
+        has=frozenset({"odom"}),
         takeoff="dronegui_bridge/takeoff",
-        remark="tilts, and has no speed to hold",
+        remark=TILTS,
     ),
-    Vehicle("simulator", "simulator.launch.xml", ways.place_of_simulator, has=frozenset({"imu", "odom"})),
+    Vehicle("simulator", "simulator.launch.xml", ways.place_of_simulator, has=frozenset({"gyroscope", "odom"})),
     Vehicle(
         "robot",
         "robot.launch.xml",
@@ -107,11 +112,13 @@ VEHICLES: Final = (
         "landing.launch.xml",
         ways.place_of_drone,
         arguments={"gusts": 0.0},
-        has=frozenset({"imu"}),
+        parameters={"telemetry_bridge": LANDING_DRONE},
+        has=frozenset({"gyroscope"}),
+        remark=TILTS,
     ),
 )
 OPERATORS: Final = (
-    Operator("testbed", "testbed_server.launch.xml", needs="rates"),
+    Operator("testbed", "testbed_server.launch.xml", arguments={"attitude_layout": "pose"}, needs="rates"),
     Operator(
         "dronegui",
         "dronegui_server.launch.xml",
@@ -120,7 +127,7 @@ OPERATORS: Final = (
     ),
     Operator("simulator", "simulator_server.launch.xml", needs="odom"),
     Operator("robot", "robot_server.launch.xml", ports=("port", "discovery_port")),
-    Operator("telemetry", "telemetry_server.launch.xml", needs="imu"),
+    Operator("telemetry", "telemetry_server.launch.xml", needs="gyroscope"),
 )
 
 
@@ -206,6 +213,7 @@ def _operate(operator: Operator, log: Path, scratch: Path) -> str:
         plan=PLAN,
         **{port: free_port() for port in operator.ports},
         **_params_file(operator.parameters, scratch / "operator.yaml"),
+        **operator.arguments,
     )
     try:
         if not serving.wait_for(r"\[launch\] (?!\w+_server)\S+ (ended|exited|died)", LONGEST_RUN_S):
