@@ -44,8 +44,7 @@ NEEDS: Final = {
 Parameters = dict[str, dict[str, float]]
 #: What an AR.Drone does at most, as its programs take it to: m/s and rad/s in cmd_vel instead of shares.
 AR_DRONE: Final = {"full_scale.roll": 5.0, "full_scale.pitch": 5.0, "full_scale.yaw": 1.745, "full_scale.gas": 0.7}
-
-#: What tilting by all of pitch or roll comes to against the drag of the drone above the rover, m/s, and its turn, rad/s.
+#: What all of pitch or roll comes to against the drag of the drone above the rover, m/s, and all of its yaw, rad/s.
 LANDING_DRONE: Final = {"full_scale.pitch": 12.5, "full_scale.roll": 12.5, "full_scale.yaw": 0.5}
 TILTS: Final = "it is told how to tilt, and holds no speed"
 
