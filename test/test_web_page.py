@@ -22,6 +22,7 @@ from web_viewer import Pilot
 pytestmark = pytest.mark.timed
 LAYOUTS = sorted((Path(__file__).parent.parent / "config" / "foxglove").glob("*.json"))
 STOP_S = 0.5  # within which a vehicle has to be told to stop
+SEEN_S = 0.1  # later that is seen at most: odometry comes 20 times per second, by way of two more topics
 FORWARD = "KeyW"
 PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
 
@@ -233,7 +234,7 @@ def test_holding_moves_the_robot_and_letting_go_stops_it(helm, robot, by):
     let_go_s = time.monotonic()
     let_go()
     robot.wait(moves=False)
-    assert robot.stopped_s - let_go_s < STOP_S
+    assert robot.stopped_s - let_go_s < STOP_S + SEEN_S
 
 
 def test_a_window_that_loses_the_focus_stops_the_robot(helm, robot):
@@ -260,9 +261,12 @@ def test_a_browser_that_is_stopped_and_goes_on_moves_nothing(helm, robot):
     hold_forward(helm, robot)
     helm.send(signal.SIGSTOP)
     stopped_s = time.monotonic()
-    robot.wait(moves=False)
-    assert robot.stopped_s - stopped_s < STOP_S
-    helm.send(signal.SIGCONT)
+    try:
+        robot.wait(moves=False)
+        took_s = robot.stopped_s - stopped_s
+    finally:
+        helm.send(signal.SIGCONT)
+    assert took_s < STOP_S + SEEN_S
     went_on_s = time.time()
     helm.wait("!document.querySelector('.notice').hidden")  # it is told to let go, while the key is still held
     assert robot.speed == 0
@@ -278,8 +282,7 @@ def test_a_server_that_is_stopped_and_goes_on_moves_nothing(helm, robot, robot_c
     stopped_s = time.monotonic()
     try:
         robot.wait(moves=False)
-        # The bridge's command_timeout is 0.5 s, and odometry comes 20 times per second.
-        assert robot.stopped_s - stopped_s < STOP_S + 0.1
+        assert robot.stopped_s - stopped_s < STOP_S + SEEN_S  # the bridge's command_timeout is 0.5 s
     finally:
         os.kill(pid, signal.SIGCONT)
     went_on_s = time.time()
@@ -299,7 +302,7 @@ def test_a_browser_that_is_killed_stops_the_robot(robot, robot_composition):
         browser.send(signal.SIGKILL)
         killed_s = time.monotonic()
         robot.wait(moves=False)
-        assert robot.stopped_s - killed_s < STOP_S
+        assert robot.stopped_s - killed_s < STOP_S + SEEN_S
     finally:
         browser.close()
 
@@ -325,7 +328,6 @@ def test_a_server_that_is_killed_stops_the_robot(browser, ros):
         os.kill(int(composition.wait_for_line(r"\[launch\] web_bridge\S* started \(pid (\d+)\)")[1]), signal.SIGKILL)
         killed_s = time.monotonic()
         robot.wait(moves=False)
-        # The bridge's command_timeout is 0.5 s, and odometry comes 20 times per second.
-        assert robot.stopped_s - killed_s < STOP_S + 0.1
+        assert robot.stopped_s - killed_s < STOP_S + SEEN_S  # the bridge's command_timeout is 0.5 s
         browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('onnect')")
         browser.key(FORWARD, down=False)

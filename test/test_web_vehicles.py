@@ -99,7 +99,8 @@ def check_recorder(browser, folder):
     browser.wait("!document.querySelector('.record').hidden")
     browser.click(".record")
     browser.wait("document.querySelector('.record').getAttribute('aria-pressed') === 'true'")
-    wait_until(lambda: list(folder.glob("bag_*/*.mcap")), "the recorder's file")
+    full = 1_000_000  # bytes: some images
+    wait_until(lambda: [each for each in folder.glob("bag_*/*.mcap") if each.stat().st_size > full], "a filled bag")
     browser.click(".record")
     browser.wait("document.querySelector('.record').getAttribute('aria-pressed') === 'false'")
 
