@@ -22,11 +22,12 @@ from drone_bridge.flight.flight_control import Command, DroneModel
 from drone_bridge.flight.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError, LinkTimeoutError
-from drone_bridge.links.tcp import TcpConnector, TcpListener, TcpStream
+from drone_bridge.links.tcp import TcpStream
 from drone_bridge.operators.options import OperatorParser
 from drone_bridge.operators.plan import Leg, Plan
 from drone_bridge.programs.options import add_choice, one_of
 from drone_bridge.programs.program import run_program, say
+from drone_bridge.programs.tcp_link import make_link
 from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.testbed import (
     DEFAULT_PORT,
@@ -176,17 +177,7 @@ def _next_event(
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Find a testbed and fly; 1 when the plan was not flown to its end."""
-    link: TcpListener | TcpConnector
-    if options.role == "listen":
-        link = TcpListener(options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time"))
-        say(f"listening on {options.host}:{link.port}")
-    else:
-        link = TcpConnector(
-            options.host,
-            options.port,
-            cancellation,
-            lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
-        )
+    link = make_link(options, cancellation)
     stack.callback(link.close)
     stream = link.open()
     say(f"connected to {stream.peer}")

@@ -12,11 +12,11 @@ from geometry_msgs.msg import Pose, PoseStamped, Transform, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
-from drone_bridge.geometry.quaternions import IDENTITY, Quaternion, inverse, rotated
+from drone_bridge.geometry.quaternions import Quaternion, inverse, rotated
 from drone_bridge.protocols.simulator import Attribute, AttributeValue
 from drone_bridge.translate.simulator import Axes, EntityState, Vector, Velocity
+from drone_bridge.translate.simulator_requests import quaternion, vector
 
-_LARGEST_NORM_ERROR = 0.01  # of a quaternion that still counts as a rotation
 _ZERO: Vector = (0.0, 0.0, 0.0)
 
 
@@ -35,13 +35,13 @@ def state_from_pose(message: PoseStamped) -> EntityState:
 
 def state_from_transform(transform: Transform) -> EntityState:
     """Return what a transform of tf says, from the world to the entity."""
-    return _still(_vector(transform.translation), _quaternion(transform.rotation))
+    return _still(vector(transform.translation), quaternion(transform.rotation))
 
 
 def with_twist(state: EntityState, twist: Twist) -> EntityState:
     """Return the state with velocities that are in the entity's own frame."""
-    velocity = rotated(state.orientation, *_vector(twist.linear))
-    return state._replace(velocity=velocity, angular_velocity=_vector(twist.angular))
+    velocity = rotated(state.orientation, *vector(twist.linear))
+    return state._replace(velocity=velocity, angular_velocity=vector(twist.angular))
 
 
 def with_stamped_twist(state: EntityState, message: TwistStamped) -> EntityState:
@@ -51,7 +51,7 @@ def with_stamped_twist(state: EntityState, message: TwistStamped) -> EntityState
 
 def with_imu(state: EntityState, message: Imu, against_gravity: Vector) -> EntityState:
     """Return the state with the acceleration of the motion; an IMU at rest reads `against_gravity`."""
-    ax, ay, az = rotated(state.orientation, *_vector(message.linear_acceleration))
+    ax, ay, az = rotated(state.orientation, *vector(message.linear_acceleration))
     gx, gy, gz = against_gravity
     return state._replace(acceleration=(ax - gx, ay - gy, az - gz))
 
@@ -71,7 +71,7 @@ def _rate(after: Vector, before: Vector, duration_s: float) -> Vector:
 
 
 def _state_from_pose(pose: Pose) -> EntityState:
-    return _still(_vector(pose.position), _quaternion(pose.orientation))
+    return _still(vector(pose.position), quaternion(pose.orientation))
 
 
 def _still(position: Vector, orientation: Quaternion) -> EntityState:
@@ -80,24 +80,7 @@ def _still(position: Vector, orientation: Quaternion) -> EntityState:
 
 def check_vector(message: Any) -> None:
     """Raise ValueError for a Vector3 that is not made of finite numbers."""
-    _vector(message)
-
-
-def _vector(message: Any) -> Vector:
-    vector = (message.x, message.y, message.z)
-    if not all(map(math.isfinite, vector)):
-        raise ValueError(f"The vector {vector} is not made of finite numbers.")
-    return vector
-
-
-def _quaternion(message: Any) -> Quaternion:
-    q = Quaternion(message.x, message.y, message.z, message.w)
-    length = math.hypot(*q)
-    if length == 0.0:
-        return IDENTITY
-    if not abs(length - 1.0) <= _LARGEST_NORM_ERROR:  # so that NaN is refused, too
-        raise ValueError(f"The quaternion {tuple(q)} has the length {length:g}, and has to have 1.")
-    return Quaternion(*(part / length for part in q))
+    vector(message)
 
 
 def wire_value(state: EntityState, corporeal: bool, attribute: int, axes: Axes) -> AttributeValue:

@@ -36,6 +36,7 @@ from drone_bridge.programs.options import (
     triple,
 )
 from drone_bridge.programs.program import TrajectoryFile, run_program, say
+from drone_bridge.programs.tcp_link import make_link
 from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.testbed import AngleUnit, AttitudeLayout, Constants, TestbedConnection
 from drone_bridge.vehicle_side.testbed import Dialect
@@ -84,17 +85,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
     """Fly until it is over; return the exit code. Raises ValueError, OSError, ProtocolError and LinkError."""
     setup = make_setup(options)
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    link: TcpListener | TcpConnector
-    if options.role == "listen":
-        link = TcpListener(options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time"))
-        say(f"listening on {options.host}:{link.port}")
-    else:
-        link = TcpConnector(
-            options.host,
-            options.port,
-            cancellation,
-            lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
-        )
+    link = make_link(options, cancellation)
     stack.callback(link.close)
     reached = serve(setup, link, cancellation, options.once, trajectory)
     return int(setup.until_reached and not reached)

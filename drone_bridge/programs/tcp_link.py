@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The link of a plain program that listens or connects, as its options say."""
+
+from __future__ import annotations
+
+import argparse
+
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.programs.program import say
+
+
+def make_link(options: argparse.Namespace, cancellation: Cancellation) -> TcpListener | TcpConnector:
+    """Return what opens connections, by --role, --host and --port; it prints where, and what goes wrong.
+
+    Raises LinkError when the address can't be listened on.
+    """
+    if options.role == "listen":
+        link = TcpListener(options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time"))
+        say(f"listening on {options.host}:{link.port}")
+        return link
+    return TcpConnector(
+        options.host,
+        options.port,
+        cancellation,
+        lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
+    )
