@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.emulators.testbed.world import Airframe, DroneState, Motion
 from drone_bridge.emulators.wind import Wind
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.flight_control import DroneModel
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.geometry.matrices import Triple, Vector
+from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 
 STEP_S: Final = 1 / 60
 LAYOUTS: Final = ("pose", "pitch_yaw", "pitch_roll")

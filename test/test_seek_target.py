@@ -15,7 +15,7 @@ from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M, Flight
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed.world import GREY, RED, Airframe, DroneState, Motion, Sphere, World
+from drone_bridge.emulators.testbed.world import GREY, RED, Sphere, World
 from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 from drone_bridge.flight.flight_control import (
     Command,
@@ -25,6 +25,7 @@ from drone_bridge.flight.flight_control import (
     hover,
 )
 from drone_bridge.geometry.matrices import angles_from_rotation, rotation_from_angles, rotation_from_vector
+from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 
 BASELINE = 0.25  # m
 STEP = 1 / 60  # s

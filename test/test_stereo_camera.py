@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed.world import GREY, RED, DroneState, Sphere, rotation_from_testbed_angles
+from drone_bridge.emulators.testbed.world import GREY, RED, Sphere
+from drone_bridge.vehicle_side.testbed.motion import DroneState, rotation_from_testbed_angles
 
 WHITE = (255, 255, 255)
 

@@ -8,11 +8,11 @@ import pytest
 
 from drone_bridge.bridges import testbed_flight
 from drone_bridge.bridges.testbed_flight import TestbedFlight
-from drone_bridge.emulators.testbed.world import Airframe, DroneState, Motion
 from drone_bridge.flight.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
 from drone_bridge.translate.frames import BodyRates
 from drone_bridge.translate.testbed import Command
+from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 
 CONSTANTS = Constants(90.0, 90.0, 4, 4, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 30

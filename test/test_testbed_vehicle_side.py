@@ -14,7 +14,7 @@ from drone_bridge.protocols.testbed import (
     ConnectionClosed,
     MotionParameters,
 )
-from drone_bridge.vehicle_side.testbed import Conversation, Dialect
+from drone_bridge.vehicle_side.testbed.conversation import Conversation, Dialect
 
 
 class Drone:

@@ -4,16 +4,16 @@ import math
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.testbed.world import (
+from drone_bridge.emulators.testbed.flight import Flight
+from drone_bridge.emulators.testbed.world import Sphere, World
+from drone_bridge.emulators.wind import Wind
+from drone_bridge.vehicle_side.testbed.motion import (
     Airframe,
     DroneState,
     Motion,
-    Sphere,
-    World,
     angles_of_testbed_rotation,
     rotation_from_testbed_angles,
 )
-from drone_bridge.emulators.wind import Wind
 
 CALM = np.zeros(3)
 STEP = 1 / 60  # s
@@ -187,7 +187,7 @@ def test_impossible_worlds_are_refused(make, message):
 
 
 def test_distance_is_to_the_centre():
-    assert DroneState.at_start().distance_to(Sphere((3, 0, -4), 0.5)) == 5
+    assert Flight(World((Sphere((3, 0, -4), 0.5),)), Airframe(), STEP).distance == 5
 
 
 def test_steady_wind_stays():

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drone_bridge.emulators.testbed.world import Airframe, DroneState, rotation_from_testbed_angles
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.flight_control import Command, DroneModel
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, rotation_from_testbed_angles
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmark"))
 measuring = importlib.import_module("testbed_velocities")  # a program beside the package

@@ -21,7 +21,7 @@ from drone_bridge.emulators.testbed.conversation import Conversation, FaultKind,
 from drone_bridge.emulators.testbed.flight import COLUMNS
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed.vehicle import Scenario
-from drone_bridge.emulators.testbed.world import Airframe, World
+from drone_bridge.emulators.testbed.world import World
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
@@ -39,7 +39,8 @@ from drone_bridge.programs.program import TrajectoryFile, run_program, say
 from drone_bridge.programs.tcp_link import make_link
 from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.testbed import AngleUnit, AttitudeLayout, Constants, TestbedConnection
-from drone_bridge.vehicle_side.testbed import Dialect
+from drone_bridge.vehicle_side.testbed.conversation import Dialect
+from drone_bridge.vehicle_side.testbed.motion import Airframe
 
 FAREWELL_S = 0.2  # how long an autopilot gets to close its side as well
 

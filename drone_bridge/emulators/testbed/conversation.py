@@ -16,8 +16,8 @@ from drone_bridge.links.pace import Pace
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.protocols.testbed import NEED_DATA, ConnectionClosed
-from drone_bridge.vehicle_side import testbed as vehicle_side
-from drone_bridge.vehicle_side.testbed import Dialect
+from drone_bridge.vehicle_side.testbed import conversation as vehicle_side
+from drone_bridge.vehicle_side.testbed.conversation import Dialect
 
 _NAN_FLOAT32 = b"\x7f\xc0\x00\x00"
 _RECEIVE_BYTES = 256

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 
-from drone_bridge.emulators.testbed.world import Airframe, DroneState, Motion, Sphere, World
+from drone_bridge.emulators.testbed.world import Sphere, World
 from drone_bridge.emulators.wind import Wind
+from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 
 REACHED_WITHIN_M = 0.75  # of the target's centre
 EDGE_OF_THE_WORLD_M = 1e6  # beyond it single-precision positions mean nothing
@@ -35,7 +36,7 @@ class Flight:
     @property
     def distance(self) -> float:
         """The distance to the target's centre now, m."""
-        return self.state.distance_to(self._target)
+        return math.dist(self.state.position, self._target.centre)
 
     @property
     def has_left_the_world(self) -> bool:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.emulators.testbed.world import DroneState, Sphere
+from drone_bridge.emulators.testbed.world import Sphere
 from drone_bridge.geometry.matrices import Vector
+from drone_bridge.vehicle_side.testbed.motion import DroneState
 
 Image = npt.NDArray[np.uint8]
 

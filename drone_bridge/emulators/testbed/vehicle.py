@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from drone_bridge.emulators.testbed.flight import Flight
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed.world import Airframe, Motion, World
+from drone_bridge.emulators.testbed.world import World
 from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.vehicle_side.testbed.motion import Airframe, Motion, degrees_per_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,6 @@ class Scenario:
     seed: int
     restart_every: int | None = None  # steps after which a new simulation starts on the same connection
 
-    @property
-    def degrees_per_unit(self) -> float:
-        """How many degrees the wire's unit of angle has."""
-        return 1.0 if self.angle_unit is AngleUnit.DEGREES else math.degrees(1)
-
     def flight(self) -> Flight:
         """Return a flight from the start."""
         return Flight(self.world, self.airframe, self.step, self.gusts, self.seed)
@@ -44,6 +39,7 @@ class SimulatedDrone:
         self.steps = 0  # of all flights
         self.flight = scenario.flight()
         self._scenario = scenario
+        self._degrees_per_unit = degrees_per_unit(scenario.angle_unit)
         self._trajectory = trajectory
         self._record(Motion())
 
@@ -56,14 +52,13 @@ class SimulatedDrone:
         """Return what the drone senses, with everything that any layout carries."""
         state = self.flight.state
         left, right = self._scenario.camera.render(state, self._scenario.world.spheres)
-        heading, pitch, roll = (angle / self._scenario.degrees_per_unit for angle in state.angles)
+        heading, pitch, roll = (angle / self._degrees_per_unit for angle in state.angles)
         x, y, z = state.position.tolist()
         return SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
 
     def fly(self, motion: MotionParameters) -> None:
         """Fly one step, and start over when the scenario says so."""
-        unit = self._scenario.degrees_per_unit
-        flown = Motion(motion.pitch_rate * unit, motion.roll_rate * unit, motion.yaw_rate * unit, motion.thrust)
+        flown = Motion.answered(motion, self._scenario.angle_unit)
         was_reached = self.flight.reached_at is not None
         self.flight.advance(flown)
         self.steps += 1

@@ -26,7 +26,7 @@ from drone_bridge.servers.testbed.vehicle import RosDrone
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.testbed import SIDES, Command
-from drone_bridge.vehicle_side.testbed import Conversation, Dialect
+from drone_bridge.vehicle_side.testbed.conversation import Conversation, Dialect
 
 _WATCH_PERIOD_S: Final = 0.02
 _AUDIENCE_PERIOD_S: Final = 1.0

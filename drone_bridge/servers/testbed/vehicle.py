@@ -16,7 +16,7 @@ from drone_bridge.translate.testbed import Command
 
 
 class RosDrone:
-    """Implements `vehicle_side.testbed.Vehicle`, for the link's thread; `learn` is for the executor."""
+    """Implements `vehicle_side.testbed.conversation.Vehicle`, for the link's thread; `learn` is for the executor."""
 
     def __init__(
         self,
