@@ -14,8 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from children import heed_signals
 from commander import Commander
-from pairs import KINDS, Pair, heed_interrupts
+from pairs import KINDS, Pair
 
 MOST_SHOWN: Final = 20  # of what went wrong
 
@@ -60,7 +61,7 @@ Round = Callable[[Pair, random.Random, Tally], None]
 
 
 def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Namespace, scratch: Path) -> Tally:
-    """Do as many rounds as were asked for, several at the same time; Ctrl-C ends it after those under way."""
+    """Do as many rounds as were asked for, several at once; Ctrl-C or SIGTERM ends it after those under way."""
     tally = Tally()
     domain = random.SystemRandom().randrange(1, 102)
     pairs = [Pair(kind, kind.name, domain, scratch) for kind in KINDS if options.only in kind.name]
@@ -109,8 +110,16 @@ def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Names
     return tally
 
 
-def arguments(description: str | None) -> argparse.Namespace:
-    """Read the command line of either program."""
+def main(description: str | None, what: str, set_up: Callable[[Pair], None], do_round: Round, took: str) -> int:
+    """Do what the command line asks for, and print the table; `took` is the heading of the times."""
+    options = _arguments(description)
+    with reported(f"{options.count} {what}") as scratch:
+        tally = run(set_up, do_round, options, scratch)
+        print(tally.table(took))
+    return 1 if tally.wrong else 0
+
+
+def _arguments(description: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--count", type=int, default=20, help="of rounds (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the moments (%(default)s)")
@@ -120,11 +129,11 @@ def arguments(description: str | None) -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def reported(what: str, count: int) -> Iterator[Path]:
-    """Print when it begins and ends, and give a folder for what programs write."""
-    heed_interrupts()
+def reported(what: str) -> Iterator[Path]:
+    """Print when it begins and ends, give a folder for what programs write, and heed SIGINT and SIGTERM."""
+    heed_signals()
     began_s = time.monotonic()
-    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {count} {what}", flush=True)
-    with tempfile.TemporaryDirectory(prefix=f"{what}.") as scratch:
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {what}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="campaign.") as scratch:
         yield Path(scratch)
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: over, after {time.monotonic() - began_s:.0f} s", flush=True)

@@ -22,6 +22,16 @@ class ChildError(Exception):
     """A program did not do what it was started for; the text ends with what it wrote last."""
 
 
+def heed_signals() -> None:
+    """Have SIGINT and SIGTERM raise KeyboardInterrupt here, so that what was started is ended with this program.
+
+    A shell has programs in the background ignore SIGINT, and so would all that they start until they say otherwise.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(number, signal.default_int_handler)
+
+
 class Child:
     """A program with a ROS node in it. `lines` is what it has printed, and waits for what `ask` says."""
 
@@ -40,9 +50,7 @@ class Child:
             "ROS_LOG_DIR": str(scratch),
             "PYTHONUNBUFFERED": "1",
         }
-        # A shell has programs in the background ignore SIGINT, and so would this one until it says otherwise.
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        heed_signals()
         # In a session of its own, so that Ctrl-C reaches it through `stop` alone.
         self._process = subprocess.Popen(
             command,

@@ -108,14 +108,5 @@ def _free(files: set[str]) -> None:
         Path(file).unlink(missing_ok=True)
 
 
-def main() -> int:
-    """Run what the command line asks for."""
-    options = campaign.arguments(__doc__)
-    with campaign.reported("kills", options.count) as scratch:
-        tally = campaign.run(set_up, kill, options, scratch)
-        print(tally.table("driven again, or neutral by the next bridge, after"))
-    return 1 if tally.wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(campaign.main(__doc__, "kills", set_up, kill, "driven again, or neutral by the next bridge, after"))

@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ament_index_python.packages import get_package_prefix
+from children import ChildError
 from relay import DATAGRAM_FAULTS, STREAM_FAULTS, DatagramRelay, Ear, StreamRelay, Words
 
 from drone_bridge.protocols import NEED_DATA, dronegui, robot, simulator, telemetry
@@ -164,11 +166,6 @@ KINDS: Final = (
 )
 
 
-def heed_interrupts() -> None:
-    """Have SIGINT end this program and those that it starts: a shell has those in the background ignore it."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 class Program:
     """A process with its output in a file."""
 
@@ -264,6 +261,8 @@ class Pair:
         self.relay.start()
         self.emulator: Program | None = None
         self.bridge: Program | None = None
+        self._is_closed = False
+        self._starting = threading.Lock()  # for whoever closes it while another thread makes trouble
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -273,8 +272,8 @@ class Pair:
     def start_emulator(self) -> Program:
         """Start the vehicle."""
         name, *arguments = [part.format(**self._ports) for part in self.kind.emulator]
-        command = [_executable(name), *arguments]
-        self.emulator = Program(f"{self.namespace}.emulator", command, self._scratch, self._domain)
+        with self._starting:
+            self.emulator = self._start("emulator", [_executable(name), *arguments])
         return self.emulator
 
     def start_bridge(self) -> Program:
@@ -283,8 +282,14 @@ class Pair:
         parameters = (*self.kind.bridge, f"command_timeout:={COMMAND_TIMEOUT_S}")
         for parameter in parameters:
             command += ["-p", parameter.format(**self._ports)]
-        self.bridge = Program(f"{self.namespace}.bridge", command, self._scratch, self._domain)
+        with self._starting:
+            self.bridge = self._start("bridge", command)
         return self.bridge
+
+    def _start(self, role: str, command: list[str]) -> Program:
+        if self._is_closed:
+            raise ChildError(f"The {self.kind.name} pair is closed, and starts nothing any more.")
+        return Program(f"{self.namespace}.{role}", command, self._scratch, self._domain)
 
     def is_driven(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float | None:
         """Return when the first command that moves the vehicle came after a moment; None if none does."""
@@ -305,7 +310,9 @@ class Pair:
         return max([when for when, is_neutral in said if not is_neutral], default=since_s) - since_s
 
     def close(self) -> None:
-        """End everything."""
+        """End everything, for good."""
+        with self._starting:
+            self._is_closed = True
         for program in (self.bridge, self.emulator):
             if program and program.is_running:
                 program.end()

@@ -6,7 +6,6 @@ import contextlib
 import os
 import platform
 import random
-import signal
 import sys
 import tempfile
 import time
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
 
-from children import ChildError
+from children import ChildError, heed_signals
 from system import Measurement, Place, System
 from table import BRIDGE, FLOOR, Samples
 
@@ -70,9 +69,7 @@ def run(
     """
     if options.quick:
         options.rounds, options.seconds = 2, 1.0
-    # SIGTERM ends what was started like Ctrl-C does, which a shell's background programs would ignore.
-    for stop_signal in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop_signal, signal.default_int_handler)
+    heed_signals()
     began_s = time.monotonic()
     try:
         for number in range(options.rounds):

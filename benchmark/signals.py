@@ -85,14 +85,5 @@ def _stacks(bridge: Program) -> str:
     return f"{bridge.threads()} threads, signals {bridge.signals()}"
 
 
-def main() -> int:
-    """Run what the command line asks for."""
-    options = campaign.arguments(__doc__)
-    with campaign.reported("signals", options.count) as scratch:
-        tally = campaign.run(set_up, interrupt, options, scratch)
-        print(tally.table("ended after"))
-    return 1 if tally.wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(campaign.main(__doc__, "signals", set_up, interrupt, "ended after"))

@@ -4,14 +4,14 @@
 Each bridge is commanded at 20 Hz through a relay that now and then turns into a broken peer (garbage, messages that
 end early, a byte per second, silence, floods, resets); emulators are stopped and killed and started again; commands
 pause. After each trouble the vehicle has to be driven again, and during each pause it has to be neutral. The exit
-status is 1 when a bridge does not come back, ends, says what its vehicle can't read, or grows.
+status is 1 when a bridge does not come back, ends, says what its vehicle can't read, or grows. Ctrl-C or SIGTERM ends
+it at once, with the table so far; what has grown is not looked for then.
 """
 
 import argparse
 import random
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from campaign import reported
 from commander import Commander
-from pairs import COMMAND_TIMEOUT_S, KINDS, START_TIMEOUT_S, Pair, heed_interrupts
+from pairs import COMMAND_TIMEOUT_S, KINDS, START_TIMEOUT_S, Pair
 
 SAMPLE_PERIOD_S: Final = 2.0
 BACK_S: Final = 60.0  # within which a vehicle is driven again: back-off takes up to 5 s, the rest is a busy machine
@@ -31,6 +32,7 @@ MOST_SHOWN: Final = 20  # of what went wrong with one pair
 RESTART: Final = "emulator stopped"
 KILL: Final = "emulator killed"
 PAUSE: Final = "commands paused"
+INTERRUPTED: Final = 130  # the exit status, as shells have it
 
 
 @dataclass
@@ -52,6 +54,7 @@ class Record:
     slowest_back_s: float = 0.0
     slowest_neutral_s: float = 0.0
     wrong: list[str] = field(default_factory=list)
+    was_interrupted: bool = False
 
     def sample(self) -> None:
         """Note what the bridge uses now."""
@@ -73,7 +76,7 @@ class Trouble(threading.Thread):
     """Makes trouble for one pair until it is told to stop, and sees to it that each one is overcome."""
 
     def __init__(self, record: Record, stopping: threading.Event, seed: int, pause_s: float) -> None:
-        super().__init__(name=f"trouble of {record.pair.kind.name}")
+        super().__init__(name=f"trouble of {record.pair.kind.name}", daemon=True)
         self._record, self._pair, self._stopping = record, record.pair, stopping
         self._random = random.Random(f"{seed} {record.pair.kind.name}")
         self._pause_s = pause_s  # between two of them, on average
@@ -90,7 +93,11 @@ class Trouble(threading.Thread):
             try:
                 self._make(kind)
             except Exception as error:
-                self._record.complain(f"{kind}: {error!r}")
+                self._complain(f"{kind}: {error!r}")
+
+    def _complain(self, sentence: str) -> None:
+        if not self._record.was_interrupted:  # which is trouble that nobody can overcome
+            self._record.complain(sentence)
 
     def _make(self, kind: str) -> None:
         if kind == PAUSE:
@@ -101,7 +108,7 @@ class Trouble(threading.Thread):
             assert emulator
             emulator.send(signal.SIGTERM if kind == RESTART else signal.SIGKILL)
             if emulator.wait() is None:
-                self._record.complain("the emulator did not end")
+                self._complain("the emulator did not end")
             self._stopping.wait(self._random.uniform(0.0, 3.0))
             self._pair.start_emulator()
         else:
@@ -111,7 +118,7 @@ class Trouble(threading.Thread):
         healed_s = time.monotonic()
         driven_s = self._pair.is_driven(healed_s, BACK_S)
         if driven_s is None:
-            self._record.complain(f"after {kind} the vehicle was not driven again within {BACK_S:g} s")
+            self._complain(f"after {kind} the vehicle was not driven again within {BACK_S:g} s")
         else:
             self._record.slowest_back_s = max(self._record.slowest_back_s, driven_s - healed_s)
 
@@ -120,13 +127,13 @@ class Trouble(threading.Thread):
         paused_s = time.monotonic()
         neutral_s = self._pair.becomes_neutral(paused_s, NEUTRAL_S)
         if neutral_s is None:
-            self._record.complain(f"no neutral command within {NEUTRAL_S:g} s of the last one on cmd_vel")
+            self._complain(f"no neutral command within {NEUTRAL_S:g} s of the last one on cmd_vel")
         else:
             self._record.slowest_neutral_s = max(self._record.slowest_neutral_s, neutral_s)
         resumed_s = time.monotonic()
         self._pair.is_commanded = True
         if self._pair.is_driven(resumed_s, BACK_S) is None:
-            self._record.complain(f"was not driven within {BACK_S:g} s after a pause of the commands")
+            self._complain(f"was not driven within {BACK_S:g} s after a pause of the commands")
 
 
 def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
@@ -134,9 +141,9 @@ def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
     domain = random.SystemRandom().randrange(1, 102)
     records = [Record(Pair(kind, kind.name, domain, scratch)) for kind in KINDS if options.only in kind.name]
     commander = Commander([record.pair for record in records], domain)
+    stopping = threading.Event()
     try:
         _start(records)
-        stopping = threading.Event()
         troubles = [Trouble(record, stopping, options.seed, options.pause) for record in records]
         for trouble in troubles:
             trouble.start()
@@ -152,7 +159,11 @@ def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
         for record in records:
             if internal := commander.counts.get(record.pair.namespace, Counter())["internal errors"]:
                 record.complain(f"{internal} internal errors in its diagnostics")
+    except KeyboardInterrupt:
+        for record in records:
+            record.was_interrupted = True
     finally:
+        stopping.set()
         _end(records)
         commander.close()
     return records
@@ -221,7 +232,8 @@ def table(records: list[Record]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for record in records:
-        usage = record.usage
+        if not (usage := record.usage):  # interrupted before it was driven
+            continue
         memory = [use.resident_kib / 1024 for use in usage]
         third = max(memory[: max(2, len(memory) // 3)])
         cells = [
@@ -259,15 +271,13 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=8.0, help="s between troubles of a bridge (%(default)s)")
     parser.add_argument("--only", default="", help="bridges whose name contains this")
     arguments = parser.parse_args()
-    heed_interrupts()
-    began_s = time.monotonic()
-    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: soaking for {arguments.duration:g} s", flush=True)
-    with tempfile.TemporaryDirectory(prefix="soak.") as scratch:
-        records = soak(arguments, Path(scratch))
-    print(table(records))
-    troubles = sum((record.troubles for record in records), Counter[str]())
-    print(", ".join(f"{kind}: {count}" for kind, count in sorted(troubles.items())))
-    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: over, after {time.monotonic() - began_s:.0f} s")
+    with reported(f"soaking for {arguments.duration:g} s") as scratch:
+        records = soak(arguments, scratch)
+        print(table(records))
+        troubles = sum((record.troubles for record in records), Counter[str]())
+        print(", ".join(f"{kind}: {count}" for kind, count in sorted(troubles.items())))
+    if any(record.was_interrupted for record in records):
+        return INTERRUPTED
     return 1 if any(record.wrong for record in records) else 0
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from processes import TIMEOUT_S
+from ros_session import wait_until
 
 from drone_bridge.protocols import robot
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
-campaign, kills, pairs, relay, signals, soak = map(
-    importlib.import_module, ("campaign", "kills", "pairs", "relay", "signals", "soak")
+campaign, children, kills, pairs, relay, signals, soak = map(
+    importlib.import_module, ("campaign", "children", "kills", "pairs", "relay", "signals", "soak")
 )
 
 DRIVING = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 5, 5))
@@ -32,10 +33,22 @@ def options(**values):
 
 
 def test_a_soak(tmp_path):
-    records = soak.soak(options(duration=4.0, pause=1.0, only="dronegui"), tmp_path)
+    records = soak.soak(options(duration=2.0, pause=0.5, only="dronegui"), tmp_path)
     assert [record.wrong for record in records] == [[]]
     assert sum(records[0].troubles.values()) > 0
     assert "| dronegui | " in soak.table(records)
+
+
+def test_a_soak_that_is_terminated_leaves_nothing_running(start_child, tmp_path):
+    run = start_child(sys.executable, soak.__file__, "--only", "dronegui", env={"TMPDIR": str(tmp_path)})
+    outputs = tmp_path.glob
+    wait_until(lambda: any("Listening" in file.read_text() for file in outputs("*/*.bridge.*")), "a bridge that is up")
+    started = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    assert len(started) == 2
+    assert run.stop(signal.SIGTERM) == soak.INTERRUPTED
+    assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
+    assert list(outputs("*")) == []
+    assert "Traceback" not in run.output
 
 
 def test_kills(tmp_path):
@@ -129,12 +142,13 @@ def test_only_interrupts_before_the_programs_first_lines_are_pythons_own(output,
 
 
 def test_programs_heed_interrupts_although_a_shell_has_this_one_ignore_them(tmp_path):
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before, of_term = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.getsignal(signal.SIGTERM)
     try:
-        pairs.heed_interrupts()
+        children.heed_signals()
         program = pairs.Program("sleeper", [sys.executable, "-S", "-c", "import time; time.sleep(60)"], tmp_path, 1)
     finally:
         signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, of_term)
     program.send(signal.SIGINT)
     assert program.wait() != 0
 
