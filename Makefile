@@ -45,8 +45,9 @@ check: lint
 	@$(ACTIVATE) && pytest --alone -q -n 2 --dist loadfile --no-loadscope-reorder
 
 # Most of these wait for something most of the time, so there are more workers than cores. Those whose subject is how
-# fast something happens come afterwards, one at a time. What fails beside others is shown, and has to pass alone.
-ALONE := pytest --last-failed --last-failed-no-failures none
+# fast something happens come afterwards, one at a time. What fails beside others is shown, and has to pass alone, in at
+# most three attempts.
+ALONE := pytest --last-failed --last-failed-no-failures none --reruns 2
 test: lint
 	@$(ACTIVATE) && failed=0; \
 	pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || $(ALONE) -m 'not timed' || failed=1; \

@@ -208,7 +208,7 @@ def test_nobody_there_is_said_and_sent_to_until_somebody_comes(ros, peer):
 def test_a_host_that_is_none_is_tried_again_and_can_be_left(ros):
     with Process.node("dronegui_bridge", host="no such host", **BLIND) as process:
         process.wait_for_line(r"no such host:5560 can't be reached: .* Trying again in")
-        assert "activate the bridge" in press(ros, "takeoff").message
+        assert "found its GUI's host" in press(ros, "takeoff").message
         assert process.stop() == 0
 
 

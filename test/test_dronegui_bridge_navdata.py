@@ -85,7 +85,10 @@ def navdata(navdata_port):
 
 
 def bridge(gui, navdata_port, **parameters):
-    return Process.node("dronegui_bridge", port=gui.port, navdata_port=navdata_port, press_time=0.05, **parameters)
+    parameters = {"port": gui.port, "navdata_port": navdata_port, "press_time": 0.05, **parameters}
+    process = Process.node("dronegui_bridge", **parameters)
+    process.wait_for_line("Sending to")  # from then on buttons can be pressed
+    return process
 
 
 def press(ros, name):

@@ -149,7 +149,7 @@ def test_updates_beyond_full_speed_are_clamped_and_those_of_others_ignored(share
     assert bob.wait_for(BindFailure) == BindFailure(TRACKS)
     bob.settle()
     alice.send_bytes(bytes.fromhex("0006 05 0000 7fff 7fff"))
-    assert moves(2.0, 0.0)(commands.wait())
+    assert moves(2.0, 0.0)(commands.wait(lambda twist: not is_neutral(twist)))
 
 
 @pytest.mark.parametrize("how", ["closes", "resets", "unbinds", "talks nonsense"])

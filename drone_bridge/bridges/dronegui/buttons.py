@@ -86,7 +86,10 @@ class ButtonPanel:
         self.check_released(button)
         with self._lock:
             if not self._is_open:
-                raise ValueError(f"{button} can't be pressed while nothing is sent: activate the bridge first.")
+                raise ValueError(
+                    f"{button} can't be pressed while nothing is sent: "
+                    "the bridge has to be active, and to have found its GUI's host."
+                )
             self._presses[button] = Press(hold_s)
             return self._presses[button]
 
