@@ -67,7 +67,7 @@ def test_dead_reckoning_is_not_believed():
 @pytest.mark.parametrize("value", [[1.0] * 5, [1.0] * 7, [-1.0, *[0.0] * 5], [float("nan")] * 6])
 def test_what_is_no_diagonal_is_refused(value):
     (declaration,) = [one for one in ROBOT if one.name == "pose_covariance_diagonal"]
-    assert "has to be 6 finite numbers from 0 on" in declaration.complaint(value, "")
+    assert "must be 6 finite, non-negative numbers" in declaration.complaint(value, "")
     assert declaration.complaint([0.0] * 6, "") is None
 
 

@@ -262,7 +262,7 @@ def test_strangers_and_late_packets_change_nothing(ros, serve, operator):
     assert commands.wait(forward).linear.x == 1.0
     stranger = serve(allowed_peers=["192.0.2.1"])
     operator.say({"seq": 1, "state": {"hover": False, "pitch": -1.0}})
-    stranger.wait_for_line("was refused: it is none of allowed_peers")
+    stranger.wait_for_line("was refused: it is not in allowed_peers")
 
 
 def test_a_taken_port_is_said_and_a_taken_source_port_made_good(serve, operator):

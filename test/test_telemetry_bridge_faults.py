@@ -268,7 +268,7 @@ def test_documents_of_others_than_allowed_peers_are_not_looked_at(allowed, is_ta
             send_until(lambda: peer.send(drone()), lambda: peer.commands, "commands")
         else:
             peer.send(drone())
-            process.wait_for_line(rf"127\.0\.0\.1:{peer.port} was refused: it is none of allowed_peers\.")
+            process.wait_for_line(rf"127\.0\.0\.1:{peer.port} was refused: it is not in allowed_peers\.")
             assert peer.commands == []
     peer.close()
 

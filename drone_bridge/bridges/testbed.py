@@ -27,6 +27,7 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.link_node.simulated_time import time_parameters
 from drone_bridge.link_node.stamps import Stamps
+from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, AUTO, attitude_layout
 from drone_bridge.links.errors import LinkError, LinkTimeoutError
 from drone_bridge.links.message_deadline import MessageDeadline
 from drone_bridge.links.tcp import TcpStream
@@ -55,8 +56,6 @@ from drone_bridge.translate.transforms import odometry_transform
 
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
 FRAME_END_SILENCE_S: Final = 0.5
-#: What attitude_layout can be beside the name of a layout: decided from the first frame.
-AUTO: Final = "auto"
 VELOCITY: Final = "velocity"
 RATES_AND_THRUST: Final = "rates_and_thrust"
 #: How long a testbed that is being left gets to finish its frame and close.
@@ -67,20 +66,9 @@ _MEBIBYTE: Final = 1024 * 1024
 _LIMITS: Final = Limits()
 
 PARAMETERS: Final = (
-    *common_parameters(8000, "The testbed's port; when listening, 0 takes a free one."),
-    ParameterDeclaration(
-        "attitude_layout",
-        AUTO,
-        "The floats after the images: as documented, with roll instead of yaw, or a full pose. auto finds out from "
-        "the first frame whether it is a pose, and takes the documented layout otherwise.",
-        choices=(AUTO, *(layout.value for layout in AttitudeLayout)),
-    ),
-    ParameterDeclaration(
-        "angle_unit",
-        AngleUnit.DEGREES.value,
-        "The unit of angles and angular rates on the wire.",
-        choices=tuple(unit.value for unit in AngleUnit),
-    ),
+    *common_parameters(8000, "The testbed's port; when listening, 0 picks a free one."),
+    attitude_layout(is_detectable=True),
+    ANGLE_UNIT,
     ParameterDeclaration(
         "sync",
         "latest",
@@ -93,32 +81,37 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         "attitude_standard_deviation",
         0.001,
-        "Radians, for the covariance of angles on the wire, which carries none.",
+        "Standard deviation of the attitude, rad, for the covariance on imu/data.",
         range=(0.0, 3.2),
     ),
     ParameterDeclaration(
         "silence_timeout",
         5.0,
-        "Seconds that a testbed may take for its constants or a whole frame; between frames it may pause.",
+        "Seconds within which a testbed must send its constants, or all of a frame; it may pause between frames.",
         range=(0.1, 3600.0),
     ),
     ParameterDeclaration(
         "cmd_vel_mode",
         VELOCITY,
-        "What a Twist on cmd_vel means: a velocity, of which zero hovers; or rates_and_thrust, body rates in angular "
-        "and thrust in linear.z, of which zero is a drone that falls.",
+        "How a Twist on cmd_vel is interpreted: velocity, where zero hovers; or rates_and_thrust, with body rates in "
+        "angular and thrust in linear.z, where zero makes the drone fall.",
         choices=(VELOCITY, RATES_AND_THRUST),
     ),
     *declarations(VelocityParameters, VELOCITY),
     ParameterDeclaration(
-        "jpeg_quality", 80, "Of image_raw/compressed, made while somebody subscribes to it.", range=(1, 100)
+        "jpeg_quality",
+        80,
+        "JPEG quality of image_raw/compressed, which is encoded only while it has subscribers.",
+        range=(1, 100),
     ),
-    ParameterDeclaration("max_width", _LIMITS.width, "Widest camera image accepted, pixels.", range=(1, 65536)),
-    ParameterDeclaration("max_height", _LIMITS.height, "Highest camera image accepted, pixels.", range=(1, 65536)),
+    ParameterDeclaration("max_width", _LIMITS.width, "Maximum width of an accepted image, pixels.", range=(1, 65536)),
+    ParameterDeclaration(
+        "max_height", _LIMITS.height, "Maximum height of an accepted image, pixels.", range=(1, 65536)
+    ),
     ParameterDeclaration(
         "max_frame_mebibytes",
         _LIMITS.frame_bytes // _MEBIBYTE,
-        "Largest frame, two images and their floats, accepted, MiB.",
+        "Maximum size of an accepted frame (two images and their floats), MiB.",
         range=(1, 4096),
     ),
 )

@@ -43,15 +43,15 @@ _DECIMALS: Final = 9
 class VelocityParameters:
     """How velocities are flown."""
 
-    max_speed: float = described(5.0, "Horizontal speed that is flown at most, m/s.", 0.1, 50.0)
-    max_climb_speed: float = described(2.5, "Speed up and down that is flown at most, m/s.", 0.1, 50.0)
-    max_acceleration: float = described(4.0, "Horizontal and vertical, m/s^2.", 0.1, 50.0)
-    max_tilt: float = described(0.5, "Off the vertical, rad.", 0.05, 1.2)
-    max_turn_rate: float = described(4.0, "In pitch and roll, rad/s.", 0.1, 20.0)
-    velocity_gain: float = described(3.0, "1/s.", 0.01, 20.0)
-    position_gain: float = described(1.0, "Of what is missing of the way that was commanded, 1/s.", 0.0, 20.0)
-    attitude_gain: float = described(8.0, "1/s.", 0.1, 50.0)
-    yaw_gain: float = described(3.0, "1/s.", 0.1, 50.0)
+    max_speed: float = described(5.0, "Maximum horizontal speed, m/s.", 0.1, 50.0)
+    max_climb_speed: float = described(2.5, "Maximum climb and sink rate, m/s.", 0.1, 50.0)
+    max_acceleration: float = described(4.0, "Maximum acceleration, horizontal and vertical, m/s^2.", 0.1, 50.0)
+    max_tilt: float = described(0.5, "Maximum tilt, rad.", 0.05, 1.2)
+    max_turn_rate: float = described(4.0, "Maximum roll and pitch rate, rad/s.", 0.1, 20.0)
+    velocity_gain: float = described(3.0, "Gain of the velocity controller, 1/s.", 0.01, 20.0)
+    position_gain: float = described(1.0, "Gain on the lag behind the commanded path, 1/s.", 0.0, 20.0)
+    attitude_gain: float = described(8.0, "Gain of the attitude controller, 1/s.", 0.1, 50.0)
+    yaw_gain: float = described(3.0, "Gain of the yaw controller, 1/s.", 0.1, 50.0)
 
 
 class VelocityCommand(NamedTuple):

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters that bridges share, each declared here and nowhere else. See docs/bridges.md."""
+"""The parameters that bridges and servers share, each declared here and nowhere else. See docs/bridges.md."""
 
 import math
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
+from drone_bridge.links.allowed_peers import ANY, AllowedPeers
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.translate.covariances import AXES, OdometryCovariances
 from drone_bridge.translate.frame_names import FrameNames
 
 FrameNamesT = TypeVar("FrameNamesT", bound=FrameNames)
+GroupT = TypeVar("GroupT", bound=NamedTuple)
 
 
 def _complaint_about_prefix(prefix: str) -> str | None:
@@ -18,41 +20,45 @@ def _complaint_about_prefix(prefix: str) -> str | None:
 
 def _complaint_about_frame(name: str) -> str | None:
     if not name:
-        return "is empty, and has to name a frame."
+        return "is empty, and must name a frame."
     return _complaint_about_prefix(name)
 
 
 def _complaint_about_variances(values: Sequence[float]) -> str | None:
     if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
-        return f"is {list(values)}, and has to be {AXES} finite numbers from 0 on."
+        return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
     return None
 
 
-#: The parameters that say how tf is published, by name; which of them a bridge has depends on its frames.
+#: The parameters of tf by name; a bridge has those that apply to its frames.
 _FRAME_PARAMETERS: Final = {
     declaration.name: declaration
     for declaration in (
         ParameterDeclaration(
             "publish_tf",
             True,
-            "Publish the transforms that change on /tf; those of sensors are static, and always there.",
+            "Publish moving transforms on /tf. Static ones, those of sensors, are always published.",
         ),
         ParameterDeclaration(
-            "publish_map_to_odom", True, "Publish map to odom as a static transform; false where something else does."
-        ),
-        ParameterDeclaration("map_frame", "map", "The world's frame, after the prefix.", check=_complaint_about_frame),
-        ParameterDeclaration(
-            "odom_frame", "odom", "The frame that odometry counts from, after the prefix.", check=_complaint_about_frame
+            "publish_map_to_odom",
+            True,
+            "Publish a static transform from map to odom. Disable if another node publishes it.",
         ),
         ParameterDeclaration(
-            "base_frame", "base_link", "The body's frame, after the prefix.", check=_complaint_about_frame
+            "map_frame", "map", "The world's frame, without the prefix.", check=_complaint_about_frame
+        ),
+        ParameterDeclaration(
+            "odom_frame", "odom", "The odometry frame, without the prefix.", check=_complaint_about_frame
+        ),
+        ParameterDeclaration(
+            "base_frame", "base_link", "The body's frame, without the prefix.", check=_complaint_about_frame
         ),
     )
 }
 
 
 def frame_parameters(*left_out: str) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters of the tf frames, without those that make no sense for a bridge."""
+    """Return the parameters of the tf frames, without those that do not apply to a bridge."""
     return tuple(declaration for name, declaration in _FRAME_PARAMETERS.items() if name not in left_out)
 
 
@@ -67,20 +73,20 @@ def frame_names(parameters: DeclaredParameters, kind: type[FrameNamesT]) -> Fram
 
 
 def covariance_parameters(
-    pose: Sequence[float], twist: Sequence[float], whose: str
+    pose: Sequence[float], twist: Sequence[float], topic: str
 ) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters that say how certain odometry is; it is not on any of the wires.
+    """Return the parameters that give the uncertainty of odometry, which none of the protocols carries.
 
     Args:
         pose: the variances of x, y, z (m^2) and of the rotations about them (rad^2).
         twist: those of the velocities along and about the axes, (m/s)^2 and (rad/s)^2.
-        whose: the topic.
+        topic: of the odometry.
     """
     return tuple(
         ParameterDeclaration(
             f"{what}_covariance_diagonal",
             list(variances),
-            f"Variances of the {what} on {whose}: x, y, z, and about x, y, z. Large where nothing is known.",
+            f"Variances of the {what} on {topic}: x, y, z, then about x, y, z. Large values mean unknown.",
             check=_complaint_about_variances,
         )
         for what, variances in (("pose", pose), ("twist", twist))
@@ -92,14 +98,63 @@ def odometry_covariances(parameters: DeclaredParameters) -> OdometryCovariances:
     return OdometryCovariances(*(parameters[f"{what}_covariance_diagonal"] for what in ("pose", "twist")))
 
 
-#: Of servers: how long what ROS has told stays true.
+#: Of servers: how long data from ROS stays valid.
 SOURCE_TIMEOUT: Final = ParameterDeclaration(
     "source_timeout",
     1.0,
-    "Seconds without a message on a topic after which what it told last is not sent to the operator any more.",
+    "Seconds without a message on a topic after which its last value is no longer sent to the operator.",
     range=(0.05, 3600.0),
     live=True,
 )
+
+ALLOWED_PEERS: Final = ParameterDeclaration(
+    "allowed_peers",
+    [ANY],
+    "Addresses from which datagrams are accepted: any, addresses, or networks such as 192.168.1.0/24.",
+)
+
+SPEED_LIMITS: Final = tuple(
+    ParameterDeclaration(
+        f"max_{kind}_speed", 10.0, f"{unit}; faster commands are clamped.", range=(0.0, 1000.0), live=True
+    )
+    for kind, unit in (("linear", "Metres per second"), ("angular", "Radians per second"))
+)
+
+#: The field of cmd_vel that an axis on the wire carries.
+_TWIST_FIELDS: Final = {
+    "roll": "linear.y",
+    "pitch": "linear.x",
+    "yaw": "angular.z",
+    "gas": "linear.z",
+    "thrust": "linear.z",
+}
+
+
+def read_allowed_peers(parameters: DeclaredParameters) -> AllowedPeers:
+    """Return the peers that the parameter allows. Raises ValueError."""
+    try:
+        return AllowedPeers(parameters["allowed_peers"])
+    except ValueError as error:
+        raise ValueError(f"allowed_peers: {error}") from None
+
+
+def full_scale_parameters(axes: Sequence[str]) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters that give the cmd_vel at which each axis is fully deflected."""
+    return tuple(
+        ParameterDeclaration(
+            f"full_scale.{axis}",
+            1.0,
+            f"The {_TWIST_FIELDS[axis]} of cmd_vel at full {axis}.",
+            range=(1e-3, 1e3),
+            live=True,
+        )
+        for axis in axes
+    )
+
+
+def read_group(parameters: DeclaredParameters, prefix: str, kind: type[GroupT]) -> GroupT:
+    """Return the tuple of these fields, each with the value of the parameter `prefix`.field."""
+    return kind._make(parameters[f"{prefix}.{field}"] for field in kind._fields)
 
 
 def common_parameters(
@@ -108,64 +163,66 @@ def common_parameters(
     roles: tuple[str, ...] = ("connect", "listen"),
     silence_warning_s: float = 5.0,
 ) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters that every bridge has, the first of the roles being the default.
+    """Return the parameters that every bridge and server has; the first of the roles is the default.
 
     `silence_warning_s` is how long a healthy peer of this protocol may be silent.
     """
     return (
         ParameterDeclaration("role", roles[0], "Who opens the connection.", choices=roles),
-        ParameterDeclaration("host", "127.0.0.1", "The peer's address, or when listening the address of our own side."),
+        ParameterDeclaration(
+            "host", "127.0.0.1", "The peer's address, or when listening, the local address to listen on."
+        ),
         ParameterDeclaration("port", port, port_meaning, range=(0 if "listen" in roles else 1, 65535)),
         ParameterDeclaration(
-            "actual_port", 0, "The port in use: tells which one a port of 0 has become.", read_only=True
+            "actual_port", 0, "The port in use, also where port is 0 and the system has chosen one.", read_only=True
         ),
         ParameterDeclaration(
             "command_timeout",
             0.5,
-            "Seconds without a command after which the vehicle gets the neutral one.",
+            "Seconds without a command after which the vehicle is sent the neutral command.",
             range=(0.01, 60.0),
             live=True,
         ),
         ParameterDeclaration(
             "clock_difference",
             "learn",
-            "Of commands stamped by the clock of another machine: learn it from 3 s of commands that come steadily, or "
-            "refuse what is too old by this machine's clock.",
+            "For commands stamped by another machine's clock: learn its offset from 3 s of steady commands, or refuse "
+            "commands that are too old by this machine's clock.",
             choices=("learn", "refuse"),
         ),
         ParameterDeclaration(
             "silence_warning",
             silence_warning_s,
-            "Seconds without a word from a connected peer after which diagnostics warn, and after which a listening "
-            "bridge gives its place to the next one that asks for it.",
+            "Seconds of silence from a connected peer after which diagnostics warn, and after which a listening node "
+            "drops it in favour of the next one that connects.",
             range=(0.05, 3600.0),
             live=True,
         ),
         ParameterDeclaration(
-            "hardware_id", "", "Names the vehicle in diagnostics; empty for the protocol and the configured address."
+            "hardware_id", "", "The vehicle's name in diagnostics; if empty, the protocol and the configured address."
         ),
         ParameterDeclaration(
             "wire_log",
             "",
-            "A folder for the bytes of every connection in both directions, see docs/wire_log.md; empty for none.",
+            "Folder in which the bytes of every connection are logged, see docs/wire_log.md; empty for no log.",
         ),
         ParameterDeclaration(
             "wire_log_mebibytes",
             1024,
-            "How much the files in wire_log may occupy, MiB; the oldest are removed.",
+            "Disk space for the files in wire_log, MiB; the oldest are removed first.",
             range=(16, 1_048_576),
         ),
         ParameterDeclaration(
             "frame_prefix",
             "",
-            "Put before the name of every tf frame, for instance drone1/.",
+            "Prefix of every tf frame, for instance drone1/.",
             check=_complaint_about_prefix,
         ),
         ParameterDeclaration(
             "old_service_names",
             True,
-            "Serve services under the names of before 0.2, without the node's name, as well.",
+            "Also offer services under their names before 0.2, without the node's name.",
             at_start=True,
         ),
-        ParameterDeclaration("autostart", True, "Configure and activate without being asked to."),
+        ParameterDeclaration("autostart", True, "Configure and activate at start."),
     )

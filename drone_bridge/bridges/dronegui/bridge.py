@@ -21,7 +21,7 @@ from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
 from drone_bridge.bridges.dronegui.navdata import PROBLEMS, NavdataOutputs, NavdataPort
 from drone_bridge.bridges.dronegui.parameters import PARAMETERS
 from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.common_parameters import frame_names
+from drone_bridge.link_node.common_parameters import frame_names, read_group
 from drone_bridge.link_node.farewell import repeat_farewell
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.cancellation import Cancellation
@@ -29,7 +29,7 @@ from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefused
 from drone_bridge.links.udp import UdpConnector, UdpStream
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.node.program import run
-from drone_bridge.protocols.dronegui import AXES, FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
+from drone_bridge.protocols.dronegui import FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
 from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate.dronegui import HOVER, FullScale
 from drone_bridge.translate.dronegui_navdata import DroneFrameNames
@@ -223,8 +223,7 @@ class DroneGuiBridge(LinkNode):
     # What the executor does.
 
     def _read(self, twist: Twist) -> tuple[Controls, bool]:
-        full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in AXES))
-        return translate.controls_from_twist(twist, full_scale)
+        return translate.controls_from_twist(twist, read_group(self.parameters, "full_scale", FullScale))
 
     def _finish_waits(self) -> None:
         for press in self._buttons.over():

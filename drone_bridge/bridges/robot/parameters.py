@@ -5,7 +5,8 @@ from typing import Final
 
 from drone_bridge.bridges.robot.desired import FIRST
 from drone_bridge.link_node.common_parameters import common_parameters, covariance_parameters, frame_parameters
-from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT
+from drone_bridge.link_node.robot_parameters import DISCOVERY_UDP_PORT, SKID_STEER
+from drone_bridge.links.discovery import DISCOVERY_GROUP
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.robot import TCP_PORT
 from drone_bridge.translate.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
@@ -13,10 +14,10 @@ from drone_bridge.translate.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCE
 PARAMETERS: Final = (
     *common_parameters(TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
     ParameterDeclaration(
-        "robot_name", "", "Connect to the robot of this name, wherever discovery finds it, instead of to host."
+        "robot_name", "", "Connect to the robot of this name, at the address that discovery finds, instead of to host."
     ),
     ParameterDeclaration(
-        "driver_name", "", "Who drives, for the robot and its other drivers; empty for the user's name."
+        "driver_name", "", "The driver's name, shown to the robot and its other drivers; empty for the user's name."
     ),
     ParameterDeclaration(
         "skid_steer", [FIRST], "The skid steers to bind: first, all, none, names, or numbers in the robot's list."
@@ -24,31 +25,33 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         "lights", [FIRST], "The lights to bind: first, all, none, names, or numbers in the robot's list."
     ),
-    ParameterDeclaration("wheel_separation", 0.5, "Metres between the left and the right side.", range=(0.01, 10.0)),
-    ParameterDeclaration("max_wheel_speed", 1.0, "Metres per second of a side at full speed.", range=(0.01, 100.0)),
+    *SKID_STEER,
     ParameterDeclaration(
         "max_update_rate",
         50.0,
-        "Most updates of the speeds per second; stopping is never delayed.",
+        "Maximum speed updates per second; stopping is never delayed.",
         range=(1.0, 1000.0),
         live=True,
     ),
     ParameterDeclaration(
-        "link_timeout", 2.0, "Seconds of silence after which the robot is lost and connected to again.", (0.6, 60.0)
+        "link_timeout",
+        2.0,
+        "Seconds of silence after which the connection counts as lost and is reopened.",
+        (0.6, 60.0),
     ),
     ParameterDeclaration(
-        "discovery_address", DISCOVERY_GROUP, "Where robots are asked for: a multicast group, or the address of one."
+        "discovery_address",
+        DISCOVERY_GROUP,
+        "Where discovery requests are sent: a multicast group, or the address of one robot.",
     ),
-    ParameterDeclaration(
-        "discovery_port", DISCOVERY_PORT, "The UDP port where robots are asked for.", range=(1, 65535)
-    ),
+    DISCOVERY_UDP_PORT,
     ParameterDeclaration(
         "discovery_interface",
         "127.0.0.1",
-        "The address of the network interface to ask through; 0.0.0.0 leaves the choice to the system.",
+        "The address of the network interface for discovery; 0.0.0.0 leaves the choice to the system.",
     ),
     ParameterDeclaration(
-        "discovery_timeout", 1.0, "Seconds for which answers to discovery are collected.", range=(0.05, 60.0), live=True
+        "discovery_timeout", 1.0, "Seconds to collect discovery replies.", range=(0.05, 60.0), live=True
     ),
     ParameterDeclaration(
         "bare_floats",
@@ -58,10 +61,10 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         "publish_odometry",
         True,
-        "Publish odom by dead reckoning from what was commanded. Turn it off where something measures it.",
+        "Publish odom by dead reckoning from the commands. Disable it where something measures odometry.",
     ),
     *frame_parameters("publish_map_to_odom", "map_frame"),
-    # Commanded, not measured: where it is drifts without limit, how fast it moves is known roughly.
+    # Commanded, not measured: the pose drifts without limit, the velocity is known roughly.
     *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
     ParameterDeclaration("odometry_rate", 20.0, "Messages on odom per second.", range=(1.0, 200.0)),
 )

@@ -14,12 +14,11 @@ from drone_bridge.bridges.telemetry.outputs import TelemetryOutputs
 from drone_bridge.bridges.telemetry.parameters import MEBIBYTE, PARAMETERS
 from drone_bridge.bridges.telemetry.transports import COMMAND_TOPIC, Drone, TopicTransport, Transport, UdpTransport
 from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.common_parameters import frame_names
+from drone_bridge.link_node.common_parameters import frame_names, read_allowed_peers, read_group
 from drone_bridge.link_node.farewell import repeat_farewell
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
 from drone_bridge.link_node.stamps import Stamps
-from drone_bridge.links.allowed_peers import AllowedPeers
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError
@@ -76,10 +75,8 @@ class TelemetryBridge(LinkNode):
         """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
         self._limits = Limits(get("max_image_mebibytes") * MEBIBYTE, get("max_width"), get("max_height"))
-        self._command_signs = TelemetryCommandSigns(
-            *(get(f"command_sign.{axis}") for axis in TelemetryCommandSigns._fields)
-        )
-        signs = TelemetrySigns(*(get(f"telemetry_sign.{field}") for field in TelemetrySigns._fields))
+        self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
+        signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
         self._stamps = Stamps(self)
         names = frame_names(self.parameters, LandingFrameNames)
         messages = DroneMessages(names, signs, get("default_fov"), get("is_levelled"))
@@ -88,10 +85,7 @@ class TelemetryBridge(LinkNode):
         self._commands: CommandIntake[DroneCommand] = CommandIntake(self, now=self._stamps.command_clock)
         self._commands.take_limited_velocities(self._read_twist, ("linear.x", "linear.y", "linear.z", "angular.z"))
         self._is_udp = get("transport") == "udp"
-        try:
-            self._allowed_peers = AllowedPeers(get("allowed_peers"))
-        except ValueError as error:
-            raise ValueError(f"allowed_peers: {error}") from None
+        self._allowed_peers = read_allowed_peers(self.parameters)
         self._relays_rover = self._is_udp and get("relay_rover")
         if not self._is_udp:
             self._command_publisher = self.make_publisher(String, COMMAND_TOPIC, DEPTH)
@@ -183,7 +177,7 @@ class TelemetryBridge(LinkNode):
 
     def _take_datagram(self, datagram: Datagram) -> None:
         if not self._allowed_peers.allows(datagram.source[0]):
-            self._refuse(datagram.source, "it is none of allowed_peers.")
+            self._refuse(datagram.source, "it is not in allowed_peers.")
             return
         is_drones = datagram.source == self._udp.drone
         connection = self._from_drone if is_drones else self._from_others
@@ -277,7 +271,7 @@ class TelemetryBridge(LinkNode):
     # What the executor does.
 
     def _read_twist(self, twist: Twist) -> tuple[DroneCommand, bool]:
-        full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in FullScale._fields))
+        full_scale = read_group(self.parameters, "full_scale", FullScale)
         return command_from_twist(twist, full_scale, self._command_signs)
 
 

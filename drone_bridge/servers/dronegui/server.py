@@ -9,8 +9,8 @@ import contextlib
 import time
 from typing import Any, Final, NamedTuple
 
+from drone_bridge.link_node.common_parameters import read_allowed_peers, read_group
 from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.links.allowed_peers import AllowedPeers
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
@@ -18,7 +18,7 @@ from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeout
 from drone_bridge.links.udp import Datagram, UdpListener, open_preferred
 from drone_bridge.links.udp import name as name_of
 from drone_bridge.node.program import run
-from drone_bridge.protocols.dronegui import AXES, ControlPacket, Controls
+from drone_bridge.protocols.dronegui import ControlPacket, Controls
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.servers.dronegui.navdata import UNSENT, NavdataSender
 from drone_bridge.servers.dronegui.parameters import PARAMETERS, TARGETS
@@ -129,10 +129,7 @@ class DroneGuiServer(LinkNode):
     def set_up(self) -> None:
         """Read the parameters and create publishers, subscriptions and clients."""
         get = self.parameters.__getitem__
-        try:
-            self._allowed_peers = AllowedPeers(get("allowed_peers"))
-        except ValueError as error:
-            raise ValueError(f"allowed_peers: {error}") from None
+        self._allowed_peers = read_allowed_peers(self.parameters)
         self._dialect = Dialect(
             python_literals=get("python_literals"),
             loose_values=get("loose_values"),
@@ -190,13 +187,13 @@ class DroneGuiServer(LinkNode):
 
     def command(self, controls: Controls) -> None:
         """Publish what the operator wants from now on."""
-        full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in AXES))
+        full_scale = read_group(self.parameters, "full_scale", FullScale)
         self._velocities.command(twist_from_controls(controls, full_scale))
 
     def _take(self, datagram: Datagram) -> None:
         sender = name_of(datagram.source)
         if not self._allowed_peers.allows(datagram.source[0]):
-            self.complain("refused peers", f"{sender} was refused: it is none of allowed_peers.")
+            self.complain("refused peers", f"{sender} was refused: it is not in allowed_peers.")
             return
         was_gone = not self._velocities.is_followed
         try:

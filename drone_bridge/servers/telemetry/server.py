@@ -14,6 +14,7 @@ from nav_msgs.msg import Odometry
 from rclpy.qos import qos_profile_sensor_data
 from std_msgs.msg import String
 
+from drone_bridge.link_node.common_parameters import read_group
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
 from drone_bridge.links.cancellation import Cancellation
@@ -67,10 +68,8 @@ class TelemetryServer(LinkNode):
     def set_up(self) -> None:
         """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
-        self._command_signs = TelemetryCommandSigns(
-            *(get(f"command_sign.{axis}") for axis in TelemetryCommandSigns._fields)
-        )
-        signs = TelemetrySigns(*(get(f"telemetry_sign.{field}") for field in TelemetrySigns._fields))
+        self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
+        signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
         self._velocities = VelocityOutput(self)
         self._taking = threading.Lock()  # commands by topics come in the executor
         self._sources = DroneSources(self, signs, LandingFrameNames(get("frame_prefix")), self._send_telemetry)
@@ -119,7 +118,7 @@ class TelemetryServer(LinkNode):
 
     def obey(self, command: DroneCommand) -> None:
         """Publish a command."""
-        full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in FullScale._fields))
+        full_scale = read_group(self.parameters, "full_scale", FullScale)
         self._velocities.command(twist_from_command(command, full_scale, self._command_signs))
 
     def lead(self, rover: RoverTelemetry) -> None:
