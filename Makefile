@@ -4,7 +4,10 @@ PYTHON ?= python3
 ACTIVATE := . env/activate
 WORKERS ?= $(shell echo $$(($$(nproc) * 3)))
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint bench fuzz architecture clean
+# pytest rewrites the test files, and each of its workers would do so by itself if none could keep what it has got.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect bench fuzz architecture clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -40,6 +43,10 @@ architecture:
 lint: setup
 	@$(ACTIVATE) && ruff check . && ruff format --check . && mypy
 
+# Rewrites the test files, once for all workers, while mypy has the other core.
+collect: setup
+	@$(ACTIVATE) && pytest --collect-only -q >/dev/null || true
+
 # What needs neither DDS nor other processes: a look before each commit.
 check: lint
 	@$(ACTIVATE) && pytest --alone -q -n 2 --dist loadfile --no-loadscope-reorder
@@ -48,7 +55,8 @@ check: lint
 # fast something happens come afterwards, one at a time. What fails beside others is shown, and has to pass alone, in at
 # most three attempts.
 ALONE := pytest --last-failed --last-failed-no-failures none --reruns 2
-test: lint
+test: setup
+	@$(MAKE) --no-print-directory -j 2 lint collect
 	@$(ACTIVATE) && failed=0; \
 	pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || $(ALONE) -m 'not timed' || failed=1; \
 	pytest -m timed || $(ALONE) -m timed || failed=1; \

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every test gets: ROS to itself, data that hypothesis draws the same way each time, children that always end."""
 
-import ast
 import contextlib
 import functools
 import importlib
 import os
 import random
+import re
 import signal
 import socket
 import sys
@@ -45,6 +45,7 @@ hypothesis.settings.load_profile("deterministic")
 
 # What a test file imports that needs DDS, or other processes.
 NOT_ALONE = {"composition", "networks", "processes", "ros_session", "subprocess"}
+collect_ignore = []  # pytest looks here
 SECONDS_OF_FILES = "drone_bridge/seconds_of_files"  # in pytest's cache
 
 
@@ -58,13 +59,21 @@ def pytest_addoption(parser):
 def is_alone(path):
     """Return whether the tests of a file need neither DDS nor other processes."""
     text = path.read_text()
-    nodes = list(ast.walk(ast.parse(text)))
-    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    names = set(re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE))
     if names & NOT_ALONE or "rclpy.init(" in text:
         return False
-    support = [Path(__file__).parent / "support" / f"{name}.py" for name in names if name and "." not in name]
+    support = [Path(__file__).parent / "support" / f"{name}.py" for name in names]
     return all(is_alone(path) for path in support if path.is_file())
+
+
+def files_without_tests_for(config):
+    """Return the test files that need not even be read, which takes longer than some tests."""
+    files = Path(__file__).parent.rglob("test_*.py")
+    if config.getoption("alone"):
+        return [path for path in files if not is_alone(path)]
+    if config.getoption("markexpr") == "timed":
+        return [path for path in files if "pytest.mark.timed" not in path.read_text()]
+    return []
 
 
 def pytest_collection_modifyitems(config, items):
@@ -101,6 +110,7 @@ class Stopwatch:
 
 
 def pytest_configure(config):
+    collect_ignore.extend(map(str, files_without_tests_for(config)))
     if config.getoption("alone"):  # a fifth of the examples; all of them are drawn by `make test`
         hypothesis.settings.load_profile("quick")
     if not hasattr(config, "workerinput"):  # the one that hears of all tests
