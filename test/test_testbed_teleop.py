@@ -23,8 +23,8 @@ KEYS = {
     "b": (0, 0, -1, 0),
     "k": (0, 0, 0, 0),
 }
-PRESSED = ("i", "k", ",", "k", "J", "k", "t", "k", "b", "k", "j", "k", "o", "k")
-HELD_S = 2.5  # simulated
+PRESSED = ("i", "J", ",", "t", "j", "b", "o", "k")
+HELD_S = 2.2  # simulated
 
 
 def twist_of(key):
@@ -72,7 +72,7 @@ def test_teleop_twist_keyboard_flies(ros, tmp_path, free_port, layout):
     ) as composition:
         keyboard = Keyboard(ros)
         held = [keyboard.hold(key) for key in PRESSED]
-        held.append(("k", *keyboard.hold(None, held_s=3.0)[1:]))  # nobody at the keyboard: it hovers as well
+        held.append(("k", *keyboard.hold(None)[1:]))  # nobody at the keyboard: it hovers as well
         wait_until(lambda: rows_of(trajectory)[-1]["time"] > held[-1][2], "the trajectory")
         assert composition.count_lines("WARN|ERROR") == 0
     rows = rows_of(trajectory)
