@@ -36,7 +36,8 @@ HOVER = MotionParameters(0.0, 0.0, 0.0, 15.0)
 
 
 def pixels(seed, constants=CONSTANTS):
-    return bytes((seed + 7 * index) % 256 for index in range(constants.image_bytes))
+    pattern = bytes((seed + 7 * index) % 256 for index in range(256))
+    return (pattern * (constants.image_bytes // 256 + 1))[: constants.image_bytes]
 
 
 def bridge(peer, **parameters):
