@@ -10,6 +10,7 @@ import sys
 import threading
 
 from ament_index_python.packages import get_package_prefix
+from fork_server import fork_server
 
 TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
 
@@ -19,18 +20,30 @@ def executable(name):
     return os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
 
 
+def is_of_the_package(command):
+    """Return whether it is an installed executable, or a module that Python is to run."""
+    if command[:2] == [sys.executable, "-m"]:
+        return command[2].startswith("drone_bridge.")
+    return os.path.dirname(command[0]) == os.path.dirname(executable("any"))
+
+
 class Process:
     """A child whose lines are read as they come. Leaving the `with` block ends it, and it has to end well."""
 
     def __init__(self, *command, env=None, stdin=subprocess.DEVNULL):
-        self._child = subprocess.Popen(
-            [str(part) for part in command],
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
-        )
+        command = [str(part) for part in command]
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
+        if is_of_the_package(command) and stdin == subprocess.DEVNULL and fork_server().can_start(environment):
+            self._child = fork_server().start(command, environment)
+        else:
+            self._child = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment,
+            )
         self.lines = []
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read)

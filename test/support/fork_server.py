@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start Python programs as forks of one process that has imported what they need: half of what a start takes.
+
+What is the package's own is imported in the fork, as it would be without this, and so is rclpy: a library of Fast DDS
+comes with it, and starts threads, which a fork would lack. A fork runs to the end of its interpreter, and who asked
+for it is told its exit status, as if it were a child of its own.
+"""
+
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+#: Of others, imported by most programs of the package, and without threads.
+PREPARED = (
+    "action_msgs.srv",
+    "ament_index_python",
+    "argparse",
+    "asyncio",
+    "builtin_interfaces.msg",
+    "csv",
+    "cv2",
+    "diagnostic_msgs.msg",
+    "geometry_msgs.msg",
+    "lifecycle_msgs.msg",
+    "lifecycle_msgs.srv",
+    "nav_msgs.msg",
+    "numpy.typing",
+    "orjson",
+    "pybase64",
+    "rcl_interfaces.msg",
+    "rcl_interfaces.srv",
+    "rosgraph_msgs.msg",
+    "rpyutils",
+    "sensor_msgs.msg",
+    "service_msgs.msg",
+    "std_msgs.msg",
+    "std_srvs.srv",
+    "tf2_msgs.msg",
+    "type_description_interfaces.srv",
+    "typing_extensions",
+    "unique_identifier_msgs.msg",
+    "uuid",
+    "yaml",
+)
+#: What Python, or the linker, reads only at the start: who sets these needs a start of its own.
+READ_AT_THE_START = ("PYTHON", "LD_")
+MAX_REQUEST_BYTES = 1 << 20
+
+
+class ForkServer:
+    """The prepared process, and how to start forks of it. It ends with its client; forks go on."""
+
+    def __init__(self):
+        self._environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        self._socket, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with its:
+            subprocess.Popen(
+                [sys.executable, __file__, str(its.fileno())],
+                stdin=subprocess.DEVNULL,
+                env={**self._environment, "OPENBLAS_NUM_THREADS": "1"},
+                pass_fds=[its.fileno()],
+                start_new_session=True,
+            )
+
+    def can_start(self, environment):
+        """Return whether a program with this environment needs nothing that only a start of its own would read."""
+        return all(
+            environment.get(name) == self._environment.get(name)
+            for name in {*environment, *self._environment}
+            if name.startswith(READ_AT_THE_START)
+        )
+
+    def start(self, command, environment):
+        """Start [interpreter, -m, module, ...] or [script, ...], without input and in a session of its own."""
+        request = {"command": command, "environment": environment, "folder": os.getcwd()}
+        (reading_output, writing_output), (reading_status, writing_status) = os.pipe(), os.pipe()
+        try:
+            socket.send_fds(self._socket, [json.dumps(request).encode()], [writing_output, writing_status])
+        finally:
+            os.close(writing_output)
+            os.close(writing_status)
+        return Fork(command, open(reading_output, "rb"), Connection(reading_status, writable=False))
+
+
+@functools.cache
+def fork_server():
+    """Return the one of this process."""
+    return ForkServer()
+
+
+class Fork:
+    """A program that runs: what tests need of subprocess.Popen."""
+
+    def __init__(self, command, stdout, told):
+        self._command = command
+        self._told = told
+        self._telling = threading.Lock()
+        self.stdout = stdout
+        self.returncode = None
+        self.pid = told.recv()
+
+    def poll(self):
+        with self._telling:
+            if self.returncode is None and self._told.poll():
+                self.returncode = self._told.recv()
+        return self.returncode
+
+    def wait(self, timeout_s):
+        if self.returncode is None:
+            self._told.poll(timeout_s)
+        if self.poll() is None:
+            raise subprocess.TimeoutExpired(self._command, timeout_s)
+        return self.returncode
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # has ended, and this is not known yet
+                os.kill(self.pid, number)
+
+    def terminate(self):
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+
+def serve(connection):
+    """Fork for each request; return it in the fork, and None when nobody asks any more."""
+    statuses = {}  # where to tell the exit status, by process ID
+    ended, wakeup = socket.socketpair()
+    wakeup.setblocking(False)
+    signal.set_wakeup_fd(wakeup.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    while True:
+        readable = select.select([connection, ended], [], [])[0]
+        if ended in readable:
+            ended.recv(4096)
+            tell_of_ended(statuses)
+        if connection not in readable:
+            continue
+        data, descriptors, *_ = socket.recv_fds(connection, MAX_REQUEST_BYTES, 2)
+        if not data:
+            return None
+        output, status = descriptors
+        if not (pid := os.fork()):
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for thing in (connection, ended, wakeup, *statuses.values()):
+                thing.close()
+            os.dup2(output, sys.stdout.fileno())
+            os.dup2(output, sys.stderr.fileno())
+            os.close(output)
+            os.close(status)
+            return json.loads(data)
+        os.close(output)
+        statuses[pid] = Connection(status, readable=False)
+        tell(statuses[pid], pid)
+
+
+def tell_of_ended(statuses):
+    """Tell the exit statuses of those that have ended."""
+    while statuses:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            break
+        with statuses.pop(pid) as told:
+            tell(told, os.waitstatus_to_exitcode(status))
+
+
+def tell(told, number):
+    with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+        told.send(number)
+
+
+def become(command, environment, folder):
+    """Run the program as a start of its own would."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    if command[1:2] == ["-m"]:
+        sys.path[0] = folder
+        sys.argv = command[2:]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path[0] = str(Path(command[0]).parent)
+        sys.argv = command
+        runpy.run_path(command[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    for name in PREPARED:
+        with contextlib.suppress(ModuleNotFoundError):  # of what is optional
+            importlib.import_module(name)
+    gc.freeze()  # what is there is not looked at, and so not copied, by a fork's garbage collector
+    with socket.socket(fileno=int(sys.argv[1])) as given:
+        request = serve(given)
+    if request:
+        become(**request)
