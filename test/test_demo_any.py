@@ -19,9 +19,7 @@ def test_a_gui_s_client_drives_a_tracked_robot(domain, tmp_path, monkeypatch, ca
 
 def test_a_pair_that_makes_no_sense_is_told_why():
     said = {(o.name, v.name): why for o in OPERATORS for v in VEHICLES if (why := obstacle(o, v))}
-    for_autopilots = dict.fromkeys(("dronegui", "simulator", "robot", "landing"), NEEDS["rates"])
     assert said == {
-        **{("testbed", vehicle): why for vehicle, why in for_autopilots.items()},
         ("simulator", "landing"): NEEDS["odom"],
         **dict.fromkeys((("telemetry", each) for each in ("testbed", "dronegui", "robot")), NEEDS["gyroscope"]),
     }

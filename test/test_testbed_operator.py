@@ -5,11 +5,13 @@ import math
 import threading
 
 import pytest
+from composition import launch
 from testbed_trajectory import motion_between, rows_of
 
 from drone_bridge.emulators.testbed import __main__ as emulator
 from drone_bridge.operators import testbed as operator
 from drone_bridge.protocols.testbed import AttitudeLayout
+from drone_bridge.tools.demo.composition import free_port as next_free_port
 
 PLAN = "3s forward 0.5, 2s turn 0.5, 3s up 0.4, 3s left 0.5, 1s"
 
@@ -37,3 +39,16 @@ def test_it_flies_its_plan(layout, free_port, tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     for words in ("constants: Constants(", "leg 3s forward 0.5", "leg 2s turn 0.5", "the plan is flown"):
         assert words in printed
+
+
+def test_the_launch_file_puts_a_flight_through_ros(domain, tmp_path):
+    trajectory = tmp_path / "flight.csv"
+    given = {"relay": True, "emulate": True, "operate": True, "plan": "1s, 2s up 0.5", "width": 8, "height": 8}
+    ports = {"port": next_free_port(), "vehicle_port": next_free_port()}
+    with launch("testbed_server.launch.xml", **given, **ports, trajectory=trajectory) as flight:
+        flight.wait_for_line("leg 2s up 0.5")
+        flight.wait_for_line("the plan is flown", timeout_s=120)
+        flight.wait_for_line(r"ended: \d\d+ frames")
+    rows = rows_of(trajectory)
+    assert 0.3 < max(row["vy"] for row in rows) < 0.6
+    assert rows[-1]["thrust"] == pytest.approx(9.81, abs=0.05)  # it leaves the drone hovering

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What testbed_server makes of messages before it has anybody to talk to: pairs, attitudes, time, and who steers."""
 
+import math
+from types import SimpleNamespace
+
 import pytest
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters
 from drone_bridge.servers.testbed.helm import Helm
+from drone_bridge.servers.testbed.outputs import CommandOutputs
 from drone_bridge.servers.testbed.senses import ATTITUDE_PATIENCE_S, Senses
 from drone_bridge.servers.testbed.vehicle import RosDrone
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import rgb8_pixels, set_data
 from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.vehicle_side.testbed.modelled_flight import FlightLimits, ModelledFlight
 
 LONG_S = 1.0
 CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
@@ -224,7 +229,7 @@ class Flown:
 
     def __init__(self, *, stamps_are_simulated=False):
         self.told = Told(keeps_order=True, depth=20)
-        self.commands, self.refused = [], []
+        self.commands, self.velocities, self.refused = [], [], []
         self.drone = RosDrone(
             self.told.senses,
             AngleUnit.DEGREES,
@@ -232,6 +237,7 @@ class Flown:
             now_s=lambda: 0.0,
             longest_s=lambda: LONG_S,
             command=lambda command, stamp: self.commands.append((command, stamp)),
+            follow=self.velocities.append,
             refuse=self.refused.append,
         )
         self.properties = translate.drone_properties(CONSTANTS, AngleUnit.DEGREES)
@@ -281,6 +287,26 @@ def test_a_command_bears_the_stamp_of_its_frame_and_is_limited():
     assert (command.thrust, stamp, flown.drone.limited) == (CONSTANTS.max_thrust, time_from_seconds(3.5), 1)
 
 
+def test_a_drone_that_follows_velocities_gets_those_of_the_model_and_no_rates():
+    flown = Flown()
+    limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
+    flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, limits, 0.5)
+    list(flown.times(1.0))
+    flown.drone.fly(MotionParameters(0.0, 0.0, 90.0, 1000.0))
+    list(flown.times(1.5))
+    flown.drone.fly(MotionParameters(0.0, 0.0, 90.0, 1000.0))
+    assert (flown.commands, flown.drone.limited) == ([], 2)
+    assert flown.velocities[-1] == pytest.approx((0.0, 0.0, 2.5, math.pi / 2))
+    flown.drone.begin()
+    assert flown.drone.flight is None
+
+
+def test_where_there_is_no_camera_the_picture_is_black():
+    black = Flown().drone.nothing_seen(time_from_seconds(1.5))
+    assert (black.width, black.height, black.header.stamp) == (2, 1, time_from_seconds(1.5))
+    assert bytes(rgb8_pixels(black)) == bytes(6)
+
+
 def test_a_frame_of_another_size_is_refused_with_a_sentence():
     flown = Flown()
     flown.told.felt(1.0)
@@ -317,3 +343,56 @@ def test_an_operator_that_is_not_heard_leaves_one_neutral_command():
     vehicle.helm.let_go()
     vehicle.helm.let_go()
     assert vehicle.told == ["command", "neutral", "command", "neutral"]
+
+
+class Takers:
+    """A node that knows who takes what."""
+
+    def __init__(self, **takers):
+        self.takers = takers
+        self.parameters = {"command_output": takers.pop("choice", "auto")}
+
+    def resolve_topic_name(self, topic):
+        return f"/{topic}"
+
+    def make_publisher(self, *_):
+        return None
+
+    def get_subscriptions_info_by_topic(self, topic):
+        return [SimpleNamespace(node_name=name) for name in self.takers.get(topic[1:], [])]
+
+
+def looked(is_flying=False, times=2, outputs=None, **takers):
+    """What is published by outputs that have looked at these so often."""
+    node = Takers(**takers)
+    outputs = outputs or CommandOutputs(node, "base_link")
+    outputs._node = node
+    for _ in range(times):
+        outputs.look(is_flying=is_flying)
+    return outputs
+
+
+@pytest.mark.parametrize(
+    ("takers", "published"),
+    [
+        ({}, "cmd_rates"),
+        ({"cmd_vel": ["robot_bridge"]}, "cmd_vel"),
+        ({"cmd_vel": ["testbed_bridge"], "cmd_rates": ["testbed_bridge"]}, "cmd_rates"),
+        ({"cmd_vel": ["robot_bridge", "recorder"], "cmd_rates": ["recorder", "_ros2cli_7"]}, "cmd_vel"),
+        ({"cmd_vel": ["robot_bridge"], "cmd_rates": ["_NODE_NAME_UNKNOWN_"]}, "cmd_rates"),
+        ({"cmd_vel": ["robot_bridge"], "choice": "cmd_rates"}, "cmd_rates"),
+        ({"cmd_rates": ["testbed_bridge"], "choice": "cmd_vel"}, "cmd_vel"),
+    ],
+)
+def test_what_is_published_is_what_somebody_takes(takers, published):
+    assert looked(**takers).wanted == published
+
+
+def test_what_is_taken_has_to_be_seen_twice_and_goes_on_in_flight():
+    seen = looked(cmd_vel=["drone"], times=1)
+    assert seen.wanted == "cmd_rates"
+    assert looked(cmd_vel=["drone"], times=1, outputs=seen).wanted == "cmd_vel"
+    both = {"cmd_vel": ["drone"], "cmd_rates": ["rqt"]}
+    assert looked(is_flying=True, outputs=seen, **both).wanted == "cmd_vel"
+    assert looked(is_flying=True, outputs=seen, cmd_rates=["drone"]).wanted == "cmd_rates"
+    assert looked(is_flying=True, outputs=seen).wanted == "cmd_rates"

@@ -2,11 +2,13 @@
 """testbed_server as a process, between an autopilot's socket and topics that a test publishes."""
 
 import contextlib
+import itertools
 import struct
 import time
 
 import pytest
 from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
@@ -15,7 +17,15 @@ from testbed_autopilot import MOTION, AutopilotPeer
 from testbed_bytes import float32
 
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.protocols.testbed import AngleUnit, ConnectionClosed, Constants, SensorFrame, SimulationRestarted
+from drone_bridge.protocols.testbed import (
+    AngleUnit,
+    AttitudeLayout,
+    ConnectionClosed,
+    Constants,
+    MotionParameters,
+    SensorFrame,
+    SimulationRestarted,
+)
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import rgb8_image, set_pixels
 from drone_bridge.translate.testbed import StereoFrameNames
@@ -258,3 +268,63 @@ def test_one_camera_and_parameters_do_where_there_is_no_more(ros, serve):
         server.send()  # SIGTERM: the last command is the neutral one
         assert drone.commands.wait().thrust == pytest.approx(2.5 * 9.81)
         assert server.wait() == 0
+
+
+def publish_odometry(ros):
+    """Publish where a vehicle without cameras stands, looking east, 50 ms later each time."""
+    publisher = ros.publisher(Odometry, "odom")
+    times = itertools.count(100.0, 0.05)
+
+    def publish():
+        message = Odometry()
+        message.header.stamp = time_from_seconds(next(times))
+        message.pose.pose.position.x = 3.0
+        message.pose.pose.orientation.w = 1.0
+        publisher.publish(message)
+
+    ros.node.create_timer(0.02, publish)
+
+
+def test_a_legacy_autopilot_drives_what_follows_velocities(ros, serve):
+    """By the testbed's model of motion, without a camera; silent and gone, it leaves a zero and nothing more."""
+    pose = AttitudeLayout.POSE
+    server, port = serve(attitude_layout=pose.value, cameras="none", source_timeout=PATIENCE_S, command_timeout=60.0)
+    velocities = ros.subscribe(Twist, "cmd_vel")
+    properties = ros.node.create_publisher(DroneProperties, "drone_properties", LATCHED)
+    properties.publish(translate.drone_properties(CONSTANTS, AngleUnit.DEGREES))
+    publish_odometry(ros)
+    hover, dive = (MotionParameters(rate, 0.0, 0.0, HOVER_N) for rate in (0.0, 20.0))
+    with AutopilotPeer(port, pose) as autopilot:
+        assert isinstance(autopilot.receive(), Constants)
+        frame = autopilot.receive()
+        assert bytes(frame.left) == bytes(frame.right) == bytes(CONSTANTS.image_bytes)
+
+        def answered(motion):
+            autopilot.answer(motion)
+            return autopilot.receive()
+
+        wait_until(lambda: answered(hover) and len(velocities), "velocities, which somebody takes")
+        for _ in range(10):
+            frame = answered(dive)
+        assert 5.0 < frame.pitch < 15.0  # of half a second
+        assert (frame.yaw, frame.roll) == pytest.approx((90.0, 0.0), abs=1e-4)
+        assert 3.0 < frame.position[0] < 3.5  # a little ahead of where the vehicle stands
+        moving = velocities.wait(lambda twist: twist.linear.x > 0.1)
+        assert (moving.linear.y, moving.linear.z, moving.angular.z) == pytest.approx((0.0, 0.0, 0.0), abs=0.1)
+
+        # Silent: a zero, and nothing more. Then it begins level, and at rest.
+        set_command_timeout(ros, 0.3)
+        server.wait_for_line("has answered no frame for 0.3 s .* told to stop")
+        velocities.wait(lambda twist: twist == Twist())
+        set_command_timeout(ros, 60.0)
+        assert len(velocities) == 0
+        assert answered(hover).pitch == 0.0
+        velocities.wait(lambda twist: abs(twist.linear.x) < 0.01)
+
+        for _ in range(3):
+            answered(dive)
+        velocities.wait(lambda twist: twist.linear.x > 0.0)
+        autopilot.socket.close()
+        server.wait_for_line("The autopilot has left")
+        velocities.wait(lambda twist: twist == Twist())
+        assert len(velocities) == 0

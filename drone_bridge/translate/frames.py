@@ -88,6 +88,13 @@ def body_from_testbed_rates(pitch: float, roll: float, yaw: float) -> BodyRates:
     return BodyRates(roll, pitch, 0.0 - yaw)
 
 
+def body_from_testbed_velocity(
+    ahead: float, right: float, up: float, yaw_rate: float
+) -> tuple[float, float, float, float]:
+    """Return linear x, y, z and angular z of a levelled body for what the testbed counts to the right."""
+    return ahead, 0.0 - right, up, 0.0 - yaw_rate
+
+
 # The dronegui protocol has no frames, only directions: roll + goes right, pitch + goes backward, yaw + turns right.
 
 

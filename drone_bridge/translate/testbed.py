@@ -97,6 +97,14 @@ def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) ->
     return Command(frames.body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
 
 
+def twist_from_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> Twist:
+    """Return a cmd_vel for a velocity, m/s and rad/s, in the testbed's levelled axes."""
+    twist = Twist()
+    linear, angular = twist.linear, twist.angular
+    linear.x, linear.y, linear.z, angular.z = frames.body_from_testbed_velocity(ahead, right, up, yaw_rate)
+    return twist
+
+
 def rates_from_command(command: Command, stamp: Time) -> CommandRates:
     """Return a cmd_rates that answers the frame of this stamp."""
     roll, pitch, yaw = command.rates

@@ -17,6 +17,11 @@ class Helm:
         self._be_neutral = be_neutral
         self._steered_s: float | None = None  # when the last command was given; None: it was the neutral one
 
+    @property
+    def is_steered(self) -> bool:
+        """Whether another command than the neutral one was the last."""
+        return self._steered_s is not None
+
     def steer(self, give_command: Callable[[], None], now_s: float) -> None:
         """Pass a command on."""
         with self._lock:

@@ -11,7 +11,7 @@ from sensor_msgs.msg import CameraInfo
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import DroneProperties
-from drone_bridge.servers.testbed.parameters import DRONE, assumed_drone
+from drone_bridge.servers.testbed.parameters import DRONE, SIDES_OF, assumed_drone
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.testbed import SIDES
 
@@ -24,11 +24,10 @@ class PropertiesWatch:
     What drone_properties say holds from then on. All of it is done in the executor.
     """
 
-    def __init__(self, node: LinkNode, is_mono: bool, learn: Callable[[DroneProperties], None]) -> None:
+    def __init__(self, node: LinkNode, learn: Callable[[DroneProperties], None]) -> None:
         """`learn` gets the properties, whenever they are told."""
         self._node = node
-        self._sides = SIDES[: 1 if is_mono else 2]
-        self._is_mono = is_mono
+        self._sides = SIDES_OF[node.parameters["cameras"]]
         self._learn = learn
         self._assumed = assumed_drone(node.parameters)
         self._infos: dict[str, CameraInfo] = {}
@@ -43,10 +42,11 @@ class PropertiesWatch:
         """What has to come, in a sentence."""
         resolve = self._node.resolve_topic_name
         infos = " and ".join(resolve(f"{side}/camera_info") for side in self._sides if side not in self._infos)
-        return f"What the drone is comes on {resolve('drone_properties')}, or on {infos} and by parameters {DRONE}.*."
+        infos = infos and f" on {infos} and"
+        return f"What the drone is comes on {resolve('drone_properties')}, or{infos} by parameters {DRONE}.*."
 
     def _take_properties(self, properties: DroneProperties) -> None:
-        if self._is_mono:
+        if len(self._sides) < len(SIDES):  # both images are the same then
             properties.camera_separation = 0.0
         self._is_known = True
         self._node.statistics.facts["constants"] = "from drone_properties"
@@ -60,6 +60,8 @@ class PropertiesWatch:
             self._looks_at_cameras = True
             for side in self._sides:
                 self._node.make_subscription(CameraInfo, f"{side}/camera_info", partial(self._take_info, side), 1)
+            if not self._sides:
+                self._assume(DroneProperties(**self._assumed), f"from the parameters {DRONE}.*")
 
     def _take_info(self, side: str, info: CameraInfo) -> None:
         if self._is_known or (side in self._infos and _same(self._infos[side], info)):
@@ -73,7 +75,10 @@ class PropertiesWatch:
         except ValueError as error:
             self._node.complain("rejected input", f"The drone's cameras are not known: {error}")
             return
-        self._node.statistics.facts["constants"] = f"from camera_info and the parameters {DRONE}.*"
+        self._assume(properties, f"from camera_info and the parameters {DRONE}.*")
+
+    def _assume(self, properties: DroneProperties, whence: str) -> None:
+        self._node.statistics.facts["constants"] = whence
         self._node.inform(f"Nobody publishes drone_properties: the drone is as the parameters {DRONE}.* say.")
         self._learn(properties)
 

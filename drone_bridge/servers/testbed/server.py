@@ -6,20 +6,28 @@ from functools import partial
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.cancellation import Wakeup
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpStream
-from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.msg import DroneProperties
 from drone_bridge.node.program import run
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.testbed import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.servers.testbed.helm import Helm
-from drone_bridge.servers.testbed.parameters import ATTITUDE_TOPICS, DEPTHS, LOCKSTEP, PARAMETERS
+from drone_bridge.servers.testbed.outputs import CommandOutputs
+from drone_bridge.servers.testbed.parameters import (
+    ATTITUDE_TOPICS,
+    DEPTHS,
+    LOCKSTEP,
+    PARAMETERS,
+    SIDES_OF,
+    flight_limits,
+)
 from drone_bridge.servers.testbed.properties import PropertiesWatch
 from drone_bridge.servers.testbed.senses import ATTITUDE_PATIENCE_S, Senses
 from drone_bridge.servers.testbed.vehicle import RosDrone
@@ -27,9 +35,10 @@ from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.testbed import SIDES, Command
 from drone_bridge.vehicle_side.testbed.conversation import Conversation, Dialect
+from drone_bridge.vehicle_side.testbed.modelled_flight import LevelVelocity, ModelledFlight
 
 _WATCH_PERIOD_S: Final = 0.02
-_AUDIENCE_PERIOD_S: Final = 1.0
+_AUDIENCE_PERIOD_S: Final = 0.5
 _RECEIVE_BYTES: Final = 256
 #: How long an autopilot that is being left gets to close as well.
 _LEAVE_TIMEOUT_S: Final = 0.3
@@ -53,13 +62,14 @@ class TestbedServer(LinkNode):
         get = self.parameters.__getitem__
         layout, unit = AttitudeLayout(get("attitude_layout")), AngleUnit(get("angle_unit"))
         self._dialect = Dialect(layout, unit, get("negative_gravity"))
-        self._frame_id = FrameNames(get("frame_prefix")).base_link
         self._stamps_are_simulated = get("stamp_source") == "wire"
-        is_mono = get("cameras") == "mono"
+        sides = SIDES_OF[get("cameras")]
+        self._has_cameras = bool(sides)
         depth = DEPTHS[get("sync")]
         keeps_order = get("sync") == LOCKSTEP
         self._read_timeouts()
-        self._senses = Senses(depth, keeps_order=keeps_order, is_mono=is_mono, on_news=self._wakeup.wake)
+        is_one_picture = len(sides) < len(SIDES)
+        self._senses = Senses(depth, keeps_order=keeps_order, is_mono=is_one_picture, on_news=self._wakeup.wake)
         self._helm = Helm(self._be_neutral)
         self._drone = RosDrone(
             self._senses,
@@ -68,18 +78,18 @@ class TestbedServer(LinkNode):
             now_s=time.monotonic,
             longest_s=lambda: self._source_timeout_s,
             command=self._steer,
+            follow=self._steer_velocity,
             refuse=lambda sentence: self.complain("refused frames", f"A frame was not sent: {sentence}"),
         )
         self._new_constants = False
-        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        self._rates_publisher = self.make_publisher(CommandRates, "cmd_rates", newest)
+        self._outputs = CommandOutputs(self, FrameNames(get("frame_prefix")).base_link)
         in_hand = depth if keeps_order else 1
-        for side in SIDES[: 1 if is_mono else 2]:
+        for side in sides:
             self.make_subscription(Image, f"{side}/image_raw", partial(self._take_image, side), in_hand)
         topic = "odom" if layout is AttitudeLayout.POSE else get("attitude_from")
         self.make_subscription(ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand)
         self._attitude_topic = topic
-        self._properties = PropertiesWatch(self, is_mono, self._learn)
+        self._properties = PropertiesWatch(self, self._learn)
         self.make_timer(_WATCH_PERIOD_S, self._watch)
         self.make_timer(_AUDIENCE_PERIOD_S, self._look_for_audience)
 
@@ -89,7 +99,10 @@ class TestbedServer(LinkNode):
         self._senses.saw(side, image, time.monotonic())
 
     def _take_attitude(self, message: Imu | Odometry) -> None:
-        self._senses.felt(message, time.monotonic())
+        now_s = time.monotonic()
+        self._senses.felt(message, now_s)
+        if not self._has_cameras and self._drone.is_known:
+            self._senses.saw(SIDES[0], self._drone.nothing_seen(message.header.stamp), now_s)
 
     def _learn(self, properties: DroneProperties) -> None:
         before = self._drone.constants if self._drone.is_known else None
@@ -109,13 +122,13 @@ class TestbedServer(LinkNode):
             self.complain(
                 "neutral commands",
                 f"The autopilot has answered no frame for {timeout_s:g} s (command_timeout): the drone was told to "
-                f"hover.",
+                f"{'stop' if self._outputs.is_velocity else 'hover'}.",
             )
 
     def _look_for_audience(self) -> None:
-        if self.statistics.liveness.is_open and not self.is_wanted(self._rates_publisher):
-            topic = self.resolve_topic_name("cmd_rates")
-            self.statistics.begin_condition(_UNHEARD, f"nobody subscribes to {topic}")
+        is_open = self.statistics.liveness.is_open
+        if not self._outputs.look(is_flying=is_open) and is_open:
+            self.statistics.begin_condition(_UNHEARD, f"nobody subscribes to {self._outputs.topics}")
         else:
             self.statistics.end_condition(_UNHEARD)
 
@@ -149,6 +162,8 @@ class TestbedServer(LinkNode):
         now_s = time.monotonic()
         late_before, limited_before = conversation.late_answers, self._drone.limited
         conversation.answer_timeout_s = self._command_timeout_s
+        if self._drone.flight and not self._helm.is_steered:  # the vehicle was told to stop
+            self._drone.flight.rest()
         event = conversation.next_event(now_s)
         if isinstance(event, ConnectionClosed):
             return False
@@ -170,6 +185,7 @@ class TestbedServer(LinkNode):
             raise LinkError("The drone has other properties, and a testbed announces its own once: beginning anew.")
         if conversation.awaits_answer:
             return
+        self._choose_output()
         timeout_s = self._source_timeout_s
         now_s = time.monotonic()
         if not self._has_opened:
@@ -181,6 +197,8 @@ class TestbedServer(LinkNode):
             self._has_opened = True
             self._turn_since_s = now_s
             self.reports.end(_WAITING)
+        if self._outputs.is_velocity and self._drone.flight is None:
+            self._model_flight()
         try:
             pieces = conversation.next_frame(now_s)
         except LocalProtocolError as error:
@@ -211,22 +229,46 @@ class TestbedServer(LinkNode):
     def _in_words(self, missing: str) -> str:
         """Return what is missing by the names of its topics, as an apposition; or nothing."""
         topics = {"left": "left/image_raw", "right": "right/image_raw", "attitude": self._attitude_topic}
-        names = [self.resolve_topic_name(topics[kind]) for kind in missing.split(" and ")] if missing else []
+        kinds = missing.split(" and ") if missing else []
+        if not self._has_cameras:  # without an attitude there is no picture
+            kinds = [kind for kind in kinds if kind not in SIDES]
+        names = [self.resolve_topic_name(topics[kind]) for kind in kinds]
         if not names:
             return "" if self._senses.unmatched == 0 else ", and left and right images never have the same stamp"
         return f", and nothing comes on {' and '.join(names)}"
 
+    # What the drone is told.
+
+    def _choose_output(self) -> None:
+        """Switch to the topic that has subscribers."""
+        outputs = self._outputs
+        if outputs.chosen != outputs.wanted:
+            self._helm.let_go()
+            outputs.chosen, self._drone.flight = outputs.wanted, None
+            self.inform(f"Commands are published on {self.resolve_topic_name(outputs.chosen)}, which has subscribers.")
+        self.statistics.facts["commands"] = outputs.chosen
+
+    def _model_flight(self) -> None:
+        """Start a modelled flight, for a vehicle that follows velocities."""
+        gain = self.parameters["velocity.correction_gain"]
+        limits = flight_limits(self.parameters)
+        self._drone.flight = ModelledFlight(self._drone.constants, self._dialect.angle_unit, limits, gain)
+
     def _steer(self, command: Command, stamp: Time) -> None:
-        message = translate.rates_from_command(command, stamp)
-        message.header.frame_id = self._frame_id
-        self._helm.steer(partial(self.publish, self._rates_publisher, message), time.monotonic())
+        self._helm.steer(partial(self._outputs.publish_rates, command, stamp), time.monotonic())
+        self.statistics.counts["commands"] += 1
+
+    def _steer_velocity(self, velocity: LevelVelocity) -> None:
+        twist = translate.twist_from_velocity(*velocity)
+        self._helm.steer(partial(self._outputs.publish_velocity, twist), time.monotonic())
         self.statistics.counts["commands"] += 1
 
     def _be_neutral(self) -> None:
+        if self._outputs.is_velocity:
+            self._outputs.publish_velocity(Twist())
+            return
         stamp = self._senses.newest_stamp if self._stamps_are_simulated else self.now()
-        message = translate.rates_from_command(translate.hover(self._drone.constants), stamp)
-        message.header.frame_id = self._frame_id
-        self.publish(self._rates_publisher, message)
+        self._outputs.publish_rates(translate.hover(self._drone.constants), stamp)
 
 
 def main() -> int:

@@ -2,17 +2,20 @@
 """A drone in ROS as the testbed's side of a conversation knows it: senses and properties in, commands out."""
 
 import math
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 
 from builtin_interfaces.msg import Time
+from sensor_msgs.msg import Image
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, ImageBytes, MotionParameters, SensorFrame
 from drone_bridge.servers.testbed.senses import Sensed, Senses
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import rgb8_pixels
+from drone_bridge.translate.images import rgb8_image, rgb8_pixels, set_data
 from drone_bridge.translate.testbed import Command
+from drone_bridge.vehicle_side.testbed.modelled_flight import LevelVelocity, ModelledFlight
 
 
 class RosDrone:
@@ -27,6 +30,7 @@ class RosDrone:
         now_s: Callable[[], float],
         longest_s: Callable[[], float],
         command: Callable[[Command, Time], None],
+        follow: Callable[[LevelVelocity], None],
         refuse: Callable[[str], None],
     ) -> None:
         """Prepare to fly.
@@ -38,6 +42,7 @@ class RosDrone:
             now_s: the clock that `senses` is told times of.
             longest_s: how old what is sensed may be.
             command: gets what the autopilot answers, within the drone's maxima, and the stamp of its frame.
+            follow: gets the resulting velocity instead, while there is a `flight`.
             refuse: gets a sentence about what was sensed and can't be sent.
         """
         self._senses = senses
@@ -46,13 +51,17 @@ class RosDrone:
         self._now_s = now_s
         self._longest_s = longest_s
         self._command = command
+        self._follow = follow
         self._refuse = refuse
         self._constants: Constants | None = None
+        self._black = array("B")
         self._begins = True  # the next frame is the first one of a simulation
         self._origin_s = 0.0
         self._sent_s = -math.inf
         #: What was sensed last, to which the next answer belongs.
         self.sensed: Sensed | None = None
+        #: Turns answers into velocities, if the vehicle follows those.
+        self.flight: ModelledFlight | None = None
         #: How many answers were beyond the drone's maxima.
         self.limited = 0
 
@@ -73,9 +82,20 @@ class RosDrone:
         self._constants = translate.constants_from_properties(properties, self._unit)
         self._begins = True
 
+    def nothing_seen(self, stamp: Time) -> Image:
+        """Return a black image of the announced size. For the executor."""
+        size = self.constants.image_bytes
+        if len(self._black) != size:
+            self._black = array("B", bytes(size))
+        image = rgb8_image(self.constants.width, self.constants.height, "")
+        image.header.stamp = stamp
+        set_data(image, self._black)
+        return image
+
     def begin(self) -> None:
         """Begin to count time anew, for another autopilot."""
         self._begins = True
+        self.flight = None
         self._sent_s = -math.inf
 
     def sense(self) -> SensorFrame | None:
@@ -95,7 +115,10 @@ class RosDrone:
         assert self.sensed
         limited, was_within = translate.limited(motion, self.constants)
         self.limited += not was_within
-        self._command(translate.command_from_motion_parameters(limited, self._unit), self.sensed.stamp)
+        if self.flight:
+            self._follow(self.flight.answered(limited))
+        else:
+            self._command(translate.command_from_motion_parameters(limited, self._unit), self.sensed.stamp)
 
     def _frame(self, sensed: Sensed) -> SensorFrame:
         constants = self.constants
@@ -108,7 +131,8 @@ class RosDrone:
         left = _pixels("left", sensed)
         right = left if sensed.right is sensed.left else _pixels("right", sensed)
         frame = translate.sensor_frame(left, right, 0.0, sensed.attitude, self._unit)
-        return replace(frame, time=self._time_s(sensed.stamp_s))
+        frame = replace(frame, time=self._time_s(sensed.stamp_s))
+        return self.flight.told(frame) if self.flight else frame
 
     def _time_s(self, stamp_s: float) -> float:
         """Return what the wire calls time. It never runs back but to 0, which is a new simulation."""

@@ -36,7 +36,6 @@ NEAR_RAD: Final = math.radians(10)
 
 #: What some operators can't do without, and what is to be said of vehicles that have none.
 NEEDS: Final = {
-    "rates": "an autopilot commands rates and thrust, and this vehicle follows velocities",
     "gyroscope": "telemetry has the body's rates in it, and nothing tells those of this vehicle",
     "odom": "the simulator's clients steer what has a place, and nothing tells where this vehicle is",
 }
@@ -59,7 +58,7 @@ class Vehicle:
     ports: tuple[str, ...] = ("port",)
     arguments: dict[str, object] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
-    has: frozenset[str] = frozenset()  # of NEEDS
+    has: frozenset[str] = frozenset()  # of NEEDS, and cameras for a testbed
     #: What makes it fly before anybody steers it, if it needs to be asked.
     takeoff: str = ""
     #: Why it does not end where a plan does, where it can't.
@@ -73,9 +72,17 @@ class Operator:
     name: str
     launch_file: str
     ports: tuple[str, ...] = ("port",)
-    arguments: dict[str, object] = field(default_factory=dict)
+    arguments_for: Callable[[Vehicle], dict[str, object]] = lambda _: {}
     parameters: Parameters = field(default_factory=dict)
     needs: str = ""  # of NEEDS
+
+
+def _autopilot_for(vehicle: Vehicle) -> dict[str, object]:
+    """Return what an autopilot can be told of a vehicle."""
+    return {
+        "attitude_layout": "pose" if "odom" in vehicle.has else "pitch_roll",
+        "cameras": "stereo" if "cameras" in vehicle.has else "none",
+    }
 
 
 Named = TypeVar("Named", Vehicle, Operator)
@@ -86,7 +93,7 @@ VEHICLES: Final = (
         "testbed.launch.xml",
         ways.place_of_testbed,
         arguments={"attitude_layout": "pose"},
-        has=frozenset({"rates", "odom"}),
+        has=frozenset({"cameras", "odom"}),
     ),
     Vehicle(
         "dronegui",
@@ -117,7 +124,7 @@ VEHICLES: Final = (
     ),
 )
 OPERATORS: Final = (
-    Operator("testbed", "testbed_server.launch.xml", arguments={"attitude_layout": "pose"}, needs="rates"),
+    Operator("testbed", "testbed_server.launch.xml", arguments_for=_autopilot_for),
     Operator(
         "dronegui",
         "dronegui_server.launch.xml",
@@ -186,7 +193,7 @@ def _run(operator: Operator, vehicle: Vehicle, folder: Path) -> Outcome:
                 return Outcome(operator, vehicle, why_not="its bridge did not start")
             if vehicle.takeoff and operator.name != "dronegui":
                 _call(f"/{NAMESPACE}/{vehicle.takeoff}")
-            why_not = _operate(operator, log.with_suffix(".operator.log"), Path(scratch))
+            why_not = _operate(operator, vehicle, log.with_suffix(".operator.log"), Path(scratch))
         finally:
             driven.stop()
         if why_not:
@@ -202,7 +209,7 @@ def _params_file(parameters: Parameters, path: Path) -> dict[str, object]:
     return {"params_file": path}
 
 
-def _operate(operator: Operator, log: Path, scratch: Path) -> str:
+def _operate(operator: Operator, vehicle: Vehicle, log: Path, scratch: Path) -> str:
     """Have the operator follow the plan; return what was wrong, if anything."""
     serving = Composition(
         operator.launch_file,
@@ -212,7 +219,7 @@ def _operate(operator: Operator, log: Path, scratch: Path) -> str:
         plan=PLAN,
         **{port: free_port() for port in operator.ports},
         **_params_file(operator.parameters, scratch / "operator.yaml"),
-        **operator.arguments,
+        **operator.arguments_for(vehicle),
     )
     try:
         if not serving.wait_for(r"\[launch\] (?!\w+_server)\S+ (ended|exited|died)", LONGEST_RUN_S):

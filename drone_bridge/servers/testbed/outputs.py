@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes an autopilot's commands as rates and thrust, or as velocities."""
+
+from typing import Final
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.msg import CommandRates
+from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.testbed import Command
+
+AUTO: Final = "auto"
+RATES: Final = "cmd_rates"
+VELOCITY: Final = "cmd_vel"
+CHOICES: Final = (AUTO, RATES, VELOCITY)
+#: Subscribers that only observe. Nodes with a hidden name, such as that of ros2 topic echo, do so as well.
+_WATCHERS: Final = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
+#: What an endpoint's node is called until it has been discovered.
+_UNKNOWN: Final = "_NODE_NAME_UNKNOWN_"
+
+
+class CommandOutputs:
+    """Publishes on the `chosen` topic. `look` is for the executor, the rest for the link's thread."""
+
+    def __init__(self, node: LinkNode, frame_id: str) -> None:
+        """Create the publishers that the parameter command_output allows."""
+        self._node = node
+        self._frame_id = frame_id
+        choice = node.parameters["command_output"]
+        self._allowed = (RATES, VELOCITY) if choice == AUTO else (choice,)
+        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        types = {RATES: CommandRates, VELOCITY: Twist}
+        self._publishers = {topic: node.make_publisher(types[topic], topic, newest) for topic in self._allowed}
+        #: The topic that is published, and the one that should be.
+        self.chosen = self.wanted = self._seen_best = self._allowed[0]
+
+    @property
+    def topics(self) -> str:
+        """The topics that may be published, for a sentence."""
+        return " or ".join(map(self._node.resolve_topic_name, self._allowed))
+
+    @property
+    def is_velocity(self) -> bool:
+        """Whether velocities are published."""
+        return self.chosen == VELOCITY
+
+    def look(self, *, is_flying: bool) -> bool:
+        """Decide by the subscribers which topic to publish, preferring rates; return whether there are any.
+
+        A decision takes two looks, since the subscriptions of one node are not discovered all at once. In flight the
+        topic changes only once it has lost its subscribers.
+        """
+        taken = [topic for topic in self._allowed if self._is_taken(topic)]
+        best, before = taken[0] if taken else self.wanted, self._seen_best
+        self._seen_best = best
+        if best == before and not (is_flying and self.wanted in taken):
+            self.wanted = best
+        return bool(taken)
+
+    def publish_rates(self, command: Command, stamp: Time) -> None:
+        """Publish rates and thrust that answer the frame of this stamp."""
+        message = translate.rates_from_command(command, stamp)
+        message.header.frame_id = self._frame_id
+        self._node.publish(self._publishers[RATES], message)
+
+    def publish_velocity(self, twist: Twist) -> None:
+        """Publish a velocity."""
+        self._node.publish(self._publishers[VELOCITY], twist)
+
+    def _is_taken(self, topic: str) -> bool:
+        takers = self._node.get_subscriptions_info_by_topic(self._node.resolve_topic_name(topic))
+        names = {taker.node_name for taker in takers} - _WATCHERS
+        return any(not name.startswith("_") or name == _UNKNOWN for name in names)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What velocities come of an autopilot's rates and thrust, and what it is told of a vehicle that follows them."""
+
+import contextlib
+import io
+import math
+
+import numpy as np
+import pytest
+
+from drone_bridge.operators.plan import parse_plan
+from drone_bridge.operators.testbed import Pilot
+from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.vehicle_side.testbed.modelled_flight import LONGEST_STEP_S, FlightLimits, ModelledFlight
+from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
+
+CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
+LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
+GAIN = 0.5
+STEP_S = 1 / 30
+WEIGHT_N = CONSTANTS.weight * CONSTANTS.gravity
+HOVER = MotionParameters(0.0, 0.0, 0.0, WEIGHT_N)
+CALM = np.zeros(3)
+
+
+class Vehicle:
+    """Follows velocities after a lag, as far as it can, and never tilts. Its heading, rad, is to the right."""
+
+    def __init__(self, lag_s=0.0, *, goes_sideways=True, stands=False, heading=0.0):
+        self.position, self.velocity, self.heading = np.zeros(3), np.zeros(3), heading
+        self._lag_s, self._goes_sideways, self._stands = lag_s, goes_sideways, stands
+
+    def follow(self, wanted, step_s):
+        ahead = np.array([math.sin(self.heading), 0.0, -math.cos(self.heading)])
+        right = np.array([math.cos(self.heading), 0.0, math.sin(self.heading)])
+        velocity = wanted.ahead * ahead
+        if self._goes_sideways:
+            velocity = velocity + wanted.right * right + np.array([0.0, wanted.up, 0.0])
+        if self._stands:
+            return
+        share = -math.expm1(-step_s / self._lag_s) if self._lag_s else 1.0
+        self.velocity = self.velocity + share * (velocity - self.velocity)
+        self.position = self.position + step_s * self.velocity
+        self.heading += step_s * wanted.yaw_rate
+
+
+class Flown:
+    """A flight, and the vehicle that follows it."""
+
+    def __init__(self, vehicle=None, limits=LIMITS, unit=AngleUnit.DEGREES, constants=CONSTANTS, *, has_position=True):
+        self.vehicle = vehicle or Vehicle()
+        self.flight = ModelledFlight(constants, unit, limits, GAIN)
+        self._has_position = has_position
+        self._per_radian = unit.half_turn / math.pi
+        self.time_s = 0.0
+
+    def told(self):
+        position = tuple(self.vehicle.position) if self._has_position else None
+        heading = self.vehicle.heading * self._per_radian
+        return self.flight.told(SensorFrame(b"", b"", self.time_s, 0.0, 0.0, heading, position))
+
+    def answer(self, answer, step_s=STEP_S):
+        """Answer once, have the vehicle follow, and return what it was commanded and what is told next."""
+        velocity = self.flight.answered(answer)
+        self.vehicle.follow(velocity, step_s)
+        self.time_s += step_s
+        return velocity, self.told()
+
+    def answers(self, answer, seconds):
+        """Answer for some time; return the last of both."""
+        for _ in range(round(seconds / STEP_S)):
+            last = self.answer(answer)
+        return last
+
+
+def begun(*arguments, **options):
+    flown = Flown(*arguments, **options)
+    flown.told()
+    return flown
+
+
+def test_a_drone_that_hovers_is_a_vehicle_at_rest():
+    velocity, frame = begun().answers(HOVER, 5.0)
+    assert velocity == pytest.approx((0, 0, 0, 0), abs=1e-9)
+    assert (frame.pitch, frame.roll, *frame.position) == pytest.approx((0,) * 5, abs=1e-9)
+
+
+@pytest.mark.parametrize("unit", list(AngleUnit))
+def test_a_vehicle_that_follows_is_the_testbed_s_drone(unit):
+    """Rolling, pitching, turning and climbing at once, against the physics of the emulator."""
+    flown = begun(unit=unit)
+    state = DroneState.at_start()
+    scale = 180 / unit.half_turn
+    steepest = 0.0
+    for step in range(60):
+        rates = (40 * math.cos(step / 8), 30 * math.sin(step / 11), 30.0)
+        answer = MotionParameters(*(rate / scale for rate in rates), WEIGHT_N + 2)
+        velocity, frame = flown.answer(answer)
+        state = state.advance(Airframe.announced(CONSTANTS), Motion(*rates, WEIGHT_N + 2), CALM, STEP_S)
+        heading, pitch, roll = state.angles
+        assert (frame.pitch * scale, frame.roll * scale) == pytest.approx((pitch, roll), abs=0.5)
+        steepest = max(steepest, math.hypot(pitch, roll))
+    assert steepest > 10
+    assert math.degrees(flown.vehicle.heading) == pytest.approx(heading, abs=1.0)
+    assert frame.position == pytest.approx(state.position, abs=0.05)
+    assert np.linalg.norm(state.position) > 0.5
+    east, up, south = state.velocity
+    turned = math.radians(heading)
+    assert velocity.ahead == pytest.approx(east * math.sin(turned) - south * math.cos(turned), abs=0.1)
+    assert velocity.right == pytest.approx(east * math.cos(turned) + south * math.sin(turned), abs=0.1)
+    assert velocity.up == pytest.approx(up, abs=0.1)
+
+
+def test_velocities_are_those_of_a_body_that_looks_where_the_vehicle_looks():
+    flown = begun(Vehicle(heading=math.radians(120)))
+    flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))  # 10 degrees down in one step
+    velocity, frame = flown.answers(HOVER, 1.0)
+    assert velocity.ahead == pytest.approx(9.81 * math.sin(math.radians(10)), rel=0.15)
+    assert velocity.right == pytest.approx(0.0, abs=1e-9)
+    assert frame.pitch == pytest.approx(10)
+
+
+def test_a_heading_that_the_vehicle_does_not_turn_leaves_the_thrust_where_it_points():
+    flown = begun()
+    flown.answer(MotionParameters(0.0, 10 / STEP_S, 0.0, WEIGHT_N))
+    flown.vehicle.heading = math.pi / 2  # blown round: what was to the right is ahead
+    frame = flown.told()  # at the same time: nothing has changed yet
+    _, frame = flown.answer(HOVER)
+    assert (frame.pitch, frame.roll) == pytest.approx((10, 0), abs=1e-6)
+
+
+def test_a_vehicle_that_lags_is_told_ahead_but_not_for_long():
+    flown = begun(Vehicle(lag_s=0.5))
+    flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
+    _, frame = flown.answers(HOVER, 1.0)
+    assert 0.1 < -frame.position[2] + flown.vehicle.position[2] < LIMITS.max_lead
+    flown.answer(MotionParameters(-10 / STEP_S, 0.0, 0.0, WEIGHT_N))
+    _, frame = flown.answers(HOVER, 14.0)
+    assert frame.position == pytest.approx(tuple(flown.vehicle.position), abs=0.06)
+
+
+def test_a_vehicle_before_a_wall_leaves_no_velocity_that_grows():
+    flown = begun(Vehicle(stands=True))
+    flown.answer(MotionParameters(20 / STEP_S, 0.0, 0.0, WEIGHT_N))
+    for _ in range(100):
+        velocity, frame = flown.answer(HOVER)
+        assert -frame.position[2] <= LIMITS.max_lead + 1e-9
+    assert 0.5 < velocity.ahead < 2.0
+    assert flown.answer(HOVER)[0].ahead == pytest.approx(velocity.ahead, abs=1e-3)
+
+
+def test_odometry_that_is_reset_is_believed():
+    flown = begun()
+    flown.answers(HOVER, 1.0)
+    flown.vehicle.position = np.array([100.0, 0.0, 0.0])
+    velocity, frame = flown.answers(HOVER, 8.0)
+    assert frame.position == pytest.approx(flown.vehicle.position, abs=0.2)
+    assert np.linalg.norm(velocity[:3]) <= math.hypot(LIMITS.max_speed, LIMITS.max_climb_speed)
+
+
+def test_nothing_is_beyond_the_limits():
+    limits = FlightLimits(max_speed=1.0, max_climb_speed=0.5, max_tilt=0.3, max_yaw_rate=0.2, max_lead=1.0)
+    flown = begun(limits=limits)
+    for rates in ((300.0, 0.0), (0.0, -300.0), (720.0, 720.0)):
+        for thrust in (25.0, 0.0):
+            for _ in range(60):
+                velocity, frame = flown.answer(MotionParameters(*rates, 90.0, thrust))
+                assert math.hypot(velocity.ahead, velocity.right) <= 1.0 + 1e-9
+                assert abs(velocity.up) <= 0.5
+                assert abs(velocity.yaw_rate) <= 0.2
+                level = math.cos(math.radians(frame.pitch)) * math.cos(math.radians(frame.roll))
+                assert level >= math.cos(0.3) - 1e-9
+
+
+@pytest.mark.parametrize("step_s", [-0.5, LONGEST_STEP_S * 2])
+def test_after_a_step_back_or_a_long_one_the_model_is_at_rest_where_the_vehicle_is(step_s):
+    flown = begun()
+    flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
+    flown.answers(HOVER, 1.0)
+    flown.time_s += step_s
+    frame = flown.told()
+    assert (frame.pitch, frame.roll, *frame.position) == pytest.approx((0, 0, *flown.vehicle.position), abs=1e-9)
+    assert flown.flight.answered(HOVER) == pytest.approx((0, 0, 0, 0), abs=1e-9)
+
+
+def test_a_vehicle_that_was_told_to_stop_begins_at_rest():
+    flown = begun()
+    flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
+    flown.answers(HOVER, 1.0)
+    flown.flight.rest()
+    assert flown.flight.answered(HOVER) == pytest.approx((0, 0, 0, 0), abs=1e-9)
+    flown.time_s += STEP_S
+    assert flown.told().pitch == 0.0
+
+
+PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
+
+
+@pytest.mark.parametrize(
+    ("vehicle", "layout"),
+    [
+        ({"lag_s": 1.0}, "with a position"),
+        ({"lag_s": 0.3, "goes_sideways": False}, "with a position"),
+        ({"lag_s": 0.3}, "without"),
+    ],
+)
+def test_an_autopilot_that_is_tuned_for_testbeds_steers_a_vehicle_that_lags(vehicle, layout):
+    """The autopilot is the scripted one, which estimates by the announced model, as many do."""
+    flown = Flown(Vehicle(**vehicle), has_position=layout != "without")
+    with contextlib.redirect_stdout(io.StringIO()):
+        pilot = Pilot(CONSTANTS, AngleUnit.DEGREES, PLAN)
+        frame = flown.told()
+        farthest = 0.0
+        while not pilot.is_over:
+            _, frame = flown.answer(pilot.answer(frame))
+            farthest = max(farthest, -flown.vehicle.position[2])
+    x, y, z = flown.vehicle.position
+    assert (x, y, -z) == pytest.approx((0, 0, 2.0), abs=0.12)
+    assert farthest < 2.6  # it does not swing
+    assert -flown.vehicle.heading == pytest.approx(1.0, abs=0.05)
