@@ -1,34 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration of fleets: eight drones fly to their targets at once, bridged and controlled in one process."""
+"""The fleet demonstration: eight drones fly to their targets at once, bridged and controlled in one process."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import random
-import shutil
 import socket
-import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import rclpy
 from nav_msgs.msg import Odometry
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from drone_bridge.emulators.testbed.world import World
-from drone_bridge.tools.demo.composition import Composition, isolate_ros_graph
+from drone_bridge.tools.demo.composition import Composition
 from drone_bridge.tools.demo.fleet_picture import Track, draw
 from drone_bridge.tools.demo.flight import NANOSECONDS, target_in_enu
-from drone_bridge.tools.demo.progress import Progress
+from drone_bridge.tools.demo.recorded_flight import prepare, print_failure, watch
 
 DRONES: Final = 8
 FIRST_SEED: Final = 1
 HOLD_S: Final = 2.0  # simulated, after the last target was reached
-PATIENCE_S: Final = 180.0  # on the wall, for everything
-STATUS_PERIOD_S: Final = 0.2
+TIMEOUT_S: Final = 180.0  # wall time
 
 FILE: Final = """\
 # The drones of `drone-bridge demo fleet`; run them again with: drone-bridge fleet {name}
@@ -46,7 +41,7 @@ vehicles:
 
 
 class Tracks(Node):
-    """Keeps where every drone has been."""
+    """Records the track of every drone."""
 
     def __init__(self, drones: int) -> None:
         super().__init__("demo")
@@ -61,12 +56,15 @@ class Tracks(Node):
         position, stamp = message.pose.pose.position, message.header.stamp
         track.add(stamp.sec + stamp.nanosec / NANOSECONDS, (position.x, position.y, position.z))
 
+    @property
+    def simulated_s(self) -> float:
+        """The time of the drone that is furthest behind."""
+        return min(track.times_s[-1] if track.times_s else 0.0 for track in self.tracks)
+
 
 def show(folder: Path, drones: int = DRONES) -> int:
-    """Fly, print a live line and a table, write log and picture into the folder; return the exit status."""
-    isolate_ros_graph()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    """Fly, print a status line and a table, write log and picture into the folder; return the exit status."""
+    prepare(folder)
     file = folder / "fleet.yaml"
     last_seed = FIRST_SEED + drones - 1
     file.write_text(
@@ -85,9 +83,8 @@ def show(folder: Path, drones: int = DRONES) -> int:
             track.reached_at_s = float(reached[1])
     missed = [track.name for track in tracks if track.reached_at_s is None]
     if missed or not ended_well:
-        print(composition.tail(), file=sys.stderr)
-        what = f"{', '.join(missed)} did not get there" if missed else "not all of it ended well"
-        print(f"The flights went wrong: {what}; all that was printed is in {folder / 'log.txt'}.", file=sys.stderr)
+        what = f"{', '.join(missed)} did not reach their targets" if missed else "not every process exited cleanly"
+        print_failure(composition, folder, f"The demonstration failed: {what}")
         return 1
     draw(tracks, folder / "fleet.png")
     for track in tracks:
@@ -100,32 +97,22 @@ def show(folder: Path, drones: int = DRONES) -> int:
 
 
 def _watch(composition: Composition, drones: int) -> list[Track]:
-    """Show how many have arrived until all have held their places for a while; return where they have been."""
-    rclpy.init()
-    node = Tracks(drones)
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    give_up_at_s = time.monotonic() + PATIENCE_S
-    shown_at_s, arrived_at_s = 0.0, None
-    try:
-        with Progress(total=drones) as progress:
-            # Nothing of the composition ends by itself, so what does has failed.
-            while not composition.find(r"(?m)^\[launch\] .*(ended|died)") and time.monotonic() < give_up_at_s:
-                executor.spin_once(timeout_sec=STATUS_PERIOD_S)
-                if time.monotonic() - shown_at_s < STATUS_PERIOD_S:
-                    continue
-                shown_at_s = time.monotonic()
-                arrived = composition.count(r"emulator\] target reached at")
-                slowest_s = min(track.times_s[-1] if track.times_s else 0.0 for track in node.tracks)
-                progress.show(f"t = {slowest_s:.1f} s, {arrived} of {drones} have arrived", arrived)
-                if arrived == drones:
-                    arrived_at_s = slowest_s if arrived_at_s is None else arrived_at_s
-                    if slowest_s >= arrived_at_s + HOLD_S:
-                        break
-        return node.tracks
-    finally:
-        node.destroy_node()
-        rclpy.shutdown()
+    """Show how many have arrived until all have held their places for a while; return their tracks."""
+    arrived_at_s = math.inf
+
+    def arrived() -> int:
+        return composition.count(r"emulator\] target reached at")
+
+    def status(node: Tracks) -> tuple[str, float]:
+        return f"t = {node.simulated_s:.1f} s, {arrived()} of {drones} have arrived", arrived()
+
+    def have_held(node: Tracks) -> bool:
+        nonlocal arrived_at_s
+        if arrived() == drones:
+            arrived_at_s = min(arrived_at_s, node.simulated_s)
+        return node.simulated_s >= arrived_at_s + HOLD_S
+
+    return watch(composition, partial(Tracks, drones), status, have_held, timeout_s=TIMEOUT_S, total=drones).tracks
 
 
 def _free_ports(count: int) -> int:

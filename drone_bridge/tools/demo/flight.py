@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flight of the demonstration: watched while it goes on, and read from its bag afterwards."""
+"""The flight of the testbed demonstration: observed while it lasts, and read from its bag afterwards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def target_in_enu(world: World) -> npt.NDArray[np.float64]:
 
 
 class Watcher(Node):
-    """Keeps the latest of what the status line shows."""
+    """Subscribes to what the status line shows."""
 
     def __init__(self, world: World) -> None:
         super().__init__("demo")
@@ -62,14 +62,15 @@ class Watcher(Node):
             if "testbed_bridge" in status.name:
                 self.diagnostics = {pair.key: pair.value for pair in status.values}
 
-    def status_line(self) -> str:
-        """Return simulated time, distance, frame rate and latency in one line."""
+    def status(self) -> tuple[str, None]:
+        """Return simulated time, distance, frame rate and latency in one line; the end is open."""
         distance = "-" if self.distance_m is None else f"{self.distance_m:.2f}"
         rate = self.diagnostics.get("frames per second", "-")
         latency = self.diagnostics.get("frame received to published and answered (ms)", "-")
         return (
             f"t = {self.simulated_s:5.1f} s   {self.state:11}   target {distance:>5} m away   "
-            f"{rate:>5} frames/s   {latency:>5} ms from frame to topics"
+            f"{rate:>5} frames/s   {latency:>5} ms from frame to topics",
+            None,
         )
 
 

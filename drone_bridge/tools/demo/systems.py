@@ -14,6 +14,7 @@ CAMERA_INFO: Final = "sensor_msgs/msg/CameraInfo"
 CONTROLLER: Final = "drone_bridge/msg/ControllerState"
 SENSOR_VALUE: Final = "drone_bridge/msg/SensorValue"
 IMU: Final = "sensor_msgs/msg/Imu"
+TWIST_STAMPED: Final = "geometry_msgs/msg/TwistStamped"
 ODOMETRY: Final = "nav_msgs/msg/Odometry"
 TWIST: Final = "geometry_msgs/msg/Twist"
 
@@ -31,6 +32,10 @@ class System:
     nodes: dict[str, tuple[ExpectedTopic, ...]]  # by node: what it publishes, at the rates that all.launch.xml sets
 
 
+def _odometry_and_imu(rate_hz: float) -> tuple[ExpectedTopic, ...]:
+    return ExpectedTopic("odom", ODOMETRY, rate_hz), ExpectedTopic("imu/data", IMU, rate_hz)
+
+
 #: The rates of the controllers follow from those of the bridges.
 SYSTEMS: Final = (
     System(
@@ -39,12 +44,9 @@ SYSTEMS: Final = (
         ports=("testbed_port",),
         nodes={
             "testbed_bridge": (
-                ExpectedTopic("left/image_raw", IMAGE, 30.0),
-                ExpectedTopic("right/image_raw", IMAGE, 30.0),
-                ExpectedTopic("left/camera_info", CAMERA_INFO, 30.0),
-                ExpectedTopic("right/camera_info", CAMERA_INFO, 30.0),
-                ExpectedTopic("imu/data", IMU, 30.0),
-                ExpectedTopic("odom", ODOMETRY, 30.0),
+                *(ExpectedTopic(f"{side}/image_raw", IMAGE, 30.0) for side in ("left", "right")),
+                *(ExpectedTopic(f"{side}/camera_info", CAMERA_INFO, 30.0) for side in ("left", "right")),
+                *_odometry_and_imu(30.0),
                 ExpectedTopic("drone_properties", "drone_bridge/msg/DroneProperties"),
             ),
             "drone_controller": (
@@ -61,9 +63,8 @@ SYSTEMS: Final = (
             "dronegui_bridge": (
                 ExpectedTopic("dronegui/state", "drone_bridge/msg/DroneGuiState", 20.0),
                 ExpectedTopic("flying", "std_msgs/msg/Bool"),
-                ExpectedTopic("odom", ODOMETRY, 15.0),
-                ExpectedTopic("imu/data", IMU, 15.0),
-                ExpectedTopic("velocity", "geometry_msgs/msg/TwistStamped", 15.0),
+                *_odometry_and_imu(15.0),
+                ExpectedTopic("velocity", TWIST_STAMPED, 15.0),
                 ExpectedTopic("altitude", "sensor_msgs/msg/Range", 15.0),
                 ExpectedTopic("battery_state", "sensor_msgs/msg/BatteryState", 15.0),
                 ExpectedTopic("detections", "drone_bridge/msg/DetectionArray", 3.0),
@@ -77,14 +78,13 @@ SYSTEMS: Final = (
         ports=("simulator_port",),
         nodes={
             "simulator_bridge": (
-                ExpectedTopic("odom", ODOMETRY, 25.0),
-                ExpectedTopic("imu/data", IMU, 25.0),
+                *_odometry_and_imu(25.0),
                 *(
                     ExpectedTopic(f"entities/{entity}/{what}", kind, 25.0)
                     for entity in ENTITIES
                     for what, kind in (
                         ("pose", "geometry_msgs/msg/PoseStamped"),
-                        ("twist", "geometry_msgs/msg/TwistStamped"),
+                        ("twist", TWIST_STAMPED),
                     )
                 ),
                 ExpectedTopic("camera_view", "drone_bridge/msg/CameraView", 15.0),
@@ -103,12 +103,15 @@ SYSTEMS: Final = (
             "robot_bridge": (
                 ExpectedTopic("odom", ODOMETRY, 20.0),
                 ExpectedTopic("battery_state", "sensor_msgs/msg/BatteryState", 1.0),
-                ExpectedTopic("temperature/left_motor", "sensor_msgs/msg/Temperature", 1.0),
-                ExpectedTopic("temperature/right_motor", "sensor_msgs/msg/Temperature", 1.0),
-                ExpectedTopic("current/left_motor", SENSOR_VALUE, 1.0),
-                ExpectedTopic("current/right_motor", SENSOR_VALUE, 1.0),
-                ExpectedTopic("motor_pwm/left_motor", SENSOR_VALUE, 1.0),
-                ExpectedTopic("motor_pwm/right_motor", SENSOR_VALUE, 1.0),
+                *(
+                    ExpectedTopic(f"{what}/{motor}", kind, 1.0)
+                    for motor in ("left_motor", "right_motor")
+                    for what, kind in (
+                        ("temperature", "sensor_msgs/msg/Temperature"),
+                        ("current", SENSOR_VALUE),
+                        ("motor_pwm", SENSOR_VALUE),
+                    )
+                ),
                 ExpectedTopic("sensors", "drone_bridge/msg/SensorArray"),
                 ExpectedTopic("subsystems", "drone_bridge/msg/SubsystemArray"),
             ),
@@ -123,7 +126,7 @@ SYSTEMS: Final = (
             "telemetry_bridge": (
                 ExpectedTopic("imu/data", IMU, 25.0),
                 ExpectedTopic("height", "geometry_msgs/msg/PointStamped", 25.0),
-                ExpectedTopic("velocity", "geometry_msgs/msg/TwistStamped", 25.0),
+                ExpectedTopic("velocity", TWIST_STAMPED, 25.0),
                 ExpectedTopic("vertical_velocity", "std_msgs/msg/Float64", 25.0),
                 ExpectedTopic("landing_pad", "drone_bridge/msg/LandingPad", 25.0),
                 ExpectedTopic("camera/image_raw", IMAGE, 5.0),
