@@ -2,6 +2,7 @@
 """Launch files, parameter files and pages say what is so: compared with the nodes that they speak of."""
 
 import configparser
+import contextlib
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -97,12 +98,13 @@ class Declared:
 @pytest.fixture(scope="module")
 def declared(tmp_path_factory):
     """declared(node) is its Declared. All nodes are started at once, as finding them takes longest."""
-    ros = RosSession("asks_for_parameters")
-    known = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("here"))  # where the recorder begins a bag
-        idle = {node: IDLE.get(node.rpartition("_")[2], {}) | IDLE_BY_NAME.get(node, {}) for node in NODES}
-        children = {node: Process.node(node, **parameters) for node, parameters in idle.items()}
+    known, children = {}, {}
+
+    def end_all():
+        for child in children.values():
+            child.send()
+        for child in children.values():
+            child.end()
 
     def get(node):
         if node not in known:
@@ -110,12 +112,16 @@ def declared(tmp_path_factory):
             known[node] = Declared(ros, node)
         return known[node]
 
-    yield get
-    for child in children.values():
-        child.send()
-    for child in children.values():
-        child.end()
-    ros.close()
+    with contextlib.ExitStack() as stack:
+        ros = RosSession("asks_for_parameters")
+        stack.callback(ros.close)
+        stack.callback(end_all)  # those that were started, also if one of them can't be
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path_factory.mktemp("here"))  # where the recorder begins a bag
+            for node in NODES:
+                idle = IDLE.get(node.rpartition("_")[2], {}) | IDLE_BY_NAME.get(node, {})
+                children[node] = Process.node(node, **idle)
+        yield get
 
 
 # Launch files.
