@@ -143,6 +143,18 @@ def cancellation():
 
 
 @pytest.fixture
+def closing():
+    """closing(thing) returns the thing, and closes it when the test is over."""
+    with contextlib.ExitStack() as stack:
+
+        def close_at_end(thing):
+            stack.callback(thing.close)
+            return thing
+
+        yield close_at_end
+
+
+@pytest.fixture
 def domain(monkeypatch):
     """A domain for one test alone: with nothing that the tests before may have left, and no other worker's."""
     number = random.SystemRandom().choice([domain for domain in DOMAINS if str(domain) != os.environ["ROS_DOMAIN_ID"]])

@@ -17,10 +17,8 @@ BRIDGES = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 
 
 @pytest.fixture
-def peer():
-    peer = TestbedPeer(layout=AttitudeLayout.POSE)
-    yield peer
-    peer.close()
+def peer(closing):
+    return closing(TestbedPeer(layout=AttitudeLayout.POSE))
 
 
 def publishers(ros, topic):

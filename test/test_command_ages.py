@@ -3,10 +3,10 @@
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from geometry_msgs.msg import TwistStamped
 from processes import Process
 from ros_session import wait_until
-from testbed_peer import values_of
 
 from drone_bridge.translate.time import time_from_seconds
 

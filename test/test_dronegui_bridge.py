@@ -7,6 +7,7 @@ from collections import deque
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from dronegui_peer import HOVER, DroneGuiPeer
 from geometry_msgs.msg import Twist, TwistStamped
 from processes import Process
@@ -14,6 +15,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import TIMEOUT_S, RosSession, undisturbed, wait_until
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
+from twists import twist
 
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.translate.time import time_from_seconds
@@ -65,22 +67,14 @@ def peer(running):
 
 
 @pytest.fixture
-def own_peer():
+def own_peer(closing):
     """Who a bridge of the test's own talks to."""
-    peer = DroneGuiPeer()
-    yield peer
-    peer.close()
+    return closing(DroneGuiPeer())
 
 
 def bridge(peer, **parameters):
     """Start a bridge for a GUI that sends no navdata; see test_dronegui_bridge_navdata.py for the others."""
     return Process.node("dronegui_bridge", port=peer.port, receive_navdata=False, bootstrap=False, **parameters)
-
-
-def twist(forward=0.0, left=0.0, up=0.0, left_turn=0.0):
-    message = Twist()
-    message.linear.x, message.linear.y, message.linear.z, message.angular.z = forward, left, up, left_turn
-    return message
 
 
 def command(publisher, peer, message, **axes):
@@ -156,10 +150,6 @@ def keeping_pace(rate, count):
 
 def is_ours(report):
     return report.status[0].name == "dronegui_bridge: link"
-
-
-def values_of(report):
-    return {pair.key: pair.value for pair in report.status[0].values}
 
 
 # At a steady rate.

@@ -7,11 +7,12 @@ import threading
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from dronegui_peer import DroneGuiPeer
 from geometry_msgs.msg import Twist
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from processes import Process
+from processes import Process, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
 from std_msgs.msg import Bool
@@ -40,10 +41,8 @@ LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 @pytest.fixture
-def peer():
-    peer = DroneGuiPeer()
-    yield peer
-    peer.close()
+def peer(closing):
+    return closing(DroneGuiPeer())
 
 
 #: For a GUI that sends no navdata; see test_dronegui_bridge_navdata.py for the others.
@@ -74,10 +73,6 @@ def fly_forward(ros, peer):
         "the command on the wire",
         period_s=0.03,
     )
-
-
-def values_of(report):
-    return {pair.key: pair.value for pair in report.status[0].values}
 
 
 def assert_left_hovering(packets):
@@ -226,7 +221,7 @@ def drone():
         "0",
         *faults,
     ) as process:
-        process.port = int(process.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        when_listening(process)
         yield process
 
 

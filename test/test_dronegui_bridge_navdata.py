@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from dronegui_peer import DroneGuiPeer
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
@@ -54,11 +55,9 @@ def gui(start_child, navdata_port):
 
 
 @pytest.fixture
-def peer(navdata_port):
+def peer(navdata_port, closing):
     """A GUI that does what the test says, and nothing of its own accord."""
-    peer = DroneGuiPeer()
-    yield peer
-    peer.close()
+    return closing(DroneGuiPeer())
 
 
 class Navdata:
@@ -78,10 +77,8 @@ class Navdata:
 
 
 @pytest.fixture
-def navdata(navdata_port):
-    sender = Navdata(navdata_port)
-    yield sender
-    sender.close()
+def navdata(navdata_port, closing):
+    return closing(Navdata(navdata_port))
 
 
 def bridge(gui, navdata_port, **parameters):
@@ -93,10 +90,6 @@ def bridge(gui, navdata_port, **parameters):
 
 def press(ros, name):
     return ros.call(Trigger, name, Trigger.Request())
-
-
-def values_of(report):
-    return {pair.key: pair.value for pair in report.status[0].values}
 
 
 def report_of(reports, wanted):

@@ -8,7 +8,7 @@ import signal
 import socket
 
 import pytest
-from processes import Process
+from processes import Process, when_listening
 
 from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.protocols.dronegui import ControllerConnection, Controls
@@ -40,7 +40,7 @@ def emulate(start_child):
     def start(*arguments):
         drone = Process.module(MODULE, "--port", "0", "--navdata-source-port", "0", *arguments)
         drones.append(drone)
-        drone.port = int(drone.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        when_listening(drone)
         controllers.append(Controller(drone.port))
         return drone, controllers[-1]
 

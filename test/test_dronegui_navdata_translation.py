@@ -20,7 +20,8 @@ from drone_bridge.protocols.dronegui import (
 )
 from drone_bridge.translate import dronegui_navdata as translate
 from drone_bridge.translate.covariances import OdometryCovariances
-from drone_bridge.translate.dronegui_navdata import DeadReckoning, DroneFrameNames
+from drone_bridge.translate.dronegui_navdata import DeadReckoning
+from drone_bridge.translate.frame_names import DroneFrameNames
 
 CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 STAMP = Time(sec=12, nanosec=34)

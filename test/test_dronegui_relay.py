@@ -18,18 +18,14 @@ AT_ONCE = 10  # blocks
 
 
 @pytest.fixture
-def operator():
-    operator = DroneGuiOperator()
-    yield operator
-    operator.close()
+def operator(closing):
+    return closing(DroneGuiOperator())
 
 
 @pytest.fixture
-def gui():
+def gui(closing):
     """A GUI that does what the test says, and nothing of its own accord."""
-    peer = DroneGuiPeer()
-    yield peer
-    peer.close()
+    return closing(DroneGuiPeer())
 
 
 class Relay:
@@ -84,10 +80,8 @@ class Relay:
 
 
 @pytest.fixture
-def relay(operator, gui, domain):
-    relay = Relay(operator, gui.port, domain)
-    yield relay
-    relay.close()
+def relay(operator, gui, domain, closing):
+    return closing(Relay(operator, gui.port, domain))
 
 
 def test_recorded_navdata_arrives_byte_for_byte_and_in_order(relay, operator):

@@ -24,10 +24,8 @@ ZERO = Twist()
 
 
 @pytest.fixture
-def operator():
-    operator = DroneGuiOperator()
-    yield operator
-    operator.close()
+def operator(closing):
+    return closing(DroneGuiOperator())
 
 
 @pytest.fixture
@@ -92,10 +90,6 @@ def commanded(ros, operator):
 
 def forward(message):
     return message.linear.x > 0
-
-
-def values_of(report):
-    return {pair.key: pair.value for pair in report.status[0].values}
 
 
 def test_packets_become_velocities_and_silence_becomes_zero_and_then_nothing(ros, serve, operator):

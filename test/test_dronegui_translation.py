@@ -3,9 +3,9 @@
 
 import math
 
-from geometry_msgs.msg import Twist
 from hypothesis import given
 from hypothesis import strategies as st
+from twists import twist
 
 from drone_bridge.protocols.dronegui import ControllerConnection, Controls
 from drone_bridge.translate.dronegui import (
@@ -20,12 +20,6 @@ from drone_bridge.translate.dronegui import (
 from drone_bridge.translate.time import time_from_seconds
 
 SHARES = FullScale(1.0, 1.0, 1.0, 1.0)
-
-
-def twist(forward=0.0, left=0.0, up=0.0, left_turn=0.0):
-    message = Twist()
-    message.linear.x, message.linear.y, message.linear.z, message.angular.z = forward, left, up, left_turn
-    return message
 
 
 def test_forward_tilts_the_nose_down_which_the_wire_counts_negative():

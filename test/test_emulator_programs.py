@@ -82,8 +82,10 @@ def test_it_serves_on_when_nobody_reads_its_output(name, free_port):
 @each_listening
 def test_a_port_that_is_taken_is_named_with_the_way_out(name, start_child):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        child = start_child(executable(f"{name}_emulator"), *options(name, server.getsockname()[1]))
+        port = server.getsockname()[1]
+        child = start_child(executable(f"{name}_emulator"), *options(name, port))
         assert child.wait() == 2
+    assert child.lines[-1].startswith(f"{name}: Can't listen on 127.0.0.1:{port}: Address already in use")
     assert child.lines[-1].endswith("Another port is chosen by --port, or by port:= of the launch file.")
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from dronegui_peer import DroneGuiPeer
 from processes import TIMEOUT_S, Process
 from ros_session import wait_until
-from testbed_peer import CONSTANTS, TestbedPeer, values_of
+from testbed_peer import CONSTANTS, TestbedPeer
 
 from drone_bridge.links.backoff import FIRST_DELAY_S, JITTER
 from drone_bridge.node.log_limiter import BURST, LINES_PER_S

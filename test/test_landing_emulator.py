@@ -67,10 +67,8 @@ class Bridge:
 
 
 @pytest.fixture
-def bridge():
-    bridge = Bridge()
-    yield bridge
-    bridge.close()
+def bridge(closing):
+    return closing(Bridge())
 
 
 @pytest.fixture

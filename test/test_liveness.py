@@ -5,10 +5,11 @@ import signal
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from geometry_msgs.msg import Twist
-from processes import Process
+from processes import Process, when_listening
 from ros_session import wait_until
-from testbed_peer import TestbedPeer, bridge, values_of
+from testbed_peer import TestbedPeer, bridge
 
 SILENCE_S = 0.8  # longer than what any of the emulators leaves between two words
 
@@ -16,7 +17,7 @@ SILENCE_S = 0.8  # longer than what any of the emulators leaves between two word
 def emulator(name, *arguments):
     """Start an emulator that listens, and return it with its port."""
     child = Process.module(f"drone_bridge.emulators.{name}", "--port", "0", *arguments)
-    child.port = int(child.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    when_listening(child)
     return child
 
 

@@ -13,19 +13,21 @@ from pathlib import Path
 import pytest
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import status, values_of, wait_for_count
 from geometry_msgs.msg import Twist, TwistStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
-from processes import Process, executable
+from processes import Process, executable, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robot_driver import RobotDriver
 from robot_peer import DRIVE, LAMP, SENSORS, RobotPeer
-from ros_session import RosSession, undisturbed, wait_until
+from ros_session import module_ros, undisturbed, wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool, Float32
 from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
+from twists import twist
 
 from drone_bridge.bridges.robot.sensors import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
@@ -60,11 +62,7 @@ LINK_TIMEOUT_S = 5.0  # a robot whose test is held up is not to be taken for sil
 ZERO = SkidSteerUpdate(DRIVE, 0, 0)
 
 
-@pytest.fixture(scope="module")
-def ros():
-    session = RosSession()
-    yield session
-    session.close()
+ros = module_ros()
 
 
 @pytest.fixture(scope="module")
@@ -87,22 +85,14 @@ def peer(shared):
 
 
 @pytest.fixture
-def own_peer():
+def own_peer(closing):
     """A robot for a bridge that a test starts."""
-    peer = RobotPeer()
-    yield peer
-    peer.close()
+    return closing(RobotPeer())
 
 
 def bridge(peer, **parameters):
     parameters = {"driver_name": "tester", "link_timeout": LINK_TIMEOUT_S, **parameters}
     return Process.node("robot_bridge", port=peer.port, **parameters)
-
-
-def twist(forward=0.0, left_turn=0.0):
-    message = Twist()
-    message.linear.x, message.angular.z = float(forward), float(left_turn)
-    return message
 
 
 def drive_until(peer, publisher, message, left, right):
@@ -117,20 +107,6 @@ def drive_until(peer, publisher, message, left, right):
 
 def updates(peer):
     return [packet for packet in peer.packets if isinstance(packet, SkidSteerUpdate)]
-
-
-def status(ros, wanted=lambda values: True):
-    """Return the values of the next report that is wanted."""
-    inbox = ros.subscribe(DiagnosticArray, "/diagnostics")
-    return values_of(inbox.wait(lambda report: wanted(values_of(report))))
-
-
-def wait_for_count(ros, name, more, before):
-    return status(ros, lambda values: int(values[name]) >= int(before[name]) + more)
-
-
-def values_of(report):
-    return {pair.key: pair.value for pair in report.status[0].values}
 
 
 # Driving.
@@ -151,8 +127,8 @@ def test_what_is_bound_is_stopped_whatever_its_motors_did_before(peer):
 def test_commands_become_speeds_of_both_sides_and_too_fast_ones_keep_their_curve(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     before = status(ros)
-    drive_until(peer, publisher, twist(1.0, 1.0), 819, 1229)
-    drive_until(peer, publisher, twist(10.0, 10.0), 1365, 2048)
+    drive_until(peer, publisher, twist(1.0, left_turn=1.0), 819, 1229)
+    drive_until(peer, publisher, twist(10.0, left_turn=10.0), 1365, 2048)
     stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
     message = TwistStamped(twist=twist(-2.0))
 
@@ -214,7 +190,7 @@ def test_what_is_no_number_or_too_old_moves_nothing(ros, peer):
     old = TwistStamped(twist=twist(0.5))
     old.header.stamp.sec = 1
     before = status(ros)
-    publisher.publish(twist(0.5, math.nan))
+    publisher.publish(twist(0.5, left_turn=math.nan))
     stamped.publish(old)
     wait_for_count(ros, "refused commands", 2, before)
     publisher.publish(twist(-math.inf))
@@ -247,7 +223,7 @@ def test_dead_reckoning_follows_what_was_commanded(ros, peer):
     start = odometry.wait()
 
     def drive():
-        publisher.publish(twist(0.5, 1.0))
+        publisher.publish(twist(0.5, left_turn=1.0))
         while len(odometry):
             message = odometry.wait()
             if distance(start, message) > 0.05 and message.twist.twist.linear.x:
@@ -443,7 +419,7 @@ def test_a_bind_that_the_robot_never_answers_is_answered_and_keeps_nobody_waitin
 def test_two_drivers_never_have_the_same(ros, start_child):
     """The other driver has the tracks first, then gives them up; later it tries to get them back."""
     emulator = start_child(*EMULATOR, "--no-discovery", "--verbose")
-    port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    port = when_listening(emulator).port
     other = RobotDriver(port, "bob")
     other.bind(DRIVE)
     parameters = {"port": port, "driver_name": "tester", "link_timeout": LINK_TIMEOUT_S}
@@ -472,7 +448,7 @@ STOPPED_BY_BOB = "motors stopped: bob has unbound them"
 def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ros, start_child):
     """Who left did everything right. The first bind after it ends the connection, and all others are refused."""
     emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light")
-    port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    port = when_listening(emulator).port
     other = RobotDriver(port, "bob")
     other.bind(DRIVE)
     other.send(SkidSteerUpdate(DRIVE, 0, 0), UnbindSubsystem(DRIVE))
@@ -503,7 +479,7 @@ def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ro
 
 def test_what_another_driver_gave_back_without_a_word_is_bound(ros, start_child):
     emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light")
-    port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    port = when_listening(emulator).port
     with RobotDriver(port, "bob") as other:
         other.bind(DRIVE)
         with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
@@ -681,7 +657,7 @@ def test_a_robot_that_names_its_sensors_back_and_forth_is_limited_as_well():
 def test_it_finds_the_robot_by_name_and_tells_which_there_are(ros, start_child):
     emulator = start_child(*EMULATOR, "--discovery-port", 0, "--name", "saber")
     discovery_port = int(emulator.wait_for_line(r"discovery on 238\.160\.102\.2:(\d+)")[1])
-    port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    port = when_listening(emulator).port
     parameters = {"robot_name": "saber", "port": port, "discovery_port": discovery_port, "discovery_timeout": 3.0}
     with Process.node("robot_bridge", remap=["__ns:=/own"], **parameters) as process:
         process.wait_for_line(r"granted subsystem 0 \(tracks\)")

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from processes import Process
+from processes import Process, when_listening
 from robot_driver import RobotDriver
 from ros_session import wait_until
 
@@ -41,27 +41,20 @@ COMMAND = (
     *(sys.executable, "-m", "drone_bridge.emulators.robot", "--port", 0, "--discovery-port", 0),
     *("--silence-timeout", 0),
 )
-LISTENING = r"^listening on 127\.0\.0\.1:(\d+)"
 TRACKS, LIGHT = 0, 1
 ROBOTD = ("--dialect", "robotd-1.2")
 
 
 @pytest.fixture
 def emulate(start_child):
-    def start(*arguments):
-        child = start_child(*COMMAND, "--verbose", *arguments)
-        child.port = int(child.wait_for_line(LISTENING)[1])
-        return child
-
-    return start
+    return lambda *arguments: when_listening(start_child(*COMMAND, "--verbose", *arguments))
 
 
 @pytest.fixture(scope="module")
 def shared():
     """A robot for all tests that need no special one; its readings come rarely."""
     with Process(*COMMAND, "--verbose", "--sensor-period", 60) as child:
-        child.port = int(child.wait_for_line(LISTENING)[1])
-        yield child
+        yield when_listening(child)
 
 
 @pytest.fixture
@@ -76,16 +69,8 @@ def robot(shared):
 
 
 @pytest.fixture
-def connect():
-    drivers = []
-
-    def start(emulator, name=None, **options):
-        drivers.append(RobotDriver(emulator.port, name, **options))
-        return drivers[-1]
-
-    yield start
-    for driver in drivers:
-        driver.close()
+def connect(closing):
+    return lambda emulator, name=None, **options: closing(RobotDriver(emulator.port, name, **options))
 
 
 # What it answers.

@@ -12,7 +12,7 @@ from geometry_msgs.msg import Twist
 from processes import Process
 from rcl_interfaces.msg import Log
 from robot_driver import RobotDriver
-from ros_session import RosSession, wait_until
+from ros_session import module_ros, wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
 
@@ -51,11 +51,7 @@ ARGUMENTS = {
 LISTENING = r"Waiting for drivers on 127\.0\.0\.1:(\d+)"
 
 
-@pytest.fixture(scope="module")
-def ros():
-    session = RosSession()
-    yield session
-    session.close()
+ros = module_ros()
 
 
 def free_udp_port():
@@ -98,16 +94,8 @@ def commands(shared, shared_commands):
 
 
 @pytest.fixture
-def connect():
-    drivers = []
-
-    def start(server, name=None):
-        drivers.append(RobotDriver(server.port, name))
-        return drivers[-1]
-
-    yield start
-    for driver in drivers:
-        driver.close()
+def connect(closing):
+    return lambda server, name=None: closing(RobotDriver(server.port, name))
 
 
 def hear(driver, sensor, publisher, message):

@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist
 from hypothesis import given
 from hypothesis import strategies as st
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Float32
+from twists import twist
 
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.protocols.robot import (
@@ -36,12 +36,6 @@ STEER = SkidSteer(separation=0.5, max_speed=2.0)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def twist(forward=0.0, left_turn=0.0):
-    message = Twist()
-    message.linear.x, message.angular.z = forward, left_turn
-    return message
-
-
 # Speeds.
 
 
@@ -64,32 +58,32 @@ def test_to_turn_left_the_right_side_runs_faster():
     ],
 )
 def test_what_the_robot_can_do_is_sent_as_it_is(forward, left_turn, expected):
-    assert STEER.speeds(twist(forward, left_turn)) == (Speeds(*expected), True)
+    assert STEER.speeds(twist(forward, left_turn=left_turn)) == (Speeds(*expected), True)
 
 
 def test_what_is_too_fast_is_slowed_down_on_both_sides_alike():
     """A curve of 1 m radius stays one: 1.25 to 0.75 at the sides, whatever the speed."""
     for speed in (2.0, 20.0, 2e6, 1e307):
-        assert STEER.speeds(twist(speed, speed)) == (Speeds(1229, 2048), False)
+        assert STEER.speeds(twist(speed, left_turn=speed)) == (Speeds(1229, 2048), False)
 
 
 @given(finite, finite, st.floats(0.01, 10), st.floats(0.01, 100))
 def test_any_finite_command_gives_speeds_within_the_range_that_turn_the_right_way(forward, turn, separation, fastest):
-    speeds, _ = SkidSteer(separation, fastest).speeds(twist(forward, turn))
+    speeds, _ = SkidSteer(separation, fastest).speeds(twist(forward, left_turn=turn))
     assert max(map(abs, speeds)) <= 2048
     assert (speeds.right - speeds.left) * turn >= 0
     assert (speeds.right + speeds.left) * forward >= 0 or abs(speeds.right + speeds.left) <= 1
 
 
 def test_sideways_up_and_rolling_mean_nothing():
-    message = twist(1.0, 2.0)
+    message = twist(1.0, left_turn=2.0)
     message.linear.y = message.linear.z = message.angular.x = message.angular.y = 99.0
-    assert STEER.speeds(message) == STEER.speeds(twist(1.0, 2.0))
+    assert STEER.speeds(message) == STEER.speeds(twist(1.0, left_turn=2.0))
 
 
 @pytest.mark.parametrize(("forward", "left_turn"), [(1.0, 0.0), (-0.5, 1.0), (0.0, 4.0)])
 def test_speeds_mean_the_motion_that_they_were_made_of(forward, left_turn):
-    speeds, _ = STEER.speeds(twist(forward, left_turn))
+    speeds, _ = STEER.speeds(twist(forward, left_turn=left_turn))
     assert STEER.motion(speeds) == pytest.approx((forward, left_turn), abs=2e-3)
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from geometry_msgs.msg import Twist
-from processes import executable
+from processes import executable, when_listening
 from sensor_msgs.msg import Imu
 
 HALF_LEG = 120  # frames of the testbed, 60 of which come per second
@@ -64,7 +64,7 @@ def test_the_same_velocities_are_followed_by_testbed_simulator_and_robot(ros, tm
     for name, (_, options) in VEHICLES.items():
         module = f"drone_bridge.emulators.{name}"
         emulator = start_child(sys.executable, "-m", module, "--port", 0, "--trajectory", trajectories[name], *options)
-        port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        port = when_listening(emulator).port
         parameters = ("-p", f"port:={port}", "-r", f"__ns:=/{name}", "-r", f"/{name}/cmd_vel:=/cmd_vel")
         if name == "simulator":  # which runs already, so that the bridge can't learn how the vehicle's axes lie
             parameters += ("-p", "body_to_model:=[1.0, 0.0, 0.0, 0.0]")

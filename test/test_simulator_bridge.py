@@ -8,30 +8,20 @@ import threading
 import time
 
 import pytest
+from diagnostics import status, wait_for_count
 from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import TIMEOUT_S, RosSession, nanoseconds, wait_until
+from ros_session import TIMEOUT_S, module_ros, nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu
-from simulator_fixtures import (
-    BUOY,
-    FRONT,
-    LEARNED,
-    NEAR,
-    PARAMETERS,
-    VEHICLE,
-    bridge,
-    make_peer,
-    status,
-    two_entities,
-    wait_for_count,
-)
+from simulator_fixtures import BUOY, FRONT, LEARNED, NEAR, PARAMETERS, VEHICLE, bridge, make_peer, two_entities
 from simulator_peer import STREAMED, UPRIGHT, byte_by_byte, whole
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
+from twists import twist
 
 from drone_bridge import srv
 from drone_bridge.msg import CameraView, ItemEvent, TriggerEvent
@@ -45,11 +35,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STEP_NUMBERS = itertools.count(1000.0)  # positions by which steps are told apart
 
 
-@pytest.fixture(scope="module")
-def ros():
-    session = RosSession()
-    yield session
-    session.close()
+ros = module_ros()
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +56,9 @@ def peer(shared):
 
 
 @pytest.fixture
-def own_peer():
+def own_peer(closing):
     """A simulator for a bridge that a test starts."""
-    peer = make_peer()
-    yield peer
-    peer.close()
+    return closing(make_peer())
 
 
 def near(*values):
@@ -338,12 +322,6 @@ def test_that_steps_are_done_is_told_once(ros, peer):
 # Steering.
 
 
-def twist(forward=0.0, left_turn=0.0):
-    message = Twist()
-    message.linear.x, message.angular.z = float(forward), float(left_turn)
-    return message
-
-
 def velocities(peer):
     """The velocities that the vehicle was given: pairs of v and w."""
     sets = [s for s in peer.requests_.asked_for(sim.SetEntity) if s.attribute != Attribute.ORIENTATION]
@@ -360,7 +338,7 @@ def steer_until(peer, publisher, message, linear, angular):
 
 def test_commands_become_velocities_where_the_vehicle_looks(ros, peer):
     publisher, odom = ros.publisher(Twist, "cmd_vel"), ros.subscribe(Odometry, "odom")
-    steer_until(peer, publisher, twist(1.0, 0.5), (1, 0, 0), (0, 0, -0.5))  # before any step
+    steer_until(peer, publisher, twist(1.0, left_turn=0.5), (1, 0, 0), (0, 0, -0.5))  # before any step
     seen_after_steps(peer, odom, {Attribute.ORIENTATION: EAST})
     steer_until(peer, publisher, twist(1.0), (0, 1, 0), (0, 0, 0))
     stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
@@ -432,7 +410,7 @@ def commands_for_velocities(peer, publisher, count, period_s):
 def test_what_is_no_number_moves_nothing(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel", qos=10)
     before = status(ros)
-    for bad, reason in ((twist(math.nan), "linear.x is nan"), (twist(0.0, math.inf), "angular.z is inf")):
+    for bad, reason in ((twist(math.nan), "linear.x is nan"), (twist(0.0, left_turn=math.inf), "angular.z is inf")):
         status(ros, lambda values, bad=bad, reason=reason: publisher.publish(bad) or reason in values["last error"])
     wait_for_count(ros, "refused commands", 2, before)
     assert set(velocities(peer)) <= {(STOPPED, STOPPED)}  # as another test may have commanded before

@@ -6,8 +6,8 @@ import struct
 import pytest
 from geometry_msgs.msg import Point, Pose
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import RosSession, wait_until
-from simulator_fixtures import BUOY, FRONT, bridge, make_peer, two_entities
+from ros_session import wait_until
+from simulator_fixtures import BUOY, FRONT, bridge, call, make_peer, two_entities
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge import srv
@@ -19,21 +19,8 @@ TWO_CAMERAS = ["front entity=0 targets=1", "rear entity=0 rpy=0,0,3.14 targets=1
 
 
 @pytest.fixture
-def peer():
-    peer = make_peer()
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
-def ros():
-    session = RosSession()
-    yield session
-    session.close()
-
-
-def call(ros, name, service, /, **fields):
-    return ros.call(service, name, service.Request(**fields))
+def peer(closing):
+    return closing(make_peer())
 
 
 def of_cameras(streams):

@@ -8,22 +8,12 @@ import sys
 import time
 
 import pytest
+from diagnostics import status, wait_for_count
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from processes import Process
-from ros_session import RosSession, wait_until
-from simulator_fixtures import (
-    ANSWER_TIMEOUT_S,
-    BUOY,
-    FRONT,
-    NEAR,
-    VEHICLE,
-    bridge,
-    make_peer,
-    status,
-    two_entities,
-    wait_for_count,
-)
+from processes import Process, when_listening
+from ros_session import module_ros, wait_until
+from simulator_fixtures import ANSWER_TIMEOUT_S, BUOY, FRONT, NEAR, VEHICLE, bridge, call, make_peer, two_entities
 from simulator_peer import SILENCE, byte_by_byte
 from std_msgs.msg import Empty
 
@@ -36,11 +26,7 @@ from drone_bridge.translate.time import seconds_between
 EMULATOR = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
 
 
-@pytest.fixture(scope="module")
-def ros():
-    session = RosSession()
-    yield session
-    session.close()
+ros = module_ros()
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +43,6 @@ def peer(shared):
     """The simulator of the shared bridge, with a new world."""
     shared.requests_, shared.streams = shared.restart(entities=two_entities())
     return shared
-
-
-def call(ros, name, service, /, **fields):
-    return ros.call(service, name, service.Request(**fields))
 
 
 # Silence.
@@ -322,7 +304,7 @@ def test_parameters_that_make_no_sense_are_refused_with_a_sentence(parameters, c
 @pytest.mark.parametrize("quirks", ["none", "real"])
 def test_two_bridges_share_the_world_of_an_emulator(ros, quirks):
     with Process(*EMULATOR, "--quirks", quirks, "--scene", "buoys") as emulator:
-        port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        port = when_listening(emulator).port
         first = Process.node(
             "simulator_bridge", remap=("__ns:=/a",), port=port, entities=["1:buoy"], publish_clock=False
         )
@@ -357,7 +339,7 @@ def moving(odom):
 
 def test_a_vehicle_whose_principal_axes_are_turned_swims_where_its_model_looks(ros):
     with Process(*EMULATOR, "--btom", "0.5 0.5 0.5 0.5") as emulator:
-        port = int(emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+        port = when_listening(emulator).port
         with Process.node("simulator_bridge", remap=("__ns:=/d",), port=port, publish_clock=False) as process:
             process.wait_for_line("Connected")
             odom = ros.subscribe(Odometry, "/d/odom")

@@ -8,14 +8,14 @@ import struct
 import sys
 
 import pytest
+from diagnostics import status
 from geometry_msgs.msg import Point, Pose, Quaternion, Twist, TwistStamped, Vector3, Wrench
 from nav_msgs.msg import Odometry
-from processes import Process
+from processes import Process, when_listening
 from ros_session import wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu
 from simulator_client import SimulatorClient
-from simulator_fixtures import status
 
 from drone_bridge import srv
 from drone_bridge.msg import CameraView
@@ -32,25 +32,12 @@ EAST = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))  # of the model
 
 @pytest.fixture
 def emulate(start_child):
-    def start(*arguments):
-        child = start_child(*COMMAND, *arguments)
-        child.port = int(child.wait_for_line(r"^listening on 127\.0\.0\.1:(\d+)")[1])
-        return child
-
-    return start
+    return lambda *arguments: when_listening(start_child(*COMMAND, *arguments))
 
 
 @pytest.fixture
-def connect():
-    clients = []
-
-    def start(emulator):
-        clients.append(SimulatorClient(emulator.port))
-        return clients[-1]
-
-    yield start
-    for client in clients:
-        client.close()
+def connect(closing):
+    return lambda emulator: closing(SimulatorClient(emulator.port))
 
 
 def bridge(emulator, **parameters):

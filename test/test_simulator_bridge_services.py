@@ -3,8 +3,8 @@
 
 import pytest
 from geometry_msgs.msg import Point, Pose, PoseStamped, Twist, Vector3
-from ros_session import RosSession, wait_until
-from simulator_fixtures import ANSWER_TIMEOUT_S, FRONT, VEHICLE, bridge, make_peer, two_entities
+from ros_session import module_ros, wait_until
+from simulator_fixtures import ANSWER_TIMEOUT_S, FRONT, VEHICLE, bridge, call, make_peer, two_entities
 from simulator_peer import UPRIGHT
 
 from drone_bridge import srv
@@ -12,12 +12,7 @@ from drone_bridge.msg import CameraView, ExtendedAttribute, ExtendedAttributes
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute, ItemType
 
-
-@pytest.fixture(scope="module")
-def ros():
-    session = RosSession()
-    yield session
-    session.close()
+ros = module_ros()
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +30,6 @@ def peer(shared):
     """The simulator of the shared bridge, with a new world."""
     shared.requests_, shared.streams = shared.restart(entities=two_entities(), closes_on=set())
     return shared
-
-
-def call(ros, name, service, /, **fields):
-    return ros.call(service, name, service.Request(**fields))
 
 
 def near(*values):

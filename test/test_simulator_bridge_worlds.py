@@ -7,7 +7,7 @@ import sys
 import pytest
 from nav_msgs.msg import Odometry
 from processes import Process
-from ros_session import Inbox, RosSession, wait_until
+from ros_session import Inbox, wait_until
 from simulator_fixtures import BUOY, LEARNED, VEHICLE, bridge, make_peer
 from simulator_peer import SILENCE, STILL
 
@@ -30,17 +30,8 @@ raise SystemExit(bridge.main())
 
 
 @pytest.fixture
-def peer():
-    peer = make_peer()
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
-def ros():
-    session = RosSession()
-    yield session
-    session.close()
+def peer(closing):
+    return closing(make_peer())
 
 
 def test_a_vehicle_that_has_come_to_rest_elsewhere_is_not_taken_for_one_that_never_moved(peer, ros):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from offline_simulator import entity
-from processes import Process
+from processes import Process, when_listening
 from ros_session import wait_until
 from simulator_client import SimulatorClient
 
@@ -43,27 +43,20 @@ from drone_bridge.protocols.simulator import (
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
 
 COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
-LISTENING = r"^listening on 127\.0\.0\.1:(\d+)"
 X, V, A, Q, W, CORPOREAL = Attribute
 VEHICLE = 0
 
 
 @pytest.fixture
 def emulate(start_child):
-    def start(*arguments):
-        child = start_child(*COMMAND, *arguments)
-        child.port = int(child.wait_for_line(LISTENING)[1])
-        return child
-
-    return start
+    return lambda *arguments: when_listening(start_child(*COMMAND, *arguments))
 
 
 @pytest.fixture(scope="module")
 def shared():
     """A simulator for all tests that need no special one."""
     with Process(*COMMAND, "--verbose") as child:
-        child.port = int(child.wait_for_line(LISTENING)[1])
-        yield child
+        yield when_listening(child)
 
 
 @pytest.fixture
@@ -83,16 +76,8 @@ def simulator(shared):
 
 
 @pytest.fixture
-def connect():
-    clients = []
-
-    def start(emulator, **options):
-        clients.append(SimulatorClient(emulator.port, **options))
-        return clients[-1]
-
-    yield start
-    for client in clients:
-        client.close()
+def connect(closing):
+    return lambda emulator, **options: closing(SimulatorClient(emulator.port, **options))
 
 
 # One world for several clients.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from offline_simulator import entity
+from processes import when_listening
 from simulator_client import SimulatorClient
 
 from drone_bridge.emulators.simulator.connection import Connection
@@ -46,25 +47,12 @@ VEHICLE = 0
 
 @pytest.fixture
 def emulate(start_child):
-    def start(*arguments):
-        child = start_child(*COMMAND, *arguments)
-        child.port = int(child.wait_for_line(r"^listening on 127\.0\.0\.1:(\d+)")[1])
-        return child
-
-    return start
+    return lambda *arguments: when_listening(start_child(*COMMAND, *arguments))
 
 
 @pytest.fixture
-def connect():
-    clients = []
-
-    def start(emulator, **options):
-        clients.append(SimulatorClient(emulator.port, **options))
-        return clients[-1]
-
-    yield start
-    for client in clients:
-        client.close()
+def connect(closing):
+    return lambda emulator, **options: closing(SimulatorClient(emulator.port, **options))
 
 
 def messages(data):

@@ -18,7 +18,7 @@ from drone_bridge.bridges.simulator.desired_items import (
 )
 from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
 from drone_bridge.link_node.link_requests import ServiceResult
-from drone_bridge.links.cancellation import Cancellation, wait_readable
+from drone_bridge.links.cancellation import wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.protocols import simulator as sim
@@ -26,13 +26,6 @@ from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolErro
 from drone_bridge.translate.simulator_plans import CameraPlan
 
 TIMEOUT_S = 5.0
-
-
-@pytest.fixture
-def cancellation():
-    cancellation = Cancellation()
-    yield cancellation
-    cancellation.close()
 
 
 @pytest.fixture
@@ -152,10 +145,8 @@ class Simulator:
 
 
 @pytest.fixture
-def simulator():
-    simulator = Simulator()
-    yield simulator
-    simulator.close()
+def simulator(closing):
+    return closing(Simulator())
 
 
 @pytest.mark.parametrize(

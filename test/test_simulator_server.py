@@ -9,13 +9,13 @@ import struct
 import threading
 
 import pytest
+from diagnostics import status, wait_for_count
 from geometry_msgs.msg import PoseStamped, TransformStamped, Twist
 from nav_msgs.msg import Odometry
 from processes import Process
-from ros_session import RosSession, wait_until
+from ros_session import module_ros, wait_until
 from rosgraph_msgs.msg import Clock
 from simulator_client import SimulatorClient
-from simulator_fixtures import status, wait_for_count
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.protocols import simulator as sim
@@ -89,11 +89,7 @@ class Server:
         self.process.end()
 
 
-@pytest.fixture(scope="module")
-def ros():
-    session = RosSession()
-    yield session
-    session.close()
+ros = module_ros()
 
 
 @pytest.fixture(scope="module")

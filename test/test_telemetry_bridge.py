@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from diagnostics import values_of
 from geometry_msgs.msg import PointStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -27,8 +28,8 @@ from telemetry_peer import (
     start_with_peer,
     without,
 )
-from testbed_peer import values_of
 from tf2_msgs.msg import TFMessage
+from twists import twist
 
 from drone_bridge.msg import LandingPad
 from drone_bridge.translate.time import time_from_seconds
@@ -90,12 +91,6 @@ def peer(running):
     running.peer.send(drone(timestamp=running.clock.next()))
     running.peer.wait_for_next(lambda command: command == HOVER)
     return running.peer
-
-
-def twist(forward=0.0, left=0.0, up=0.0, left_turn=0.0):
-    message = Twist()
-    message.linear.x, message.linear.y, message.linear.z, message.angular.z = forward, left, up, left_turn
-    return message
 
 
 def command(publisher, peer, message, **axes):

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from geometry_msgs.msg import Twist
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
@@ -27,7 +28,6 @@ from telemetry_peer import (
     start_with_peer,
     without,
 )
-from testbed_peer import values_of
 
 PICTURE = jpeg()
 

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from geometry_msgs.msg import PointStamped, Twist
 from nav_msgs.msg import Odometry
 from processes import Process
@@ -16,7 +17,6 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool, String
 from telemetry_peer import HOVER, ROVER, Clock, changed, drone, jpeg, send_until, send_until_reported
-from testbed_peer import values_of
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PICTURE = jpeg()

@@ -59,10 +59,8 @@ class Relay:
 
 
 @pytest.fixture
-def relay(domain):
-    relay = Relay()
-    yield relay
-    relay.close()
+def relay(domain, closing):
+    return closing(Relay())
 
 
 def numbers(document, prefix=""):

@@ -24,10 +24,8 @@ FORWARD = {"thrust": 0.25, "pitch": 0.5, "roll": 0.0, "yaw": -0.25}
 
 
 @pytest.fixture
-def operator():
-    operator = TelemetryOperator()
-    yield operator
-    operator.close()
+def operator(closing):
+    return closing(TelemetryOperator())
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import cv2
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist
 from hypothesis import given
 from hypothesis import strategies as st
 from rclpy.serialization import serialize_message
 from rotations import matrix, turned
+from twists import twist
 
 from drone_bridge.protocols.telemetry import (
     MAX_FOV,
@@ -374,12 +374,6 @@ def test_any_damage_is_decoded_or_a_value_error(position, value):
 
 
 # Commands.
-
-
-def twist(forward=0.0, left=0.0, up=0.0, left_turn=0.0):
-    message = Twist()
-    message.linear.x, message.linear.y, message.linear.z, message.angular.z = forward, left, up, left_turn
-    return message
 
 
 def command(full_scale=None, signs=None, **asked):

@@ -6,13 +6,14 @@ import math
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from diagnostics import values_of
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, Imu
-from testbed_peer import CONSTANTS, HOVER, TestbedPeer, bridge, pixels, values_of
+from testbed_peer import CONSTANTS, HOVER, TestbedPeer, bridge, pixels
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import CommandRates, DroneProperties
@@ -23,17 +24,13 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 @pytest.fixture
-def peer():
-    peer = TestbedPeer()
-    yield peer
-    peer.close()
+def peer(closing):
+    return closing(TestbedPeer())
 
 
 @pytest.fixture
-def pose_peer():
-    peer = TestbedPeer(layout=AttitudeLayout.POSE)
-    yield peer
-    peer.close()
+def pose_peer(closing):
+    return closing(TestbedPeer(layout=AttitudeLayout.POSE))
 
 
 def twist(roll=0.0, pitch=0.0, yaw=0.0, thrust=0.0):

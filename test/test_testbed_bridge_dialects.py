@@ -6,13 +6,14 @@ import sys
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from diagnostics import values_of
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import undisturbed, wait_until
 from sensor_msgs.msg import Imu
-from testbed_peer import HOVER, TestbedPeer, bridge, values_of
+from testbed_peer import HOVER, TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import DroneProperties
@@ -23,16 +24,8 @@ LEVEL = {"pitch": 0.0, "roll": 0.0, "yaw": 0.0, "position": (1.0, 2.0, -3.0)}
 
 
 @pytest.fixture
-def make_peer():
-    peers = []
-
-    def make(layout):
-        peers.append(TestbedPeer(layout=layout))
-        return peers[-1]
-
-    yield make
-    for peer in peers:
-        peer.close()
+def make_peer(closing):
+    return lambda layout: closing(TestbedPeer(layout=layout))
 
 
 def emulator(*options):

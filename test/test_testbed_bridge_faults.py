@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from processes import Process
 from rcl_interfaces.srv import GetParameters
 from ros_session import wait_until
 from sensor_msgs.msg import Image
-from testbed_peer import CONSTANTS, HOVER, REPLY, TestbedPeer, bridge, values_of
+from testbed_peer import CONSTANTS, HOVER, REPLY, TestbedPeer, bridge
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import MotionParameters
@@ -42,10 +43,8 @@ raise SystemExit(testbed.main())
 
 
 @pytest.fixture
-def peer():
-    peer = TestbedPeer()
-    yield peer
-    peer.close()
+def peer(closing):
+    return closing(TestbedPeer())
 
 
 def fly(ros, peer):

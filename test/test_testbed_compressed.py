@@ -8,10 +8,11 @@ import cv2
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from diagnostics import values_of
 from processes import Process
 from ros_session import wait_until
 from sensor_msgs.msg import CompressedImage, Image
-from testbed_peer import CONSTANTS, TestbedPeer, values_of
+from testbed_peer import CONSTANTS, TestbedPeer
 
 from drone_bridge.protocols.testbed import SensorFrame
 
@@ -21,10 +22,8 @@ COLOURS = {"left": (250, 20, 90), "right": (10, 200, 60)}
 
 
 @pytest.fixture
-def peer():
-    peer = TestbedPeer()
-    yield peer
-    peer.close()
+def peer(closing):
+    return closing(TestbedPeer())
 
 
 def exchange(peer):

@@ -395,10 +395,3 @@ def test_impossible_options_are_refused_with_a_sentence(emulate, arguments, mess
     assert message in output
     assert "Traceback" not in output
     assert emulator.exit_code() == 2
-
-
-def test_a_taken_port_is_said_to_be_taken(emulate):
-    port = emulate().port()
-    other = emulate("--port", str(port))
-    assert other.line("testbed: ").startswith(f"Can't listen on 127.0.0.1:{port}")
-    assert other.exit_code() == 2

@@ -6,7 +6,7 @@ import sys
 import pytest
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from processes import executable
+from processes import executable, when_listening
 from ros_session import wait_until
 from testbed_trajectory import motion_between, rows_of
 
@@ -21,7 +21,7 @@ def flight(start_child, tmp_path):
     trajectory = tmp_path / "flight.csv"
     options = ("--layout", "pose", "--realtime", "--width", 32, "--height", 32, "--trajectory", trajectory)
     testbed = start_child(sys.executable, "-m", "drone_bridge.emulators.testbed", "--port", 0, *options)
-    port = int(testbed.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    port = when_listening(testbed).port
     start_child(
         executable("testbed_bridge"),
         *("--ros-args", "-p", f"port:={port}", "-p", "stamp_source:=wire", "-r", HIDDEN),

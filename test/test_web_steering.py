@@ -7,7 +7,7 @@ import time
 
 import pytest
 from geometry_msgs.msg import TwistStamped
-from ros_session import RosSession, wait_until
+from ros_session import module_ros, wait_until
 from web_viewer import Pilot, web_bridge
 
 pytestmark = pytest.mark.timed
@@ -50,11 +50,7 @@ def bridge():
         yield process
 
 
-@pytest.fixture(scope="module")
-def ros():
-    session = RosSession("rover")
-    yield session
-    session.close()
+ros = module_ros("rover")
 
 
 @pytest.fixture(scope="module")

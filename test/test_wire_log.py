@@ -14,7 +14,6 @@ from mcap.reader import NonSeekingReader
 from tcp_peer import LONG_S
 
 from drone_bridge.links import wire_file, wire_log
-from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.links.udp import UdpConnector, UdpListener
@@ -39,13 +38,6 @@ def make_log(tmp_path):
     yield make
     for log in made:
         log.close()
-
-
-@pytest.fixture
-def cancellation():
-    cancellation = Cancellation()
-    yield cancellation
-    cancellation.close()
 
 
 def files_of(log):

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 
 from drone_bridge.flight.flight_control import Command as FlownCommand
-from drone_bridge.flight.flight_control import DroneModel
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.drone_model import drone_model
 from drone_bridge.translate.frames import BodyRates
 from drone_bridge.translate.testbed import Command
 
@@ -44,16 +44,7 @@ class TestbedFlight:
         self._flown: tuple[FlownCommand, bool] | None = None  # until the next frame
         self._next: tuple[FlownCommand, bool] | None = None  # from then on
         try:
-            properties = translate.drone_properties(constants, unit)
-            drone = DroneModel(
-                mass=properties.mass,
-                gravity=properties.gravity,
-                drag=properties.drag,
-                max_thrust=properties.max_thrust,
-                max_roll_rate=properties.max_roll_rate,
-                max_pitch_rate=properties.max_pitch_rate,
-                max_yaw_rate=properties.max_yaw_rate,
-            )
+            drone = drone_model(translate.drone_properties(constants, unit))
             self._control = VelocityControl(drone, parameters)
         except ValueError as error:
             self.problem = str(error)

@@ -16,12 +16,12 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
-from drone_bridge.flight.flight_control import DroneModel
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.translate.drone_model import drone_model
 
 NAME: Final = "velocity"
 PARAMETERS: Final = (
@@ -60,15 +60,7 @@ class VelocityBehaviour:
         """Start over with this drone, as the bridge has with a new simulation."""
         self._control = None
         try:
-            drone = DroneModel(
-                mass=message.mass,
-                gravity=message.gravity,
-                drag=message.drag,
-                max_thrust=message.max_thrust,
-                max_roll_rate=message.max_roll_rate,
-                max_pitch_rate=message.max_pitch_rate,
-                max_yaw_rate=message.max_yaw_rate,
-            )
+            drone = drone_model(message)
         except ValueError as error:
             self._complain(f"No velocity can be flown with what was announced on drone_properties: {error}.")
             return

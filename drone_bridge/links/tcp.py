@@ -241,6 +241,19 @@ class TcpConnector(Connector[TcpStream]):
             raise ConnectionRefusedError("nobody listens there")
 
 
+def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
+    """Return a socket that listens; port 0 picks a free one. Raises LinkError when the address is not available."""
+    if not host:  # which sockets take for all interfaces
+        raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
+    if not 0 <= port <= 65535:
+        raise LinkError(f"Can't listen on port {port}: it has to be from 0 to 65535.")
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=backlog)
+    except (OSError, ValueError) as error:
+        raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+
+
 class TcpListener:
     """Listens for one peer at a time. While one is connected, others are refused without disturbing it.
 
@@ -277,15 +290,7 @@ class TcpListener:
         self._wire_log = wire_log
         self._refuser: threading.Thread | None = None
         self.backoff = Backoff()
-        if not host:  # which sockets take for all interfaces
-            raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
-        if not 0 <= port <= 65535:
-            raise LinkError(f"Can't listen on port {port}: it has to be from 0 to 65535.")
-        try:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._socket = socket.create_server((host, port), family=family, backlog=4)
-        except (OSError, ValueError) as error:
-            raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+        self._socket = listening_socket(host, port, backlog=4)
         self._socket.setblocking(False)
 
     @property

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from drone_bridge.links.connector import address_name
-from drone_bridge.links.errors import LinkError, reason
+from drone_bridge.links.errors import reason
+from drone_bridge.links.tcp import listening_socket
 from drone_bridge.links.wire_log import ConnectionLog, WireLog
 
 MAX_UNREAD_BYTES: Final = 256 * 1024  # of what a client does not take; one that lets more pile up is given up
@@ -64,15 +65,7 @@ class TcpClients:
         self._begin, self._most, self._on_refused, self._wire_log = begin, most, on_refused, wire_log
         self._server: asyncio.Server | None = None
         self.connections: list[Connection] = []
-        if not host:  # which sockets take for all interfaces
-            raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
-        if not 0 <= port <= 65535:
-            raise LinkError(f"Can't listen on port {port}: it has to be from 0 to 65535.")
-        try:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-        except (OSError, ValueError) as error:
-            raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+        self._socket = listening_socket(host, port, backlog=_BACKLOG)
         #: Where it listens.
         self.port = int(self._socket.getsockname()[1])
 

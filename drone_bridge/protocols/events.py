@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every connection's next_event() can return beside the messages of its protocol."""
+"""What every connection's next_event() can return besides the messages of its protocol."""
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, Literal, TypeVar
+
+from drone_bridge.protocols.errors import RemoteProtocolError
 
 EventT = TypeVar("EventT")
 
@@ -43,3 +46,23 @@ class EventSource(ABC, Generic[EventT]):
             yield event
             if isinstance(event, ConnectionClosed):
                 return
+
+
+class EventQueue(Generic[EventT]):
+    """The events of whole datagrams or documents, in order. One that was refused is raised when its turn comes."""
+
+    def __init__(self) -> None:
+        self._outcomes: deque[EventT | RemoteProtocolError] = deque()
+
+    def put(self, outcome: EventT | RemoteProtocolError) -> None:
+        """Append an event, or why there is none."""
+        self._outcomes.append(outcome)
+
+    def next_event(self) -> EventT | NeedData:
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError."""
+        if not self._outcomes:
+            return NEED_DATA
+        outcome = self._outcomes.popleft()
+        if isinstance(outcome, RemoteProtocolError):
+            raise outcome
+        return outcome

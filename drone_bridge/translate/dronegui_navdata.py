@@ -28,7 +28,7 @@ from drone_bridge.protocols.dronegui import (
 )
 from drone_bridge.translate import frames
 from drone_bridge.translate.covariances import AXES, UNKNOWN_VARIANCE, OdometryCovariances
-from drone_bridge.translate.frame_names import FrameNames
+from drone_bridge.translate.frame_names import DroneFrameNames
 from drone_bridge.translate.transforms import odometry_transform, set_quaternion, transform
 
 #: What the AR.Drone's ultrasound rangefinder measures, by its data sheet.
@@ -47,22 +47,6 @@ TWIST_VARIANCES: Final = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)  # vertical speed
 LONGEST_GAP_S: Final = 0.5
 #: How fast it may have been meanwhile.
 GREATEST_SPEED: Final = 5.0  # m/s
-
-
-class DroneFrameNames(FrameNames):
-    """The tf frames of a drone behind its GUI, with their prefix."""
-
-    __slots__ = ()
-
-    @property
-    def altimeter(self) -> str:
-        """The rangefinder, whose x axis points down."""
-        return f"{self.prefix}altimeter_link"
-
-    @property
-    def optical(self) -> str:
-        """The camera that detections come from, in optical axes; which camera, the wire does not tell."""
-        return f"{self.prefix}camera_optical_frame"
 
 
 class Pose(NamedTuple):

@@ -32,3 +32,19 @@ class FrameNames:
     def base_link(self) -> str:
         """The body, x forward, y left, z up."""
         return f"{self.prefix}{self.base_name}"
+
+
+class DroneFrameNames(FrameNames):
+    """The tf frames of a drone with one camera and a rangefinder."""
+
+    __slots__ = ()
+
+    @property
+    def altimeter(self) -> str:
+        """The rangefinder, whose x axis points down."""
+        return f"{self.prefix}altimeter_link"
+
+    @property
+    def optical(self) -> str:
+        """The camera, in optical axes."""
+        return f"{self.prefix}camera_optical_frame"

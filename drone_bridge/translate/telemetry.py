@@ -15,7 +15,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.msg import LandingPad
 from drone_bridge.protocols.telemetry import MAX_THRUST, MAX_TILT, DroneCommand, DroneTelemetry, RoverTelemetry
 from drone_bridge.translate import frames
-from drone_bridge.translate.frame_names import FrameNames
+from drone_bridge.translate.frame_names import DroneFrameNames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.images import pinhole_camera_info, set_data
 from drone_bridge.translate.time import time_from_seconds
@@ -25,20 +25,10 @@ from drone_bridge.translate.transforms import set_quaternion, transform
 HOVER: Final = DroneCommand()
 
 
-class LandingFrameNames(FrameNames):
-    """The tf frames of a drone and a rover, with their prefix: base_link is the drone's."""
+class LandingFrameNames(DroneFrameNames):
+    """The tf frames of a drone, whose camera looks down, and of a rover: base_link is the drone's."""
 
     __slots__ = ()
-
-    @property
-    def altimeter(self) -> str:
-        """The altimeter, whose x axis points down."""
-        return f"{self.prefix}altimeter_link"
-
-    @property
-    def optical(self) -> str:
-        """The camera, which looks down, in optical axes."""
-        return f"{self.prefix}camera_optical_frame"
 
     @property
     def stabilized(self) -> str:

@@ -148,5 +148,11 @@ class Process:
             assert self._child.returncode == 0, f"ended with {self._child.returncode}:\n{self.output}"
 
 
+def when_listening(child):
+    """Return a child once it says which port it listens on; that is then `child.port`."""
+    child.port = int(child.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+    return child
+
+
 def _yaml(value):
     return str(value).lower() if isinstance(value, bool) else f"'{value}'" if value == "" else value

@@ -5,6 +5,7 @@ import contextlib
 import threading
 from collections import deque
 
+import pytest
 import rclpy
 from processes import TIMEOUT_S
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
@@ -120,6 +121,18 @@ class RosSession:
         future.add_done_callback(lambda _: done.set())
         assert done.wait(timeout_s), f"{name} did not answer within {timeout_s} s"
         return future.result()
+
+
+def module_ros(name="test_session"):
+    """Return the fixture `ros` for a file whose tests share one session: `ros = module_ros()`."""
+
+    @pytest.fixture(scope="module", name="ros")
+    def fixture():
+        session = RosSession(name)
+        yield session
+        session.close()
+
+    return fixture
 
 
 def nanoseconds(stamp):

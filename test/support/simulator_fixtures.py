@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of simulator_bridge have in common: a bridge with a vehicle, a buoy, a camera and a trigger."""
 
-from diagnostic_msgs.msg import DiagnosticArray
 from processes import Process
 from simulator_peer import STILL, SimulatorPeer
 
@@ -41,15 +40,6 @@ def bridge(peer, **parameters):
     return Process.node("simulator_bridge", port=peer.port, **{**PARAMETERS, **parameters})
 
 
-def values_of(report):
-    return {pair.key: pair.value for pair in report.status[0].values}
-
-
-def status(ros, wanted=lambda values: True):
-    """Return the values of the next report that is wanted."""
-    inbox = ros.subscribe(DiagnosticArray, "/diagnostics")
-    return values_of(inbox.wait(lambda report: wanted(values_of(report))))
-
-
-def wait_for_count(ros, name, more, before):
-    return status(ros, lambda values: int(values.get(name, 0)) >= int(before.get(name, 0)) + more)
+def call(ros, name, service, /, **fields):
+    """Call a service of the bridge."""
+    return ros.call(service, name, service.Request(**fields))

@@ -45,11 +45,6 @@ def bridge(peer, **parameters):
     return Process.node("testbed_bridge", port=peer.port, **parameters)
 
 
-def values_of(report):
-    """Return what a message on /diagnostics says, by name."""
-    return {pair.key: pair.value for pair in report.status[0].values}
-
-
 class TestbedPeer:
     """Listens on a free port, or connects to one; speaks for one testbed at a time."""
 

@@ -32,7 +32,7 @@ from drone_bridge.node.program import run
 from drone_bridge.protocols.dronegui import FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
 from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate.dronegui import HOVER, FullScale
-from drone_bridge.translate.dronegui_navdata import DroneFrameNames
+from drone_bridge.translate.frame_names import DroneFrameNames
 
 #: How often hover is said at the start, because UDP may lose some of them.
 HOVER_PACKETS: Final = 3

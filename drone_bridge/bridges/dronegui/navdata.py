@@ -26,7 +26,8 @@ from drone_bridge.msg import DetectionArray
 from drone_bridge.protocols.dronegui import NEED_DATA, ControllerConnection, Demo, Navdata, VisionDetect
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.translate import dronegui_navdata as translate
-from drone_bridge.translate.dronegui_navdata import DeadReckoning, DroneFrameNames
+from drone_bridge.translate.dronegui_navdata import DeadReckoning
+from drone_bridge.translate.frame_names import DroneFrameNames
 
 #: How long to wait before a port that could not be had is tried again.
 RETRY_S: Final = 2.0

@@ -22,6 +22,7 @@ from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.translate.drone_model import drone_model
 
 NAME: Final = "seek_target"
 PARAMETERS: Final = (
@@ -74,15 +75,7 @@ class SeekTargetBehaviour:
     def _on_properties(self, message: DroneProperties) -> None:
         self._seek = None
         try:
-            self._drone = DroneModel(
-                mass=message.mass,
-                gravity=message.gravity,
-                drag=message.drag,
-                max_thrust=message.max_thrust,
-                max_roll_rate=message.max_roll_rate,
-                max_pitch_rate=message.max_pitch_rate,
-                max_yaw_rate=message.max_yaw_rate,
-            )
+            self._drone = drone_model(message)
         except ValueError as error:
             self._drone = None
             self._complain(f"No controller can fly what was announced on drone_properties: {error}.")

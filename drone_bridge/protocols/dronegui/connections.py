@@ -3,15 +3,14 @@
 
 import json
 import math
-from collections import deque
 from dataclasses import fields, replace
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 from drone_bridge.protocols.dronegui import navdata
 from drone_bridge.protocols.dronegui.documents import is_number, parse, shown
 from drone_bridge.protocols.dronegui.messages import AXES, BUTTONS, ControlPacket, Controls, LatePacket, Navdata
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, EventSource, NeedData
+from drone_bridge.protocols.events import EventQueue, EventSource, NeedData
 
 #: UDP, where the GUI takes control packets.
 DEFAULT_PORT: Final = 5560
@@ -20,26 +19,6 @@ DEFAULT_NAVDATA_PORT: Final = 5561
 DEFAULT_NAVDATA_SOURCE_PORT: Final = 3456
 FIRST_SEQ: Final = 1  # takes effect whatever came before: a controller that starts over
 MAX_SEQ: Final = 2**63 - 1
-
-EventT = TypeVar("EventT")
-
-
-class _Inbox(Generic[EventT]):
-    """What datagrams were, in their order."""
-
-    def __init__(self) -> None:
-        self._outcomes: deque[EventT | RemoteProtocolError] = deque()
-
-    def put(self, outcome: EventT | RemoteProtocolError) -> None:
-        self._outcomes.append(outcome)
-
-    def next_event(self) -> EventT | NeedData:
-        if not self._outcomes:
-            return NEED_DATA
-        outcome = self._outcomes.popleft()
-        if isinstance(outcome, RemoteProtocolError):
-            raise outcome
-        return outcome
 
 
 class ControllerConnection(EventSource[Navdata]):
@@ -50,7 +29,7 @@ class ControllerConnection(EventSource[Navdata]):
 
     def __init__(self) -> None:
         self._next_seq = FIRST_SEQ
-        self._inbox: _Inbox[Navdata] = _Inbox()
+        self._queue: EventQueue[Navdata] = EventQueue()
 
     @property
     def next_seq(self) -> int:
@@ -72,13 +51,13 @@ class ControllerConnection(EventSource[Navdata]):
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
         """Take one whole datagram of navdata, of which `next_event` then tells what it was."""
         try:
-            self._inbox.put(_read_navdata(datagram))
+            self._queue.put(_read_navdata(datagram))
         except RemoteProtocolError as error:
-            self._inbox.put(error)
+            self._queue.put(error)
 
     def next_event(self) -> Navdata | NeedData:
         """Return what the next datagram was, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
-        return self._inbox.next_event()
+        return self._queue.next_event()
 
 
 class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
@@ -104,7 +83,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         # What the document asks of a controller, to let go of hover, tells that it may be pressed at the start.
         self._controls = Controls()
         self._newest_seq: float | None = None
-        self._inbox: _Inbox[ControlPacket | LatePacket] = _Inbox()
+        self._queue: EventQueue[ControlPacket | LatePacket] = EventQueue()
 
     def send(self, block: Navdata) -> bytes:
         """Return the datagram of a block of navdata.
@@ -123,13 +102,13 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
         """Take one whole datagram, of which `next_event` then tells what it was."""
         try:
-            self._inbox.put(self._read(datagram))
+            self._queue.put(self._read(datagram))
         except RemoteProtocolError as error:
-            self._inbox.put(error)
+            self._queue.put(error)
 
     def next_event(self) -> ControlPacket | LatePacket | NeedData:
         """Return what the next datagram was, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
-        return self._inbox.next_event()
+        return self._queue.next_event()
 
     def _read(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
         document = parse(datagram, self._python_literals)

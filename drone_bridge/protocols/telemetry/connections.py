@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three who take part in a conversation in the telemetry protocol."""
 
-from collections import deque
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, TypeVar
+from typing import Final, Literal
 
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, EventSource, NeedData
+from drone_bridge.protocols.events import EventQueue, EventSource, NeedData
 from drone_bridge.protocols.telemetry.documents import (
     DEFAULT_LIMITS,
     Document,
@@ -28,7 +27,6 @@ DEFAULT_PORT: Final = 5555
 RESTART_S: Final = 1.0
 
 Sender = Literal["drone", "rover"]
-EventT = TypeVar("EventT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +36,6 @@ class LateTelemetry:
     sender: Sender
     timestamp: float  # s
     newest_timestamp: float  # s
-
-
-class _Outcomes(Generic[EventT]):
-    """What documents turned out to be, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._outcomes: deque[EventT | RemoteProtocolError] = deque()
-
-    def add(self, outcome: EventT | RemoteProtocolError) -> None:
-        self._outcomes.append(outcome)
-
-    def next_event(self) -> EventT | NeedData:
-        if not self._outcomes:
-            return NEED_DATA
-        outcome = self._outcomes.popleft()
-        if isinstance(outcome, RemoteProtocolError):
-            raise outcome
-        return outcome
 
 
 class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTelemetry]):
@@ -68,7 +48,7 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
         """`limits`: how large an image may be."""
         self._limits = limits
         self._newest: dict[Sender, float] = {}  # timestamps, s
-        self._outcomes: _Outcomes[DroneTelemetry | RoverTelemetry | LateTelemetry] = _Outcomes()
+        self._queue: EventQueue[DroneTelemetry | RoverTelemetry | LateTelemetry] = EventQueue()
 
     def receive_data(self, document: Document, sender: Sender | None = None) -> None:
         """Take one whole document, of which `next_event` then tells what it was.
@@ -76,13 +56,13 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
         `sender` is who it has to be from, where that is known; otherwise its fields tell.
         """
         try:
-            self._outcomes.add(self._read(document, sender))
+            self._queue.put(self._read(document, sender))
         except RemoteProtocolError as error:
-            self._outcomes.add(error)
+            self._queue.put(error)
 
     def next_event(self) -> DroneTelemetry | RoverTelemetry | LateTelemetry | NeedData:
         """Return what the next document was, or NEED_DATA. Raises RemoteProtocolError, once per refused document."""
-        return self._outcomes.next_event()
+        return self._queue.next_event()
 
     def send(self, command: DroneCommand) -> bytes:
         """Return the command as a document. Raises LocalProtocolError for what the protocol does not allow."""
@@ -110,20 +90,20 @@ class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
     """The drone's side: commands come in, and telemetry of a rover that it is to find; its own telemetry goes out."""
 
     def __init__(self) -> None:
-        self._outcomes: _Outcomes[DroneCommand | RoverTelemetry] = _Outcomes()
+        self._queue: EventQueue[DroneCommand | RoverTelemetry] = EventQueue()
 
     def receive_data(self, document: Document) -> None:
         """Take one whole document, of which `next_event` then tells what it was."""
         try:
             fields = parse(document)
             is_rovers = "thrust" not in fields and "position" in fields
-            self._outcomes.add(read_rover(fields) if is_rovers else read_command(fields))
+            self._queue.put(read_rover(fields) if is_rovers else read_command(fields))
         except RemoteProtocolError as error:
-            self._outcomes.add(error)
+            self._queue.put(error)
 
     def next_event(self) -> DroneCommand | RoverTelemetry | NeedData:
         """Return what the next document was, or NEED_DATA. Raises RemoteProtocolError, once per refused document."""
-        return self._outcomes.next_event()
+        return self._queue.next_event()
 
     def send(self, telemetry: DroneTelemetry) -> bytes:
         """Return the telemetry as a document. Raises LocalProtocolError for what the protocol does not allow."""
