@@ -41,9 +41,10 @@ def connect(closing):
 
 
 def bridge(emulator, **parameters):
-    return Process.node(
-        "simulator_bridge", port=emulator.port, **{"poll_period": 0.1, "request_timeout": 20.0, **parameters}
-    )
+    parameters = {"poll_period": 0.1, "request_timeout": 20.0, **parameters}
+    process = Process.node("simulator_bridge", port=emulator.port, **parameters)
+    process.wait_for_line("Connected to")  # services return an error until then
+    return process
 
 
 def call(ros, name, service, /, **fields):

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from composition import launch
 from nav_msgs.msg import Odometry
+from ros_session import wait_until
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import ControllerState, TriggerEvent
@@ -62,6 +63,8 @@ def test_the_submarine_swims_around_a_box_and_is_left_standing(ros, tmp_path, fr
         at_depth = states.wait(lambda state: state.reason.startswith("to waypoint 2")).header.stamp
         done = states.wait(lambda state: state.state == "done")
         assert done.distance < 2 * TOLERANCE_M
+        is_whole = lambda: seconds_between(odometry[-1].header.stamp, done.header.stamp) > 0  # noqa: E731
+        wait_until(is_whole, "the odometry of the whole way")
         swum = [message for message in odometry if seconds_between(message.header.stamp, at_depth) > 0]
         message = transforms.wait(lambda message: len(message.transforms) > len(BUOYS))
         assert {transform.header.frame_id for transform in message.transforms} == {"s1/odom"}
