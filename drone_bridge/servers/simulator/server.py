@@ -296,14 +296,16 @@ class SimulatorServer(LinkNode):
 
     def _take_news(self) -> None:
         self._are_news_due = False
-        while self._news:
+        # Where clients want more than can be made in time, there are always more: what is made is sent at once, so that
+        # who does not take it is given up, and the loop gets its turn to hear and answer the others.
+        for _ in range(len(self._news)):
             take, news = self._news.popleft()
             self._scene.look_at_clock()
             try:
                 take(*news)
             except Exception:
                 self.complain("internal errors", traceback.format_exc())
-        self.end_turn()
+            self.end_turn()
 
     def _moved(self, entity: int, state: EntityState) -> None:
         self._scene.hear(entity, state)
