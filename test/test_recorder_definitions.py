@@ -46,11 +46,9 @@ def test_a_definition_is_the_file_and_then_each_dependency_once_under_a_heading(
 
 
 def install(prefix, package, files):
-    index = prefix / "share/ament_index/resource_index"
-    for kind in ("packages", "rosidl_interfaces"):
-        (index / kind).mkdir(parents=True, exist_ok=True)
-    (index / "packages" / package).write_text("")
-    (index / "rosidl_interfaces" / package).write_text("\n".join(f"msg/{name}" for name in files))
+    interfaces = prefix / "share/ament_index/resource_index/rosidl_interfaces"  # and in no other index
+    interfaces.mkdir(parents=True, exist_ok=True)
+    (interfaces / package).write_text("\n".join(f"msg/{name}" for name in files))
     (prefix / "share" / package / "msg").mkdir(parents=True)
     for name, text in files.items():
         (prefix / "share" / package / "msg" / name).write_text(text)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ament_index_python.packages import get_package_share_directory
 from ament_index_python.resources import get_resource
 from rclpy.type_support import check_for_type_support
 
@@ -70,7 +69,13 @@ def split_type_name(type_name: str, kind: str = "msg") -> tuple[str, str]:
 def interface_file(type_name: str, suffix: str) -> Path:
     """Return where the file of an installed message type with this suffix is, if there is one."""
     package, name = split_type_name(type_name)
-    return Path(get_package_share_directory(package), "msg", name + suffix)
+    return _share(package) / "msg" / (name + suffix)
+
+
+def _share(package: str) -> Path:
+    """Return the folder of a package that registers interfaces, where it registers them."""
+    _, prefix = get_resource("rosidl_interfaces", package)
+    return Path(prefix, "share", package)
 
 
 def message_text(type_name: str) -> InterfaceText:
@@ -100,7 +105,7 @@ def service_texts(type_name: str) -> tuple[InterfaceText, InterfaceText]:
     """
     package, name = split_type_name(type_name, "srv")
     try:
-        text = Path(get_package_share_directory(package), "srv", f"{name}.srv").read_text(encoding="utf-8")
+        text = (_share(package) / "srv" / f"{name}.srv").read_text(encoding="utf-8")
         parts = PARTS_OF_SERVICE.split(text)
         if len(parts) != 2:
             raise UnknownTypeError(f"The installed definition of '{type_name}' has {len(parts)} parts, and not two.")
