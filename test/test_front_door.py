@@ -54,8 +54,11 @@ def installation(tmp_path_factory):
         if path.name not in ("build", "test") and not path.name.startswith("."):
             (sources / path.name).symlink_to(path)
 
+    # A workspace that was sourced has the package in PYTHONPATH, where pip finds that there is nothing left to do.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
     def run(*command):
-        subprocess.run([*pip, *command], check=True, timeout=300, cwd=folder)
+        subprocess.run([*pip, *command], check=True, timeout=300, cwd=folder, env=environment)
 
     run("wheel", *alone, "--no-build-isolation", "--wheel-dir", folder, sources)
     (wheel,) = folder.glob("drone_bridge-*.whl")
