@@ -11,6 +11,7 @@ from dronegui_operator import FLYING, HOVERING, LANDED, DroneGuiOperator
 from dronegui_peer import DroneGuiPeer
 from processes import Process
 from ros_session import wait_until
+from vanishing import kill
 
 CAPTURE = (Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl").read_bytes().splitlines()
 AXES = {"roll": 0.1234567890123456, "pitch": -0.75, "yaw": 1 / 3, "gas": -1.0}
@@ -143,14 +144,13 @@ def test_whoever_fails_the_other_end_sees_what_it_would_see_without_the_relay(re
     operator.keep_sending(hover=False, pitch=-0.25)
     gui.wait_for_next(lambda packet: packet.is_following(pitch=-0.25))
     relay.carry_navdata()
-    relay.bridge.end()  # the drone's side is gone: so is navdata
-    assert gui.packets[-1].is_hover
+    kill(relay.bridge)  # the drone's side is gone: so is navdata
     relay.send_navdata(CAPTURE[0])
     assert operator.hears_nothing_for(0.3)
     relay.start_bridge()
     gui.wait_for_next(lambda packet: packet.is_following(pitch=-0.25))
     relay.carry_navdata()
-    relay.server.send(9)  # the server is killed
+    kill(relay.server)
     gui.wait_for_next(lambda packet: packet.is_hover)
     operator.stop()
 

@@ -9,10 +9,11 @@ import socket
 from pathlib import Path
 
 import pytest
-from processes import Process
+from processes import TIMEOUT_S, Process
 from robot_driver import RobotDriver
 from robot_peer import DRIVE, LAMP, RobotPeer
 from ros_session import wait_until
+from vanishing import kill
 
 from drone_bridge.operators.plan import Leg, parse_plan
 from drone_bridge.operators.robot import ScriptedDriver, speeds
@@ -42,6 +43,8 @@ CAPTURES = Path(__file__).parent / "captures"
 SERVER = {"port": 0, "discovery": False, "lists_from": "topics", "sensor_period": 0.0, "command_timeout": 30.0}
 LISTENING = r"Waiting for drivers on 127\.0\.0\.1:(\d+)"
 LAST_UPDATE_BYTES = 9
+#: For less than this no killed node is missed by DDS itself.
+LEAST_LEASE_OF_DDS_S = 15.0
 
 
 class Relay:
@@ -243,19 +246,36 @@ def without_time(packet):
     return re.fullmatch(r"\[\w{3} \d\d \d{4} \d\d:\d\d:\d\d [AP]M\] (.*)", packet.text)[1]
 
 
-@pytest.mark.parametrize("how", ["falls silent", "loses its bridge"])
-def test_a_robot_that_is_not_heard_any_more_takes_its_drivers_connections_with_it(how):
+def test_whoever_vanishes_is_gone_for_the_other_end(ros):
     peer = RobotPeer()
     try:
-        with relaying("silent", peer.port, link_timeout=3.0) as relay:
-            driver = relay.connect("alice")
-            bind(driver, DRIVE)
-            if how == "falls silent":
-                peer.answers_keep_alives = peer.answers_queries = False
-            else:
-                assert relay.bridge.stop() == 0
-            wait_until_closed(driver)
-            driver.close()
+        with relaying("faults", peer.port, link_timeout=3.0) as relay:
+            # A driver: the motors stop, and somebody else can have them.
+            alice = relay.connect("alice")
+            bind(alice, DRIVE)
+            alice.send(SkidSteerUpdate(DRIVE, 500, 500))
+            peer.wait_for_speeds(500, 500)
+            alice.vanish()
+            ros.set_parameters("faults/robot_server", command_timeout=0.5, driver_timeout=1.0)
+            peer.wait_for_speeds(0, 0)
+            relay.server.wait_for_line("alice .*driver_timeout")
+            ros.set_parameters("faults/robot_server", command_timeout=30.0, driver_timeout=0.0)
+            bob = relay.connect("bob")
+            bind(bob, DRIVE)
+            # The robot: its bridge gives it up, and is given up with it.
+            peer.vanish()
+            assert bob.is_hung_up_on_within(TIMEOUT_S)
+            # The bridge, stopped or killed: nobody says so, and DDS would believe in it for 20 s.
+            carol = relay.connect("carol")
+            relay.bridge.send(signal.SIGSTOP)
+            assert carol.is_hung_up_on_within(LEAST_LEASE_OF_DDS_S)
+            relay.bridge.send(signal.SIGCONT)
+            dave = relay.connect("dave")
+            bind(dave, DRIVE)
+            kill(relay.bridge)
+            assert dave.is_hung_up_on_within(LEAST_LEASE_OF_DDS_S)
+            for driver in (alice, bob, carol, dave):
+                driver.close()
     finally:
         peer.close()
 

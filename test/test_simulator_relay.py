@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client, simulator_server, topics and services, simulator_bridge, a simulator: as without what is between."""
 
-import os
-import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from processes import Process
 from ros_session import wait_until
 from simulator_client import SimulatorClient
+from vanishing import kill, vanish
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, ItemType
 
 VEHICLE, BUOY, POST = 0, 2, 5
 LEVEL = (1.0, 0.0, 0.0, 0.0)
+#: For less than this no service of a killed node is missed by DDS itself.
+LEAST_LEASE_OF_DDS_S = 15.0
+NO_ENTITY = sim.Error(0, "No entity with given ID.")
 ALL = tuple(Attribute)
 CAPTURE = Path(__file__).parent / "captures" / "simulator_client.bin"
 KNOWN_AXES = [1.0, 0.0, 0.0, 0.0]  # for body_to_model: else it is learned, which turns the vehicle for a moment
@@ -39,11 +42,8 @@ class Relay:
         self.server = Process.node(
             "simulator_server",
             port=0,
-            source_timeout=30.0,
-            request_timeout=30.0,
-            command_timeout=30.0,
             remap=self.remap,
-            **server_options,
+            **{"source_timeout": 30.0, "request_timeout": 30.0, "command_timeout": 30.0, **server_options},
         )
         self.port = int(self.server.wait_for_line(r"Listening to clients on .*:(\d+)")[1])
         self.clients = []
@@ -259,31 +259,32 @@ def test_what_a_client_of_the_real_server_has_asked_is_answered_as_without_the_r
             assert mine == real
 
 
-def test_either_end_may_vanish_and_come_back():
-    relay = Relay("faults", simulator_options=("--running",))
+def test_the_operator_and_the_bridge_may_vanish_and_the_bridge_come_back():
+    timeouts = {"source_timeout": 2.0, "request_timeout": 5.0, "command_timeout": 1.0}
+    relay = Relay("faults", simulator_options=("--running",), **timeouts)
     try:
+        # The operator vanishes while it steers: the vehicle stands still.
+        watcher, first = relay.connect(relay.simulator.port), relay.operator()
+
+        def is_fast():
+            first.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (2.0, 0.0, 0.0)))
+            return value(watcher, VEHICLE, Attribute.VELOCITY)[0] > 1.5
+
+        wait_until(is_fast, "the vehicle to move")
+        vanish(first.socket)
+        wait_until(lambda: abs(value(watcher, VEHICLE, Attribute.VELOCITY)[0]) < 0.01, "the vehicle to stand still")
+        # The bridge is killed: the stream ends, nothing old is told, and what its services would do gets an error.
         operator = relay.operator()
         stream = operator.add(sim.StreamEntity(VEHICLE, 1, (Attribute.VELOCITY,)))
         operator.wait_for(sim.EntityData, lambda data: data.id == stream)
-        # The bridge is stopped: the stream ends, and requests to its services get an error.
-        os.kill(relay.bridge.pid, signal.SIGTERM)
-        assert relay.bridge.wait() == 0
-        wait_until(
-            lambda: isinstance(operator.ask(sim.SetEntity(BUOY, 0, (0.0, 0.0, 0.0))), sim.Error), "the end of services"
-        )
+        kill(relay.bridge)
+        killed_s = time.monotonic()
+        wait_until(lambda: operator.ask(sim.GetEntity(VEHICLE, 0)) == NO_ENTITY, "the end of states and services")
+        assert time.monotonic() - killed_s < LEAST_LEASE_OF_DDS_S
+        assert operator.code(sim.SetEntity(BUOY, 0, (0.0, 0.0, 0.0))) == 1  # as where nobody offers it
         relay.bridge.end()
         relay.bridge = relay.start_bridge()
         operator.take(sim.EntityData)
         operator.wait_for(sim.EntityData, lambda data: data.id == stream)
-        # The operator vanishes while it steers: the vehicle stands still.
-        watcher = relay.connect(relay.simulator.port)
-
-        def is_fast():
-            operator.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (2.0, 0.0, 0.0)))
-            return value(watcher, VEHICLE, Attribute.VELOCITY)[0] > 1.5
-
-        wait_until(is_fast, "the vehicle to move")
-        operator.close()
-        wait_until(lambda: abs(value(watcher, VEHICLE, Attribute.VELOCITY)[0]) < 0.01, "the vehicle to stand still")
     finally:
         relay.close()

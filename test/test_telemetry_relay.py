@@ -5,8 +5,10 @@ import base64
 
 import pytest
 from processes import Process
+from ros_session import wait_until
 from telemetry_operator import TelemetryOperator
 from telemetry_peer import DRONE, HOVER, ROVER, TelemetryPeer, changed, drone, jpeg
+from vanishing import kill
 
 COMMAND = {"thrust": 0.1234567890123456, "pitch": -0.3, "roll": 1 / 3, "yaw": 0.5}
 STEP_S = 0.04
@@ -50,6 +52,17 @@ class Relay:
         assert self.operator.receive_until(lambda: self.drone.send(self.document()), "landed", sent["landed"])
         while not self.operator.hears_nothing_for(0.5):
             pass
+
+    def fly_until(self, command):
+        """Send documents until one is answered by this command."""
+        before = len(self.drone.commands)
+
+        def is_commanded():
+            self.drone.send(self.document())
+            self.operator.hears_nothing_for(0.05)
+            return command in self.drone.commands[before:]
+
+        wait_until(is_commanded, f"{command}")
 
     def close(self):
         self.drone.close()
@@ -106,16 +119,9 @@ def test_documents_arrive_in_order_with_every_number_and_every_byte_of_their_ima
 def test_commands_arrive_to_the_last_digit_and_silence_is_hover(relay):
     relay.send(relay.document())
     relay.operator.keep_sending(COMMAND)
-    for _ in range(600):
-        relay.drone.send(relay.document())
-        if not relay.operator.hears_nothing_for(0.05) and COMMAND in relay.drone.commands:
-            break
-    assert COMMAND in relay.drone.commands
+    relay.fly_until(COMMAND)
     relay.operator.stop()
-    before = len(relay.drone.commands)
-    while HOVER not in relay.drone.commands[before:]:
-        relay.drone.send(relay.document())
-        relay.operator.hears_nothing_for(0.05)
+    relay.fly_until(HOVER)
 
 
 def test_a_rover_arrives_with_its_drone(relay):
@@ -129,10 +135,15 @@ def test_a_rover_arrives_with_its_drone(relay):
     assert arrived["pattern"] == "unknown"  # no topic tells it
 
 
-def test_when_the_bridge_dies_telemetry_ends_and_comes_again_with_it(relay):
+def test_when_the_bridge_dies_telemetry_ends_and_when_the_server_does_the_drone_hovers(relay):
     relay.send(relay.document())
-    relay.bridge.end()
+    kill(relay.bridge)
     relay.drone.send(changed(DRONE, timestamp=1.0))
     assert relay.operator.hears_nothing_for(0.5)
     relay.start_bridge()
     relay.send(relay.document())
+    relay.operator.keep_sending(COMMAND)
+    relay.fly_until(COMMAND)
+    kill(relay.server)
+    relay.fly_until(HOVER)
+    relay.operator.stop()

@@ -177,6 +177,7 @@ class TestbedBridge(LinkNode):
         deadline = MessageDeadline(stream, self._silence_timeout_s)
         constants = None
         self._is_layout_told = False
+        stream.expect_acknowledgements()  # or one that vanishes with an answer on its way would be waited for
         stream.acknowledge_at_once()  # many testbeds send a frame in pieces, with Nagle's algorithm on
         self.statistics.facts["attitude layout"] = self._layout.value if self._layout else "to be decided"
         try:

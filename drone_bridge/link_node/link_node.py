@@ -156,6 +156,8 @@ class LinkNode(LifecycleNode):
         callback: Callable[[Any], Any],
         depth: QoSProfile | int,
         callback_group: CallbackGroup | None = None,
+        *,
+        event_callbacks: Any = None,
     ) -> None:
         """Create a subscription whose QoS, of a depth or a whole profile, can be overridden by parameters."""
         options = QoSOverridingOptions.with_default_policies()
@@ -165,6 +167,7 @@ class LinkNode(LifecycleNode):
             callback,
             copy.copy(depth),  # as for publishers
             callback_group=callback_group,
+            event_callbacks=event_callbacks,
             qos_overriding_options=options,
         )
         self._made.append((self.destroy_subscription, subscription))

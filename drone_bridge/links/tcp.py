@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from drone_bridge.links import tcp_options
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation, Selectable, wait_readable
 from drone_bridge.links.connector import Connector, address_name
@@ -19,10 +20,6 @@ from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeout
 from drone_bridge.links.wire_log import WireLog
 
 CONNECT_TIMEOUT_S: Final = 5.0
-# A peer whose machine has gone is noticed after KEEPALIVE_IDLE_S + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL_S.
-KEEPALIVE_IDLE_S: Final = 5
-KEEPALIVE_INTERVAL_S: Final = 2
-KEEPALIVE_PROBES: Final = 3
 ACCEPT_RETRY_S: Final = 0.5
 _OUT_OF_RESOURCES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _DRAIN_BYTES: Final = 65536
@@ -41,7 +38,8 @@ class TcpStream:
     ) -> None:
         """Take over a connected socket. Raises OSError, the socket closed, when the peer has gone already."""
         try:
-            _set_options(connected)
+            connected.setblocking(False)
+            tcp_options.set_options(connected)
             self.peer = _name(connected)
             own_host, own_port = connected.getsockname()[:2]
         except OSError:
@@ -76,6 +74,10 @@ class TcpStream:
         acknowledgement, which is otherwise delayed by 40 ms.
         """
         self._acknowledges_at_once = hasattr(socket, "TCP_QUICKACK")
+
+    def expect_acknowledgements(self) -> None:
+        """See `tcp_options.expect_acknowledgements`."""
+        tcp_options.expect_acknowledgements(self._socket)
 
     def wait_for_acknowledgements(self) -> None:
         """Hold small pieces back until what was sent is acknowledged, as sockets do by default (Nagle's algorithm).
@@ -363,20 +365,6 @@ class TcpListener:
             if error.errno in _OUT_OF_RESOURCES:  # the peer stays in the queue: asking at once would not help
                 wait_readable([self._cancellation, *until], ACCEPT_RETRY_S)
             return None
-
-
-def _set_options(connected: socket.socket) -> None:
-    connected.setblocking(False)
-    # The protocols are made of small requests and answers, which must not wait for each other.
-    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
-        ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
-        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
-        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
-    ):
-        if hasattr(socket, option):
-            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def _name(connected: socket.socket) -> str:

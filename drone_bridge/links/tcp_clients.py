@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from drone_bridge.links import tcp_options
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import reason
 from drone_bridge.links.tcp import listening_socket
@@ -155,7 +156,8 @@ class Connection(asyncio.Protocol):
             return
         connected = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):  # it may have gone again
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            tcp_options.set_options(connected)
+            tcp_options.expect_acknowledgements(connected)
             # What nobody reads piles up here, where it is counted, and not in the system.
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         self._log = self._clients.open_log(address_name(*transport.get_extra_info("sockname")[:2]), self.peer)

@@ -7,6 +7,7 @@ import struct
 import time
 
 from processes import TIMEOUT_S
+from vanishing import vanish
 
 from drone_bridge.protocols.robot import (
     NEED_DATA,
@@ -99,6 +100,20 @@ class RobotDriver:
 
     def __exit__(self, *_):
         self.close()
+
+    def vanish(self):
+        """Hear and say nothing any more, without a word."""
+        vanish(self._socket)
+
+    def is_hung_up_on_within(self, seconds):
+        """Return whether the connection ends. What comes before is in `events`."""
+        self._socket.settimeout(seconds)
+        try:
+            while not isinstance(self.next_event(), ConnectionClosed):
+                pass
+        except TimeoutError:
+            return False
+        return True
 
     def reset(self):
         """Close as a system does whose program was killed with bytes unread."""

@@ -6,6 +6,7 @@ import socket
 import threading
 
 from ros_session import Inbox
+from vanishing import vanish
 
 from drone_bridge.protocols.robot import (
     NEED_DATA,
@@ -55,6 +56,7 @@ class RobotPeer:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._socket = None
+        self._vanished = []
         self._sending = threading.Lock()
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
@@ -116,6 +118,12 @@ class RobotPeer:
     def wait_for_speeds(self, left, right):
         self.wait_for(SkidSteerUpdate, lambda update: (update.left, update.right) == (left, right))
 
+    def vanish(self):
+        """Be gone without a word, and serve the next connection."""
+        vanish(self._socket)
+        self._vanished.append(self._socket.dup())  # which keeps its connection half-open
+        self._socket.shutdown(socket.SHUT_RD)
+
     def hang_up(self):
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -127,3 +135,5 @@ class RobotPeer:
         if self._socket:
             self.hang_up()
         self._thread.join()
+        for vanished in self._vanished:
+            vanished.close()

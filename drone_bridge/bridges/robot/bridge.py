@@ -21,6 +21,7 @@ from drone_bridge.bridges.robot.services import BIND, UNBIND, RobotServices, Tas
 from drone_bridge.bridges.robot.session import RobotSession
 from drone_bridge.link_node.commands import CommandIntake
 from drone_bridge.link_node.common_parameters import frame_names, odometry_covariances
+from drone_bridge.link_node.lease import with_lease
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_requests import LinkRequest, ServiceResult
 from drone_bridge.link_node.link_thread import Endpoint
@@ -104,8 +105,8 @@ class RobotBridge(LinkNode):
         self._robot_log = LogLimiter()
 
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._subsystems_publisher = self.make_publisher(SubsystemArray, "subsystems", latched)
         self._sensors_publisher = self.make_publisher(SensorArray, "sensors", latched)
+        self._subsystems_publisher = self.make_publisher(SubsystemArray, "subsystems", with_lease(latched))
         self._sensor_topics = SensorTopics(
             self, self._frame_id, self._topic_budget, BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
         )

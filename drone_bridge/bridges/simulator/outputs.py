@@ -12,6 +12,7 @@ from drone_bridge.bridges.simulator.entity_topics import AUDIENCE_PERIOD_S, QUEU
 from drone_bridge.bridges.simulator.time import TimeKeeper
 from drone_bridge.geometry.quaternions import Quaternion
 from drone_bridge.link_node.common_parameters import frame_names
+from drone_bridge.link_node.lease import with_lease
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
@@ -64,7 +65,7 @@ class SimulatorOutputs:
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched)
         self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
         self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)
-        self._item_events = node.make_publisher(ItemEvent, "item_events", 100)
+        self._item_events = node.make_publisher(ItemEvent, "item_events", with_lease(QoSProfile(depth=100)))
         self._attributes = node.make_publisher(ExtendedAttributes, "attributes", QUEUE_DEPTH)
         self._completed = node.make_publisher(Empty, "completed", QUEUE_DEPTH)
         self._transforms: list[EntityTopics] = []

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from drone_bridge.link_node.lease import LeaseWatch
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.protocols.robot import SensorReading
@@ -84,12 +85,13 @@ class ListedSources:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.make_subscription(SensorArray, SENSORS_TOPIC, self._hear_sensors, latched)
         node.make_subscription(SubsystemArray, SUBSYSTEMS_TOPIC, self._hear_subsystems, latched)
+        self._lease = LeaseWatch(node, SubsystemArray, SUBSYSTEMS_TOPIC, wake)
         node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
 
     def newest(self) -> Listing | None:
         """Return what the robot has; None while it is not there. For the link's thread."""
         with self._lock:
-            if not self._is_there or self._subsystems is None or self._sources is None:
+            if not self._is_there or self._lease.is_expired or self._subsystems is None or self._sources is None:
                 return None
             return Listing(self._subsystems, self._sources)
 
@@ -107,7 +109,7 @@ class ListedSources:
         self._wake()
 
     def _watch_bridge(self) -> None:
-        """Note that a bridge has gone without a word."""
+        """Note that a bridge without a lease has gone without a word."""
         if self._is_there and not self._node.count_publishers(self._node.resolve_topic_name(SUBSYSTEMS_TOPIC)):
             with self._lock:
                 self._is_there = False

@@ -11,7 +11,9 @@ from rclpy.client import Client
 from rclpy.task import Future
 
 from drone_bridge import srv
+from drone_bridge.link_node.lease import LeaseWatch
 from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.msg import ItemEvent
 
 #: What is called below the bridge's name.
 SERVICES: Final = {
@@ -57,6 +59,8 @@ class BridgeCalls:
     def __init__(self, node: LinkNode, bridge: str) -> None:
         """`bridge`: the node's name; empty for none."""
         self._node = node
+        #: The bridge's, on a topic of its own: DDS would offer the services of one that was killed for much longer.
+        self._lease = LeaseWatch(node, ItemEvent, "item_events", lambda: None)
         self._clients: dict[str, Client[Any, Any]] = {}
         if bridge:
             self._clients = {name: node.make_client(kind, f"{bridge}/{name}") for name, kind in SERVICES.items()}
@@ -66,7 +70,7 @@ class BridgeCalls:
     def offers(self, service: str) -> bool:
         """Return whether somebody offers a service."""
         client = self._clients.get(service)
-        return client is not None and client.service_is_ready()
+        return client is not None and not self._lease.is_expired and client.service_is_ready()
 
     def call(self, service: str, request: Any, on_response: OnResponse) -> None:
         """Call a service, on the link's loop, and give the response to `on_response` there."""

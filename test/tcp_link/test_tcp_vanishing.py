@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TCP peers whose machine vanishes: neither a FIN nor a RST comes of them."""
+
+import asyncio
+import contextlib
+
+import pytest
+from tcp_peer import LONG_S, NO_LEAKS, Task, connect, connector, receive
+from vanishing import vanish
+
+from drone_bridge.links import tcp_options
+from drone_bridge.links.errors import LinkError
+from drone_bridge.links.tcp_clients import TcpClients
+
+pytestmark = NO_LEAKS
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    """As soon as Linux can notice it."""
+    for name in ("KEEPALIVE_IDLE_S", "KEEPALIVE_INTERVAL_S", "KEEPALIVE_PROBES"):
+        monkeypatch.setattr(tcp_options, name, 1)
+
+
+def test_a_peer_that_vanishes_is_given_up_whether_it_owes_an_acknowledgement_or_not(peer_listener, cancellation):
+    with contextlib.ExitStack() as stack:
+        streams = []
+        for _ in range(2):
+            streams.append(connector(peer_listener, cancellation).open())
+            stack.callback(streams[-1].close)
+            vanish(stack.enter_context(peer_listener.accept()[0]))
+        streams[0].expect_acknowledgements()
+        streams[0].send_all(b"an answer")
+        for reading in [Task(receive, stream) for stream in streams]:
+            with pytest.raises(LinkError, match="lost"):
+                reading.result(2 * LONG_S)
+
+
+class Client:
+    """One whose end is waited for."""
+
+    def __init__(self, connection):
+        self._connection = connection
+        self.reason = asyncio.get_running_loop().create_future()
+
+    def receive_data(self, data):
+        self._connection.send(data)
+
+    def receive_eof(self):
+        pass
+
+    def leave(self, reason):
+        self.reason.set_result(reason)
+
+
+def test_a_client_that_vanishes_is_given_up():
+    async def serve():
+        served = []
+
+        def begin(connection):
+            served.append(Client(connection))
+            return served[-1]
+
+        clients = TcpClients("127.0.0.1", 0, begin, most=1, ends=(), on_refused=pytest.fail)
+        await clients.start()
+        with connect(clients.port) as peer:
+            peer.sendall(b"a request")
+            assert await asyncio.to_thread(peer.recv, 100) == b"a request"
+            vanish(peer)
+            served[0].receive_data(b"what streams to it")
+            reason = await asyncio.wait_for(served[0].reason, 2 * LONG_S)
+        clients.close()
+        return reason
+
+    assert "lost" in asyncio.run(serve())
