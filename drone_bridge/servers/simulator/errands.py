@@ -36,6 +36,8 @@ class Errand(NamedTuple):
     service: str
     request: Any
     finish: Callable[[Any], "Response | Errand"]
+    #: What is made of a response that tells of a failure, or of none at all (None); None: the Error.
+    recover: "Callable[[Any], Response | Errand] | None" = None
 
 
 class Errands:
@@ -166,6 +168,8 @@ class Errands:
                 return None
 
         def finish(_: Any) -> Response:
+            if kind is ItemType.ENTITY:
+                self.forget(request.id)
             if kind is not ItemType.OBJECT and self._world.has(kind, request.id):
                 self._world.remove((kind, request.id))
             return sim.Ok()
@@ -176,22 +180,31 @@ class Errands:
 
     def _list_entities(self, client: Client, request: sim.ListEntities) -> Errand:
         def finish(response: Any) -> Response:
-            self._names.update(
-                (number, name) for number, name in zip(response.ids, response.names, strict=False) if name
-            )
+            self._learn_names(response)
             listed = list(response.ids)
             for number in listed:
                 self.note(number)
+            return listed_with_ours(listed)
+
+        def listed_with_ours(listed: list[int]) -> Response:
             here = [number for number in reversed(self._scene.entities) if self._scene.has_source(number)]
             return sim.EntitiesListed((*(number for number in here if number not in listed), *listed))
 
-        return Errand("list_entities", srv.ListEntities.Request(), finish)
+        # A visualizer takes an error for a list of nothing, and connects once more without closing, ten times a second.
+        return Errand("list_entities", srv.ListEntities.Request(), finish, lambda _: listed_with_ours([]))
+
+    def _learn_names(self, response: Any) -> None:
+        self._names.update((number, name) for number, name in zip(response.ids, response.names, strict=False) if name)
 
     def note(self, entity: int) -> None:
         """Note an entity that the bridge knows of."""
         if not self._scene.has_entity(entity):
             self._scene.put(entity, Mirrored())
             self._world.entity_added(entity, {})
+
+    def forget(self, entity: int) -> None:
+        """Forget what the bridge called an entity that has gone."""
+        self._names.pop(entity, None)
 
     @staticmethod
     def removal(kind: ItemType, number: int) -> Any:
@@ -254,14 +267,28 @@ class Errands:
         if request.id in self._names:
             self._follow(request.id)
             return None
-        self._names[request.id] = f"entity_{request.id}"
-        asked = srv.StreamEntity.Request(id=request.id, name=self._names[request.id])
+        asked = srv.StreamEntity.Request(id=request.id, name=f"entity_{request.id}")
 
         def finish(_: Any) -> Response:
+            self._names.setdefault(request.id, asked.name)
+            return follow()
+
+        def follow() -> Response:
             self._follow(request.id)
             return self._answer_here(client, request)
 
-        return Errand("stream_entity", asked, finish)
+        def recover(failure: Any) -> Response | Errand:
+            """Look whether the bridge refuses as it publishes the entity already, by a name that is not known here."""
+            if failure is None or failure.code >= 0:  # the simulator's own
+                return self.failure(failure)
+
+            def find(response: Any) -> Response:
+                self._learn_names(response)
+                return follow() if request.id in self._names else self.failure(failure)
+
+            return Errand("list_entities", srv.ListEntities.Request(), find, lambda _: self.failure(failure))
+
+        return Errand("stream_entity", asked, finish, recover)
 
     def _follow(self, entity: int) -> None:
         self.note(entity)

@@ -346,10 +346,11 @@ class SimulatorServer(LinkNode):
             return  # IDs of the rest are told of where they are added and removed
         if event.added:
             self.errands.note(event.id)
-        elif self._scene.has_entity(event.id):
-            self._world.entity_removed(event.id)
-            self._plans.append((self._sources.close_new, event.id))
-            self._plans_guard.trigger()
+            return
+        self.errands.forget(event.id)
+        self._world.entity_removed(event.id)  # unless a client of ours has removed it
+        self._plans.append((self._sources.close_new, event.id))
+        self._plans_guard.trigger()
 
 
 def main() -> int:

@@ -82,15 +82,14 @@ class Visitor(Conversation):
             if self._has_left:
                 return
             self._desk.begin_turn()
-            if response is None or not response.success:  # type: ignore[attr-defined] # all of them have it
-                result: sim.Response | Errand = self._desk.errands.failure(response)
-            else:
-                try:
-                    result = errand.finish(response)
-                except RefusedError as error:
-                    result = error.answer
-                except ValueError as error:
-                    result = sim.Error(0, str(error))
+            is_done = response is not None and response.success  # type: ignore[attr-defined] # all of them have it
+            make = errand.finish if is_done else errand.recover or self._desk.errands.failure
+            try:
+                result: sim.Response | Errand = make(response)
+            except RefusedError as error:
+                result = error.answer
+            except ValueError as error:
+                result = sim.Error(0, str(error))
             if isinstance(result, Errand):
                 self._send(result)
                 return

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What simulator_server asks of simulator_bridge, and what it makes of the answers: without nodes."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from drone_bridge import srv
+from drone_bridge.protocols import simulator as sim
+from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.servers.simulator.errands import Errands
+from drone_bridge.servers.simulator.mirror import Mirrored, MirroredScene
+from drone_bridge.servers.simulator.visitor import Visitor
+from drone_bridge.translate.simulator import Axes
+from drone_bridge.vehicle_side.simulator.answers import Answers
+from drone_bridge.vehicle_side.simulator.quirks import Quirks
+from drone_bridge.vehicle_side.simulator.run import RunControl, Tempo
+from drone_bridge.vehicle_side.simulator.world import World
+from drone_bridge.vehicle_side.simulator.world_requests import Context
+
+VEHICLE, BUOY, MISSING = 0, 3, 99
+NO_SIMULATOR = {"success": False, "code": -1, "message": "There is no connection to the simulator now."}
+NO_SUCH_ENTITY = {"success": False, "code": 1, "message": "No entity with given ID."}
+PUBLISHED = {"success": False, "code": -1, "message": "The states of entity 3 are published already."}
+
+
+class Bridge:
+    """Its services: each gives the response that is set for it, as those of a bridge are; None is no response."""
+
+    def __init__(self):
+        self.responses = {}
+        self.asked = []
+
+    def offers(self, service):
+        return service in self.responses
+
+    def call(self, service, request, on_response):
+        self.asked.append((service, request))
+        fields = self.responses[service]
+        on_response(None if fields is None else SimpleNamespace(**{"code": -1, "message": "", **fields}))
+
+
+class Server:
+    """What visitors share, and one of them: a Desk without a node."""
+
+    def __init__(self):
+        self.calls = Bridge()
+        scene = self.scene = MirroredScene(Axes(), VEHICLE, lambda: 0.0, lambda: 1.0)
+        scene.put(VEHICLE, Mirrored(has_source=True))
+        self.world = World(scene)
+        self.world.entity_added(VEHICLE, {"render": b"vehicle"})
+        answers = Answers(Context(self.world, RunControl(), Tempo()))
+        self.answer_here = answers.answer
+        self.mirrored = []
+        self.errands = Errands(
+            self.calls, Axes(), self.world, scene, VEHICLE, self.mirrored.append, answers.answer, lambda client: None
+        )
+        self.sent = bytearray()
+        connection = SimpleNamespace(peer="a client", send=self.sent.extend, close=pytest.fail, abort=pytest.fail)
+        self.visitor = Visitor(connection, self, Quirks.NONE, lambda: None)
+
+    def begin_turn(self):
+        pass
+
+    def end_turn(self):
+        self.visitor.flush()
+
+    def ask(self, request):
+        client = sim.ClientConnection()
+        self.visitor.receive_data(client.send(request))
+        client.receive_data(bytes(self.sent))
+        self.sent.clear()
+        return client.next_event().response
+
+
+@pytest.fixture
+def server():
+    return Server()
+
+
+def stream_of(entity):
+    return sim.StreamEntity(entity, 1, (Attribute.POSITION,))
+
+
+@pytest.mark.parametrize("refusal", [None, NO_SUCH_ENTITY])
+def test_to_ask_twice_for_a_stream_of_an_entity_that_is_not_there_does_not_make_one(server, refusal):
+    if refusal:
+        server.calls.responses = {"stream_entity": refusal}
+    for _ in range(3):
+        assert server.ask(stream_of(MISSING)) == sim.Error(1, "No entity with given ID.")
+    assert server.scene.entities == [VEHICLE]
+    assert not server.mirrored
+
+
+def test_an_entity_that_has_gone_can_not_be_streamed_by_its_name(server):
+    server.calls.responses = {
+        "list_entities": {"success": True, "ids": [BUOY, VEHICLE], "names": ["buoy", ""]},
+        "remove": {"success": True},
+        "stream_entity": NO_SUCH_ENTITY,
+    }
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
+    assert server.ask(sim.Remove(sim.ItemType.ENTITY, BUOY)) == sim.Ok()
+    assert server.ask(stream_of(BUOY)) == sim.Error(1, "No entity with given ID.")
+    assert server.scene.entities == [VEHICLE]
+
+
+def test_an_entity_that_the_bridge_publishes_already_is_streamed_by_the_name_it_has_there(server):
+    server.calls.responses = {
+        "stream_entity": PUBLISHED,
+        "list_entities": {"success": True, "ids": [BUOY], "names": ["red_buoy"]},
+    }
+    assert isinstance(server.ask(stream_of(BUOY)), sim.Added)
+    assert [plan.pose for plan in server.mirrored] == ["entities/red_buoy/pose"]
+    assert server.calls.asked[0] == ("stream_entity", srv.StreamEntity.Request(id=BUOY, name=f"entity_{BUOY}"))
+
+
+@pytest.mark.parametrize("failure", [NO_SIMULATOR, None])
+def test_while_the_bridge_has_no_simulator_entities_are_those_that_topics_tell_of(server, failure):
+    """An error would read as a list of nothing, on which the visualizer connects again and never closes."""
+    server.calls.responses = {"list_entities": failure}
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
