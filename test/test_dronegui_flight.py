@@ -77,11 +77,11 @@ def test_take_off_again_lands():
     assert not flight.velocity.any()
 
 
-def test_each_press_turns_the_intention_over():
+def test_a_press_turns_the_intention_over_until_the_drone_lands():
     flight = Flight()
-    for phase in (Phase.TAKING_OFF, Phase.LANDING, Phase.TAKING_OFF):
+    for seconds, phase in ((1.5, Phase.TAKING_OFF), (0.5, Phase.LANDING), (0.5, Phase.LANDING)):
         press(flight, "take_off")
-        advance(flight, 0.5)
+        advance(flight, seconds)
         assert flight.phase is phase
 
 

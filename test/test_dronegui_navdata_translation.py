@@ -219,6 +219,13 @@ def test_numbers_that_the_wire_cannot_have_are_left_out(nonsense):
     ReceiverConnection().send(block)
 
 
+def test_what_is_whole_on_the_wire_is_written_so():
+    block = translate.demo(FlightState.LANDED, None, 1.2504, None, 0.5)
+    assert ReceiverConnection().send(block) == (
+        b'{"type":"demo","ctrl_state":131072,"vbat_flying_percentage":50,"altitude":1250}'
+    )
+
+
 def test_an_orientation_that_nobody_has_filled_is_none():
     orientation = translate.imu(Demo(**LEVEL), STAMP, NAMES).orientation
     orientation.w = 0.0

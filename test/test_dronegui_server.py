@@ -4,6 +4,7 @@
 import math
 import signal
 import socket
+from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -14,10 +15,14 @@ from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.task import Future
 from ros_session import undisturbed, wait_until
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
+
+from drone_bridge.servers.dronegui.parameters import TARGETS
+from drone_bridge.servers.dronegui.presses import Calls
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ZERO = Twist()
@@ -44,6 +49,39 @@ def serve(start_child, operator):
     yield start
     for node in nodes:
         node.end()
+
+
+class StubClient:
+    """Notes what is asked of a service that is always there."""
+
+    def __init__(self, name):
+        self.srv_name = name
+        self.asked = []
+
+    def service_is_ready(self):
+        return True
+
+    def call_async(self, request):
+        self.asked.append(getattr(request, "data", None))
+        return Future()
+
+
+def test_hover_is_not_held_any_more_by_an_operator_that_has_gone():
+    clients = {}
+    node = SimpleNamespace(
+        make_client=lambda _, name: clients.setdefault(name, StubClient(name)),
+        make_guard_condition=lambda call: SimpleNamespace(trigger=lambda: called_later.append(call)),
+        make_timer=lambda *_: None,
+    )
+    called_later = []
+    calls = Calls(node, {name: name for name in TARGETS}, done=lambda _: None)
+    calls.hold_hover(True)
+    calls.press("takeoff")
+    calls.let_go()  # before the executor has come to it
+    for call in called_later:
+        call()
+    assert clients["hover"].asked == [False]
+    assert clients["takeoff"].asked == [None]
 
 
 class Drone:

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drone_bridge.emulators.dronegui.flight import Flight, Phase
 from drone_bridge.protocols.dronegui import AXES, BUTTONS, ControlPacket, Demo, LatePacket
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.vehicle_side.dronegui import BOOTSTRAP_S, MAX_CONTROLLERS, Dialect, Gui
 
 ONE = ("192.0.2.1", 40000)
+OWN = "127.0.0.1"
 
 
 class Drone:
@@ -41,8 +43,8 @@ class Drone:
 class Controller:
     """Sends states to a GUI, as they are or in part, with numbers from 1."""
 
-    def __init__(self, **dialect):
-        self.drone = Drone()
+    def __init__(self, drone=None, **dialect):
+        self.drone = drone or Drone()
         self.gui = Gui(self.drone, Dialect(**dialect))
         self.seq = 0
         self.now_s = 100.0
@@ -100,6 +102,16 @@ def test_a_button_acts_when_it_is_pressed_and_not_while_it_is_held():
     assert controller.drone.told == ["take off", "land"]
 
 
+def test_a_press_while_the_drone_lands_lets_it_land():
+    # The drone tells that it flies until it is on the ground, and a press then means to land.
+    controller = Controller(Flight(), is_bootstrapped=True)
+    for seconds, phase in ((4, Phase.FLYING), (1, Phase.LANDING), (1, Phase.LANDING), (2, Phase.LANDED)):
+        controller.press("take_off")
+        for _ in range(seconds * 100):
+            controller.drone.advance(0.01)
+        assert controller.drone.phase is phase
+
+
 def test_states_in_part_are_merged_and_what_was_said_last_stays_in_force():
     controller = Controller()
     controller.say(hover=False, pitch=-0.5)
@@ -137,7 +149,7 @@ def test_nonsense_changes_nothing_and_is_not_heard():
         with pytest.raises(RemoteProtocolError):
             controller.gui.receive(nonsense, ("192.0.2.9", 1), controller.now_s)
     assert (controller.gui.heard_s, controller.gui.controls, controller.drone.told) == (heard_s, controls, [])
-    assert [host for host, _ in controller.gui.controllers] == ["192.0.2.1"]
+    assert [host for host, _ in controller.gui.controllers] == [OWN, "192.0.2.1"]
 
 
 def test_a_press_in_a_packet_that_is_refused_acts_with_the_next_one():
@@ -154,10 +166,19 @@ def test_navdata_goes_to_a_port_of_the_hosts_that_controlled_it_last():
         controller.say(source=(f"192.0.2.{number}", 40000 + number))
     controller.say(source=("192.0.2.5", 50000))
     hosts = [host for host, _ in controller.gui.controllers]
-    assert hosts == ["192.0.2.3", "192.0.2.4", *(f"192.0.2.{number}" for number in range(6, 11)), "192.0.2.5"]
+    assert hosts == [OWN, "192.0.2.3", "192.0.2.4", *(f"192.0.2.{number}" for number in range(6, 11)), "192.0.2.5"]
     assert {port for _, port in controller.gui.controllers} == {5561}
     controller.say(source=("2001:db8::1", 40000, 0, 2))
     assert controller.gui.controllers[-1] == ("2001:db8::1", 5561, 0, 2)
+
+
+def test_navdata_goes_to_the_own_host_before_anybody_sends_packets():
+    # As that of the real GUI does: a controller that keeps a height answers each demo, and says nothing before.
+    gui = Gui(Drone(), Dialect(is_bootstrapped=True, navdata_port=5561))
+    assert gui.controllers == ((OWN, 5561),)
+    gui.receive(b'{"seq": 1}', (OWN, 40000), 0.0)
+    assert gui.controllers == ((OWN, 5561),)
+    assert Gui(Drone(), Dialect(), "::1").controllers[0][0] == "::1"
 
 
 def test_navdata_is_due_at_its_rate_whatever_rate_and_jitter_it_comes_with():

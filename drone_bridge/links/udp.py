@@ -182,6 +182,11 @@ class UdpListener:
         """The port that is listened on."""
         return int(self._socket.socket.getsockname()[1])
 
+    @property
+    def loopback_host(self) -> str:
+        """The address of this machine itself, of the family that this socket sends to."""
+        return "::1" if self._socket.socket.family == socket.AF_INET6 else "127.0.0.1"
+
     def receive(self, timeout_s: float | None = None) -> Datagram:
         """Wait for the next datagram, of at most MAX_DATAGRAM_BYTES, whoever sends it.
 

@@ -215,11 +215,11 @@ def demo(
     return Demo(
         ctrl_state=None if state is None else state << MAJOR_STATE_SHIFT,
         # The wire has whole percent and whole millimetres.
-        vbat_flying_percentage=None if charge is None else float(round(charge)),
+        vbat_flying_percentage=None if charge is None else round(charge),
         theta=theta,
         phi=phi,
         psi=psi,
-        altitude=None if altitude_mm is None else float(round(altitude_mm)),
+        altitude=None if altitude_mm is None else round(altitude_mm),
         vx=_scaled(vx, 1000),
         vy=_scaled(vy, 1000),
         vz=_scaled(vz, 1000),
@@ -231,10 +231,10 @@ def vision_detect(message: DetectionArray) -> VisionDetect:
     features = []
     for found in message.detections:
         place = [_scaled(value, PICTURE_UNITS) for value in (found.center_x, found.center_y, found.width, found.height)]
-        xc, yc, width, height = (None if value is None else float(round(value)) for value in place)
+        xc, yc, width, height = (None if value is None else round(value) for value in place)
         if xc is not None and yc is not None and width is not None and height is not None:
             distance = _scaled(found.distance, 100)
-            features.append(Feature(xc, yc, width, height, None if distance is None else float(round(distance))))
+            features.append(Feature(xc, yc, width, height, None if distance is None else round(distance)))
     return VisionDetect(tuple(features[:MAX_FEATURES]))
 
 

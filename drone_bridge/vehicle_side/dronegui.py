@@ -25,7 +25,7 @@ from drone_bridge.vehicle_side.pace import Pace
 
 #: From the press of reset until the drone has been asked for navdata, and sends it.
 BOOTSTRAP_S: Final = 0.3
-#: Hosts that navdata is sent to: those whose packets took effect, the latest ones.
+#: Hosts that navdata is sent to beside the GUI's own: those whose packets took effect, the latest ones.
 MAX_CONTROLLERS: Final = 8
 
 
@@ -34,7 +34,7 @@ class Drone(Protocol):
 
     @property
     def is_flying(self) -> bool:
-        """Whether it flies, as it tells itself, and is not landing."""
+        """Whether it is in the air, as it tells itself; also while it lands."""
 
     def take_off(self) -> None:
         """Take off; a drone that flies goes on."""
@@ -67,7 +67,8 @@ class Gui:
     `receive` is for one thread; the rest may be used in another one.
     """
 
-    def __init__(self, drone: Drone, dialect: Dialect) -> None:
+    def __init__(self, drone: Drone, dialect: Dialect, own_host: str = "127.0.0.1") -> None:
+        """`own_host` is the machine of the GUI itself, in the family of addresses that navdata goes out by."""
         self.controls = Controls()  # in force
         self.heard_s = -math.inf  # when a packet took effect last
         #: When the drone is, or was, there to be heard for the first time; infinite until it is asked for navdata.
@@ -80,7 +81,8 @@ class Gui:
             loose_values=dialect.loose_values,
         )
         self._pace = Pace()
-        self._controllers: tuple[Any, ...] = ()  # addresses that navdata goes to
+        self._own_address = (own_host, dialect.navdata_port)
+        self._controllers: tuple[Any, ...] = ()  # addresses that navdata goes to as well
 
     def hears_drone(self, now_s: float) -> bool:
         """Return whether navdata comes from the drone, so that the GUI knows whether it flies."""
@@ -120,10 +122,15 @@ class Gui:
 
     @property
     def controllers(self) -> tuple[Any, ...]:
-        """The addresses that navdata goes to: a port of the hosts whose packets took effect."""
-        return self._controllers
+        """The addresses that navdata goes to: a port of the GUI's own host, and of those whose packets took effect.
+
+        The own host gets it before any packet has come: some controllers send only in answer to navdata.
+        """
+        return (self._own_address, *self._controllers)
 
     def _remember(self, source: Any) -> None:
         host, _, *rest = source
+        if host == self._own_address[0]:
+            return
         others = [address for address in self._controllers if address[0] != host]
         self._controllers = (*others, (host, self._dialect.navdata_port, *rest))[-MAX_CONTROLLERS:]

@@ -95,8 +95,8 @@ class Flight:
 
     @property
     def is_flying(self) -> bool:
-        """Whether it flies, and is not landing."""
-        return self.is_airborne and self.phase is not Phase.LANDING
+        """Whether it flies, as the drone tells the GUI: until it has landed."""
+        return self.is_airborne
 
     def steer(self, controls: Controls) -> None:
         """Follow hover and the axes from now on."""

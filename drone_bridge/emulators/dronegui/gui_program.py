@@ -27,7 +27,7 @@ class GuiProgram:
         """`navdata_socket` is what navdata goes out from; without one it is kept from the controllers."""
         self.packets = self.late = self.refused = 0
         self._flight = flight
-        self._gui = Gui(flight, dialect)
+        self._gui = Gui(flight, dialect, navdata_socket.loopback_host) if navdata_socket else Gui(flight, dialect)
         self._navdata_socket = navdata_socket
         self._navdata_number = 0
         self._sender = ""

@@ -64,10 +64,11 @@ class NavdataSender:
 
     @property
     def is_flying(self) -> bool:
-        """Whether the drone flies, as the newest navdata or a topic tells, and is not landing."""
-        if state := self._handed_on_state:
-            return state.is_airborne and state is not FlightState.LANDING
-        return bool(self.sources.is_flying) and not self.sources.is_landing
+        """Whether the drone is in the air, as the newest navdata or a topic tells."""
+        state = self._handed_on_state
+        if state is not None:  # the state 0 is one, too
+            return state.is_airborne
+        return bool(self.sources.is_flying)
 
     def report(self) -> None:
         """Show in diagnostics whether there is anything to tell. For the link's thread."""

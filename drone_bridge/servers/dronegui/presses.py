@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an operator presses, as calls of services or as empty messages."""
 
+import contextlib
+import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -43,6 +45,7 @@ class Calls:
         self._wanted: deque[tuple[str, Any]] = deque(maxlen=16)
         self._unanswered: dict[str, deque[Any]] = {name: deque() for name in targets}
         self._is_hover_held: bool | None = False
+        self._calling = threading.Lock()  # so that nothing that was asked for before overtakes that hover is let go of
         self._guard = node.make_guard_condition(self._call_wanted)
         self._are_all_there = False
         node.make_timer(LOOK_PERIOD_S, self._look_for_services)
@@ -62,13 +65,11 @@ class Calls:
         """Give hover back."""
         if not self._is_hover_held:
             return
-        self._is_hover_held = False
         client = self._clients["hover"]
-        try:
+        with self._calling, contextlib.suppress(InvalidHandle):  # ROS may be shutting down already
+            self._is_hover_held = False
             if client.service_is_ready():
                 client.call_async(SetBool.Request(data=False))  # here and now: the executor may be leaving
-        except InvalidHandle:
-            return  # ROS is already shutting down
 
     def _ask(self, name: str, request: Any) -> None:
         self._wanted.append((name, request))
@@ -92,21 +93,26 @@ class Calls:
 
     def _call_wanted(self) -> None:
         while self._wanted:
-            name, request = self._wanted.popleft()
-            client = self._clients[name]
-            if not client.service_is_ready():
-                if name == "hover":
-                    self._is_hover_held = None  # so that it is told again, perhaps to somebody who has come
-                else:
-                    service = self._node.resolve_service_name(client.srv_name)
-                    self._node.complain(REFUSED, f"{name} was pressed, and nobody offers {service}.")
-                continue
-            unanswered = self._unanswered[name]
-            while len(unanswered) >= MAX_UNANSWERED:
-                client.remove_pending_request(unanswered.popleft())
-            future = client.call_async(request)
-            unanswered.append(future)
-            future.add_done_callback(partial(self._answered, name))
+            with self._calling:
+                self._call(*self._wanted.popleft())
+
+    def _call(self, name: str, request: Any) -> None:
+        client = self._clients[name]
+        if name == "hover" and request.data != self._is_hover_held:
+            return  # since it was asked for, the operator has changed its mind or has gone
+        if not client.service_is_ready():
+            if name == "hover":
+                self._is_hover_held = None  # so that it is told again, perhaps to somebody who has come
+            else:
+                service = self._node.resolve_service_name(client.srv_name)
+                self._node.complain(REFUSED, f"{name} was pressed, and nobody offers {service}.")
+            return
+        unanswered = self._unanswered[name]
+        while len(unanswered) >= MAX_UNANSWERED:
+            client.remove_pending_request(unanswered.popleft())
+        future = client.call_async(request)
+        unanswered.append(future)
+        future.add_done_callback(partial(self._answered, name))
 
     def _answered(self, name: str, future: Any) -> None:
         if future in self._unanswered[name]:

@@ -157,7 +157,7 @@ class DroneGuiServer(LinkNode):
             raise
         if complaint:
             self.get_logger().info(f"{complaint} Navdata goes out from port {socket.port} instead.")
-        self._gui = Gui(RosDrone(self), self._dialect)
+        self._gui = Gui(RosDrone(self), self._dialect, socket.loopback_host)
         self._sender = ""
         self.navdata.open(self._gui, socket)
         self._port = ControlPort(listener, self, cancellation)

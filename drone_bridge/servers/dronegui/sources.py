@@ -52,11 +52,6 @@ class DroneSources:
         return flying.message.data if flying else self.assumed_flying
 
     @property
-    def is_landing(self) -> bool:
-        """Whether it flies, and was told to land."""
-        return bool(self.is_flying) and self._was_told_to_land
-
-    @property
     def is_told(self) -> bool:
         """Whether anything tells how the drone moves at present."""
         return any(self._newest(topic) for topic in ("imu/data", "odom", "velocity", "altitude"))
