@@ -30,23 +30,22 @@ BOTH = ("testbed_bridge", "testbed_server")
 
 
 @contextlib.contextmanager
-def relay(namespace, testbed, layout, constants=CONSTANTS, **timeouts):
-    """Start both nodes, and wait until a frame and its answer have passed; give the server and its port."""
-    timeouts = {"source_timeout": PATIENCE_S, "command_timeout": PATIENCE_S, **timeouts}
+def relay(namespace, testbed, layout, constants=CONSTANTS):
+    """Start both nodes and wait until a frame and its answer have passed; give bridge, server, and its port."""
     common = {"attitude_layout": layout.value, "sync": "lockstep", "stamp_source": "wire"}
     spaced = {"remap": [f"__ns:=/{namespace}"], "command_timeout": MEETING_S}
     session = RosSession(f"{namespace}_session")
     try:
         with (
-            Process.node("testbed_bridge", port=testbed.port, **spaced, **common),
+            Process.node("testbed_bridge", port=testbed.port, **spaced, **common) as bridge,
             Process.node("testbed_server", port=0, **spaced, **common) as server,
         ):
             port = int(server.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
-            session.set_parameters(f"{namespace}/testbed_server", source_timeout=timeouts["source_timeout"])
+            session.set_parameters(f"{namespace}/testbed_server", source_timeout=PATIENCE_S)
             meet(testbed, port, layout, constants)
             for node in BOTH:
-                session.set_parameters(f"{namespace}/{node}", command_timeout=timeouts["command_timeout"])
-            yield server, port
+                session.set_parameters(f"{namespace}/{node}", command_timeout=PATIENCE_S)
+            yield bridge, server, port
     finally:
         session.close()
 
@@ -87,10 +86,10 @@ def hover():
     return MotionParameters(0.0, 0.0, 0.0, CONSTANTS.weight * abs(CONSTANTS.gravity))
 
 
-def test_golden_captures_pass_byte_for_byte():
+def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros):
     testbed = TestbedPeer()
     layout = AttitudeLayout.PITCH_YAW
-    with contextlib.closing(testbed), relay("golden", testbed, layout, GOLDEN) as (_, port):
+    with contextlib.closing(testbed), relay("golden", testbed, layout, GOLDEN) as (bridge, _, port):
         testbed.accept()
         with AutopilotPeer(port) as autopilot:
             autopilot.socket.settimeout(TIMEOUT_S)
@@ -105,6 +104,9 @@ def test_golden_captures_pass_byte_for_byte():
                 autopilot.socket.sendall(answer)
                 assert testbed.read(REPLY.size) == answer
             assert received == TESTBED_BYTES
+            kill(bridge)
+            ros.set_parameters("golden/testbed_server", source_timeout=1.0)
+            assert autopilot.reads_end() == b""
 
 
 class Pair:
@@ -146,7 +148,7 @@ class Pair:
 @pytest.fixture(scope="module")
 def pair():
     testbed = TestbedPeer(layout=LAYOUT)
-    with contextlib.closing(testbed), relay("relay", testbed, LAYOUT) as (_, port):
+    with contextlib.closing(testbed), relay("relay", testbed, LAYOUT) as (_, _, port):
         pair = Pair(port, testbed)
         yield pair
         pair.part()
@@ -205,7 +207,7 @@ def test_nonsense_of_the_autopilot_never_reaches_the_testbed(pair):
 def test_an_end_that_vanishes_stalls_or_is_killed_is_told_to_the_other_within_the_timeouts(ros):
     """Both ways."""
     testbed = TestbedPeer(layout=LAYOUT)
-    with contextlib.closing(testbed), relay("faults", testbed, LAYOUT) as (server, port):
+    with contextlib.closing(testbed), relay("faults", testbed, LAYOUT) as (_, server, port):
         commands = ros.subscribe(CommandRates, "faults/cmd_rates")
         pair = Pair(port, testbed)
         pair.meet()

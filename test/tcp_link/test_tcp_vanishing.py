@@ -22,20 +22,6 @@ def hurried(monkeypatch):
         monkeypatch.setattr(tcp_options, name, 1)
 
 
-def test_a_peer_that_vanishes_is_given_up_whether_it_owes_an_acknowledgement_or_not(peer_listener, cancellation):
-    with contextlib.ExitStack() as stack:
-        streams = []
-        for _ in range(2):
-            streams.append(connector(peer_listener, cancellation).open())
-            stack.callback(streams[-1].close)
-            vanish(stack.enter_context(peer_listener.accept()[0]))
-        streams[0].expect_acknowledgements()
-        streams[0].send_all(b"an answer")
-        for reading in [Task(receive, stream) for stream in streams]:
-            with pytest.raises(LinkError, match="lost"):
-                reading.result(2 * LONG_S)
-
-
 class Client:
     """One whose end is waited for."""
 
@@ -53,23 +39,38 @@ class Client:
         self.reason.set_result(reason)
 
 
-def test_a_client_that_vanishes_is_given_up():
-    async def serve():
-        served = []
+async def serve_one_that_vanishes():
+    """Return why it was given up."""
+    served = []
 
-        def begin(connection):
-            served.append(Client(connection))
-            return served[-1]
+    def begin(connection):
+        served.append(Client(connection))
+        return served[-1]
 
-        clients = TcpClients("127.0.0.1", 0, begin, most=1, ends=(), on_refused=pytest.fail)
-        await clients.start()
-        with connect(clients.port) as peer:
-            peer.sendall(b"a request")
-            assert await asyncio.to_thread(peer.recv, 100) == b"a request"
-            vanish(peer)
-            served[0].receive_data(b"what streams to it")
-            reason = await asyncio.wait_for(served[0].reason, 2 * LONG_S)
-        clients.close()
-        return reason
+    clients = TcpClients("127.0.0.1", 0, begin, most=1, ends=(), on_refused=pytest.fail)
+    await clients.start()
+    with connect(clients.port) as peer:
+        peer.sendall(b"a request")
+        assert await asyncio.to_thread(peer.recv, 100) == b"a request"
+        vanish(peer)
+        served[0].receive_data(b"what streams to it")
+        reason = await asyncio.wait_for(served[0].reason, 2 * LONG_S)
+    clients.close()
+    return reason
 
-    assert "lost" in asyncio.run(serve())
+
+def test_who_vanishes_is_given_up_whether_an_acknowledgement_is_owed_or_not(peer_listener, cancellation):
+    """All at once, as it takes seconds."""
+    with contextlib.ExitStack() as stack:
+        streams = []
+        for _ in range(2):
+            streams.append(connector(peer_listener, cancellation).open())
+            stack.callback(streams[-1].close)
+            vanish(stack.enter_context(peer_listener.accept()[0]))
+        streams[0].expect_acknowledgements()
+        streams[0].send_all(b"an answer")
+        reading = [Task(receive, stream, 100, 2 * LONG_S) for stream in streams]
+        assert "lost" in asyncio.run(serve_one_that_vanishes())
+        for each in reading:
+            with pytest.raises(LinkError, match="lost"):
+                each.result(2 * LONG_S)
