@@ -11,6 +11,7 @@ import pytest
 
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.discovery import (
+    ANY_INTERFACE,
     DISCOVERY_GROUP,
     DISCOVERY_QUERY,
     MAX_NAME_BYTES,
@@ -41,8 +42,8 @@ def respond():
                     responder.answer(opened)
         responder.close()
 
-    def start(name, port=0, address=DISCOVERY_GROUP):
-        responder = DiscoveryResponder(name, DiscoveryRoute(address, port))
+    def start(name, port=0, address=DISCOVERY_GROUP, interface=LOOPBACK):
+        responder = DiscoveryResponder(name, DiscoveryRoute(address, port, interface))
         threads.append(threading.Thread(target=serve, args=[responder]))
         threads[-1].start()
         return responder.port
@@ -75,6 +76,12 @@ def ask(plain, datagram, port, address=LOOPBACK):
 @pytest.mark.parametrize("address", [DISCOVERY_GROUP, LOOPBACK])
 def test_the_answer_is_the_bare_name_from_the_port_that_was_asked(respond, plain, address):
     port = respond("saber")
+    assert ask(plain, b"find robots", port, address) == (b"saber", (LOOPBACK, port))
+
+
+@pytest.mark.parametrize("address", [DISCOVERY_GROUP, LOOPBACK])
+def test_all_interfaces_are_more_than_the_one_that_the_system_chooses(respond, plain, address):
+    port = respond("saber", interface=ANY_INTERFACE)
     assert ask(plain, b"find robots", port, address) == (b"saber", (LOOPBACK, port))
 
 

@@ -313,6 +313,15 @@ def test_bytes_that_are_no_utf_8_are_replaced_and_noted():
     assert robot_reads(packet(0x03, text(b"\x80"))) == [RegisterDriver("\ufffd", True)]
 
 
+@pytest.mark.parametrize("name", ["José", "\U0001f697 Ünal"])
+def test_a_java_driver_s_name_is_read_though_its_length_counts_characters(name):
+    """Java: putShort(name.length()), put(name.getBytes())."""
+    counted = struct.pack(">H", len(name.encode("utf-16-be")) // 2) + name.encode()
+    assert robot_reads(packet(0x03, counted) + packet(0x02, b"")) == [RegisterDriver(name), QuerySubsystems()]
+    (complaint,) = robot_reads(packet(0x03, counted + b"!"))
+    assert "more follow" in complaint
+
+
 def test_a_packet_of_the_largest_length_passes_and_a_larger_one_does_not():
     largest = LogMessage("x" * (MAX_PAYLOAD_BYTES - 2))
     data = RobotConnection(()).send(largest)

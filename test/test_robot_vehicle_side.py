@@ -20,6 +20,7 @@ from drone_bridge.protocols.robot import (
     LightUpdate,
     LogMessage,
     MotorSensors,
+    OpaqueUpdate,
     QuerySubsystems,
     RegisterDriver,
     Sensor,
@@ -241,6 +242,15 @@ def test_an_old_keep_alive_puts_motors_in_safe_mode_and_no_release_is_announced(
     assert bob.heard() == []
     with pytest.raises(HangUpError, match="no subsystem 7"):
         alice.say(BindSubsystem(7))
+
+
+@pytest.mark.parametrize("behave", [RobotdControl, FaultyRobotdControl])
+def test_robotd_hangs_up_on_an_update_of_what_there_is_not_and_the_document_s_robot_ignores_it(behave, vehicle, clock):
+    nothing = OpaqueUpdate(7, bytes(4))
+    with pytest.raises(HangUpError, match="no subsystem 7"):
+        Driver(behave(vehicle, lambda line: None), clock, "alice").say(nothing)
+    driver = Driver(Control(vehicle, lambda line: None), clock, "alice")
+    assert driver.say(nothing, KeepAlive(1)) == [KeepAlive(1)]
 
 
 def test_a_light_is_nothing_that_safe_mode_switches(vehicle, clock):

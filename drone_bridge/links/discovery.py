@@ -8,6 +8,7 @@ this machine.
 import contextlib
 import ipaddress
 import socket
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -175,9 +176,7 @@ class DiscoveryResponder:
             if route.is_multicast:
                 # The other socket's address keeps everything out that comes through other interfaces. A socket that
                 # takes all of them takes the group as well.
-                group = direct if route.interface == ANY_INTERFACE else self._bind(route.address, self.port)
-                membership = socket.inet_aton(route.address) + socket.inet_aton(route.interface)
-                group.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+                _join(direct if route.interface == ANY_INTERFACE else self._bind(route.address, self.port), route)
         except OSError as error:
             self.close()
             raise LinkError(
@@ -215,3 +214,22 @@ class DiscoveryResponder:
         """Leave the group and stop listening."""
         for opened in self.sockets:
             opened.close()
+
+
+def _join(bound: socket.socket, route: DiscoveryRoute) -> None:
+    """Have a socket get what is sent to the group through the interface. Raises OSError.
+
+    ANY_INTERFACE stands for all that there are: the system by itself would choose one, by its routes, or none.
+    """
+    chosen = socket.inet_aton(route.address) + socket.inet_aton(route.interface)
+    memberships = [chosen]
+    if route.interface == ANY_INTERFACE:
+        memberships += [chosen + struct.pack("=i", index) for index, _ in socket.if_nameindex()]
+    failures = []
+    for membership in memberships:
+        try:
+            bound.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+        except OSError as error:  # it may be joined already, have no multicast, or be one too many
+            failures.append(error)
+    if len(failures) == len(memberships):
+        raise failures[0]

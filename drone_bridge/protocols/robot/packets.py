@@ -57,6 +57,28 @@ class RegisterDriver(Packet):
     name: String
     has_replacements: bool = field(default=False, compare=False)
 
+    @classmethod
+    def decode(cls, payload: bytes) -> "RegisterDriver":
+        """Read a payload, also of a Java driver, which counts characters where others count bytes.
+
+        Raises MisfitError.
+        """
+        try:
+            return super(RegisterDriver, cls).decode(payload)
+        except MisfitError:
+            if (name := _name_by_characters(payload)) is None:
+                raise
+            return cls(name)
+
+
+def _name_by_characters(payload: bytes) -> str | None:
+    """Return the name if the length in front of it is that of a Java string, in UTF-16; None if not."""
+    try:
+        name = payload[2:].decode()
+    except UnicodeDecodeError:
+        return None
+    return name if int.from_bytes(payload[:2], "big") == len(name.encode("utf-16-be")) // 2 else None
+
 
 @dataclass(frozen=True, slots=True)
 class BindSubsystem(Packet):

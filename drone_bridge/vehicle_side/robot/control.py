@@ -19,6 +19,7 @@ from drone_bridge.protocols.robot import (
     KeepAlive,
     LightUpdate,
     LogMessage,
+    OpaqueUpdate,
     QuerySubsystems,
     RegisterDriver,
     Sensor,
@@ -74,7 +75,7 @@ class Control:
             self._bind(driver, packet.id, now)
         elif isinstance(packet, UnbindSubsystem):
             self._unbind(driver, packet.id, now)
-        elif isinstance(packet, (SkidSteerUpdate, LightUpdate)):
+        elif isinstance(packet, (SkidSteerUpdate, LightUpdate, OpaqueUpdate)):
             self._update(driver, packet)
 
     def leave(self, driver: Driver, now: Now) -> None:
@@ -149,8 +150,8 @@ class Control:
                 self._stop(number, f"{driver} has unbound them")
             self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate) -> None:
-        if self._owners.get(packet.id) is not driver:
+    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate | OpaqueUpdate) -> None:
+        if self._owners.get(packet.id) is not driver or isinstance(packet, OpaqueUpdate):
             return
         if isinstance(packet, LightUpdate):
             self.vehicle.light(packet.id, packet.is_on)

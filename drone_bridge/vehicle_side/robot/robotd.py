@@ -14,6 +14,7 @@ from drone_bridge.protocols.robot import (
     FromDriver,
     KeepAlive,
     LightUpdate,
+    OpaqueUpdate,
     SensorInfo,
     SensorLayout,
     SensorType,
@@ -89,7 +90,7 @@ class RobotdControl(Control):
         del now
         self._forget(number, driver)
 
-    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate) -> None:
+    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate | OpaqueUpdate) -> None:
         self._look_up(packet.id)
         Control._update(self, driver, packet)
 
@@ -177,7 +178,7 @@ class FaultyRobotdControl(RobotdControl):
         if self._owners.get(number) is driver:
             self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate) -> None:
+    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate | OpaqueUpdate) -> None:
         self._look_up(packet.id)
         if self._owners.get(packet.id) is driver:
             Control._update(self, driver, packet)
