@@ -166,6 +166,29 @@ def test_names_are_resolved(peer, cancellation):
     stream.close()
 
 
+@pytest.fixture
+def ipv6_first(monkeypatch):
+    """A name, as localhost often does, stands for addresses of both versions."""
+    resolve = socket.getaddrinfo
+
+    def resolve_both(host, port, **kinds):
+        ipv4 = resolve("127.0.0.1", port, **kinds)
+        return [(socket.AF_INET6, *ipv4[0][1:4], ("::1", port, 0, 0)), *ipv4]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_both)
+
+
+@pytest.mark.usefixtures("ipv6_first")
+def test_a_name_of_both_versions_means_ipv4_where_legacy_programs_are(peer, cancellation):
+    stream = connector(peer.getsockname()[1], cancellation, host="both").open()
+    assert stream.peer == name(peer)
+    stream.close()
+    listener = UdpListener("both", 0, cancellation)
+    peer.sendto(b"hello", ("127.0.0.1", listener.port))
+    assert listener.receive(LONG_S).data == b"hello"
+    listener.close()
+
+
 # From whoever sends.
 
 

@@ -150,6 +150,10 @@ class UdpConnector(Connector[UdpStream]):
         """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
         super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
 
+    def _resolve(self) -> list[Any]:
+        """See Connector. Nothing tells that nobody listens at the first one; legacy programs listen on IPv4."""
+        return sorted(super()._resolve(), key=_is_ipv6)
+
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         connecting.connect(address)
 
@@ -164,9 +168,8 @@ class UdpListener:
         """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
         self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
         try:
-            family, kind, protocol, _, address = socket.getaddrinfo(
-                host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
-            )[0]
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
+            family, kind, protocol, _, address = min(found, key=_is_ipv6)
             bound = socket.socket(family, kind, protocol)
             try:
                 bound.bind(address)
@@ -222,6 +225,10 @@ def open_preferred(
         return UdpListener(host, port, cancellation, wire_log), None
     except LinkError as error:
         return UdpListener(host, 0, cancellation, wire_log), str(error)
+
+
+def _is_ipv6(found: Any) -> bool:
+    return bool(found[0] == socket.AF_INET6)
 
 
 def name(address: Any) -> str:
