@@ -13,6 +13,9 @@ import time
 import numpy as np
 import pytest
 
+from drone_bridge.emulators.testbed.__main__ import make_setup, parse
+from drone_bridge.emulators.testbed.conversation import Conversation
+from drone_bridge.links.errors import LinkCancelledError
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
@@ -54,6 +57,33 @@ class Emulator:
 
     def exit_code(self):
         return self.process.wait(TIMEOUT)
+
+
+class SocketOptions:
+    """Notes what is set on a stream, and ends the conversation there."""
+
+    def __init__(self):
+        self.set = []
+
+    def acknowledge_at_once(self):
+        self.set.append("acknowledges at once")
+
+    def wait_for_acknowledgements(self):
+        self.set.append("waits for acknowledgements")
+
+    def send_all(self, data):
+        raise LinkCancelledError
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [([], "acknowledges at once"), (["--default-sockets"], "waits for acknowledgements")]
+)
+def test_an_answer_in_pieces_is_acknowledged_at_once_unless_sockets_are_as_by_default(options, expected):
+    # Else the pieces of a Java autopilot's answer, with Nagle's algorithm on, cost 40 ms per step.
+    stream = SocketOptions()
+    with pytest.raises(LinkCancelledError):
+        Conversation(make_setup(parse([*SMALL, *options])), stream, None, None).run(None)
+    assert stream.set == [expected]
 
 
 @pytest.fixture

@@ -279,6 +279,19 @@ def test_properties_that_come_again_begin_a_new_simulation():
     assert list(flown.times(12.0, 13.0)) == [0.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [("image_width", 0, "width is 0"), ("mass", math.nan, "weight is nan"), ("max_thrust", 1e300, "does not fit")],
+)
+def test_properties_that_no_autopilot_would_take_are_refused_with_a_sentence(name, value, sentence):
+    flown = Flown()
+    known = flown.drone.constants
+    setattr(flown.properties, name, value)
+    with pytest.raises(ValueError, match=sentence):
+        flown.drone.learn(flown.properties)
+    assert flown.drone.constants == known
+
+
 def test_a_command_bears_the_stamp_of_its_frame_and_is_limited():
     flown = Flown()
     list(flown.times(3.5))

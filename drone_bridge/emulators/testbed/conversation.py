@@ -72,6 +72,8 @@ class Conversation:
         """
         if self._setup.dialect.sends_in_pieces:
             self._stream.wait_for_acknowledgements()
+        else:  # for autopilots that send an answer in pieces, with Nagle's algorithm on
+            self._stream.acknowledge_at_once()
         self._stream.send_all(self._conversation.opening())
         pace = Pace(self._cancellation)
         while not self._is_over():

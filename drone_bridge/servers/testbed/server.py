@@ -106,7 +106,11 @@ class TestbedServer(LinkNode):
 
     def _learn(self, properties: DroneProperties) -> None:
         before = self._drone.constants if self._drone.is_known else None
-        self._drone.learn(properties)
+        try:
+            self._drone.learn(properties)
+        except ValueError as error:
+            self.complain("rejected input", f"What the drone is said to be can't be announced: {error}")
+            return
         self._new_constants = self._new_constants or before not in (None, self._drone.constants)
         self._wakeup.wake()
 
@@ -114,6 +118,7 @@ class TestbedServer(LinkNode):
         """Read what may change at any time: asking for a parameter takes too long to do it several times per frame."""
         self._command_timeout_s: float = self.parameters["command_timeout"]
         self._source_timeout_s: float = self.parameters["source_timeout"]
+        self._silence_warning_s: float = self.parameters["silence_warning"]
 
     def _watch(self) -> None:
         self._read_timeouts()
@@ -205,7 +210,8 @@ class TestbedServer(LinkNode):
             self.complain("refused frames", f"A frame was not sent: {error}")
             pieces = []
         for piece in pieces:
-            stream.send_all(piece, self._command_timeout_s)
+            # Longer than command_timeout: one that is held up while it reads keeps its connection, as with a testbed.
+            stream.send_all(piece, self._silence_warning_s)
         if pieces:
             assert self._drone.sensed
             self.statistics.counts["frames"] += 1

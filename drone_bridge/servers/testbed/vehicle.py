@@ -10,7 +10,16 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image
 
 from drone_bridge.msg import DroneProperties
-from drone_bridge.protocols.testbed import AngleUnit, Constants, ImageBytes, MotionParameters, SensorFrame
+from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.protocols.testbed import (
+    AngleUnit,
+    AttitudeLayout,
+    Constants,
+    ImageBytes,
+    MotionParameters,
+    SensorFrame,
+    TestbedConnection,
+)
 from drone_bridge.servers.testbed.senses import Sensed, Senses
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import rgb8_image, rgb8_pixels, set_data
@@ -78,8 +87,16 @@ class RosDrone:
         return self._constants is not None
 
     def learn(self, properties: DroneProperties) -> None:
-        """Take the drone's properties; having them again says that a new simulation begins."""
-        self._constants = translate.constants_from_properties(properties, self._unit)
+        """Take the drone's properties; having them again says that a new simulation begins.
+
+        Raises ValueError for what an autopilot would refuse, and keeps what was known before.
+        """
+        constants = translate.constants_from_properties(properties, self._unit)
+        try:
+            TestbedConnection(AttitudeLayout.POSE, self._unit).send(constants)
+        except LocalProtocolError as error:
+            raise ValueError(str(error)) from error
+        self._constants = constants
         self._begins = True
 
     def nothing_seen(self, stamp: Time) -> Image:
