@@ -34,7 +34,8 @@ def test_waypoints_are_flown_by_the_drones_own_odometry(ros, start_child, tmp_pa
     arguments = ("--ros-args", "--params-file", config)
     with Process.module("drone_bridge.emulators.dronegui", *ports, "--trajectory", trajectory) as drone:
         port = drone.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
-        with Process.node("dronegui_bridge", *arguments, port=port, navdata_port=navdata_port):
+        with Process.node("dronegui_bridge", *arguments, port=port, navdata_port=navdata_port) as bridge:
+            bridge.wait_for_line("Sending to")
             assert ros.call(Trigger, "takeoff", Trigger.Request()).success
             drone.wait_for_line("^taking off -> flying")
             with Process.node("drone_controller", *arguments):
