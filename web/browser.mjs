@@ -31,7 +31,8 @@ const does = {
   },
   evaluate: ({ code }) => page.evaluate(code),
   wait: ({ code, timeout }) => page.waitForFunction(code, { timeout, polling: 50 }).then(() => true),
-  click: ({ selector }) => page.click(selector),
+  // Once it stands still: what comes into the page meanwhile moves it.
+  click: ({ selector }) => page.locator(selector).click(),
   key: ({ code, down }) => (down ? page.keyboard.down(code) : page.keyboard.up(code)),
   async grab({ selector, right, up }) {
     const box = await (await page.$(selector)).boundingBox();
