@@ -174,6 +174,13 @@ def test_a_launch_file_starts_programs_of_the_package_alone(path):
         assert started[1] in executables()
 
 
+@by_name([path for path in LAUNCH_FILES if path.name != "fleet.launch.xml"])  # where the fleet itself does
+def test_a_launch_file_that_shows_a_vehicle_tells_what_it_looks_like(path):
+    models = [node for node in ElementTree.parse(path).iter("node") if node.get("exec") == "vehicle_model"]
+    assert models
+    assert {node.get("if") for node in models} == {"$(var models)"}
+
+
 @by_name(LAUNCH_FILES)
 def test_a_value_that_becomes_part_of_a_variable_s_name_is_one_of_the_choices(path):
     root = ElementTree.parse(path).getroot()
