@@ -19,6 +19,7 @@ from drone_bridge.vehicle_side.simulator.world import World
 from drone_bridge.vehicle_side.simulator.world_requests import Context
 
 VEHICLE, BUOY, MISSING = 0, 3, 99
+LEVEL = (1.0, 0.0, 0.0, 0.0)
 NO_SIMULATOR = {"success": False, "code": -1, "message": "There is no connection to the simulator now."}
 NO_SUCH_ENTITY = {"success": False, "code": 1, "message": "No entity with given ID."}
 PUBLISHED = {"success": False, "code": -1, "message": "The states of entity 3 are published already."}
@@ -112,6 +113,16 @@ def test_an_entity_that_the_bridge_publishes_already_is_streamed_by_the_name_it_
     assert isinstance(server.ask(stream_of(BUOY)), sim.Added)
     assert [plan.pose for plan in server.mirrored] == ["entities/red_buoy/pose"]
     assert server.calls.asked[0] == ("stream_entity", srv.StreamEntity.Request(id=BUOY, name=f"entity_{BUOY}"))
+
+
+def test_what_is_added_has_no_name_that_a_server_before_this_one_may_have_given(server):
+    """The bridge would call it something else then, and the states of the other one would be taken for its own."""
+    server.calls.responses = {"spawn": {"success": True, "id": 7}, "add_camera": {"success": True, "id": 4}}
+    ball = sim.AddEntity(2.0, 0.3, (1.0, 1.0, 1.0), LEVEL, (1.0, 2.0, 3.0), LEVEL, False)
+    assert server.ask(ball) == sim.Added(sim.ItemType.ENTITY, 7)
+    assert [plan.pose for plan in server.mirrored] == ["entities/entity_7/pose"]
+    assert server.ask(sim.AddCamera(7, LEVEL, (0.0, 0.0, 0.0), 1.0, True)) == sim.Added(sim.ItemType.CAMERA, 4)
+    assert [(service, request.name) for service, request in server.calls.asked] == [("spawn", ""), ("add_camera", "")]
 
 
 @pytest.mark.parametrize("failure", [NO_SIMULATOR, None])

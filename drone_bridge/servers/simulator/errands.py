@@ -40,6 +40,11 @@ class Errand(NamedTuple):
     recover: "Callable[[Any], Response | Errand] | None" = None
 
 
+def _name_of(entity: int) -> str:
+    """Return what the bridge calls an entity that nobody gives a name; a server after this one can tell it as well."""
+    return f"entity_{entity}"
+
+
 class Errands:
     """Makes errands of requests."""
 
@@ -72,7 +77,7 @@ class Errands:
         self._answer_here = answer_here
         self._engage = engage
         self._names: dict[int, str] = {}  # of entities, as the bridge calls them
-        self._spawned = count(1)
+        self._triggers = count(1)
         self._makers: dict[type[Request], Callable[[Client, Any], Errand | Response | None]] = {
             sim.Run: lambda _, q: self._ok("run", srv.Run.Request(steps=q.steps)),
             sim.Pause: lambda _, q: self._ok("pause", srv.SimulatorRequest.Request()),
@@ -212,17 +217,15 @@ class Errands:
         return translate.remove(sim.Remove(kind, number))
 
     def _add_entity(self, client: Client, request: sim.AddEntity) -> Errand:
-        name = f"operator_{next(self._spawned)}"
-
         def finish(response: Any) -> Response:
             entity = response.id
             self.note(entity)
             self._scene.put(entity, Mirrored(request.radius, request.corporeal))
-            self._names[entity] = name
+            self._names[entity] = _name_of(entity)
             self._mirror_entity(entity)
             return sim.Added(ItemType.ENTITY, entity)
 
-        return Errand("spawn", translate.spawn(request, name, self._axes), finish)
+        return Errand("spawn", translate.spawn(request, "", self._axes), finish)
 
     def _mirror_entity(self, entity: int) -> None:
         topic = f"entities/{self._names[entity]}"
@@ -267,7 +270,7 @@ class Errands:
         if request.id in self._names:
             self._follow(request.id)
             return None
-        asked = srv.StreamEntity.Request(id=request.id, name=f"entity_{request.id}")
+        asked = srv.StreamEntity.Request(id=request.id, name=_name_of(request.id))
 
         def finish(_: Any) -> Response:
             self._names.setdefault(request.id, asked.name)
@@ -326,8 +329,7 @@ class Errands:
         return item is not None and not isinstance(item, Elsewhere)
 
     def _add_camera(self, client: Client, request: sim.AddCamera) -> Errand:
-        name = f"operator_camera_{next(self._spawned)}"
-        asked = translate.add_camera(request, name, self._axes)
+        asked = translate.add_camera(request, "", self._axes)  # the bridge finds a name that it does not have yet
         return self._adding("add_camera", asked, ItemType.CAMERA, "id", None)
 
     def _set_camera(self, client: Client, request: sim.SetCamera) -> Errand | None:
@@ -359,5 +361,5 @@ class Errands:
     def _add_trigger(self, client: Client, request: sim.AddTrigger) -> Errand | None:
         if isinstance(request.trigger, sim.UnknownTrigger):
             return None
-        asked = translate.add_trigger(request.trigger, f"operator_trigger_{next(self._spawned)}", self._axes)
+        asked = translate.add_trigger(request.trigger, f"operator_trigger_{next(self._triggers)}", self._axes)
         return self._adding("add_trigger", asked, ItemType.TRIGGER, "id", client)
