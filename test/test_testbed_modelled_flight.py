@@ -4,6 +4,8 @@
 import contextlib
 import io
 import math
+import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,16 +49,26 @@ class Vehicle:
 class Flown:
     """A flight, and the vehicle that follows it."""
 
-    def __init__(self, vehicle=None, limits=LIMITS, unit=AngleUnit.DEGREES, constants=CONSTANTS, *, has_position=True):
+    def __init__(
+        self,
+        vehicle=None,
+        limits=LIMITS,
+        unit=AngleUnit.DEGREES,
+        constants=CONSTANTS,
+        *,
+        has_position=True,
+        heading_gain=math.inf,
+    ):
         self.vehicle = vehicle or Vehicle()
-        self.flight = ModelledFlight(constants, unit, limits, GAIN)
+        self.flight = ModelledFlight(constants, unit, limits, GAIN, heading_gain)
         self._has_position = has_position
         self._per_radian = unit.half_turn / math.pi
         self.time_s = 0.0
+        self.measured_heading = lambda: self.vehicle.heading
 
     def told(self):
         position = tuple(self.vehicle.position) if self._has_position else None
-        heading = self.vehicle.heading * self._per_radian
+        heading = self.measured_heading() * self._per_radian
         return self.flight.told(SensorFrame(b"", b"", self.time_s, 0.0, 0.0, heading, position))
 
     def answer(self, answer, step_s=STEP_S):
@@ -120,13 +132,16 @@ def test_velocities_are_those_of_a_body_that_looks_where_the_vehicle_looks():
     assert frame.pitch == pytest.approx(10)
 
 
-def test_a_heading_that_the_vehicle_does_not_turn_leaves_the_thrust_where_it_points():
-    flown = begun()
+@pytest.mark.parametrize(("heading_gain", "at_once"), [(math.inf, 90.0), (GAIN, 60.0)])
+def test_correcting_the_heading_leaves_the_thrust_where_it_points(heading_gain, at_once):
+    flown = begun(heading_gain=heading_gain)
     flown.answer(MotionParameters(0.0, 10 / STEP_S, 0.0, WEIGHT_N))
     flown.vehicle.heading = math.pi / 2  # blown round: what was to the right is ahead
-    frame = flown.told()  # at the same time: nothing has changed yet
     _, frame = flown.answer(HOVER)
-    assert (frame.pitch, frame.roll) == pytest.approx((10, 0), abs=1e-6)
+    assert frame.yaw == pytest.approx(at_once, abs=1e-6)
+    assert math.hypot(frame.pitch, frame.roll) == pytest.approx(10, abs=0.1)
+    _, frame = flown.answers(HOVER, 10.0)
+    assert (frame.pitch, frame.roll, frame.yaw) == pytest.approx((10, 0, 90), abs=0.3)
 
 
 def test_a_vehicle_that_lags_is_told_ahead_but_not_for_long():
@@ -196,6 +211,28 @@ def test_a_vehicle_that_was_told_to_stop_begins_at_rest():
 PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
 
 
+def fly(flown, carried=lambda frame: frame):
+    """Have the scripted autopilot fly its plan by what the wire carries; return how far it was ahead at most."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        pilot = Pilot(CONSTANTS, AngleUnit.DEGREES, PLAN)
+        frame = flown.told()
+        farthest = 0.0
+        while not pilot.is_over:
+            _, frame = flown.answer(pilot.answer(carried(frame)))
+            farthest = max(farthest, -flown.vehicle.position[2])
+    return farthest
+
+
+def test_an_autopilot_that_is_not_told_its_roll_bears_a_noisy_heading():
+    """It infers its roll from the rest. With the heading as it is measured it would end 4.4 m to the side."""
+    noise = random.Random(1)
+    flown = Flown(has_position=False, heading_gain=GAIN)
+    flown.measured_heading = lambda: flown.vehicle.heading + noise.gauss(0.0, 0.002)
+    fly(flown, lambda frame: replace(frame, roll=None))
+    x, y, z = flown.vehicle.position
+    assert (x, y, -z) == pytest.approx((0, 0, 2.0), abs=0.6)
+
+
 @pytest.mark.parametrize(
     ("vehicle", "layout"),
     [
@@ -207,13 +244,7 @@ PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
 def test_an_autopilot_that_is_tuned_for_testbeds_steers_a_vehicle_that_lags(vehicle, layout):
     """The autopilot is the scripted one, which estimates by the announced model, as many do."""
     flown = Flown(Vehicle(**vehicle), has_position=layout != "without")
-    with contextlib.redirect_stdout(io.StringIO()):
-        pilot = Pilot(CONSTANTS, AngleUnit.DEGREES, PLAN)
-        frame = flown.told()
-        farthest = 0.0
-        while not pilot.is_over:
-            _, frame = flown.answer(pilot.answer(frame))
-            farthest = max(farthest, -flown.vehicle.position[2])
+    farthest = fly(flown)
     x, y, z = flown.vehicle.position
     assert (x, y, -z) == pytest.approx((0, 0, 2.0), abs=0.12)
     assert farthest < 2.6  # it does not swing

@@ -83,7 +83,13 @@ PARAMETERS: Final = (
             ("max_yaw_rate", 4.0, "Maximum yaw rate on cmd_vel, rad/s.", 0.01, 100.0),
             ("max_tilt", 1.0, "Maximum tilt of the modelled drone, rad.", 0.05, 1.4),
             ("max_lead", 1.0, "Maximum distance between the modelled drone and the vehicle, m.", 0.0, 100.0),
-            ("correction_gain", 0.5, "Rate at which the modelled position converges to odom, 1/s.", 0.0, 20.0),
+            (
+                "correction_gain",
+                0.5,
+                "Rate at which the model's position converges to the vehicle's, 1/s.",
+                0.0,
+                20.0,
+            ),
         )
     ),
     ParameterDeclaration(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """testbed_server: a virtual testbed for legacy autopilots, flown by whatever drone is in ROS. See docs/testbed.md."""
 
+import math
 import time
 from functools import partial
 from typing import Any, Final
@@ -257,8 +258,9 @@ class TestbedServer(LinkNode):
     def _model_flight(self) -> None:
         """Start a modelled flight, for a vehicle that follows velocities."""
         gain = self.parameters["velocity.correction_gain"]
-        limits = flight_limits(self.parameters)
-        self._drone.flight = ModelledFlight(self._drone.constants, self._dialect.angle_unit, limits, gain)
+        heading_gain = gain if self._dialect.layout is AttitudeLayout.PITCH_YAW else math.inf
+        limits, unit = flight_limits(self.parameters), self._dialect.angle_unit
+        self._drone.flight = ModelledFlight(self._drone.constants, unit, limits, gain, heading_gain)
 
     def _steer(self, command: Command, stamp: Time) -> None:
         self._helm.steer(partial(self._outputs.publish_rates, command, stamp), time.monotonic())

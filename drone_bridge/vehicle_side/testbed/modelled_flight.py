@@ -9,8 +9,8 @@ however, the vehicle's position is what counts:
 - The model's position converges to the vehicle's, and stays within a maximum distance of it. To the autopilot, any
   difference between the two looks like wind, which it compensates for.
 - At the maximum distance the model is slowed down, so that its velocity does not wind up in front of a wall.
-- The model has the vehicle's heading. Correcting it turns the model about its thrust axis, so that the direction of the
-  thrust does not change.
+- The heading is the vehicle's, or converges to it as well. Correcting it turns the model about its thrust axis, so that
+  the direction of the thrust does not change.
 
 Axes are those of `motion`.
 """
@@ -30,6 +30,7 @@ from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motio
 LONGEST_STEP_S: Final = 1.0  # between frames; after a longer one the model begins at rest
 #: How fast a model at the maximum distance loses the speed that the vehicle does not have, 1/s.
 _BRAKE: Final = 4.0
+_MAX_HEADING_LEAD: Final = math.radians(30)
 _CALM: Final = np.zeros(3)
 
 
@@ -56,7 +57,14 @@ class LevelVelocity(NamedTuple):
 class ModelledFlight:
     """The flight of one autopilot: call `told` with each frame, and `answered` with its answer, in turns."""
 
-    def __init__(self, constants: Constants, unit: AngleUnit, limits: FlightLimits, correction_gain: float) -> None:
+    def __init__(
+        self,
+        constants: Constants,
+        unit: AngleUnit,
+        limits: FlightLimits,
+        correction_gain: float,
+        heading_gain: float = math.inf,
+    ) -> None:
         """Begin at rest.
 
         Args:
@@ -64,71 +72,78 @@ class ModelledFlight:
             unit: of angles on the wire.
             limits: of the model.
             correction_gain: how fast the model's position converges to the vehicle's, 1/s.
+            heading_gain: the same of its heading, at once by default. An autopilot that is not told its roll infers it
+                from the rest, and would mistake the noise of a measured heading for it.
         """
         self._airframe = Airframe.announced(constants)
         self._unit = unit
         self._degrees = degrees_per_unit(unit)
         self._limits = limits
         self._gain = correction_gain
+        self._heading_gain = heading_gain
         self._time_s: float | None = None
         self._step_s = 0.0
         self._motion: Motion | None = None  # since the last frame; None: at rest
         self._state = DroneState.at_start()
+        self._heading = 0.0  # of the vehicle, degrees
 
     def rest(self) -> None:
         """Start over, level and at rest, because the vehicle was told to stop."""
         self._motion = None
-        heading, _, _ = self._state.angles
-        self._state = self._level(self._state.position, heading)
+        self._state = self._level(self._state.position)
 
     def told(self, frame: SensorFrame) -> SensorFrame:
-        """Advance the model to the time of a frame; return the frame with the model's pitch, roll and position.
+        """Advance the model to the time of a frame; return the frame with the model's attitude and position.
 
         The frame needs the vehicle's heading. Without a position it stays without one.
         """
         assert frame.yaw is not None
-        heading = frame.yaw * self._degrees
+        self._heading = frame.yaw * self._degrees
         vehicle = None if frame.position is None else np.array(frame.position)
         step_s = -1.0 if self._time_s is None else frame.time - self._time_s
         self._time_s = frame.time
         if self._motion is None or not 0.0 <= step_s <= LONGEST_STEP_S:
             self._motion = None
-            self._state = self._level(_CALM if vehicle is None else vehicle, heading)
+            self._state = self._level(_CALM if vehicle is None else vehicle)
         elif step_s:
             self._step_s = step_s
             flown = self._state.advance(self._airframe, self._motion, _CALM, step_s)
             position, velocity = self._held(flown, vehicle, step_s)
-            rotation = self._turned(flown.rotation[:, 1], heading)
+            rotation = self._turned(flown.rotation[:, 1], self._held_heading(flown, step_s))
             self._state = DroneState(position, self._slow(velocity), rotation)
-        _, pitch, roll = self._state.angles
+        heading, pitch, roll = self._state.angles
         x, y, z = self._state.position.tolist()
         return replace(
             frame,
             pitch=pitch / self._degrees,
             roll=roll / self._degrees,
+            yaw=heading / self._degrees,
             position=None if vehicle is None else (x, y, z),
         )
 
     def answered(self, answer: MotionParameters) -> LevelVelocity:
         """Take the answer to the last frame; return the velocity that the vehicle should have until the next one."""
-        self._motion = motion = Motion.answered(answer, self._unit)
+        fastest = self._limits.max_yaw_rate
+        motion = Motion.answered(answer, self._unit)
+        motion = replace(motion, yaw_rate=_clamp(motion.yaw_rate, math.degrees(fastest)))
+        self._motion = motion
         ahead = self._state.advance(self._airframe, motion, _CALM, self._step_s)  # a step as long as the last one
         velocity = self._slow(ahead.velocity)
         _, up, _ = velocity.tolist()
-        heading, pitch, roll = np.radians(self._state.angles).tolist()
+        _, pitch, roll = np.radians(self._state.angles).tolist()
+        heading = math.radians(self._heading)
         yaw_rate = math.cos(roll) * motion.yaw_rate - math.sin(roll) * motion.pitch_rate
         yaw_rate = math.radians(yaw_rate) / math.cos(pitch)
-        fastest = self._limits.max_yaw_rate
         return LevelVelocity(
             ahead=float(velocity @ _ahead(heading)),
             right=float(velocity @ _ahead(heading + math.pi / 2)),
             up=up,
-            yaw_rate=max(-fastest, min(fastest, yaw_rate)),
+            yaw_rate=_clamp(yaw_rate, fastest),
         )
 
-    def _level(self, position: Vector, heading: float) -> DroneState:
-        """Return the state of a level drone at rest."""
-        return DroneState(position, _CALM, self._turned(np.array([0.0, 1.0, 0.0]), heading))
+    def _level(self, position: Vector) -> DroneState:
+        """Return the state of a level drone at rest, with the vehicle's heading."""
+        return DroneState(position, _CALM, self._turned(np.array([0.0, 1.0, 0.0]), self._heading))
 
     def _held(self, flown: DroneState, vehicle: Vector | None, step_s: float) -> tuple[Vector, Vector]:
         """Return position and velocity of the model, kept near the vehicle."""
@@ -138,11 +153,17 @@ class ModelledFlight:
         held = limited(lead, self._limits.max_lead)
         return vehicle + held, flown.velocity - _BRAKE * (lead - held)
 
+    def _held_heading(self, flown: DroneState, step_s: float) -> float:
+        """Return the heading of the model in degrees, kept near the vehicle's."""
+        heading, _, _ = np.radians(flown.angles).tolist()
+        vehicle = math.radians(self._heading)
+        lead = math.exp(-self._heading_gain * step_s) * math.remainder(heading - vehicle, math.tau)
+        return math.degrees(vehicle + _clamp(lead, _MAX_HEADING_LEAD))
+
     def _slow(self, velocity: Vector) -> Vector:
         """Return a velocity within the limits."""
         x, z = limited(velocity[[0, 2]], self._limits.max_speed).tolist()
-        climb = self._limits.max_climb_speed
-        return np.array([x, max(-climb, min(climb, float(velocity[1]))), z])
+        return np.array([x, _clamp(float(velocity[1]), self._limits.max_climb_speed), z])
 
     def _turned(self, up: Vector, heading: float) -> Matrix:
         """Return the rotation with this heading and this upward body axis, its tilt limited."""
@@ -161,3 +182,7 @@ class ModelledFlight:
 def _ahead(heading: float) -> Vector:
     """Return the horizontal direction of a heading in rad."""
     return np.array([math.sin(heading), 0.0, -math.cos(heading)])
+
+
+def _clamp(value: float, limit: float) -> float:
+    return max(-limit, min(limit, value))
