@@ -101,11 +101,9 @@ def serve(start_child):
 
 def first_frame(drone, autopilot):
     """Show something until the autopilot gets its first frame."""
-    shown = {}
 
     def show():
-        stamp = drone.show()
-        shown[stamp.sec, stamp.nanosec] = True
+        drone.show()
         autopilot.socket.settimeout(0.2)
         with contextlib.suppress(TimeoutError):
             return isinstance(autopilot.receive(), Constants)
@@ -270,43 +268,44 @@ def test_one_camera_and_parameters_do_where_there_is_no_more(ros, serve):
         assert server.wait() == 0
 
 
-def publish_odometry(ros):
-    """Publish where a vehicle without cameras stands, looking east, 50 ms later each time."""
-    publisher = ros.publisher(Odometry, "odom")
-    times = itertools.count(100.0, 0.05)
+class Rover:
+    """Publishes where a vehicle without cameras stands, looking east, and hears what it is to do."""
 
-    def publish():
+    def __init__(self, ros):
+        self.velocities = ros.subscribe(Twist, "cmd_vel")
+        self._properties = ros.node.create_publisher(DroneProperties, "drone_properties", LATCHED)
+        self._properties.publish(translate.drone_properties(CONSTANTS, AngleUnit.DEGREES))
+        self._odometry = ros.publisher(Odometry, "odom")
+        self._times = itertools.count(100.0, 0.05)
+
+    def show(self):
         message = Odometry()
-        message.header.stamp = time_from_seconds(next(times))
+        message.header.stamp = time_from_seconds(next(self._times))
         message.pose.pose.position.x = 3.0
         message.pose.pose.orientation.w = 1.0
-        publisher.publish(message)
-
-    ros.node.create_timer(0.02, publish)
+        self._odometry.publish(message)
 
 
 def test_a_legacy_autopilot_drives_what_follows_velocities(ros, serve):
     """By the testbed's model of motion, without a camera; silent and gone, it leaves a zero and nothing more."""
     pose = AttitudeLayout.POSE
     server, port = serve(attitude_layout=pose.value, cameras="none", source_timeout=PATIENCE_S, command_timeout=60.0)
-    velocities = ros.subscribe(Twist, "cmd_vel")
-    properties = ros.node.create_publisher(DroneProperties, "drone_properties", LATCHED)
-    properties.publish(translate.drone_properties(CONSTANTS, AngleUnit.DEGREES))
-    publish_odometry(ros)
+    rover = Rover(ros)
+    velocities = rover.velocities
     hover, dive = (MotionParameters(rate, 0.0, 0.0, HOVER_N) for rate in (0.0, 20.0))
     with AutopilotPeer(port, pose) as autopilot:
-        assert isinstance(autopilot.receive(), Constants)
-        frame = autopilot.receive()
+        frame = first_frame(rover, autopilot)
         assert bytes(frame.left) == bytes(frame.right) == bytes(CONSTANTS.image_bytes)
 
         def answered(motion):
             autopilot.answer(motion)
+            rover.show()
             return autopilot.receive()
 
         wait_until(lambda: answered(hover) and len(velocities), "velocities, which somebody takes")
         for _ in range(10):
             frame = answered(dive)
-        assert 5.0 < frame.pitch < 15.0  # of half a second
+        assert frame.pitch == pytest.approx(10.0, abs=1.1)  # of half a second, or a step more or less
         assert (frame.yaw, frame.roll) == pytest.approx((90.0, 0.0), abs=1e-4)
         assert 3.0 < frame.position[0] < 3.5  # a little ahead of where the vehicle stands
         moving = velocities.wait(lambda twist: twist.linear.x > 0.1)
