@@ -42,10 +42,11 @@ def test_it_flies_its_plan(layout, free_port, tmp_path, capsys, monkeypatch):
 
 
 def test_the_launch_file_puts_a_flight_through_ros(domain, tmp_path):
-    trajectory = tmp_path / "flight.csv"
+    trajectory, patient = tmp_path / "flight.csv", tmp_path / "patient.yaml"
+    patient.write_text("/**/testbed_server: {ros__parameters: {source_timeout: 600.0}}")  # on a busy machine
     given = {"relay": True, "emulate": True, "operate": True, "plan": "1s, 2s up 0.5", "width": 8, "height": 8}
     ports = {"port": next_free_port(), "vehicle_port": next_free_port()}
-    with launch("testbed_server.launch.xml", **given, **ports, trajectory=trajectory) as flight:
+    with launch("testbed_server.launch.xml", **given, **ports, trajectory=trajectory, params_file=patient) as flight:
         flight.wait_for_line("leg 2s up 0.5")
         flight.wait_for_line("the plan is flown", timeout_s=120)
         flight.wait_for_line(r"ended: \d\d+ frames")
