@@ -48,7 +48,7 @@ def test_the_meter_tells_what_comes_what_is_late_and_what_is_missing(ros, meter,
     monkeypatch.setattr(all_bridges, "TOPICS", {"some_bridge": TOPICS})
     slow, never, other = all_bridges.problems_of(meter)
     assert re.fullmatch(r"/slow came (8|9|10|11)\.\d times per second instead of 20", slow)
-    assert (never, other) == ("/never did not come", "/other did not come")
+    assert (never, other) == ("/never was not received", "/other was not received")
     rows = {name: (expected, measured) for name, _, expected, measured, _ in all_bridges.rows_of(meter)}
     assert rows["/once"] == ("latched", "came")
     assert rows["/never"] == ("latched", "missing")
@@ -59,7 +59,7 @@ def test_all_bridges_together_bring_their_topics(tmp_path):
     with Process(executable("drone-bridge"), "demo", "all", "--duration", 10, "--folder", tmp_path) as demo:
         status = demo.wait(300)
     # A machine that is busy elsewhere for two seconds costs messages, which is rightly told; nothing else may be wrong.
-    assert demo.count_lines("did not come|ended well") == 0, demo.output
+    assert demo.count_lines("was not received|exited cleanly") == 0, demo.output
     assert status == bool(demo.count_lines("times per second instead of")), demo.output
     table = [line.split() for line in demo.lines if line.startswith("/")]
     for node, topic in ((node, topic) for node, topics in all_bridges.TOPICS.items() for topic in topics):

@@ -331,7 +331,7 @@ def test_a_gui_that_hangs_is_silent_until_it_goes_on(ros, gui, navdata_port):
         drone.send(signal.SIGSTOP)
         try:
             report_of(reports, lambda status, _: "silent for" in status.message and status.level > DiagnosticStatus.OK)
-            process.wait_for_line(rf"127\.0\.0\.1:{drone.port} is connected, and has been silent for \d+ s\.")
+            process.wait_for_line(rf"127\.0\.0\.1:{drone.port} is connected but has been silent for \d+ s\.")
 
             def is_counted(report):
                 commands.publish(Twist())

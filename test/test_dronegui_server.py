@@ -142,7 +142,7 @@ def test_packets_become_velocities_and_silence_becomes_zero_and_then_nothing(ros
     commands.wait(lambda message: message == ZERO)
     assert len(commands) == 0
     operator.say(b"nonsense")
-    server.wait_for_line("A packet of .* was refused")
+    server.wait_for_line("A packet from .* was refused")
     operator.send(hover=False, pitch=-1.0)  # it is there again
     commands.wait(lambda message: message.linear.x == 2.0)
     commands.wait(lambda message: message == ZERO)
@@ -214,7 +214,7 @@ def test_take_off_is_a_toggle_by_what_the_drone_tells(ros, serve, operator):
 def test_a_press_for_which_there_is_no_service_is_said(serve, operator):
     server = serve(**{"target.takeoff": "somebody/fly"})
     operator.press("take_off")
-    server.wait_for_line("takeoff was pressed, and nobody offers /somebody/fly")
+    server.wait_for_line("takeoff was pressed, but no node offers /somebody/fly")
     server.wait_for_line("nobody offers /somebody/fly, /dronegui_bridge/land, /dronegui_bridge/reset: name")
 
 
@@ -236,7 +236,7 @@ def test_navdata_is_what_the_topics_tell_and_ends_with_them(ros, serve, operator
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     server = serve()
     operator.keep_sending()
-    server.wait_for_line("nothing tells how the drone moves, and no navdata is sent: it takes imu/data")
+    server.wait_for_line("no topic gives the drone's motion, so no navdata is sent: it takes imu/data")
     imu, odometry = ros.publisher(Imu, "imu/data"), ros.publisher(Odometry, "odom")
     altitude, battery = ros.publisher(Range, "altitude"), ros.publisher(BatteryState, "battery_state")
     attitude = Imu()
@@ -266,7 +266,7 @@ def test_navdata_is_what_the_topics_tell_and_ends_with_them(ros, serve, operator
     operator.forget()
     # The topics fall silent. What was told in the last second may still be on its way; then nothing comes.
     undisturbed(lambda: operator.hears_nothing_for(0.5), bool)
-    reports.wait(lambda report: "nothing tells how the drone moves" in report.status[0].message)
+    reports.wait(lambda report: "no topic gives the drone's motion" in report.status[0].message)
 
 
 def test_a_freshly_started_gui_is_deaf_and_takes_off_only(ros, serve, operator):
@@ -289,7 +289,7 @@ def test_strangers_and_late_packets_change_nothing(ros, serve, operator):
     commands = commanded(ros, operator)
     operator.say({"seq": 1000, "state": {"hover": True}})
     operator.say({"seq": 999, "state": {"hover": False, "pitch": -1.0}})
-    server.wait_for_line("Packets of .* come late: 999 after 1000. Who starts over has to begin with seq 1")
+    server.wait_for_line("Packets from .* arrive late: 999 after 1000. A restarted sender must begin with seq 1")
     operator.say({"seq": 1, "state": {"hover": False, "pitch": -3}})  # which the real GUI takes for -1
     assert commands.wait(forward).linear.x == 1.0
     stranger = serve(allowed_peers=["192.0.2.1"])

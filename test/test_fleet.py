@@ -225,7 +225,7 @@ def test_a_vehicle_that_is_gone_is_missed_by_its_own_bridge_alone(fleet):
 
 def test_the_command_runs_until_a_signal_and_leaves_in_order(start_child, domain, tmp_path):
     process = start_child(executable("drone-bridge"), "fleet", fleet_file(tmp_path))
-    process.wait_for_line("3 nodes are at work")
+    process.wait_for_line("3 nodes are running")
     for name in NAMES:
         process.wait_for_line(rf"\[{name} emulator\] connected to")
     assert process.stop() == 0, process.output
@@ -269,6 +269,6 @@ def test_the_demonstration_flies_a_fleet_by_its_launch_file_and_draws_it(start_c
     assert process.wait(240) == 0, process.output
     assert process.count_lines(r"drone[12] +target +[\d.]+ m away, reached after +[\d.]+ s simulated") == 2
     log = (tmp_path / "fleet" / "log.txt").read_text()
-    assert "4 nodes are at work" in log  # by fleet.launch.xml, as its first process
+    assert "4 nodes are running" in log  # by fleet.launch.xml, as its first process
     assert "[fleet-1]" in log
     assert (tmp_path / "fleet" / "fleet.png").read_bytes().startswith(b"\x89PNG")

@@ -273,7 +273,7 @@ def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge
     with pytest.raises(RemoteProtocolError, match=complaint):
         bridge.receive()
     assert isinstance(bridge.receive(), DroneTelemetry)
-    drone.wait_for_line(f"^{kind} in frame 6, as was asked for$")
+    drone.wait_for_line(f"^{kind} in frame 6, as requested$")
 
 
 def test_a_stalled_drone_says_nothing_more(emulate, bridge):

@@ -57,7 +57,7 @@ def test_a_stopped_peer_is_a_warning_until_it_goes_on(ros, name, arguments):
         peer.send(signal.SIGSTOP)
         try:
             wait_for_status(reports, is_silent)
-            node.wait_for_line(rf"127\.0\.0\.1:{peer.port} is connected, and has been silent for \d+ s\.")
+            node.wait_for_line(rf"127\.0\.0\.1:{peer.port} is connected but has been silent for \d+ s\.")
         finally:
             peer.send(signal.SIGCONT)
         status = wait_for_status(reports, is_ok)

@@ -548,7 +548,7 @@ def test_a_silent_robot_is_lost_and_connected_to_again(ros, peer):
     peer.wait_for(UnbindSubsystem)
     peer.answers_keep_alives = True
     peer.wait_for(BindSubsystem)
-    status(ros, lambda values: values["last error"] == f"The robot has said nothing for {LINK_TIMEOUT_S:g} s.")
+    status(ros, lambda values: values["last error"] == f"The robot has been silent for {LINK_TIMEOUT_S:g} s.")
 
 
 def test_a_robot_that_hangs_up_is_connected_to_again(ros, peer):

@@ -187,7 +187,7 @@ def test_a_silent_driver_is_dropped_stopped_and_what_it_had_can_be_bound_again(e
     alice.bind(TRACKS)
     alice.send(SkidSteerUpdate(TRACKS, 500, 500))
     emulator.wait_for_line("motors stopped: alice is silent")
-    emulator.wait_for_line("alice is gone: it has said nothing for 0.2 s")
+    emulator.wait_for_line("alice is gone: it has been silent for 0.2 s")
     connect(emulator, "alice").bind(TRACKS)
 
 
@@ -196,7 +196,7 @@ def test_silent_connections_do_not_lock_drivers_out(emulate, connect):
     for _ in range(16):
         connect(emulator)
     wait_until(lambda: emulator.count_lines("^connected to ") == 16, "16 connections")
-    wait_until(lambda: emulator.count_lines("is gone: it has said nothing") == 16, "16 dropped ones")
+    wait_until(lambda: emulator.count_lines("is gone: it has been silent") == 16, "16 dropped ones")
     connect(emulator, "alice").bind(TRACKS)
 
 
@@ -337,7 +337,7 @@ def test_robotd_drops_a_silent_driver_only_when_it_is_full(emulate, connect):
     driver.settle()
     for _ in range(15):
         connect(emulator)
-    emulator.wait_for_line("is gone: it has said nothing for 0.1 s")
+    emulator.wait_for_line("is gone: it has been silent for 0.1 s")
 
 
 def test_robotd_hangs_up_on_whoever_names_what_it_does_not_have(emulate, connect):
@@ -376,7 +376,7 @@ def test_it_answers_discovery(emulate):
         for address in ("238.160.102.2", "127.0.0.1"):
             asking.sendto(b"find robots", (address, port))
             assert asking.recv(100) == b"saber"
-    emulator.wait_for_line("told 127.0.0.1:.* that this is saber")
+    emulator.wait_for_line("answered 127.0.0.1:.* as saber")
 
 
 def test_it_can_keep_out_of_discovery(emulate):

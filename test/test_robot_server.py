@@ -269,7 +269,7 @@ def test_a_silent_driver_is_stopped_goes_on_with_its_next_update_and_is_dropped_
         commands.wait(is_neutral)
         assert ros.set_parameters("/silent/robot_server", driver_timeout=0.2)[0].successful
         wait_until(lambda: isinstance(driver.next_event(), ConnectionClosed), "an end")
-        server.wait_for_line(r"alice has said nothing for 0.2 s \(driver_timeout\), and is dropped")
+        server.wait_for_line(r"alice has been silent for 0.2 s \(driver_timeout\), and is dropped")
 
 
 def test_robotd_s_dialect(connect, ros):

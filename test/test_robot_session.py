@@ -273,7 +273,7 @@ def test_the_round_trip_is_measured(scene):
 
 def test_a_silent_robot_is_lost(bound):
     bound.wait(TIMEOUT_S - 0.01)
-    with pytest.raises(LinkTimeoutError, match="said nothing for 2 s"):
+    with pytest.raises(LinkTimeoutError, match="been silent for 2 s"):
         bound.wait(0.01)
 
 

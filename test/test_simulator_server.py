@@ -325,7 +325,7 @@ def test_clock_says_what_time_it_is_and_whether_it_passes(ros):
 
         wait_until(is_known, "a state")
         # While the time stands still, the world is paused, and what was true stays true.
-        stands = sim.Error(0, "The time on /clock stands still, and can't be run here.")
+        stands = sim.Error(0, "The time on /clock stands still, and can't be advanced from here.")
         wait_until(lambda: client.ask(sim.Run()) == stands, "the pause")
         assert client.ask(sim.Pause()) == sim.Error(0, "The simulator is not running.")
         assert isinstance(client.ask(sim.GetEntity(VEHICLE, 0)), sim.EntityGot)

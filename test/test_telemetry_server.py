@@ -82,7 +82,7 @@ def commanded(ros, operator):
 def test_what_topics_tell_goes_out_and_ends_with_them(ros, serve, operator):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     server = serve()
-    server.wait_for_line("nothing tells imu/data, and no telemetry is sent")
+    server.wait_for_line("nothing tells imu/data, so no telemetry is sent")
     drone = Drone(ros)
     document = operator.receive()
     assert document["imu"]["orientation"] == pytest.approx({"roll": 0.0, "pitch": 0.0, "yaw": math.pi / 2})

@@ -201,7 +201,7 @@ def test_a_silent_testbed_loses_its_place_to_the_next_one_that_asks(ros):
                 other.close()
 
         wait_until(is_served, "the place of a silent peer")
-        process.wait_for_line(r"127\.0\.0\.1:\d+ was silent for \d\.\d s, and has lost its place to 127\.0\.0\.1:\d+\.")
+        process.wait_for_line(r"127\.0\.0\.1:\d+ was silent for \d\.\d s, and is replaced by 127\.0\.0\.1:\d+\.")
         # The drone of the silent one was left with the neutral command, ahead of its next frame.
         assert silent.read_to_end() == REPLY.pack(HOVER.pitch_rate, HOVER.roll_rate, HOVER.yaw_rate, HOVER.thrust)
         silent.close()

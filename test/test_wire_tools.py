@@ -332,6 +332,6 @@ def test_a_part_whose_beginning_is_gone_is_said_to_be_one(tmp_path, capsys):
     part = type(connection).from_facts({**connection.facts(), "part": "3"})
     write_log(tmp_path / "robot-0003.mcap", part, entries)
     _, lines, _ = wire(capsys, "show", tmp_path / "robot-0003.mcap")
-    assert lines[1] == "The files that this one continues are gone, so nothing tells where a message begins."
+    assert lines[1] == "The files that this one continues no longer exist, so it is unknown where a message begins."
     shutil.copy(tmp_path / "robot-0003.mcap", tmp_path / "other.mcap")
     assert wire(capsys, "play", tmp_path / "other.mcap", "--as", "robot", "--at", "1")[0] == 2

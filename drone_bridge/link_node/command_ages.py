@@ -37,7 +37,7 @@ class CommandAges:
             if age_s <= allowed_s:
                 return None
             if stamp == Time():
-                return "its header has no stamp, and has to say when the command was given."
+                return "its header has no stamp, and commands must be stamped."
             return _too_old(age_s, allowed_s)
         judgement = self._judge(stamp, allowed_s)
         if judgement is not Judgement.FRESH and self._has_another_publisher():
@@ -63,7 +63,7 @@ class CommandAges:
                 f"commands have come steadily for {_LEARNING_S:g} s."
             )
         if judgement is Judgement.QUEUED:
-            return "those before it were too old, and become less so: they have waited somewhere."
+            return "earlier ones were too old and are getting less so: they were queued somewhere."
         if judgement is Judgement.DELAYED:
             return (
                 f"it is {age_s:.3f} s older than those before were, as is every one now: they wait somewhere, or a "
@@ -84,7 +84,7 @@ class CommandAges:
         self._node.reports.keep_condition(
             f"clock of {self._topic}",
             complaint if abs(difference_s) > TOLERANCE_S else None,
-            "commands are judged by how much later they come than that; let chrony or the like set both clocks",
+            "commands are judged by their delay beyond that; synchronize the clocks, for instance with chrony",
         )
 
     def _has_another_publisher(self) -> bool:

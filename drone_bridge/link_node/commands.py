@@ -102,7 +102,7 @@ class CommandIntake(Generic[CommandT]):
         wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis]}" for axis, value in asked.items())
         self._node.warn(
             f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {', '.join(follows)}. The rest of the "
-            f"command is followed. This is said once."
+            f"command is followed. This is logged once."
         )
 
     def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT], *, overrules: bool = False) -> None:

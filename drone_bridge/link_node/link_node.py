@@ -315,11 +315,11 @@ class LinkNode(LifecycleNode):
         with self._leaving:
             if self._link and not self._link.stop(self.stop_waiting):
                 self.get_logger().error(
-                    f"The link's thread did not end within {STOP_TIMEOUT_S:g} s; it is left behind."
+                    f"The link thread did not stop within {STOP_TIMEOUT_S:g} s; it is abandoned."
                 )
             self._link = None
             if self.wire_log and not self.wire_log.close():
-                self.get_logger().error("The wire log could not be written to its end in time.")
+                self.get_logger().error("The wire log could not be flushed in time.")
             self.wire_log = None
 
     def destroy_node(self) -> None:
@@ -375,7 +375,7 @@ class LinkNode(LifecycleNode):
 
     def _peer_refused(self, peer: str) -> None:
         self.reports.complain_while(  # somebody who tries again and again hides no other line
-            "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and one peer is served."
+            "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and only one peer is served."
         )
 
     def _failed(self, trace: str) -> None:

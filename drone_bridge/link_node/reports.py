@@ -87,7 +87,7 @@ class Reports:
         statistics = self.statistics
         is_silent = statistics.is_silent
         if is_silent:
-            sentence = f"{statistics.peer} is connected, and has been silent for {statistics.liveness.silence_s:.0f} s."
+            sentence = f"{statistics.peer} is connected but has been silent for {statistics.liveness.silence_s:.0f} s."
             if not self._was_silent:
                 statistics.counts[SILENCES] += 1
             self.remind(SILENCES, sentence)

@@ -85,7 +85,7 @@ class Connector(ABC, Generic[StreamT]):
 
     def _connect(self) -> socket.socket:
         """Try every address that the host's name stands for."""
-        failure = OSError("the name stands for no address")
+        failure = OSError("the name does not resolve to an address")
         for family, kind, protocol, _, address in self._resolve():
             try:
                 connecting = socket.socket(family, kind, protocol)

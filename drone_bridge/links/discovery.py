@@ -96,7 +96,7 @@ def _asking_socket(route: DiscoveryRoute) -> socket.socket:
         asking.bind((route.interface, 0))
     except OSError as error:
         asking.close()
-        raise LinkError(f"Robots can't be asked for through {route.interface}: {error.strerror}.") from error
+        raise LinkError(f"Discovery requests can't be sent through {route.interface}: {error.strerror}.") from error
     return asking
 
 
@@ -106,7 +106,7 @@ def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
     except BlockingIOError:
         pass  # the next one may fit
     except OSError as error:
-        raise LinkError(f"Robots can't be asked for at {route.address}:{route.port}: {error.strerror}.") from error
+        raise LinkError(f"Discovery requests can't be sent to {route.address}:{route.port}: {error.strerror}.") from error
 
 
 def _next_answer(asking: socket.socket, timeout_s: float, cancellation: Cancellation) -> FoundRobot | None:

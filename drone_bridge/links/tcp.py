@@ -297,7 +297,7 @@ class TcpListener:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port in use."""
         return int(self._socket.getsockname()[1])
 
     def open(self) -> TcpStream:
@@ -348,7 +348,7 @@ class TcpListener:
         if silence_s <= self._allowed_silence_s():
             self._on_refused(_name(other))
             return
-        reason = f"{stream.peer} was silent for {silence_s:.1f} s, and has lost its place to {_name(other)}."
+        reason = f"{stream.peer} was silent for {silence_s:.1f} s, and is replaced by {_name(other)}."
         self._successor = other
         stream.remove(reason)
 

@@ -182,7 +182,7 @@ class UdpListener:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port in use."""
         return int(self._socket.socket.getsockname()[1])
 
     @property

@@ -199,7 +199,7 @@ class WireLog:
             for connection in self._open:
                 if connection.file:
                     connection.file.abandon()
-            self._on_failure(f"The wire log ends, as nothing more can be written to {self._folder}: {error.strerror}.")
+            self._on_failure(f"The wire log ends: nothing more can be written to {self._folder}: {error.strerror}.")
 
     def _write_queued(self) -> None:
         while self._queue:

@@ -75,7 +75,7 @@ class Client:
             self._stream.send(datagram)
         except LinkRefusedError as error:
             if not self._was_refused:
-                say(f"{error} States are sent on.")
+                say(f"{error} Still sending.")
             self._is_heard, self._was_refused = False, True
 
     def wait_for_gui(self) -> None:
@@ -118,10 +118,10 @@ class Client:
         try:
             block = self._protocol.next_event()
         except RemoteProtocolError as error:
-            say(f"hears nonsense: {error}")
+            say(f"received something invalid: {error}")
             return
         if isinstance(block, VisionDetect) and block.features:
-            say(f"hears of {len(block.features)} detected")
+            say(f"{len(block.features)} features detected")
         if not isinstance(block, Demo):
             return
         is_news = self.demo is None or block.flight_state is not self.state
@@ -170,7 +170,7 @@ def fly(client: Client, options: argparse.Namespace) -> None:
             if client.hold(HOVER, NAVDATA_PATIENCE_S, until=lambda: client.demo is not None):
                 break
         else:
-            say("hears no navdata")
+            say("receives no navdata")
         client.press("take_off")
         client.hold(HOVER, TAKE_OFF_PATIENCE_S, until=lambda: client.state in IN_THE_AIR)
     for leg in options.plan.legs:
@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=DEFAULT_NAVDATA_PORT,
         help="our own, to hear the drone; 0 for none (%(default)s)",
     )
-    drone = parser.add_argument_group("drone: what it is configured to")
+    drone = parser.add_argument_group("drone: its configuration")
     drone.add_argument("--full-speed", type=positive, default=5.0, help="at full roll or pitch, m/s (%(default)s)")
     drone.add_argument("--full-climb", type=positive, default=0.7, help="at full gas, m/s (%(default)s)")
     drone.add_argument("--full-turn", type=positive, default=1.745, help="at full yaw, rad/s (%(default)s)")

@@ -12,7 +12,7 @@ class OperatorParser(ProgramParser):
 
     def __init__(self, name: str, what: str, default_port: int, whose: str) -> None:
         """`name` is the operator's, `what` it is; `default_port` is that of `whose` address it calls."""
-        super().__init__("operate", name, what, "the end of its plan")
+        super().__init__("operate", name, what, "at the end of its plan")
         self.link = self.add_argument_group("link")
         add_peer(self.link, default_port, whose)
         run = self.add_argument_group("run")

@@ -86,12 +86,12 @@ class Pilot:
             try:
                 event = self._protocol.next_event()
             except RemoteProtocolError as error:
-                say(f"hears nonsense: {error}")
+                say(f"received something invalid: {error}")
                 continue
             if isinstance(event, DroneTelemetry):
                 self._answer(event, datagram.source)
             elif isinstance(event, RoverTelemetry) and not self._documents % 25:
-                say(f"hears of a rover at {event.position.x:.2f} {event.position.y:.2f} m")
+                say(f"rover at {event.position.x:.2f} {event.position.y:.2f} m")
 
     def leave(self) -> None:
         """Leave the drone hovering."""

@@ -29,10 +29,10 @@ class ProgramParser(argparse.ArgumentParser):
         super().__init__(
             prog=_started_as(kind, name),
             usage="%(prog)s [options]",
-            description=f"{what} Ends on SIGINT, SIGTERM or {ends}, with 0; with 2 when it can't start.",
+            description=f"{what} Exits with 0 on SIGINT, SIGTERM or {ends}, and with 2 if it can't start.",
         )
         self.add_argument(
-            "--ends-launch", action="store_true", help="for launch files: end the whole launch when it can't start"
+            "--ends-launch", action="store_true", help="for launch files: stop the whole launch if it can't start"
         )
 
 
@@ -46,20 +46,20 @@ def _started_as(kind: str, name: str) -> str:
 
 def add_peer(group: Any, default_port: int, whose: str) -> None:
     """Add --host and --port of whom a program calls."""
-    group.add_argument("--host", default="127.0.0.1", help=f"of {whose} (%(default)s)")
-    group.add_argument("--port", type=port, default=default_port, help=f"of {whose} (%(default)s)")
+    group.add_argument("--host", default="127.0.0.1", help=f"address of {whose} (%(default)s)")
+    group.add_argument("--port", type=port, default=default_port, help=f"port of {whose} (%(default)s)")
 
 
 def add_address(group: Any, default_port: int, purpose: str = "to listen on") -> None:
     """Add --host and --port of a program that listens."""
     group.add_argument("--host", default="127.0.0.1", help=f"{purpose} (%(default)s)")
-    group.add_argument("--port", type=port, default=default_port, help="0 listens on a free one (%(default)s)")
+    group.add_argument("--port", type=port, default=default_port, help="0 picks a free one (%(default)s)")
 
 
 def add_bad_network(group: Any) -> None:
     """Add the options for datagram loss and reordering."""
-    group.add_argument("--loss", type=probability, default=0.0, help="share of datagrams that is lost (%(default)s)")
-    group.add_argument("--reorder", type=probability, default=0.0, help="share that is overtaken (%(default)s)")
+    group.add_argument("--loss", type=probability, default=0.0, help="fraction of datagrams that are lost (%(default)s)")
+    group.add_argument("--reorder", type=probability, default=0.0, help="fraction of datagrams that are reordered (%(default)s)")
 
 
 def add_choice(group: Any, flag: str, default: Enum, what: str) -> None:
@@ -82,11 +82,11 @@ def add_run(
     """
     group = parser.add_argument_group("run")
     if seed_of is not None:
-        group.add_argument("--seed", type=count, default=0, help=f"of {seed_of} (%(default)s)")
+        group.add_argument("--seed", type=count, default=0, help=f"random seed of {seed_of} (%(default)s)")
     if rate is not None:
         group.add_argument("--rate", type=positive, default=rate[0], help=f"{rate[1]} (%(default)s)")
-    group.add_argument("--duration", type=not_negative, help=f"end after so many {duration}")
-    group.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the vehicle there")
+    group.add_argument("--duration", type=not_negative, help=f"stop after so many {duration}")
+    group.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the vehicle to this file")
     return group
 
 

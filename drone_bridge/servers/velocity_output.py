@@ -52,7 +52,7 @@ class VelocityOutput:
             self._publish(self._followed)
             return True
         if self._followed != Twist():
-            sentence = f"{operator} was not heard for {silent_s:.1f} s: zero was commanded."
+            sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
             self._node.reports.complain_while(GONE, sentence)  # which no other complaint keeps from the log
         self.stop()
         return False

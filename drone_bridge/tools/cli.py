@@ -27,21 +27,21 @@ class Command:
 
 
 COMMANDS: Final = {
-    "emulate": Command("drone_bridge.tools.emulate", "be a vehicle, to try things without hardware", needs_ros=False),
-    "operate": Command("drone_bridge.tools.operate", "steer a vehicle as a legacy program does", needs_ros=False),
+    "emulate": Command("drone_bridge.tools.emulate", "emulate a vehicle, for trials without hardware", needs_ros=False),
+    "operate": Command("drone_bridge.tools.operate", "steer a vehicle as a legacy operator program", needs_ros=False),
     "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
     "fleet": Command("drone_bridge.tools.fleet.command", "bridge many vehicles in one process"),
-    "demo": Command("drone_bridge.tools.demo.command", "show what the package can do, without hardware"),
-    "info": Command("drone_bridge.tools.bags.info", "tell what a bag holds", needs_ros=False),
-    "play": Command("drone_bridge.tools.playing.command", "publish what a bag holds"),
-    "report": Command("drone_bridge.tools.reporting.command", "show a bag as one HTML page", needs_ros=False),
+    "demo": Command("drone_bridge.tools.demo.command", "run a demonstration that needs no hardware"),
+    "info": Command("drone_bridge.tools.bags.info", "summarize the contents of a bag", needs_ros=False),
+    "play": Command("drone_bridge.tools.playing.command", "play back a bag"),
+    "report": Command("drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", needs_ros=False),
     "wire": Command(
-        "drone_bridge.tools.wire.command", "show what went over a wire, and play it again", needs_ros=False
+        "drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False
     ),
-    "view": Command("drone_bridge.tools.view", "show what runs in a browser, and steer it there"),
+    "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }
 WITHOUT_ROS: Final = """
-There is no ROS 2 here. Beside the commands above, Python programs can use drone_bridge.protocols (the five wire
+ROS 2 is not available here. Besides the commands above, Python programs can use drone_bridge.protocols (the five wire
 protocols) and drone_bridge.links (sockets that reconnect). ROS 2 would add the bridges, controllers, recorder and
 launch files: on Debian or Ubuntu, 'make setup' in the sources brings it from PyPI; elsewhere, build with colcon.
 """
@@ -76,14 +76,14 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         epilog="\n".join(["commands:", *lines]),
     )
     parser.add_argument("command", choices=COMMANDS, metavar="command", help="'drone-bridge <command> --help' explains")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="what the command takes")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the command")
     return parser.parse_args(argv)
 
 
 def _run(chosen: argparse.Namespace) -> int:
     command = COMMANDS[chosen.command]
     if command.needs_ros and not _has_ros():
-        print(f"drone-bridge {chosen.command}: this needs ROS 2, which is not here.\n{WITHOUT_ROS}", file=sys.stderr)
+        print(f"drone-bridge {chosen.command}: this command needs ROS 2, which is not available here.\n{WITHOUT_ROS}", file=sys.stderr)
         return REFUSED
     try:
         status: int = importlib.import_module(command.module).main(chosen.arguments)

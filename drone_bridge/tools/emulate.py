@@ -18,4 +18,4 @@ EMULATORS: Final = {
 def main(argv: Sequence[str]) -> int:
     """Run the emulator that `argv` names with the options after it; returns its exit status."""
     modules = {name: f"drone_bridge.emulators.{name}.__main__" for name in EMULATORS}
-    return run_named("emulate", "Be a vehicle to try things on.", EMULATORS, modules, argv)
+    return run_named("emulate", "Emulate a vehicle.", EMULATORS, modules, argv)

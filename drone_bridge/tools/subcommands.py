@@ -22,7 +22,7 @@ def run_named(
     parser.add_argument(
         "program", choices=programs, metavar="program", help=f"'drone-bridge {command} <program> --help' explains"
     )
-    parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="what the program takes")
+    parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="options of the program")
     chosen = parser.parse_args(argv)
     status: int = importlib.import_module(modules[chosen.program]).main(chosen.options)
     return status

@@ -24,12 +24,12 @@ from drone_bridge.translate.urdf import fixed_transforms, put_before_frames
 
 MODELS: Final = ("drone", "rover", "submarine")
 PARAMETERS: Final = (
-    ParameterDeclaration("model", MODELS[0], "What the vehicle looks like.", choices=MODELS),
-    ParameterDeclaration("frame_prefix", "", "Put before the name of every tf frame, for instance drone1/."),
+    ParameterDeclaration("model", MODELS[0], "The model to publish.", choices=MODELS),
+    ParameterDeclaration("frame_prefix", "", "Prefix of every tf frame, for instance drone1/."),
     ParameterDeclaration(
-        "world_frame", "", "A frame that several vehicles share, in which to place this one's; or none."
+        "world_frame", "", "A frame shared by several vehicles in which to place this one; empty for none."
     ),
-    ParameterDeclaration("placed_frame", "odom", "The frame that is placed there, without its prefix."),
+    ParameterDeclaration("placed_frame", "odom", "The frame of this vehicle that is placed there, without the prefix."),
     ParameterDeclaration("place_x", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
     ParameterDeclaration("place_y", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
     ParameterDeclaration("place_z", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
@@ -63,7 +63,7 @@ class VehicleModel(Node):
         self._tf_publisher.publish(TFMessage(transforms=transforms))
         self._description_publisher.publish(String(data=ElementTree.tostring(robot, encoding="unicode")))
         self._declared.freeze_because("when the node starts, and the model is published: restart it")
-        self.get_logger().info(f"Telling whoever asks what a {get('model')} looks like.")
+        self.get_logger().info(f"Publishing the model of a {get('model')}.")
         return True
 
     def leave(self) -> None:

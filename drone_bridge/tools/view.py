@@ -22,9 +22,9 @@ def main(argv: Sequence[str]) -> int:
         help="address to listen on; beyond this machine (0.0.0.0) the link has a secret in it (default: 127.0.0.1)",
     )
     parser.add_argument(
-        "--steer", action="store_true", help="let those beyond this machine steer and change things, too"
+        "--steer", action="store_true", help="let viewers on other machines steer and change settings, too"
     )
-    parser.add_argument("--no-browser", action="store_true", help="open no browser, only say where to look")
+    parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
     options = parser.parse_args(argv)
     parameters = {
         "host": f"'{options.host}'",

@@ -119,7 +119,7 @@ def test_a_silent_peer_loses_its_place_to_the_next_one_that_asks(listener):
         allowed_s[0] = 0.0
         with connect(listener.port) as next_one:
             with pytest.raises(
-                LinkError, match=rf"was silent for \d\.\d s, and has lost its place to .*:{next_one.getsockname()[1]}"
+                LinkError, match=rf"was silent for \d\.\d s, and is replaced by .*:{next_one.getsockname()[1]}"
             ):
                 stream.receive_into(memoryview(bytearray(1)))
             stream.leave(b"last words", LONG_S)

@@ -152,7 +152,7 @@ class RobotSession:
     def tick(self, now_s: float, clock_ms: int) -> None:
         """Do what is due. `clock_ms` is the time of day, for keep-alives. Raises LinkTimeoutError."""
         if now_s - self._heard_s >= self._link_timeout_s:
-            raise LinkTimeoutError(f"The robot has said nothing for {self._link_timeout_s:g} s.")
+            raise LinkTimeoutError(f"The robot has been silent for {self._link_timeout_s:g} s.")
         if self.info is None and now_s - self._started_s >= self._link_timeout_s:
             raise LinkTimeoutError(f"The robot has not said within {self._link_timeout_s:g} s what there is to bind.")
         if now_s >= self._keep_alives.due_s:

@@ -71,7 +71,7 @@ class UdpTransport:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port in use."""
         return self._listener.port
 
     def open(self) -> Drone:

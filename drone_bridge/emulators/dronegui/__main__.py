@@ -146,7 +146,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     link.add_argument("--python-literals", action="store_true", help="accept True, False and None")
     add_bad_network(link)
-    navdata = parser.add_argument_group("navdata: what the GUI tells its controllers")
+    navdata = parser.add_argument_group("navdata: what the GUI sends to its controllers")
     navdata.add_argument(
         "--navdata-port", type=port, default=DEFAULT_NAVDATA_PORT, help="of the controllers' hosts (%(default)s)"
     )
@@ -160,12 +160,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     navdata.add_argument(
         "--bootstrapped", action="store_true", help="ask the drone for navdata at the start, before reset is pressed"
     )
-    navdata.add_argument("--no-navdata", action="store_true", help="keep it from the controllers")
-    drone = parser.add_argument_group("drone: what it is configured to")
+    navdata.add_argument("--no-navdata", action="store_true", help="send none to the controllers")
+    drone = parser.add_argument_group("drone: its configuration")
     drone.add_argument("--max-tilt", type=positive, default=12.0, help="at full roll or pitch, degrees (%(default)s)")
     drone.add_argument("--max-yaw-rate", type=positive, default=100.0, help="at full yaw, degrees/s (%(default)s)")
     drone.add_argument("--max-climb", type=positive, default=0.7, help="at full gas, m/s (%(default)s)")
-    drone.add_argument("--ceiling", type=positive, default=3.0, help="it does not climb higher, m (%(default)s)")
+    drone.add_argument("--ceiling", type=positive, default=3.0, help="maximum height, m (%(default)s)")
     drone.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
     add_run(
         parser,

@@ -168,7 +168,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--host", default="127.0.0.1", help="where the telemetry goes (%(default)s)")
     link.add_argument("--port", type=port, default=DEFAULT_PORT, help="where the telemetry goes (%(default)s)")
     add_bad_network(link)
-    link.add_argument("--no-images", action="store_true", help="leave the camera's image out")
+    link.add_argument("--no-images", action="store_true", help="omit the camera's image")
     link.add_argument(
         "--fault",
         type=fault_of(FaultKind),
@@ -180,7 +180,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         rover,
         "--rover",
         Pattern.STATIONARY,
-        "what it drives by itself, or follow: wherever rover telemetry says that it is",
+        "its path, or follow: the position in received rover telemetry",
     )
     rover.add_argument("--rover-speed", type=positive, default=0.5, help="m/s (%(default)s)")
     rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of its pattern, m (%(default)s)")
@@ -188,9 +188,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     rover.add_argument(
         "--rover-port",
         type=port,
-        help="to listen on for rover telemetry, beside where commands come; 0 listens on a free one (none)",
+        help="extra port to listen on for rover telemetry; 0 picks a free one (none)",
     )
-    rover.add_argument("--publish-rover", action="store_true", help="send the rover's telemetry as well")
+    rover.add_argument("--publish-rover", action="store_true", help="also send the rover's telemetry")
     drone = parser.add_argument_group("drone")
     drone.add_argument("--start", choices=("air", "ground"), default="air", help="where it starts (%(default)s)")
     drone.add_argument("--height", type=positive, default=5.0, help="of a start in the air, m (%(default)s)")
@@ -201,7 +201,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     run.add_argument(
         "--until-landed",
         action="store_true",
-        help=f"exit 0 when the drone has stood on the pad for {STAYS_S:g} s after a good landing, 1 when it never does",
+        help=f"exit with 0 once the drone has stood on the pad for {STAYS_S:g} s after a good landing, else with 1",
     )
     options = parser.parse_args(arguments)
     if not options.port:

@@ -88,7 +88,7 @@ class Conversation:
         """Return the documents to send at the end of this frame."""
         kind = self._fault.kind if self._fault and self._fault.at == frame else None
         if kind:
-            say(f"{kind.value} in frame {frame}, as was asked for")
+            say(f"{kind.value} in frame {frame}, as requested")
         self._stalls |= kind is FaultKind.STALL
         if self._stalls:
             return

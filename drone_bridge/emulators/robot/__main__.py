@@ -96,7 +96,7 @@ def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack
 
     def answer(readable: socket.socket) -> None:
         for peer in responder.answer(readable):
-            say(f"told {peer} that this is {options.name}")
+            say(f"answered {peer} as {options.name}")
 
     for opened in responder.sockets:
         loop.add_reader(opened, answer, opened)
@@ -119,13 +119,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     link = parser.add_argument_group("link")
     add_address(link, TCP_PORT)
-    add_choice(link, "--dialect", Dialect.DOCUMENT, "how to speak")
+    add_choice(link, "--dialect", Dialect.DOCUMENT, "variant of the protocol")
     link.add_argument(
         "--silence-timeout",
         type=not_negative,
         default=2.0,
-        help="a driver that is silent for so long is dropped, and its motors are stopped, s; 0 for never "
-        "(%(default)s); robotd-1.2 never does, unless 16 drivers are connected",
+        help="silence after which a driver is dropped and its motors are stopped, s; 0 for never "
+        "(%(default)s); robotd-1.2 drops drivers only while 16 are connected",
     )
     link.add_argument(
         "--fault",
@@ -149,14 +149,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=_subsystems,
         default=tuple(SUBSYSTEMS),
         metavar="tracks,headlight",
-        help="what it has, in this order (%(metavar)s)",
+        help="its subsystems, in list order (%(metavar)s)",
     )
     robot.add_argument(
         "--no-light",
         dest="subsystems",
         action="store_const",
         const=(TRACKS,),
-        help="has tracks only: robotd's Java driver can't read a list with anything after them",
+        help="tracks only: robotd's Java driver can't read a list with further subsystems",
     )
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
@@ -167,7 +167,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     run_options = add_run(parser, rate=(50.0, "steps of the physics per second"), duration="seconds")
     run_options.add_argument("--sensor-period", type=positive, default=1.0, help="between readings, s (%(default)s)")
-    run_options.add_argument("--verbose", action="store_true", help="report each change of the motors as well")
+    run_options.add_argument("--verbose", action="store_true", help="also report each change of the motors")
     return parser.parse_args(arguments)
 
 

@@ -56,7 +56,7 @@ class Server:
             self._begin,
             most=MAX_DRIVERS,
             ends=(RemoteProtocolError, HangUpError),
-            on_refused=lambda peer: say(f"refused {peer}: {MAX_DRIVERS} drivers are enough"),
+            on_refused=lambda peer: say(f"refused {peer}: {MAX_DRIVERS} drivers are connected already"),
         )
 
     def _begin(self, connection: Connection) -> Conversation:
@@ -127,5 +127,5 @@ class _FaultPlan:
             self._connection.send(_GARBAGE)
         else:
             self._connection.send(_GARBAGE[: len(_GARBAGE) // 2])
-            self._connection.close("half of a packet was sent")
+            self._connection.close("half a packet was sent")
         return True

@@ -99,7 +99,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     link = parser.add_argument_group("link")
     add_address(link, TCP_PORT)
-    add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server speaks")
+    add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server behaves")
     link.add_argument(
         "--fault",
         type=fault_of(FaultKind),
@@ -110,21 +110,21 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument(
         "--fragile",
         action="store_true",
-        help="end by SIGPIPE, as the CUAUV server can, when a client that is streamed to closes without waiting",
+        help="exit on SIGPIPE, as the CUAUV server can, when a client closes while data is streamed to it",
     )
     world = parser.add_argument_group("world")
     world.add_argument(
-        "--scene", choices=tuple(SCENES), default="empty", help="entities beside the vehicle (%(default)s)"
+        "--scene", choices=tuple(SCENES), default="empty", help="entities besides the vehicle (%(default)s)"
     )
     world.add_argument(
         "--btom",
         type=read_by(_rotation, "a quaternion 'W X Y Z'"),
         default=IDENTITY,
         metavar="'W X Y Z'",
-        help="from the vehicle's body frame to its model frame (1 0 0 0)",
+        help="rotation from the vehicle's body frame to its model frame (1 0 0 0)",
     )
     run_options = add_run(
-        parser, seed_of="turbulence", rate=(100.0, "steps per second"), duration="seconds of the wall clock"
+        parser, seed_of="turbulence", rate=(100.0, "steps per second"), duration="seconds of wall time"
     )
     run_options.add_argument(
         "--speed",
@@ -132,9 +132,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=1.0,
         help="simulated seconds per second; a step lasts speed/rate (%(default)s)",
     )
-    run_options.add_argument("--non-real-time", action="store_true", help="make steps as fast as possible")
+    run_options.add_argument("--non-real-time", action="store_true", help="step as fast as possible")
     run_options.add_argument("--running", action="store_true", help="do not start paused")
-    run_options.add_argument("--verbose", action="store_true", help="report each request as well")
+    run_options.add_argument("--verbose", action="store_true", help="also report each request")
     return parser.parse_args(arguments)
 
 

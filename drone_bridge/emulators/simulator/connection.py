@@ -78,7 +78,7 @@ class Connection(Conversation):
         say(f"fault: {fault.kind.value}")
         if fault.kind is FaultKind.TRUNCATE:
             self.queue(message[: len(message) // 2])
-            raise HangUpError("a fault was asked for")
+            raise HangUpError("a fault was requested")
         if fault.kind is FaultKind.SILENCE:
             self._is_silent = True
         self._is_split = fault.kind is FaultKind.SPLIT

@@ -147,7 +147,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_address(link, 8000, "to listen on or to connect to")
     add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "what follows the images")
     add_choice(link, "--angle-unit", AngleUnit.DEGREES, "on the wire")
-    link.add_argument("--negative-gravity", action="store_true", help="announce it as some testbeds do")
+    link.add_argument("--negative-gravity", action="store_true", help="announce an upward acceleration, as some testbeds do")
     link.add_argument(
         "--default-sockets",
         action="store_true",
@@ -175,9 +175,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--max-rate", type=not_negative, default=720.0, help="announced, not enforced, degrees/s (%(default)s)"
     )
     world = parser.add_argument_group("world")
-    world.add_argument("--obstacles", type=count, default=0, help="grey spheres that hide the target (%(default)s)")
-    world.add_argument("--target", type=triple, metavar="'X Y Z'", help="its centre, m, instead of the seed's")
-    world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of the seed's")
+    world.add_argument("--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)")
+    world.add_argument("--target", type=triple, metavar="'X Y Z'", help="centre of the target, m, instead of a random one")
+    world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of a random one")
     world.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
     run = add_run(
         parser,
@@ -189,14 +189,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--restart-every",
         type=count,
         metavar="STEPS",
-        help="start a new simulation, with time 0, on the same connection after so many",
+        help="restart the simulation, at time 0, on the same connection after so many",
     )
-    run.add_argument("--steps", type=count, help="end after so many")
+    run.add_argument("--steps", type=count, help="stop after so many")
     pace = run.add_mutually_exclusive_group()
-    pace.add_argument("--realtime", action="store_true", help="no faster than the wall clock")
-    pace.add_argument("--fast", dest="realtime", action="store_false", help="as fast as answers come (default)")
+    pace.add_argument("--realtime", action="store_true", help="no faster than real time")
+    pace.add_argument("--fast", dest="realtime", action="store_false", help="as fast as answers arrive (default)")
     run.add_argument(
-        "--until-reached", action="store_true", help="exit 0 as soon as the target is reached, 1 when it is not"
+        "--until-reached", action="store_true", help="exit with 0 as soon as the target is reached, with 1 if it is not"
     )
     return parser.parse_args(arguments)
 

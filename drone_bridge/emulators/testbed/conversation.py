@@ -107,8 +107,8 @@ class Conversation:
             return
         self._stream.send_all(data[: len(data) // 2])
         if kind is FaultKind.TRUNCATE:
-            raise LinkError(f"Closing inside frame {self.steps}, as was asked for.")
-        say(f"stalling inside frame {self.steps}, as was asked for")
+            raise LinkError(f"Closing inside frame {self.steps}, as requested.")
+        say(f"stalling inside frame {self.steps}, as requested")
 
     def _receive_answer(self) -> bool:
         """Wait for the autopilot's answer, and fly by it; False when it has left instead."""

@@ -73,8 +73,8 @@ class NavdataSender:
     def report(self) -> None:
         """Show in diagnostics whether there is anything to tell. For the link's thread."""
         is_told = self._is_handed_on or self.sources.is_told
-        complaint = None if is_told else "nothing tells how the drone moves, and no navdata is sent"
-        advice = "it takes imu/data, odom, velocity, altitude, or the dronegui/navdata of a bridge"
+        complaint = None if is_told else "no topic gives the drone's motion, so no navdata is sent"
+        advice = "expected are imu/data, odom, velocity, altitude, or a bridge's dronegui/navdata"
         self._node.reports.keep_condition(SILENT_SOURCES, complaint, advice)
 
     @property

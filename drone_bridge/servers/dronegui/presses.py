@@ -85,10 +85,10 @@ class Calls:
             for name, client in self._clients.items()
             if name != "hover" and not client.service_is_ready()
         ]
-        complaint = f"nobody offers {', '.join(missing)}" if missing else None
-        self._node.reports.keep_condition(MISSING, complaint, "name the drone's own by target.*")
+        complaint = f"no node offers {', '.join(missing)}" if missing else None
+        self._node.reports.keep_condition(MISSING, complaint, "set target.* to the drone's own")
         if not missing and not self._are_all_there:
-            self._node.inform("The drone's services are there.")
+            self._node.inform("The drone's services are available.")
         self._are_all_there = not missing
 
     def _call_wanted(self) -> None:
@@ -105,7 +105,7 @@ class Calls:
                 self._is_hover_held = None  # so that it is told again, perhaps to somebody who has come
             else:
                 service = self._node.resolve_service_name(client.srv_name)
-                self._node.complain(REFUSED, f"{name} was pressed, and nobody offers {service}.")
+                self._node.complain(REFUSED, f"{name} was pressed, but no node offers {service}.")
             return
         unanswered = self._unanswered[name]
         while len(unanswered) >= MAX_UNANSWERED:
@@ -143,7 +143,7 @@ class Messages:
         """Publish on the topic of that name."""
         publisher = self._publishers[name]
         if not self._node.is_wanted(publisher):
-            self._node.complain(REFUSED, f"{name} was pressed, and nobody listens to {publisher.topic_name}.")
+            self._node.complain(REFUSED, f"{name} was pressed, but no node subscribes to {publisher.topic_name}.")
             return
         self._node.publish(publisher, Empty())
         self._done(name)

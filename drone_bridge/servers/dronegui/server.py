@@ -55,7 +55,7 @@ class ControlPort:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port in use."""
         return self.listener.port
 
     def open(self) -> Operators:
@@ -199,11 +199,11 @@ class DroneGuiServer(LinkNode):
         try:
             event = self._gui.receive(datagram.data, datagram.source, time.monotonic())
         except RemoteProtocolError as error:
-            self.complain("rejected input", f"A packet of {sender} was refused: {error}")
+            self.complain("rejected input", f"A packet from {sender} was refused: {error}")
             return
         if not isinstance(event, ControlPacket):
-            sentence = f"Packets of {sender} come late: {event.seq:g} after {event.newest_seq:g}."
-            self.reports.complain_while(LATE, f"{sentence} Who starts over has to begin with seq 1.")
+            sentence = f"Packets from {sender} arrive late: {event.seq:g} after {event.newest_seq:g}."
+            self.reports.complain_while(LATE, f"{sentence} A restarted sender must begin with seq 1.")
             return
         self.reports.end(LATE)
         self.statistics.counts["packets"] += 1

@@ -56,13 +56,13 @@ class Listing:
 def complaint_about_topics(entries: Sequence[str]) -> str | None:
     """Return what is wrong with the topics of sensors, as a parameter gives them."""
     if len(entries) > MOST_SENSORS:
-        return f"has {len(entries)} topics, and {MOST_SENSORS} are allowed."
+        return f"has {len(entries)} topics; at most {MOST_SENSORS} are allowed."
     topics = [entry.partition("=")[0] for entry in entries if entry != NONE]
     for topic in topics:
         if topic.split("/")[0] not in _TYPES_BY_TOPIC:
-            return f"has {topic!r}, and topics of sensors begin with one of {', '.join(_TYPES_BY_TOPIC)}."
+            return f"has {topic!r}; sensor topics must begin with one of {', '.join(_TYPES_BY_TOPIC)}."
         if not re.fullmatch(r"[a-z_]+(/[A-Za-z_][A-Za-z0-9_]*)*", topic):
-            return f"has {topic!r}, which is no name of a topic."
+            return f"has {topic!r}, which is not a topic name."
     if len(set(topics)) < len(topics):
         return f"has a topic twice: {', '.join(topics)}."
     return None

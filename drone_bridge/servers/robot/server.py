@@ -34,7 +34,7 @@ from drone_bridge.vehicle_side.robot.robotd import RobotdControl
 
 #: What it tells drivers that it runs, in 0x09.
 FIRMWARE: Final = FirmwareInfo("drone_bridge", "0.2", PROTOCOL_VERSION)
-ROBOT_GONE: Final = "the robot behind this server is not there"
+ROBOT_GONE: Final = "the robot behind this server is not available"
 OTHER_ROBOT: Final = "the robot behind this server has other subsystems or sensors now"
 #: How late a driver's silence may be noticed at most, unless it drives.
 WATCH_PERIOD_S: Final = 0.25
@@ -119,7 +119,7 @@ class RobotServer(LinkNode):
             self._wakeup,
             tick=self._tick,
             may_be_found=lambda: self._is_robot_there,
-            on_found=lambda peer: self.inform(f"{peer} looks for robots, and was told of {robot_name}."),
+            on_found=lambda peer: self.inform(f"{peer} is looking for robots, and was told of {robot_name}."),
             on_fault=lambda sentence: self.complain("internal errors", sentence),
         )
         self.get_logger().info(f"Waiting for drivers on {get('host')}:{self._driver_clients.port}.")
@@ -147,7 +147,7 @@ class RobotServer(LinkNode):
         return _DriverClient(self, conversation)
 
     def _refuse(self, peer: str) -> None:
-        self.reports.complain_while("refused peers", f"{peer} was refused: {MAX_DRIVERS} drivers are enough.")
+        self.reports.complain_while("refused peers", f"{peer} was refused: {MAX_DRIVERS} drivers are connected already.")
 
     def heard(self) -> None:
         """Note that a driver has said something that made sense."""
@@ -175,10 +175,10 @@ class RobotServer(LinkNode):
             self._follow_robot(self._listed.newest(), now)
         allowed_s, dropped_s, period_s = get("command_timeout"), get("driver_timeout"), get("sensor_period")
         for driver in self._control.halt_silent(now, allowed_s):
-            sentence = f"{driver} has said nothing for {allowed_s:g} s (command_timeout): what it drives is stopped."
+            sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
             self.complain("silent drivers", sentence)
         for driver in self._control.drop_silent(now, dropped_s) if dropped_s else ():
-            sentence = f"{driver} has said nothing for {dropped_s:g} s (driver_timeout), and is dropped."
+            sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
             self.complain("dropped drivers", sentence)
         self._commands.tick(now_s)
         if now_s >= self._values.due_s(period_s):

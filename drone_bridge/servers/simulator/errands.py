@@ -134,12 +134,12 @@ class Errands:
     def _refusal(self, request: Request, service: str) -> Response | None:
         """Return the Error for what only a service can do; None where it can be done here."""
         if isinstance(request, sim.AddEntity):
-            return Error(0, f"Nobody offers the service {service}.")
+            return Error(0, f"No node offers the service {service}.")
         if isinstance(request, sim.Remove) and request.type == ItemType.ENTITY and self._scene.has_entity(request.id):
-            return Error(0, f"Nobody offers the service {service}.")
+            return Error(0, f"No node offers the service {service}.")
         cameras = self._world.items.of(ItemType.CAMERA)
         if isinstance(request, _OF_CAMERAS) and isinstance(cameras.get(request.id), Elsewhere):
-            return Error(0, f"Nobody offers the service {service} any more.")
+            return Error(0, f"No node offers the service {service} any more.")
         return None
 
     @staticmethod

@@ -56,10 +56,10 @@ class Helm:
     def set(self, attribute: int, value: Vector, now_s: float) -> None:
         """Take v or w. Raises RefusedError."""
         if not all(map(math.isfinite, value)):
-            self._node.complain("refused commands", f"A client has asked for a velocity of {value}; it was refused.")
+            self._node.complain("refused commands", f"A client requested a velocity of {value}, which was refused.")
             raise RefusedError(INVALID, f"The numbers have to be finite, not {value}.")
         if attribute == Attribute.VELOCITY and any(value) and self._state() is None:
-            self._node.complain("unsteered commands", "The vehicle can't be steered, as nothing tells where it points.")
+            self._node.complain("unsteered commands", "The vehicle can't be steered, as its orientation is unknown.")
             raise RefusedError(0, _NOT_THERE)
         if self._set_s is None:
             self._velocity = WireVelocity()
@@ -92,7 +92,7 @@ class Helm:
     def tick(self, now_s: float) -> None:
         """Stop the vehicle of a client that has fallen silent."""
         if now_s >= self.due_s:
-            self._node.inform("Nobody has steered for a while: the vehicle is stopped.")
+            self._node.inform("No client has steered for a while: the vehicle is stopped.")
             self.stop()
 
     def leave(self, client: object) -> None:

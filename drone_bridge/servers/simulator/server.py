@@ -48,7 +48,7 @@ ENDED: Final = "the server has ended"
 _TRIGGERED: Final = {
     event.ID: event for event in (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
 }
-_SILENT_VEHICLE: Final = "nothing tells where the vehicle is"
+_SILENT_VEHICLE: Final = "the vehicle's position is unknown"
 
 
 class SimulatorServer(LinkNode):
@@ -211,7 +211,7 @@ class SimulatorServer(LinkNode):
         return visitor
 
     def _refused(self, peer: str) -> None:
-        self.reports.complain_while("refused peers", f"{peer} was refused: {len(self._visitors)} clients are served.")
+        self.reports.complain_while("refused peers", f"{peer} was refused: {len(self._visitors)} clients are connected already.")
 
     def left(self, visitor: Visitor, reason: str) -> None:
         """See Desk."""
@@ -259,7 +259,7 @@ class SimulatorServer(LinkNode):
         if not self._is_clock_still:
             return
         if isinstance(request, sim.Run):
-            raise RefusedError(0, "The time on /clock stands still, and can't be run here.")
+            raise RefusedError(0, "The time on /clock stands still, and can't be advanced from here.")
         if isinstance(request, sim.Pause):
             raise RefusedError(0, "The simulator is not running.")
 
@@ -283,7 +283,7 @@ class SimulatorServer(LinkNode):
         self._helm.tick(now_s)
         is_unknown = bool(self._visitors) and not self._scene.is_current(self._vehicle)
         self.reports.keep_condition(
-            "vehicle", _SILENT_VEHICLE if is_unknown else None, "its clients get no state; is odom published"
+            "vehicle", _SILENT_VEHICLE if is_unknown else None, "clients get no state; check that odom is published"
         )
         self.statistics.facts["clients"] = str(len(self._visitors))
 

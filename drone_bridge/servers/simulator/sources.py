@@ -65,7 +65,7 @@ def _read_plan(line: str) -> EntityPlan:
     shown = printable(line)
     if not number.isdecimal() or int(number) > 0xFFFFFFFF:
         raise ValueError(
-            f"{shown!r} begins with {printable(number)!r}, which has to be an ID, a whole number from 0 on."
+            f"{shown!r} begins with {printable(number)!r}, which must be an ID, a non-negative integer."
         )
     plan = EntityPlan(int(number), name or f"entity_{number}")
     words: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def _read_plan(line: str) -> EntityPlan:
         key, equals, value = word.partition("=")
         if key not in _KEYS or not equals or not value:
             raise ValueError(
-                f"{shown!r} says {printable(word)!r}; it can say {', '.join(_KEYS)}, each with = after it."
+                f"{shown!r} says {printable(word)!r}; allowed are {', '.join(_KEYS)}, each followed by =."
             )
         words[key] = value
     if len([key for key in ("odom", "pose", "tf") if key in words]) > 1:
@@ -84,7 +84,7 @@ def _read_plan(line: str) -> EntityPlan:
         except ValueError:
             radius = 0.0
         if not 0.0 < radius < 1e9:
-            raise ValueError(f"{shown!r} has a radius that is no number of metres above 0.")
+            raise ValueError(f"{shown!r} has a radius that is not a positive number of metres.")
         plan = replace(plan, radius=radius)
     if not words.keys() & {"odom", "pose", "tf"}:
         topic = f"entities/{topic_token(plan.name, 'entity')}"

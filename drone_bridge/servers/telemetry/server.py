@@ -137,8 +137,8 @@ class TelemetryServer(LinkNode):
 
     def _report_sources(self) -> None:
         missing = self._sources.lacks
-        complaint = f"nothing tells {missing}, and no telemetry is sent" if missing else None
-        self.reports.keep_condition(INCOMPLETE, complaint, "the operator is told nothing rather than old things")
+        complaint = f"nothing tells {missing}, so no telemetry is sent" if missing else None
+        self.reports.keep_condition(INCOMPLETE, complaint, "outdated values are not sent")
 
     # What the executor does.
 
@@ -190,7 +190,7 @@ class TelemetryServer(LinkNode):
         try:
             stream.send(document)
         except LinkRefusedError as error:
-            self.reports.complain_while(UNHEARD, f"{error} Documents are sent on, for when somebody does.")
+            self.reports.complain_while(UNHEARD, f"{error} Documents are still sent, in case somebody starts to.")
         except LinkError as error:
             self.complain(UNSENT, str(error))
             return False

@@ -37,7 +37,7 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
     rclpy.init()
     meter = RateMeter([topic for topics in TOPICS.values() for topic in topics])
     try:
-        print(f"{len(TOPICS)} nodes and their peers start, and are then watched for {duration_s:g} s.", flush=True)
+        print(f"{len(TOPICS)} nodes and their peers are started, and then observed for {duration_s:g} s.", flush=True)
         meter.wait_for_all(START_TIMEOUT_S, lambda: composition.is_running)
         with Progress(total=round(duration_s)) as progress:
             watched_since_s = time.monotonic()
@@ -54,10 +54,10 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
     took_s = time.monotonic() - began_s
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     _print_table(list(rows_of(meter)))
-    print(f"All of it used {(used.ru_utime + used.ru_stime) / took_s:.2f} processor cores, its start included.")
+    print(f"All processes used {(used.ru_utime + used.ru_stime) / took_s:.2f} processor cores, including startup.")
     problems = list(problems_of(meter))
     if not ended_well:
-        problems.append(f"not all of it ended well; all that was printed is in {log}")
+        problems.append(f"not every process exited cleanly; the complete output is in {log}")
     for problem in problems:
         print(f"{problem[0].upper()}{problem[1:]}.", file=sys.stderr)
     return 1 if problems else 0
@@ -80,7 +80,7 @@ def problems_of(meter: RateMeter) -> Iterator[str]:
     """Yield a sentence for each topic that is missing or too slow."""
     for topic in (topic for topics in TOPICS.values() for topic in topics):
         if not meter.counts[topic.name]:
-            yield f"{topic.name} did not come"
+            yield f"{topic.name} was not received"
         elif topic.rate_hz and meter.rate_hz(topic) < ENOUGH * topic.rate_hz:
             yield f"{topic.name} came {meter.rate_hz(topic):.1f} times per second instead of {topic.rate_hz:g}"
 

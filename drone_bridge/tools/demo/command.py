@@ -36,7 +36,7 @@ SHOWN: Final = {
         lambda o: (o.operators, o.vehicles, o.folder / "any"),
     ),
     "all": Demonstration(
-        "all_bridges", "all bridges at once, and how often their topics come", lambda o: (o.folder, o.duration)
+        "all_bridges", "all bridges at once, and how often their topics are published", lambda o: (o.folder, o.duration)
     ),
 }
 
@@ -47,15 +47,15 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "what", choices=SHOWN, help=", ".join(f"{name}: {shown.summary}" for name, shown in SHOWN.items())
     )
-    parser.add_argument("--folder", type=Path, default=Path("demo"), help="replaced by bag and picture (demo)")
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="folder for bag and picture, which is emptied first (demo)")
     parser.add_argument("--worlds", type=int, default=20, help="how many worlds the table has (20)")
     parser.add_argument("--landings", type=int, default=20, help="how many landings per pattern the table has (20)")
     parser.add_argument("--drones", type=int, default=8, help="how many drones the fleet has (8)")
-    parser.add_argument("--at-once", type=int, default=3, help="how many of them go on at the same time (3)")
-    parser.add_argument("--operators", nargs="+", metavar="NAME", help="of the table's rows, those of any (all)")
-    parser.add_argument("--vehicles", nargs="+", metavar="NAME", help="of the table's rows, those of any (all)")
+    parser.add_argument("--at-once", type=int, default=3, help="how many of them run at the same time (3)")
+    parser.add_argument("--operators", nargs="+", metavar="NAME", help="which of them the table of any compares (all)")
+    parser.add_argument("--vehicles", nargs="+", metavar="NAME", help="which of them the table of any compares (all)")
     parser.add_argument("--use-camera", action="store_true", help="land by the camera's images alone")
-    parser.add_argument("--duration", type=float, default=60.0, help="for how many seconds all are watched (60)")
+    parser.add_argument("--duration", type=float, default=60.0, help="how many seconds all are observed (60)")
     chosen = parser.parse_args(argv)
     shown = SHOWN[chosen.what]
     status: int = importlib.import_module(f"drone_bridge.tools.demo.{shown.module}").show(*shown.arguments(chosen))

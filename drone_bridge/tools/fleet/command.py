@@ -39,14 +39,14 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         description="Bridge many vehicles in one process, as a YAML file says. ROS arguments follow --ros-args.",
     )
     parser.add_argument("file", type=Path, help="the vehicles, see docs/fleet.md")
-    parser.add_argument("-p", "--dry-run", action="store_true", help="show the vehicles, and start none")
-    parser.add_argument("--namespace", default="", help="put before that of each vehicle")
-    parser.add_argument("--frame-prefix", default="", help="put before that of each vehicle")
-    parser.add_argument("--host", default="127.0.0.1", help="of vehicles that the file gives none (%(default)s)")
+    parser.add_argument("-p", "--dry-run", action="store_true", help="show the vehicles without starting them")
+    parser.add_argument("--namespace", default="", help="prefix for that of each vehicle")
+    parser.add_argument("--frame-prefix", default="", help="prefix for that of each vehicle")
+    parser.add_argument("--host", default="127.0.0.1", help="for vehicles without one in the file (%(default)s)")
     for name, what in (("--emulate", "emulate every vehicle"), ("--control", "give every vehicle a controller")):
         parser.add_argument(name, type=_truth, nargs="?", const=True, default=False, metavar="true", help=what)
     parser.add_argument(
-        "--ends-launch", action="store_true", help="for launch files: end the whole launch when it can't start"
+        "--ends-launch", action="store_true", help="for launch files: stop the whole launch if it can't start"
     )
     return parser.parse_args(words)
 

@@ -58,7 +58,7 @@ class EmulatedVehicle:
             print(f"[{self.name} emulator] {line.rstrip()}", flush=True)
         status = self._process.wait()
         if not self._is_stopping:
-            print(f"[{self.name} emulator] has ended by itself, with status {status}.", flush=True)
+            print(f"[{self.name} emulator] has exited with status {status}.", flush=True)
 
 
 def _options(vehicle: Vehicle) -> list[str]:

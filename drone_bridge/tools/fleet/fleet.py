@@ -48,7 +48,7 @@ class Fleet:
             if member.start():
                 started.append(member.name)
         if absent := self.members.keys() - set(started):
-            get_logger("fleet").error(f"{', '.join(sorted(absent))} could not start; the others go on.")
+            get_logger("fleet").error(f"{', '.join(sorted(absent))} could not start; the others continue.")
         return bool(started)
 
     def prepare(self) -> None:
@@ -57,7 +57,7 @@ class Fleet:
             return
         for member in self.members.values():
             member.prepare()
-        get_logger("fleet").info(f"{len(self.members)} nodes are at work.")
+        get_logger("fleet").info(f"{len(self.members)} nodes are running.")
 
     def spin(self) -> None:
         """Wait until ROS is shut down."""

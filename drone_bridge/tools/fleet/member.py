@@ -112,7 +112,7 @@ class Member:
                     executor.shutdown(timeout_sec=0.0)
                 self._destroy_node()
             except Exception:
-                get_logger("fleet").error(f"{self.name} could not be left in order:\n{traceback.format_exc()}")
+                get_logger("fleet").error(f"{self.name} could not be shut down cleanly:\n{traceback.format_exc()}")
                 self.node = None
 
     def _destroy_node(self) -> None:

@@ -44,7 +44,7 @@ class Vehicle:
 class Overrides:
     """What is said about all vehicles of a fleet, from outside of its file."""
 
-    namespace: str = ""  # put before that of each vehicle
+    namespace: str = ""  # prefix for that of each vehicle
     frame_prefix: str = ""  # likewise
     host: str = "127.0.0.1"  # of vehicles whose host the file does not say
     emulate: bool = False  # all of them

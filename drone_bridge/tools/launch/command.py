@@ -28,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("-s", "--show-args", action="store_true", help="show the launch file's arguments")
-    what.add_argument("-p", "--dry-run", action="store_true", help="show the processes, and start none")
+    what.add_argument("-p", "--dry-run", action="store_true", help="show the processes without starting them")
     parser.add_argument(
         "words",
         nargs="+",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge play: publish what a bag holds, as it was recorded.
+"""drone-bridge play: play back a bag, as it was recorded.
 
   drone-bridge play demo/bag --rate 2 --loop
   drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock

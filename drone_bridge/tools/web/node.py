@@ -34,21 +34,21 @@ BACKLOG: Final = 512
 
 PARAMETERS: Final = (
     ParameterDeclaration(
-        "host", "127.0.0.1", "The address to listen on; any but this machine's own needs the secret in the link."
+        "host", "127.0.0.1", "The address to listen on. Viewers on other machines need the secret in the link."
     ),
     ParameterDeclaration("port", 8765, "The port to listen on; 0 takes a free one.", range=(0, 65535)),
-    ParameterDeclaration("actual_port", 0, "The port that is listened on.", range=(0, 65535), read_only=True),
+    ParameterDeclaration("actual_port", 0, "The port in use.", range=(0, 65535), read_only=True),
     ParameterDeclaration(
-        "steer", False, "Whether those beyond this machine may steer, call services and set parameters."
+        "steer", False, "Let viewers on other machines steer, call services and set parameters."
     ),
-    ParameterDeclaration("secret", "", "What the link has to contain beyond this machine; empty makes one."),
+    ParameterDeclaration("secret", "", "The secret in the link for other machines; if empty, one is generated."),
     ParameterDeclaration(
-        "origins", list(FOXGLOVE_ORIGINS), "Web pages that may connect beside our own, as browsers name their origins."
+        "origins", list(FOXGLOVE_ORIGINS), "Origins, as browsers send them, of other web pages that may connect."
     ),
-    ParameterDeclaration("max_viewers", 16, "Viewers at a time.", range=(1, 32)),
-    ParameterDeclaration("max_speed", 1.0, "Of a stick pushed to its end, m/s.", range=(0.0, 20.0), live=True),
-    ParameterDeclaration("max_turn_rate", 1.0, "Of a stick pushed to its end, rad/s.", range=(0.0, 10.0), live=True),
-    ParameterDeclaration("open_browser", False, "Whether to open the page in a browser, where there is a screen."),
+    ParameterDeclaration("max_viewers", 16, "The maximum number of viewers.", range=(1, 32)),
+    ParameterDeclaration("max_speed", 1.0, "Speed at full stick deflection, m/s.", range=(0.0, 20.0), live=True),
+    ParameterDeclaration("max_turn_rate", 1.0, "Turn rate at full stick deflection, rad/s.", range=(0.0, 10.0), live=True),
+    ParameterDeclaration("open_browser", False, "Open the page in a browser, if there is a screen."),
 )
 
 

@@ -142,7 +142,7 @@ class Pilots:
 
     def _take(self, pilot: Pilot, topic: object) -> None:
         if not self._may_steer:
-            raise RefusedError("This address is for looking only. Whoever started it can allow more: steer:=true.")
+            raise RefusedError("This link is view-only. Steering can be allowed at start with steer:=true.")
         if not isinstance(topic, str) or topic not in self._vehicles:
             raise RefusedError("There is no such vehicle.")
         self._helm.take(pilot.number, topic, time.monotonic())

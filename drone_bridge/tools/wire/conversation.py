@@ -100,7 +100,7 @@ class Connection:
         try:
             protocol, transport = facts["protocol"], facts["transport"]
             if protocol not in ROLES or transport not in ("tcp", "udp"):
-                raise WireError(f"The log is of {protocol!r} over {transport!r}, which nobody here speaks.")
+                raise WireError(f"The log is of {protocol!r} over {transport!r}, which is not supported here.")
             return cls(
                 protocol,
                 transport,

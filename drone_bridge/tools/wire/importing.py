@@ -24,10 +24,10 @@ _DATAGRAMS: Final = ("dronegui", "telemetry")
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the command."""
-    parser = commands.add_parser("import", help="make a wire log of other captures", description=__doc__)
+    parser = commands.add_parser("import", help="convert other captures to a wire log", description=__doc__)
     parser.add_argument("capture", type=Path, nargs="?", help="a capture of tcpdump")
-    parser.add_argument("--operator", type=Path, metavar="FILE", help="what autopilot, controller, client, driver sent")
-    parser.add_argument("--vehicle", type=Path, metavar="FILE", help="what the other side sent")
+    parser.add_argument("--operator", type=Path, metavar="FILE", help="bytes sent by the operator: autopilot, controller, client or driver")
+    parser.add_argument("--vehicle", type=Path, metavar="FILE", help="bytes sent by the vehicle")
     parser.add_argument(
         "--attitude-layout",
         choices=[layout.value for layout in testbed.AttitudeLayout],

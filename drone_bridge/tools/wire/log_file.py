@@ -40,7 +40,7 @@ class LogFile:
         connection = None
         try:
             if self._file.read(len(MAGIC)) != MAGIC:
-                raise WireError(f"{path} is no wire log: it does not begin as MCAP files do.")
+                raise WireError(f"{path} is not a wire log: it does not begin like an MCAP file.")
             for kind, data in _records(self._file):
                 if kind == METADATA:
                     fields = BytesIO(data)
@@ -53,7 +53,7 @@ class LogFile:
             if connection is None:
                 self._file.close()
         if connection is None:
-            raise WireError(f"{path} is no wire log: nothing in it says whose bytes it holds.")
+            raise WireError(f"{path} is not a wire log: it does not say whose bytes it holds.")
         self.connection = connection
 
     def entries(self) -> Iterator[Entry]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge wire play: be one side of a recorded conversation, and say where the other side answers otherwise."""
+"""drone-bridge wire play: play one side of a recorded conversation, and say where the other side answers otherwise."""
 
 import argparse
 import time
@@ -43,7 +43,7 @@ class Script:
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the command."""
-    parser = commands.add_parser("play", help="be one side of a recorded conversation", description=__doc__)
+    parser = commands.add_parser("play", help="play one side of a recorded conversation", description=__doc__)
     parser.add_argument("file", type=Path, help="a file of a wire log, or a capture of tcpdump")
     parser.add_argument(
         "--as", dest="role", required=True, metavar="ROLE", help="testbed, autopilot, robot, driver, ..."
@@ -57,7 +57,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--patience", type=float, default=2.0, metavar="S", help="for how long to wait for an answer (default: 2 s)"
     )
-    parser.add_argument("--peer", default="", help="of a UDP port with several peers, the one whose talk is played")
+    parser.add_argument("--peer", default="", help="which peer to play, where a UDP port has several")
     parser.add_argument(
         "--ignore", default="", metavar="NAMES", help="don't compare these messages, or fields: KeepAlive,EntityData.id"
     )
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     """Play, and print what was otherwise; return the exit status. Raises WireError and LinkError."""
     section = only_section(options.file, pcap_options(options))
     if not section.has_beginning:
-        raise WireError(f"{options.file} continues files that are gone, and can't be played without them.")
+        raise WireError(f"{options.file} continues files that no longer exist, and can't be played without them.")
     script = read_script(section.connection, section.entries, options.role, options.peer)
     cancellation = Cancellation()
     try:

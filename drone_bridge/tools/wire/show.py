@@ -26,7 +26,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--bytes", type=int, default=256, metavar="N", help="of each, with --raw; 0 for all (default: %(default)s)"
     )
-    parser.add_argument("--follow", action="store_true", help="go on with what is being written, until it ends")
+    parser.add_argument("--follow", action="store_true", help="follow a file that is being written, until it ends")
     parser.add_argument(
         "--only", default="", metavar="NAMES", help="messages of these types, or from these roles: SensorFrame,driver"
     )
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         for section in sections(options.file, pcap_options(options), follow=options.follow):
             print(_headline(section.connection))
             if not section.has_beginning:
-                print("The files that this one continues are gone, so nothing tells where a message begins.")
+                print("The files that this one continues no longer exist, so it is unknown where a message begins.")
             lines = _raw(section, options.bytes) if options.raw else _decoded(section, only)
             for line in lines:
                 print(line, flush=options.follow)

@@ -100,7 +100,7 @@ class Control:
             for number in self._held_by(driver):
                 if self._is_skid_steer(number):
                     self._stop(number, f"{driver} is silent")
-            driver.drop(f"it has said nothing for {allowed_s:g} s")
+            driver.drop(f"it has been silent for {allowed_s:g} s")
         return dropped
 
     def halt_silent(self, now: Now, allowed_s: float) -> list[Driver]:
@@ -110,7 +110,7 @@ class Control:
             driver.is_halted = True
             for number in self._held_by(driver):
                 if self._is_skid_steer(number):
-                    self._safe_mode(number, f"{driver} has said nothing for {allowed_s:g} s", now)
+                    self._safe_mode(number, f"{driver} has been silent for {allowed_s:g} s", now)
         return halted
 
     def _silent(self, now: Now, allowed_s: float) -> list[Driver]:

@@ -57,7 +57,7 @@ class ExtendedAttributes:
                 f"and {MAX_BYTES_PER_ENTITY} are allowed.",
             )
         if sum(self._bytes.values()) + wanted - now > MAX_BYTES:
-            raise RefusedError(FULL, f"There is room for {MAX_BYTES} bytes of extended attributes, and they are used.")
+            raise RefusedError(FULL, f"All {MAX_BYTES} bytes for extended attributes are in use.")
 
 
 def _size(attributes: Mapping[str, bytes]) -> int:

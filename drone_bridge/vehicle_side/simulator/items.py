@@ -72,7 +72,7 @@ class Item:
 def check_room(kind: ItemType, count: int) -> None:
     """Raise RefusedError unless there is room for another item of a type beside so many."""
     if count >= MAX_ITEMS:
-        raise RefusedError(FULL, f"There are {count} items of the type {NAMES[kind]}, and no more fit.")
+        raise RefusedError(FULL, f"There are {count} items of the type {NAMES[kind]}, and no more are possible.")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -116,7 +116,7 @@ def stream_entity(context: Context, client: Client, request: wire.StreamEntity) 
 def stream_extended(context: Context, client: Client, request: wire.StreamExtended) -> wire.Response:
     """Add a stream of extended attributes. Error 0: the same key twice; 1: no such entity."""
     if len(set(request.keys)) < len(request.keys):
-        raise RefusedError(0, "The keys have to differ.")
+        raise RefusedError(0, "The keys must be distinct.")
     expect(context, ItemType.ENTITY, request.id, code=1)
     stream = ExtendedStream(
         client=client,
