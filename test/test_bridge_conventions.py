@@ -92,7 +92,7 @@ def test_services_are_below_the_nodes_name_and_under_their_old_ones(ros, free_po
         assert node.count_lines("is called") == 0
         for _ in range(2):
             assert ros.call(SetBool, "assume_flying", request).success
-        line = "The service /assume_flying is called /dronegui_bridge/assume_flying since 0.2"
+        line = "The service /assume_flying is now called /dronegui_bridge/assume_flying"
         node.wait_for_line(line)
         assert node.count_lines(line) == 1
 

@@ -48,9 +48,9 @@ def test_it_flies_its_plan_and_lands(ports):
         options = ("--port", port, "--navdata-port", navdata_port, "--pause", "0")
         with Process.module("drone_bridge.operators.dronegui", *options, "--plan", "1s forward 2") as operator:
             assert operator.wait() == 0
-            operator.wait_for_line("hears landed, height 0.00 m")
+            operator.wait_for_line("receives landed, height 0.00 m")
             operator.wait_for_line("1s forward 2: pitch -0.4")
-            operator.wait_for_line("hears flying")
+            operator.wait_for_line("receives flying")
             operator.wait_for_line("leaves, landed")
         drone.wait_for_line(r"landing -> landed: .* x=(0\.[2-9]|[1-9])")
 

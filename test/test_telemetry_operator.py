@@ -36,7 +36,7 @@ def test_it_answers_an_emulated_drone_and_leaves_it_hovering():
         with Process.module("drone_bridge.emulators.landing", "--port", port, "--no-images") as drone:
             assert operator.wait() == 0
             operator.wait_for_line("1s up 0.5: thrust 0.5, pitch 0, roll 0, yaw 0")
-            operator.wait_for_line("hears height .* m, velocity")
+            operator.wait_for_line("receives height .* m, velocity")
             operator.wait_for_line(r"leaves, hovering: \d\d+ documents")
             assert drone.stop() == 0
             drone.wait_for_line(r"documents sent, \d\d+ commands, 0 refused")

@@ -284,9 +284,7 @@ def test_a_full_disk_ends_the_log_with_a_sentence_and_leaves_what_was_written(ma
     connection.sent(os.urandom(2 * MEBIBYTE))
     wait_until(lambda: log.failures)
     connection.sent(b"nothing waits for room any more")
-    assert log.failures == [
-        f"The wire log ends: nothing more can be written to {log.folder}: No space left on device."
-    ]
+    assert log.failures == [f"The wire log ends: nothing more can be written to {log.folder}: No space left on device."]
     assert contents(files_of(log)[0]) == [(Side.OPERATOR, b"before")]
 
 

@@ -314,9 +314,7 @@ class LinkNode(LifecycleNode):
         """Leave the vehicle with a neutral command and close the link. May come from any thread, and twice."""
         with self._leaving:
             if self._link and not self._link.stop(self.stop_waiting):
-                self.get_logger().error(
-                    f"The link thread did not stop within {STOP_TIMEOUT_S:g} s; it is abandoned."
-                )
+                self.get_logger().error(f"The link thread did not stop within {STOP_TIMEOUT_S:g} s; it is abandoned.")
             self._link = None
             if self.wire_log and not self.wire_log.close():
                 self.get_logger().error("The wire log could not be flushed in time.")

@@ -37,5 +37,5 @@ class OldServiceNames:
         self._advised.add(name)
         old_name, new_name = (self._node.resolve_service_name(called) for called in (old, f"~/{name}"))
         self._node.get_logger().warning(
-            f"The service {old_name} has been called {new_name} since 0.2; the old name will be removed in the next release."
+            f"The service {old_name} is now called {new_name}; the old name will be removed in the next release.",
         )

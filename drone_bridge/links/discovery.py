@@ -106,7 +106,9 @@ def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
     except BlockingIOError:
         pass  # the next one may fit
     except OSError as error:
-        raise LinkError(f"Discovery requests can't be sent to {route.address}:{route.port}: {error.strerror}.") from error
+        raise LinkError(
+            f"Discovery requests can't be sent to {route.address}:{route.port}: {error.strerror}."
+        ) from error
 
 
 def _next_answer(asking: socket.socket, timeout_s: float, cancellation: Cancellation) -> FoundRobot | None:

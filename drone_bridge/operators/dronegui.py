@@ -128,7 +128,7 @@ class Client:
         self.demo = block
         if is_news or time.monotonic() >= self._reported_s + REPORT_PERIOD_S:
             self._reported_s = time.monotonic()
-            say(f"hears {described(block)}")
+            say(f"receives {described(block)}")
 
 
 def described(demo: Demo) -> str:

@@ -113,7 +113,7 @@ class Operator:
         self.attitude = q  # type: ignore[assignment] # four numbers, as the wire has it
         if time.monotonic() >= self._reported_s + REPORT_PERIOD_S:
             self._reported_s = time.monotonic()
-            say(f"hears x {_numbers(x)} m, v {_numbers(v)} m/s, q {_numbers(q)}, w {_numbers(w)} rad/s")
+            say(f"receives x {_numbers(x)} m, v {_numbers(v)} m/s, q {_numbers(q)}, w {_numbers(w)} rad/s")
 
     def steer(self, leg: Leg) -> None:
         """Set the velocities that a leg asks for. Raises LinkError."""

@@ -103,14 +103,14 @@ class Pilot:
     def _answer(self, telemetry: DroneTelemetry, source: Any) -> None:
         now_s = time.monotonic()
         if self._drone is None:
-            say(f"hears a drone at {name(source)}")
+            say(f"receives a drone at {name(source)}")
             self._began_s = now_s
         self._drone = source
         self._documents += 1
         self._images += telemetry.camera.jpeg is not None
         if now_s >= self._reported_s + REPORT_PERIOD_S:
             self._reported_s = now_s
-            say(f"hears {described(telemetry)}")
+            say(f"receives {described(telemetry)}")
         leg = self._options.plan.leg_at(now_s - self._began_s)
         command = command_for(leg, self._options)
         if leg is not self._leg and leg.duration_s:

@@ -58,8 +58,12 @@ def add_address(group: Any, default_port: int, purpose: str = "to listen on") ->
 
 def add_bad_network(group: Any) -> None:
     """Add the options for datagram loss and reordering."""
-    group.add_argument("--loss", type=probability, default=0.0, help="fraction of datagrams that are lost (%(default)s)")
-    group.add_argument("--reorder", type=probability, default=0.0, help="fraction of datagrams that are reordered (%(default)s)")
+    group.add_argument(
+        "--loss", type=probability, default=0.0, help="fraction of datagrams that are lost (%(default)s)"
+    )
+    group.add_argument(
+        "--reorder", type=probability, default=0.0, help="fraction of datagrams that are reordered (%(default)s)"
+    )
 
 
 def add_choice(group: Any, flag: str, default: Enum, what: str) -> None:

@@ -34,10 +34,10 @@ COMMANDS: Final = {
     "demo": Command("drone_bridge.tools.demo.command", "run a demonstration that needs no hardware"),
     "info": Command("drone_bridge.tools.bags.info", "summarize the contents of a bag", needs_ros=False),
     "play": Command("drone_bridge.tools.playing.command", "play back a bag"),
-    "report": Command("drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", needs_ros=False),
-    "wire": Command(
-        "drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False
+    "report": Command(
+        "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", needs_ros=False
     ),
+    "wire": Command("drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }
 WITHOUT_ROS: Final = """
@@ -83,7 +83,10 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def _run(chosen: argparse.Namespace) -> int:
     command = COMMANDS[chosen.command]
     if command.needs_ros and not _has_ros():
-        print(f"drone-bridge {chosen.command}: this command needs ROS 2, which is not available here.\n{WITHOUT_ROS}", file=sys.stderr)
+        print(
+            f"drone-bridge {chosen.command}: this command needs ROS 2, which is not available here.\n{WITHOUT_ROS}",
+            file=sys.stderr,
+        )
         return REFUSED
     try:
         status: int = importlib.import_module(command.module).main(chosen.arguments)

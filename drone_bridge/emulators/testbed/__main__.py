@@ -147,7 +147,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_address(link, 8000, "to listen on or to connect to")
     add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "what follows the images")
     add_choice(link, "--angle-unit", AngleUnit.DEGREES, "on the wire")
-    link.add_argument("--negative-gravity", action="store_true", help="announce an upward acceleration, as some testbeds do")
+    link.add_argument(
+        "--negative-gravity", action="store_true", help="announce an upward acceleration, as some testbeds do"
+    )
     link.add_argument(
         "--default-sockets",
         action="store_true",
@@ -175,8 +177,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--max-rate", type=not_negative, default=720.0, help="announced, not enforced, degrees/s (%(default)s)"
     )
     world = parser.add_argument_group("world")
-    world.add_argument("--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)")
-    world.add_argument("--target", type=triple, metavar="'X Y Z'", help="centre of the target, m, instead of a random one")
+    world.add_argument(
+        "--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)"
+    )
+    world.add_argument(
+        "--target", type=triple, metavar="'X Y Z'", help="centre of the target, m, instead of a random one"
+    )
     world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of a random one")
     world.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
     run = add_run(

@@ -147,7 +147,9 @@ class RobotServer(LinkNode):
         return _DriverClient(self, conversation)
 
     def _refuse(self, peer: str) -> None:
-        self.reports.complain_while("refused peers", f"{peer} was refused: {MAX_DRIVERS} drivers are connected already.")
+        self.reports.complain_while(
+            "refused peers", f"{peer} was refused: {MAX_DRIVERS} drivers are connected already."
+        )
 
     def heard(self) -> None:
         """Note that a driver has said something that made sense."""

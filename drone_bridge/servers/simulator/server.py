@@ -211,7 +211,9 @@ class SimulatorServer(LinkNode):
         return visitor
 
     def _refused(self, peer: str) -> None:
-        self.reports.complain_while("refused peers", f"{peer} was refused: {len(self._visitors)} clients are connected already.")
+        self.reports.complain_while(
+            "refused peers", f"{peer} was refused: {len(self._visitors)} clients are connected already."
+        )
 
     def left(self, visitor: Visitor, reason: str) -> None:
         """See Desk."""

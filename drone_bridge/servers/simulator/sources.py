@@ -64,17 +64,13 @@ def _read_plan(line: str) -> EntityPlan:
     number, _, name = first.partition(":")
     shown = printable(line)
     if not number.isdecimal() or int(number) > 0xFFFFFFFF:
-        raise ValueError(
-            f"{shown!r} begins with {printable(number)!r}, which must be an ID, a non-negative integer."
-        )
+        raise ValueError(f"{shown!r} begins with {printable(number)!r}, which must be an ID, a non-negative integer.")
     plan = EntityPlan(int(number), name or f"entity_{number}")
     words: dict[str, Any] = {}
     for word in rest:
         key, equals, value = word.partition("=")
         if key not in _KEYS or not equals or not value:
-            raise ValueError(
-                f"{shown!r} says {printable(word)!r}; allowed are {', '.join(_KEYS)}, each followed by =."
-            )
+            raise ValueError(f"{shown!r} says {printable(word)!r}; allowed are {', '.join(_KEYS)}, each followed by =.")
         words[key] = value
     if len([key for key in ("odom", "pose", "tf") if key in words]) > 1:
         raise ValueError(f"{shown!r} has more than one of odom, pose and tf.")

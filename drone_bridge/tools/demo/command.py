@@ -47,7 +47,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "what", choices=SHOWN, help=", ".join(f"{name}: {shown.summary}" for name, shown in SHOWN.items())
     )
-    parser.add_argument("--folder", type=Path, default=Path("demo"), help="folder for bag and picture, which is emptied first (demo)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("demo"), help="folder for bag and picture, which is emptied first (demo)"
+    )
     parser.add_argument("--worlds", type=int, default=20, help="how many worlds the table has (20)")
     parser.add_argument("--landings", type=int, default=20, help="how many landings per pattern the table has (20)")
     parser.add_argument("--drones", type=int, default=8, help="how many drones the fleet has (8)")

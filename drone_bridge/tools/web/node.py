@@ -38,16 +38,16 @@ PARAMETERS: Final = (
     ),
     ParameterDeclaration("port", 8765, "The port to listen on; 0 takes a free one.", range=(0, 65535)),
     ParameterDeclaration("actual_port", 0, "The port in use.", range=(0, 65535), read_only=True),
-    ParameterDeclaration(
-        "steer", False, "Let viewers on other machines steer, call services and set parameters."
-    ),
+    ParameterDeclaration("steer", False, "Let viewers on other machines steer, call services and set parameters."),
     ParameterDeclaration("secret", "", "The secret in the link for other machines; if empty, one is generated."),
     ParameterDeclaration(
         "origins", list(FOXGLOVE_ORIGINS), "Origins, as browsers send them, of other web pages that may connect."
     ),
     ParameterDeclaration("max_viewers", 16, "The maximum number of viewers.", range=(1, 32)),
     ParameterDeclaration("max_speed", 1.0, "Speed at full stick deflection, m/s.", range=(0.0, 20.0), live=True),
-    ParameterDeclaration("max_turn_rate", 1.0, "Turn rate at full stick deflection, rad/s.", range=(0.0, 10.0), live=True),
+    ParameterDeclaration(
+        "max_turn_rate", 1.0, "Turn rate at full stick deflection, rad/s.", range=(0.0, 10.0), live=True
+    ),
     ParameterDeclaration("open_browser", False, "Open the page in a browser, if there is a screen."),
 )
 

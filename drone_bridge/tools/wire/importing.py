@@ -26,7 +26,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     """Declare the command."""
     parser = commands.add_parser("import", help="convert other captures to a wire log", description=__doc__)
     parser.add_argument("capture", type=Path, nargs="?", help="a capture of tcpdump")
-    parser.add_argument("--operator", type=Path, metavar="FILE", help="bytes sent by the operator: autopilot, controller, client or driver")
+    parser.add_argument(
+        "--operator",
+        type=Path,
+        metavar="FILE",
+        help="bytes sent by the operator: autopilot, controller, client or driver",
+    )
     parser.add_argument("--vehicle", type=Path, metavar="FILE", help="bytes sent by the vehicle")
     parser.add_argument(
         "--attitude-layout",
