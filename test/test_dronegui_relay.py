@@ -54,7 +54,7 @@ class Relay:
         )
         line = self.server.wait_for_line(r"Waiting for control packets on 127\.0\.0\.1:(\d+)")
         self._operator.call(int(line[1]))
-        self.server.wait_for_line("The drone's services are there")
+        self.server.wait_for_line("The drone's services are available")
 
     def start_bridge(self):
         self.bridge = Process.node("dronegui_bridge", port=self._gui_port, navdata_port=self.navdata_port)

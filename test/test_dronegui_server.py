@@ -138,7 +138,7 @@ def test_packets_become_velocities_and_silence_becomes_zero_and_then_nothing(ros
     linear = command.linear
     assert (linear.x, linear.y, linear.z, command.angular.z) == (1.0, -0.25, -0.125, -0.5)
     operator.stop()
-    server.wait_for_line("was not heard for .* s: zero was commanded")
+    server.wait_for_line("was silent for .* s: zero was commanded")
     commands.wait(lambda message: message == ZERO)
     assert len(commands) == 0
     operator.say(b"nonsense")
@@ -194,7 +194,7 @@ def test_who_leaves_leaves_zero(ros, serve, operator, leave):
 def test_take_off_is_a_toggle_by_what_the_drone_tells(ros, serve, operator):
     drone = Drone(ros)
     server = serve()
-    server.wait_for_line("The drone's services are there")
+    server.wait_for_line("The drone's services are available")
     imu = ros.node.create_publisher(Imu, "imu/data", 1)
     telling = ros.node.create_timer(0.05, lambda: imu.publish(Imu()))
     operator.press("take_off")
@@ -236,7 +236,7 @@ def test_navdata_is_what_the_topics_tell_and_ends_with_them(ros, serve, operator
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     server = serve()
     operator.keep_sending()
-    server.wait_for_line("no topic gives the drone's motion, so no navdata is sent: it takes imu/data")
+    server.wait_for_line("no topic gives the drone's motion, so no navdata is sent: expected are imu/data")
     imu, odometry = ros.publisher(Imu, "imu/data"), ros.publisher(Odometry, "odom")
     altitude, battery = ros.publisher(Range, "altitude"), ros.publisher(BatteryState, "battery_state")
     attitude = Imu()
@@ -272,7 +272,7 @@ def test_navdata_is_what_the_topics_tell_and_ends_with_them(ros, serve, operator
 def test_a_freshly_started_gui_is_deaf_and_takes_off_only(ros, serve, operator):
     drone = Drone(ros)
     imu = ros.node.create_publisher(Imu, "imu/data", 1)
-    serve(bootstrapped=False).wait_for_line("The drone's services are there")
+    serve(bootstrapped=False).wait_for_line("The drone's services are available")
     wait_until(imu.get_subscription_count, "the server")
     operator.press("take_off")
     drone.wait("takeoff")

@@ -88,7 +88,7 @@ def test_help_says_what_works_and_what_ros_would_add(installation):
 def test_a_command_that_needs_ros_says_so(installation, command):
     done = installation.run("drone-bridge", command, "testbed.launch.xml")
     assert done.returncode == 2
-    assert done.stderr.startswith(f"drone-bridge {command}: this needs ROS 2")
+    assert done.stderr.startswith(f"drone-bridge {command}: this command needs ROS 2")
     assert "Traceback" not in done.stderr
 
 

@@ -82,7 +82,7 @@ def commanded(ros, operator):
 def test_what_topics_tell_goes_out_and_ends_with_them(ros, serve, operator):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     server = serve()
-    server.wait_for_line("nothing tells imu/data, so no telemetry is sent")
+    server.wait_for_line("no topic gives imu/data, so no telemetry is sent")
     drone = Drone(ros)
     document = operator.receive()
     assert document["imu"]["orientation"] == pytest.approx({"roll": 0.0, "pitch": 0.0, "yaw": math.pi / 2})
@@ -97,7 +97,7 @@ def test_what_topics_tell_goes_out_and_ends_with_them(ros, serve, operator):
     reports.wait(lambda report: "talking" in report.status[0].message)
     drone.stop()
     wait_until(lambda: operator.hears_nothing_for(0.3), "silence")
-    reports.wait(lambda report: "nothing tells imu/data" in report.status[0].message)
+    reports.wait(lambda report: "no topic gives imu/data" in report.status[0].message)
 
 
 def test_a_jpeg_goes_out_as_it_is_and_a_raw_image_as_a_small_one(ros, serve, operator):
@@ -136,7 +136,7 @@ def test_commands_become_velocities_and_silence_zero_and_then_nothing(ros, serve
     assert (command.linear.x, command.linear.y, command.linear.z, command.angular.z) == (2.0, 0.0, 0.25, -0.5)
     operator.keep_sending(b'{"thrust": 7}')
     server.wait_for_line("A document from .* was refused: ")
-    server.wait_for_line("was not heard for .* s: zero was commanded")
+    server.wait_for_line("was silent for .* s: zero was commanded")
     commands.wait(lambda message: message == ZERO)
     assert len(commands) == 0
     drone.stop()

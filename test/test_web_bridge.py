@@ -272,7 +272,7 @@ def test_beyond_this_machine_a_secret_is_needed_and_looking_is_all(ros):
             pilot.wait_for(lambda: pilot.vehicles, "a vehicle")
             pilot.send(op="take", vehicle="/robot/cmd_vel_stamped")
             pilot.wait_for(lambda: pilot.refusals, "a refusal")
-            assert "for looking only" in pilot.refusals[0]
+            assert "view-only" in pilot.refusals[0]
             assert not pilot.may_steer
 
 

@@ -137,7 +137,7 @@ class TelemetryServer(LinkNode):
 
     def _report_sources(self) -> None:
         missing = self._sources.lacks
-        complaint = f"nothing tells {missing}, so no telemetry is sent" if missing else None
+        complaint = f"no topic gives {missing}, so no telemetry is sent" if missing else None
         self.reports.keep_condition(INCOMPLETE, complaint, "outdated values are not sent")
 
     # What the executor does.
