@@ -215,7 +215,7 @@ def test_a_press_for_which_there_is_no_service_is_said(serve, operator):
     server = serve(**{"target.takeoff": "somebody/fly"})
     operator.press("take_off")
     server.wait_for_line("takeoff was pressed, but no node offers /somebody/fly")
-    server.wait_for_line("nobody offers /somebody/fly, /dronegui_bridge/land, /dronegui_bridge/reset: name")
+    server.wait_for_line("no node offers /somebody/fly, /dronegui_bridge/land, /dronegui_bridge/reset: set")
 
 
 def test_buttons_as_empty_messages_for_drivers_that_have_topics(ros, serve, operator):

@@ -35,18 +35,6 @@ def test_says_how_it_was_started(name, how):
     assert done.stdout.startswith(f"usage: {program} [options]")
 
 
-@each
-def test_an_interrupt_while_it_imports_is_quiet(name, start_child, tmp_path):
-    """From its own first line on. Before that there is Python alone, which catches the signal and complains."""
-    package = tmp_path / "drone_bridge"
-    package.mkdir()
-    (package / "__init__.py").write_text("import signal\nprint('importing', flush=True)\nsignal.pause()\n")
-    child = start_child(executable(f"{name}_emulator"), *options(name), env={"PYTHONPATH": str(tmp_path)})
-    child.wait_for_line("^importing$")
-    assert child.stop(signal.SIGINT) == -signal.SIGINT
-    assert "Traceback" not in child.output
-
-
 @each_listening
 def test_it_serves_on_when_nobody_reads_its_output(name, free_port):
     reading, writing = os.pipe()

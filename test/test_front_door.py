@@ -81,7 +81,7 @@ def test_help_says_what_works_and_what_ros_would_add(installation):
     assert "emulate" in works
     assert "launch" not in works
     assert {"launch", "demo"} <= set(needs.replace(",", " ").split())
-    assert "There is no ROS 2 here" in needs
+    assert "ROS 2 is not available here" in needs
 
 
 @pytest.mark.parametrize("command", ["launch", "demo"])

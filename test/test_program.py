@@ -144,7 +144,7 @@ def test_a_signal_while_a_node_starts_lets_it_start_and_leave(number):
 def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_child):
     """As when both the terminal and ros2 launch pass Ctrl-C on."""
     process = start_child(executable("vehicle_model"))
-    process.wait_for_line("Telling")
+    process.wait_for_line("Publishing the model")
     for _ in range(1000):
         if not process.is_running:
             break

@@ -358,7 +358,7 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
     ("topics", "complaint"),
     [
         (["voltage"], "begin with one of battery_state, temperature, current, motor_pwm"),
-        (["temperature/"], "no name of a topic"),
+        (["temperature/"], "not a topic name"),
         (["temperature/a", "temperature/a=b"], "twice"),
         ([f"current/m{number}" for number in range(65)], "64 are allowed"),
     ],

@@ -314,7 +314,7 @@ def test_a_capture_of_tcpdump_is_read_whatever_the_order_of_its_segments(tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["show", CAPTURES / "robot_to_driver.bin"], "is no wire log"),
+        (["show", CAPTURES / "robot_to_driver.bin"], "is not a wire log"),
         (["show", "/dev/null/none.mcap"], "Not a directory"),
         (["play", log_of("robot"), "--as", "gui", "--at", "1"], "Nobody in the robot protocol is a 'gui'"),
         (["play", log_of("robot"), "--as", "driver", "--at", "1"], "127.0.0.1:1 can't be reached"),

@@ -135,7 +135,7 @@ def test_a_peer_that_was_preferred_is_closed_with_the_listener(cancellation):
     listener = TcpListener("127.0.0.1", 0, cancellation, pytest.fail, allowed_silence_s=lambda: 0.0)
     with connect(listener.port), connect(listener.port) as next_one:
         stream = listener.open()
-        with pytest.raises(LinkError, match="lost its place"):
+        with pytest.raises(LinkError, match="is replaced by"):
             stream.receive_into(memoryview(bytearray(1)))
         stream.close()
         cancellation.cancel()
