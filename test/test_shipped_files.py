@@ -174,7 +174,7 @@ def test_a_launch_file_starts_programs_of_the_package_alone(path):
         assert started[1] in executables()
 
 
-@by_name([path for path in LAUNCH_FILES if path.name != "fleet.launch.xml"])  # where the fleet itself does
+@by_name([path for path in LAUNCH_FILES if path.name != "fleet.launch.xml"])  # which has no view of its own
 def test_a_launch_file_that_shows_a_vehicle_tells_what_it_looks_like(path):
     models = [node for node in ElementTree.parse(path).iter("node") if node.get("exec") == "vehicle_model"]
     assert models

@@ -190,6 +190,23 @@ def test_what_is_missing_is_named():
     assert told.senses.missing(12.0, LONG_S) == "left and right and attitude"
 
 
+def test_stamps_that_do_not_match_are_told():
+    told = Told()
+    told.senses.saw("left", image(1.0), 10.0)
+    told.senses.saw("right", image(1.1), 10.0)
+    told.felt(1.0, now_s=10.0)
+    assert told.senses.missing(10.5, LONG_S) == ""
+    assert told.senses.mismatch(10.5, LONG_S) == "no two images of left and right have the same stamp"
+    told.pair(500.0, now_s=10.6)
+    assert told.senses.take(11.0, LONG_S) is None
+    assert told.senses.mismatch(11.0, LONG_S) == (
+        f"the stamps of the images are more than {LONG_S:g} s away from those of the attitude"
+    )
+    told.felt(500.0, now_s=11.0)
+    assert told.senses.take(11.0, LONG_S)
+    assert told.senses.mismatch(11.0, LONG_S) == ""
+
+
 # Pixels.
 
 RED_BLUE = bytes([255, 0, 1, 2, 3, 254])

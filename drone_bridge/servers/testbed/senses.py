@@ -71,6 +71,7 @@ class Senses:
         self._pairs: deque[_Pair] = deque(maxlen=depth)
         self._attitudes: deque[tuple[int, Imu | Odometry]] = deque(maxlen=_ATTITUDES_KEPT)
         self._newest_ns = 0
+        self._paired_s = -math.inf  # when a pair was complete last
         self._seen_s: dict[str, float] = {}  # when each kind of message came last
         #: Pairs that nobody took, and images whose other side never came.
         self.dropped = 0
@@ -137,6 +138,15 @@ class Senses:
         kinds = (*SIDES[: 1 if self._is_mono else 2], "attitude")
         return " and ".join(kind for kind in kinds if now_s - seen_s.get(kind, -math.inf) > longest_s)
 
+    def mismatch(self, now_s: float, longest_s: float) -> str:
+        """Return in words why what has come within the last `longest_s` makes no frame; empty if stamps are not why."""
+        with self._lock:
+            if now_s - self._paired_s > longest_s:
+                return "no two images of left and right have the same stamp"
+            if self._pairs:
+                return f"the stamps of the images are more than {longest_s:g} s away from those of the attitude"
+        return ""
+
     def _complete(self, pair: _Pair) -> None:
         if pair.stamp_ns < self._newest_ns:
             self.dropped += len(self._pairs)
@@ -144,6 +154,7 @@ class Senses:
             if self._attitudes and self._attitudes[-1][0] > pair.stamp_ns:  # else they have run back already
                 self._attitudes.clear()
         self._newest_ns = pair.stamp_ns
+        self._paired_s = pair.came_s
         self.dropped += len(self._pairs) == self._pairs.maxlen
         self._pairs.append(pair)
 

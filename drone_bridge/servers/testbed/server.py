@@ -241,7 +241,8 @@ class TestbedServer(LinkNode):
             kinds = [kind for kind in kinds if kind not in SIDES]
         names = [self.resolve_topic_name(topics[kind]) for kind in kinds]
         if not names:
-            return "" if self._senses.unmatched == 0 else ", and left and right images never have the same stamp"
+            mismatch = self._senses.mismatch(time.monotonic(), self._source_timeout_s)
+            return f", and {mismatch}" if mismatch else ""
         return f", and nothing comes on {' and '.join(names)}"
 
     # What the drone is told.
