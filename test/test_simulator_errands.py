@@ -130,3 +130,13 @@ def test_while_the_bridge_has_no_simulator_entities_are_those_that_topics_tell_o
     """An error would read as a list of nothing, on which the visualizer connects again and never closes."""
     server.calls.responses = {"list_entities": failure}
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
+
+
+@pytest.mark.parametrize("end", ["that it does not know or like.", "ü" * 60])
+def test_an_error_of_the_bridge_is_no_longer_than_what_visualizers_read(server, end):
+    """They would take the rest for the answer to their next request."""
+    closed = f"The simulator closed the connection instead of answering EXGET, as the CUAUV server does with a {end}"
+    server.calls.responses = {"get_attribute": {"success": False, "message": closed}}
+    error = server.ask(sim.GetExtended(VEHICLE, "render"))
+    assert error.message.startswith("The simulator closed the connection")
+    assert len(sim.frame(error)) <= 90

@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from textwrap import shorten
 from typing import Any, Final, NamedTuple
 
 from drone_bridge import srv
@@ -20,6 +21,8 @@ from drone_bridge.vehicle_side.simulator.items import Client, Item
 from drone_bridge.vehicle_side.simulator.world import World
 from drone_bridge.vehicle_side.simulator.world_requests import NO_EXTENDED
 
+#: Of an error that is not the simulator's own, bytes: an answer of 90 that a visualizer reads, less what is before it.
+LONGEST_TEXT: Final = 77
 _STEERED: Final = (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)
 
 _OF_CAMERAS: Final = (sim.SetCamera, sim.StreamCamera, sim.ViewCamera, sim.BroadcastCamera)
@@ -38,6 +41,11 @@ class Errand(NamedTuple):
     finish: Callable[[Any], "Response | Errand"]
     #: What is made of a response that tells of a failure, or of none at all (None); None: the Error.
     recover: "Callable[[Any], Response | Errand] | None" = None
+
+
+def _brief(text: str) -> str:
+    """Return as much of a text as visualizers have room for: they take the rest for the next answer."""
+    return shorten(text, LONGEST_TEXT, placeholder=" ...").encode()[:LONGEST_TEXT].decode(errors="ignore")
 
 
 def _name_of(entity: int) -> str:
@@ -147,7 +155,9 @@ class Errands:
         """Return the Error for a service that has failed, the simulator's own if it has one, or not answered (None)."""
         if response is None:
             return Error(0, "The service has not answered in time.")
-        return Error(max(0, response.code), simulators_own_text(response.message))
+        if response.code < 0:  # the bridge's, for people
+            return Error(0, _brief(response.message))
+        return Error(response.code, simulators_own_text(response.message))
 
     @staticmethod
     def _ok(service: str, request: Any) -> Errand:
