@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving air, for whatever flies in it."""
+"""Wind and gusts."""
 
 from __future__ import annotations
 

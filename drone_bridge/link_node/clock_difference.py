@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How old a stamped command is, although its stamp may be of a clock that differs from ours.
+"""The age of a stamped command whose stamp may come from a clock that differs from ours.
 
 When a command arrives, its apparent age, arrival minus stamp, is its true age plus the difference between the clocks.
-No true age is negative, and that of a command that waited nowhere is next to nothing. So the least apparent age of a
+No true age is negative, and that of a command that was never queued is close to zero. So the least apparent age of a
 steady stream is the difference, and what is more than that is how long a command has waited.
 
 Arrivals alone can't tell a delay that is there from the first command on, and never changes, from a difference between
@@ -32,7 +32,7 @@ STILL_FALLING_S: Final = 0.01
 
 
 class Judgement(Enum):
-    """What is to be thought of a command."""
+    """Whether a command may be followed, and if not, why."""
 
     FRESH = "it may be followed"
     STALE = "it is too old"

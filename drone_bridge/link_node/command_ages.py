@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which stamped commands are fresh enough, and what people are told of a clock that differs. See docs/network.md."""
+"""Decides which stamped commands are fresh, and reports clocks that differ. See docs/network.md."""
 
 import time
 from collections.abc import Callable
@@ -88,7 +88,7 @@ class CommandAges:
         )
 
     def _has_another_publisher(self) -> bool:
-        """Return whether all who published what was followed have gone, and somebody else has come."""
+        """Return whether all publishers of the commands followed so far have gone, and another one has appeared."""
         present = self._present_publishers() if self._publishers else frozenset()
         if not present or not present.isdisjoint(self._publishers):
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands come in from topics: what is stale or no number is refused, the rest waits in a mailbox."""
+"""Commands from topics: stale and non-finite ones are refused, the newest other one waits in a mailbox."""
 
 import math
 import time
@@ -23,7 +23,7 @@ TWIST_AXES: Final = {
 
 
 class CommandIntake(Generic[CommandT]):
-    """Subscribes to the topics that command a vehicle, and keeps the newest command that may be followed."""
+    """Subscribes to the command topics of a vehicle and keeps the newest valid command."""
 
     def __init__(
         self,
@@ -80,8 +80,8 @@ class CommandIntake(Generic[CommandT]):
     def take_velocities(self, read: Callable[[Twist], CommandT], follows: Collection[str] = tuple(TWIST_AXES)) -> None:
         """Subscribe to cmd_vel and cmd_vel_stamped; `read` makes a command of a Twist.
 
-        The latter overrules: a person who takes the helm from a controller shall not fight with it.
-        `follows` names the TWIST_AXES that the vehicle can move along or about. That others are asked for is said once.
+        The latter takes precedence, so that a person who takes over does not fight a controller.
+        `follows` names the TWIST_AXES that the vehicle can move along or about. A command for others is logged once.
         """
 
         def read_what_it_can(twist: Twist) -> CommandT:

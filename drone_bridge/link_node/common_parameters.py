@@ -58,7 +58,7 @@ _FRAME_PARAMETERS: Final = {
 
 
 def frame_parameters(*left_out: str) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters of the tf frames, without those that do not apply to a bridge."""
+    """Return the parameters of the tf frames except those left out."""
     return tuple(declaration for name, declaration in _FRAME_PARAMETERS.items() if name not in left_out)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last packets to a vehicle, on a wire that may lose some of them."""
+"""The last packets to a vehicle, repeated as datagrams may be lost."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ FAREWELL_GAP_S: Final = 0.02
 
 
 def repeat_farewell(send: Callable[[], None]) -> None:
-    """Send the last packet FAREWELLS times. `send` may fail as it likes but not raise."""
+    """Send the last packet FAREWELLS times. `send` may fail but must not raise."""
     for number in range(FAREWELLS):
         if number:
             time.sleep(FAREWELL_GAP_S)

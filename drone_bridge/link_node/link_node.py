@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all bridges have in common: a lifecycle, a link with a thread of its own, diagnostics."""
+"""The base of bridges and servers: a lifecycle, a link with its own thread, diagnostics."""
 
 import copy
 import functools
@@ -48,7 +48,7 @@ Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
 
 def _log_failure(transition: Transition) -> Transition:
-    """Wrap a transition so that why it failed is logged, which rclpy does not do."""
+    """Wrap a transition to log why it failed, which rclpy does not do."""
 
     @functools.wraps(transition)
     def guarded(node: "LinkNode", state: LifecycleState) -> TransitionCallbackReturn:
@@ -66,10 +66,10 @@ def _log_failure(transition: Transition) -> Transition:
 
 
 class LinkNode(LifecycleNode):
-    """A lifecycle node that keeps one link: publishers from configure on, the link while active.
+    """A lifecycle node with one link: publishers exist once configured, the link while active.
 
-    The link's thread connects, reads, translates and publishes; callbacks of the executor only leave something for
-    it. A link that fails is opened again for as long as the node is active.
+    The link's thread connects, reads, translates and publishes; callbacks of the executor only leave work for
+    it. A link that fails is reopened while the node is active.
     """
 
     #: The counts of LinkStatistics that /diagnostics shows as rates, and those whose growth is a warning.
@@ -109,13 +109,13 @@ class LinkNode(LifecycleNode):
 
     @abstractmethod
     def converse(self, stream: Any) -> None:
-        """Talk to a peer until it ends the conversation or anything is raised.
+        """Talk to a peer until it ends the conversation or an exception is raised.
 
         When LinkCancelledError ends it, the vehicle has to be left with a neutral command.
         """
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        """Return where links come from: TCP, unless a bridge says otherwise. Raises LinkError or ValueError."""
+        """Return what opens links: TCP unless overridden. Raises LinkError or ValueError."""
         host, port = self.parameters["host"], self.parameters["port"]
         if self.parameters["role"] == "listen":
             listener = TcpListener(
@@ -133,7 +133,7 @@ class LinkNode(LifecycleNode):
         return TcpConnector(host, port, cancellation, self._connecting_failed, wire_log=self.wire_log)
 
     def stop_waiting(self) -> None:
-        """End whatever `converse` waits for beside the link; called when the link is cancelled."""
+        """Interrupt what `converse` waits for besides the link; called when the link is cancelled."""
 
     # What a bridge can use.
 
@@ -173,19 +173,19 @@ class LinkNode(LifecycleNode):
         self._made.append((self.destroy_subscription, subscription))
 
     def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
-        """Create a client of somebody's service."""
+        """Create a service client."""
         client: Client[Any, Any] = self.create_client(service_type, name)
         self._made.append((self.destroy_client, client))
         return client
 
     def make_guard_condition(self, callback: Callable[[], None]) -> GuardCondition:
-        """Create what any thread can trigger, for the executor to call back."""
+        """Create a guard condition: any thread can trigger it, and the executor calls back."""
         guard = self.create_guard_condition(callback)
         self._made.append((self.destroy_guard_condition, guard))
         return guard
 
     def make_timer(self, period_s: float, callback: Callable[[], None]) -> None:
-        """Create a timer that runs on when simulated time stands still."""
+        """Create a timer that keeps running while simulated time stands still."""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._made.append((self.destroy_timer, self.create_timer(period_s, callback, clock=steady)))
 
@@ -208,7 +208,7 @@ class LinkNode(LifecycleNode):
             self.create_service(service_type, old, advising, callback_group=callback_group)
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
-        """Publish from the link's thread or the ticker's; what can't be published is counted and forgotten."""
+        """Publish from the link's thread or the ticker's; what can't be published is counted and dropped."""
         try:
             publisher.publish(message)
         except (rclpy_implementation.RCLError, InvalidHandle):
@@ -216,20 +216,20 @@ class LinkNode(LifecycleNode):
             self.statistics.counts["dropped messages"] += 1
 
     def is_wanted(self, publisher: "Publisher[Any]") -> bool:
-        """Return whether anybody subscribes, so that what nobody wants need not be made."""
+        """Return whether the topic has subscribers, so that messages are not built for nothing."""
         try:
             return publisher.get_subscription_count() > 0
         except (rclpy_implementation.RCLError, InvalidHandle):
             return False
 
     def now(self) -> Time:
-        """Return the node's time. rclpy's own way to a message takes three times as long, too long for every frame."""
+        """Return the node's time. rclpy's own conversion to a message takes three times as long, too long per frame."""
         clock: Any = self.get_clock()  # a ROSClock, whatever the stubs say
         nanoseconds = clock.now().nanoseconds if clock.ros_time_is_active else time.time_ns()
         return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
 
     def opened(self) -> None:
-        """Say that the peer has proved to be of use, so that a lost connection is worth trying again at once."""
+        """Note that the peer has proved useful, so that a lost connection is retried at once."""
         if link := self._link:
             link.endpoint.backoff.reset()
 
@@ -290,7 +290,7 @@ class LinkNode(LifecycleNode):
 
     @_log_failure
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Give back what configure created."""
+        """Destroy what configure created."""
         self._destroy_made()
         self.parameters.freeze(UNCONFIGURED)
         return TransitionCallbackReturn.SUCCESS
@@ -321,7 +321,7 @@ class LinkNode(LifecycleNode):
             self.wire_log = None
 
     def destroy_node(self) -> None:
-        """Give back what ROS has lent."""
+        """Destroy everything that was created."""
         self._destroy_made()
         super().destroy_node()
 
@@ -333,19 +333,19 @@ class LinkNode(LifecycleNode):
         return self.reports.statistics
 
     def complain(self, count: str, sentence: str) -> None:
-        """Count a problem, and log a sentence about it unless there are too many."""
+        """Count a problem and log a warning about it, rate-limited."""
         self.reports.complain(count, sentence)
 
     def inform(self, sentence: str) -> None:
-        """Log something that is as it should be, unless there is too much of it."""
+        """Log an expected event, rate-limited."""
         self.reports.inform(sentence)
 
     def warn(self, sentence: str) -> None:
-        """Log a sentence about a peer or a command, unless there are too many."""
+        """Log a warning about a peer or a command, rate-limited."""
         self.reports.warn(sentence)
 
     def undelivered(self, topic: str) -> None:
-        """Count a command that no vehicle can follow now, and say why: at once, and then at growing intervals."""
+        """Count a command that can't reach the vehicle, and log why: at once, then at growing intervals."""
         if reason := self.undeliverable():
             self.reports.complain_while(UNDELIVERED, f"Commands on {topic} reach no vehicle: {reason}")
         else:
@@ -363,7 +363,7 @@ class LinkNode(LifecycleNode):
         return None
 
     def hardware_id(self) -> str:
-        """Return what diagnostics call the vehicle: what the user calls it, or the protocol and where it is."""
+        """Return the hardware_id for diagnostics: the user's, or the protocol and the configured address."""
         get = self.parameters.__getitem__
         protocol = type(self).__name__.removesuffix("Bridge").removesuffix("Server").lower()
         return get("hardware_id") or f"{protocol} {address_name(get('host'), get('port'))}"

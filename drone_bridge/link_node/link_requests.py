@@ -28,7 +28,7 @@ class ServiceResult(NamedTuple):
 
 
 class FutureCompleter:
-    """Completes futures in the executor, which would not notice that another thread did.
+    """Completes futures in the executor, which would not notice completion by another thread.
 
     Services that await them need a callback group that lets others run meanwhile.
     """
@@ -54,7 +54,7 @@ class FutureCompleter:
 
 @dataclass(slots=True, eq=False)
 class LinkRequest(Generic[TaskT]):
-    """Something that the executor asks of the link's thread."""
+    """A request of the executor to the link's thread."""
 
     task: TaskT
     result: "Future[Any]" = field(default_factory=Future)
@@ -63,10 +63,10 @@ class LinkRequest(Generic[TaskT]):
 
 
 class LinkRequests(Generic[TaskT]):
-    """What the link's thread has been asked to do. Each request gets a result, whatever happens to the link."""
+    """The requests to the link's thread. Each gets a result, whatever happens to the link."""
 
     def __init__(self, completer: FutureCompleter, peer: str) -> None:
-        """`peer` is what to call the other side."""
+        """`peer` names the other side in errors."""
         self._completer = completer
         self._peer = peer
         self._lock = threading.Lock()
@@ -127,7 +127,7 @@ class LinkRequests(Generic[TaskT]):
             return taken
 
     def finish(self, request: LinkRequest[TaskT], result: Any) -> None:
-        """Hand a result to whoever waits for it; ServiceResult(False, ...) is what `close` hands out."""
+        """Deliver a result to the caller; ServiceResult(False, ...) is what `close` hands out."""
         with self._lock:
             self._taken.discard(request)
             if not request._is_awaited:

@@ -24,7 +24,7 @@ class Stream(Protocol):
 
     @property
     def peer(self) -> str:
-        """Who it is, for people."""
+        """The peer's name for logs and diagnostics."""
 
     def close(self) -> None:
         """Close at once."""
@@ -45,7 +45,7 @@ class Endpoint(Protocol):
         """Wait for a peer. Raises LinkCancelledError."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""
 
 
 class LinkThread:

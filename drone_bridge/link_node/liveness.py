@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a peer has been silent, whatever its link says."""
+"""How long a peer has been silent, regardless of the state of its link."""
 
 import time
 
@@ -7,8 +7,8 @@ import time
 class Liveness:
     """Silence while a link is open, over all links since the peer was last heard.
 
-    A peer that hangs is often still connected to by its system: links that are opened and closed again without a word
-    from it do not restart the count. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
+    The system of a hung peer often still accepts connections: links that are opened and closed without a word from
+    the peer do not restart the count. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
     """
 
     def __init__(self, may_stay_mute: bool = False) -> None:
@@ -22,7 +22,7 @@ class Liveness:
         self._since_s = time.monotonic()
 
     def heard(self) -> None:
-        """Note that the peer has said something that made sense."""
+        """Note that a valid message was received."""
         self._since_s, self._before_s, self._counts = time.monotonic(), 0.0, True
 
     def closed(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services under the names that they had before 0.2, and what is said to whoever calls them so."""
+"""Services under their names before 0.2, with a deprecation warning."""
 
 import inspect
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from rclpy.node import Node
 
 
 class OldServiceNames:
-    """Says once per service what its new name is."""
+    """Logs the new name of a service once."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._advised: set[str] = set()  # those that were called
 
     def advising(self, old: str, name: str, callback: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Return what serves a service under its old name, and says once what the new one is."""
+        """Return a callback that serves a service under its old name and logs the new one once."""
         if not inspect.iscoroutinefunction(callback):
 
             def serve(request: Any, response: Any) -> Any:

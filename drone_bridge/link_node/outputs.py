@@ -17,16 +17,16 @@ SourceT = TypeVar("SourceT")
 
 
 class Output(NamedTuple):
-    """A topic, and what makes its message, or None, of what has come and a stamp."""
+    """A topic, and what makes its message, or None, from a source and a stamp."""
 
     publisher: "Publisher[Any]"
     make: Callable[[Any, Time], Any]
 
 
 class Outputs(Generic[SourceT]):
-    """Several topics that one thing, a camera frame or the state of an entity, is published on.
+    """The topics on which one source, such as a camera frame or the state of an entity, is published.
 
-    DDS is asked who listens once in a while: asking can take longer than all the rest but the publishing.
+    DDS is queried for subscribers only now and then: a query can take longer than everything but publishing.
     """
 
     def __init__(self, node: "LinkNode", outputs: Iterable[Output], period_s: float) -> None:
@@ -38,11 +38,11 @@ class Outputs(Generic[SourceT]):
         self.ask_anew()
 
     def ask_anew(self) -> None:
-        """Ask who listens before anything else is published."""
+        """Query the subscribers again before the next publication."""
         self._asked_s = -math.inf
 
     def wanted(self) -> list[Output]:
-        """Return the topics that somebody listens to."""
+        """Return the topics that have subscribers."""
         now_s = time.monotonic()
         if now_s - self._asked_s > self._period_s:
             self._asked_s = now_s
@@ -50,7 +50,7 @@ class Outputs(Generic[SourceT]):
         return self._wanted
 
     def publish(self, source: SourceT, stamp: Time) -> None:
-        """Make and publish the messages that somebody listens to."""
+        """Make and publish the messages that have subscribers."""
         # All are made first: each one published wakes a thread of DDS, which costs least when it is still awake.
         made = [(output.publisher, output.make(source, stamp)) for output in self.wanted()]
         for publisher, message in made:

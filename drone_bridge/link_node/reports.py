@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bridge tells people: counts and conditions on /diagnostics, sentences in the log, neither without limit."""
+"""Reports to people: counts and conditions on /diagnostics, rate-limited sentences in the log."""
 
 from typing import Any
 
@@ -36,29 +36,29 @@ class Reports:
         self._was_silent = False
 
     def inform(self, sentence: str) -> None:
-        """Log something that is as it should be, unless there is too much of it."""
+        """Log an expected event, rate-limited."""
         if line := self._information.admit(sentence):
             self._logger.info(line)
 
     def warn(self, sentence: str) -> None:
-        """Log a sentence about a peer or a command, unless there are too many."""
+        """Log a warning about a peer or a command, rate-limited."""
         self.statistics.last_error = sentence
         if line := self._warnings.admit(sentence):
             self._logger.warning(line)
 
     def complain(self, count: str, sentence: str) -> None:
-        """Count a problem, and log a sentence about it unless there are too many."""
+        """Count a problem and log a warning about it, rate-limited."""
         self.statistics.counts[count] += 1
         self.warn(sentence)
 
     def remind(self, condition: str, sentence: str) -> None:
-        """Log a condition that goes on when it begins, and then at growing intervals."""
+        """Log an ongoing condition when it begins, then at growing intervals."""
         self.statistics.last_error = sentence
         if line := self._reminders.admit(condition, sentence):
             self._logger.warning(line)
 
     def complain_while(self, count: str, sentence: str) -> None:
-        """Count a problem that goes on, and log it as `remind` does."""
+        """Count an ongoing problem, and log it as `remind` does."""
         self.statistics.counts[count] += 1
         self.remind(count, sentence)
 

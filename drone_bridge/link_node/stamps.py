@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What time it is: header stamps, and /clock. Who publishes /clock stamps with it; by default nobody does."""
+"""Header stamps and /clock. A node that publishes /clock stamps with it; by default none does."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from drone_bridge.link_node.simulated_time import SimulatedTime
 
 
 class Stamps:
-    """Stamps what comes, as the parameters of `time_parameters` say."""
+    """Stamps incoming data according to `time_parameters`."""
 
     def __init__(self, node: LinkNode) -> None:
         simulated_time = SimulatedTime(node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to interrupt another thread's wait: once and for all, or to give it something to do."""
+"""Ways to interrupt another thread's wait: to cancel it, or to give it work."""
 
 import contextlib
 import select

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a link to a host by name, again and again if need be, for a thread that can be cancelled while it waits."""
+"""Opens links to a host by name, with retries, for a thread that can be cancelled while it waits."""
 
 import queue
 import socket

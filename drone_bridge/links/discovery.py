@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding robots: a question to a UDP multicast group (or one address), and the names that come back.
+"""Finds robots: a request to a UDP multicast group (or one address), and the names in the replies.
 
 IPv4 only, as the group is. Everything goes through one interface, named by its address: with 127.0.0.1 nothing leaves
 this machine.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ends the use of a link, apart from an orderly close by the peer."""
+"""Errors that end the use of a link."""
 
 import os
 import socket

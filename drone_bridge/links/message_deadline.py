@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A time for each message as a whole: a byte now and then keeps nobody's place."""
+"""A deadline for each message as a whole, which a slow trickle of bytes does not extend."""
 
 import time
 from typing import Protocol

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several TCP clients of one server at once, for an asyncio loop. What they leave unread is bounded."""
+"""Several TCP clients of one server at once, for an asyncio loop. Unread data is bounded."""
 
 from __future__ import annotations
 

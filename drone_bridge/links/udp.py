@@ -2,7 +2,7 @@
 """UDP links to one peer, and ports for whoever sends, for a thread that can be cancelled while it waits.
 
 A link to one peer has the shape of a TCP link, so that a bridge can keep it in the same way; what it carries are whole
-datagrams, and none of them is sure to arrive.
+datagrams, none of which is guaranteed to arrive.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the control GUI that follows a plan: it takes off, flies, lands, and tells what it hears meanwhile.
+"""A client of the control GUI that follows a plan: it takes off, flies, lands, and reports received navdata.
 
     drone-bridge operate dronegui --plan '4s forward 0.5, 3s turn 0.5'
 

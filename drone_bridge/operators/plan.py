@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scripted operator is to do: one leg after the other, in the terms of REP 103.
+"""The plan of a scripted operator: a sequence of legs, in the axes of REP 103.
 
     4s forward 0.5, 3s turn 0.5, 2s
 

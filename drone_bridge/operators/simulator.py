@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the underwater simulator that follows a plan, and tells what it streams meanwhile.
+"""A client of the underwater simulator that follows a plan and reports the streamed state.
 
     drone-bridge operate simulator --plan '4s forward 0.5, 3s turn 0.5'
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator commands, on cmd_vel: for as long as the operator is heard, and then zero, and then nothing."""
+"""Publishes an operator's commands on cmd_vel while the operator is heard, then zero once, then nothing."""
 
 import contextlib
 import math
@@ -20,7 +20,7 @@ LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for whoever listens to confirm it
 
 
 class VelocityOutput:
-    """Publishes commands at once, and again and again while they are in force. For the link's thread."""
+    """Publishes commands at once and repeats them while they are in force. For the link's thread."""
 
     def __init__(self, node: LinkNode) -> None:
         """Create the publisher."""

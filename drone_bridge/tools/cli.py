@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `drone-bridge` command: one word for what to do, and the rest for that."""
+"""The `drone-bridge` command and its subcommands."""
 
 import argparse
 import importlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge emulate`: a vehicle without hardware, and without ROS."""
+"""`drone-bridge emulate`: emulated vehicles, without hardware and without ROS."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drone's side of the telemetry protocol: commands and a rover's whereabouts in, documents out.
+"""The drone's side of the telemetry protocol: commands and rover positions in, documents out.
 
 No document answers another one. A drone sends its telemetry some 25 times per second whatever comes; what it was
 commanded last stays in force, as the document knows no time-out.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever a controller of a drone's GUI talks to: keeps every packet, and answers nothing."""
+"""A peer for controllers of a drone's GUI: records every packet and answers none."""
 
 import json
 import socket

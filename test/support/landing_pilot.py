@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody who can land the emulated drone."""
+"""A pilot that can land the emulated drone."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver for tests: says what it is told and waits for what should come back."""
+"""A driver for tests: sends what a test wants and waits for the expected answers."""
 
 import contextlib
 import socket

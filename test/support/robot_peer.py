@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot whose every packet a test decides about, apart from the answers that all robots give."""
+"""A robot for tests, which decide on every packet but the answers that all robots give."""
 
 import contextlib
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator whose every message a test decides about, apart from answers that all simulators give."""
+"""A simulator for tests, which decide on every message but the answers that all simulators give."""
 
 import contextlib
 import socket

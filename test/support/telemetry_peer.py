@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drone, or a rover, whose every document a test decides about, on a UDP port of this machine."""
+"""A drone or rover for tests, which decide on every document, on a UDP port of this machine."""
 
 import base64
 import copy

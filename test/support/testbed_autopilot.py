@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An autopilot of the testbed protocol whose every byte a test decides about."""
+"""An autopilot for tests, which decide on every byte."""
 
 import socket
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed whose every byte a test decides about."""
+"""A testbed for tests, which decide on every byte."""
 
 import socket
 import struct

@@ -119,7 +119,7 @@ class SimulatorLink:
 
     @property
     def peer(self) -> str:
-        """Who it is, for people."""
+        """The peer's name for logs and diagnostics."""
         return self.requests.peer
 
     @property

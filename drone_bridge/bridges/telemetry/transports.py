@@ -45,7 +45,7 @@ class Transport(Protocol):
         """Send to the drone, cancelled or not. Raises LinkError."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""
 
 
 class UdpTransport:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drone behind its control GUI, to try controllers on: it listens for control packets over UDP and flies by them.
+"""A simulated drone behind its control GUI: it listens for control packets over UDP and flies accordingly.
 
     python3 -m drone_bridge.emulators.dronegui --trajectory flight.csv
 
@@ -134,7 +134,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser(
         "emulate",
         "dronegui",
-        "A drone behind its control GUI, to try controllers on.",
+        "A simulated drone behind its control GUI.",
         "after --duration",
     )
     link = parser.add_argument_group("link")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated drone behind its GUI, on sockets: packets in, navdata out, and what there is to say about it."""
+"""The emulated drone behind its GUI, on sockets: packets in, navdata out, and reports on standard output."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drone without GPS above a rover with a landing pad, to try landings on.
+"""A simulated drone without GPS above a rover with a landing pad.
 
     python3 -m drone_bridge.emulators.landing --rover circular --seed 3 --until-landed
 
-It sends its telemetry over UDP to whoever bridges it and takes commands from there. It reports on standard output, a
+It sends telemetry over UDP to its bridge, and takes commands from it. It reports on standard output, a
 line for each event: where it sends to, who commands it, each touchdown and how good it was, where everything ended.
 """
 
@@ -161,7 +161,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser(
         "emulate",
         "landing",
-        "A drone without GPS above a rover with a landing pad, to try landings on.",
+        "A simulated drone without GPS above a rover with a landing pad.",
         "after --duration",
     )
     link = parser.add_argument_group("link")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A camera that looks down from the drone: which direction is which pixel.
+"""The projection of a camera that looks down from the drone.
 
 Pixels count columns to the right and rows down, with pixel centres at whole numbers. The top of the image is forward,
 so columns run to the body's right (-y) and rows backward (-x); it looks along the body's -z.

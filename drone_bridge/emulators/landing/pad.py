@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The landing pad on the rover: where it is, how large it is, and what is printed on it.
+"""The landing pad on the rover: its position, size and markers.
 
 A white plate with two ArUco markers around its middle, one inside the other. From afar the large one is found, and from
 close by, when it does not fit into the image any more, the small one. The four inner cells of the large marker are

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the camera sees: textured ground without an end, and on it a rover, a box with the landing pad on top.
+"""Renders the camera image: endless textured ground, and on it the rover, a box with the landing pad on top.
 
 Every surface is flat, so what the camera sees of it is a perspective warp of what is painted on it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a drone without GPS measures, with noise that repeats with its seed.
+"""The sensors of a drone without GPS, with seeded noise.
 
 Levelled means: turned with the drone's yaw, but not tilted with it; x forward, y left, z up.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a touchdown a landing on the pad."""
+"""The criteria of a good touchdown on the pad."""
 
 from __future__ import annotations
 

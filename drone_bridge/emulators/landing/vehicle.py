@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated drone as its peer sees it: commands in, telemetry out, and the rover that it is to find."""
+"""The emulated drone as seen by its peer: commands in, telemetry out. Includes the rover."""
 
 from __future__ import annotations
 

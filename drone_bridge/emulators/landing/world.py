@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drone, a rover, the ground, and what happens when they touch.
+"""The world of drone, rover and ground, with their contacts.
 
 Positions are metres in a world with x and y level and z up from the ground.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tracked robot to try drivers on: discovery over UDP, control over TCP, several drivers at once.
+"""A simulated tracked robot: discovery over UDP, control over TCP, several drivers at once.
 
     python3 -m drone_bridge.emulators.robot --name saber
 
@@ -114,7 +114,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser(
         "emulate",
         "robot",
-        "A tracked robot to try drivers on, in real time.",
+        "A simulated tracked robot, in real time.",
         "after --duration",
     )
     link = parser.add_argument_group("link")

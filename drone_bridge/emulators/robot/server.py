@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves the emulated robot's drivers over TCP, and advances its simulation."""
+"""Serves drivers over TCP and advances the simulation."""
 
 from __future__ import annotations
 

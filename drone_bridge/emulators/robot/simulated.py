@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated robot as its drivers meet it: tracks and a headlight, and the sensors of its motors."""
+"""The simulated robot as drivers see it: tracks, a headlight, and motor sensors."""
 
 from __future__ import annotations
 

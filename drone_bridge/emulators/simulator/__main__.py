@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An underwater simulator to try clients on: rigid bodies in water, several clients in one world over TCP.
+"""An emulated underwater simulator: rigid bodies in water, one world for several clients over TCP.
 
     python3 -m drone_bridge.emulators.simulator --scene buoys --running
 
@@ -94,7 +94,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser(
         "emulate",
         "simulator",
-        "An underwater simulator to try clients on.",
+        "An emulated underwater simulator.",
         "after --duration",
     )
     link = parser.add_argument_group("link")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One client of the emulated simulator: what waits to be sent to it, and what goes wrong on purpose."""
+"""One client of the emulated simulator: its send queue, and injected faults."""
 
 from __future__ import annotations
 

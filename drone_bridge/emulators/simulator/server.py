@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves the emulated simulator's clients over TCP, and lets its time pass."""
+"""Serves clients over TCP and steps the simulation."""
 
 from __future__ import annotations
 

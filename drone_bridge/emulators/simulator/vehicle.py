@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in the emulated world from the start: the default environment, and scenes to look at."""
+"""The initial contents of the emulated world: the default environment, and example scenes."""
 
 from __future__ import annotations
 

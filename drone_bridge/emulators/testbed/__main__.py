@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed to try autopilots on: a drone in a seeded world, spoken to over TCP.
+"""An emulated testbed: a drone in a seeded world, controlled over TCP.
 
     python3 -m drone_bridge.emulators.testbed --seed 3 --until-reached
 
@@ -139,7 +139,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser(
         "emulate",
         "testbed",
-        "A testbed to try autopilots on. Serves one autopilot after the other, each from the start of the same world.",
+        "An emulated testbed. Serves one autopilot after the other, each from the start of the same world.",
         ends="when a flight is over",
     )
     link = parser.add_argument_group("link")

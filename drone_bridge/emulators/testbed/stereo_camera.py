@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the drone's two cameras see of spheres: flat colours on white, without lighting or anti-aliasing."""
+"""Renders spheres as the drone's two cameras see them: flat colours on white, without lighting or anti-aliasing."""
 
 from __future__ import annotations
 

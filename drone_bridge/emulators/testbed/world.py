@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed's world without pictures: wind and spheres to fly to. Axes are those of `vehicle_side.testbed.motion`."""
+"""The testbed's world without rendering: wind, obstacles, targets. Axes are those of `vehicle_side.testbed.motion`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes to the operators: blocks that a bridge hands on as they came, else what other topics tell."""
+"""Navdata for operators: blocks forwarded unchanged from a bridge, or built from other topics."""
 
 import math
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator presses, as calls of services or as empty messages."""
+"""Button presses of operators, as service calls or empty messages."""
 
 import contextlib
 import threading

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dronegui_server: the control GUI for programs that fly an AR.Drone by it, before any drone of ROS.
+"""dronegui_server: stands in for the control GUI, so that programs written for it fly any drone in ROS.
 
-The mirror of dronegui_bridge, see docs/dronegui.md: control packets come in and become cmd_vel, and what the drone
-tells on topics goes out as navdata.
+The mirror of dronegui_bridge, see docs/dronegui.md: control packets become cmd_vel, and the drone's topics
+become navdata.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ class Operators(NamedTuple):
 
     @property
     def peer(self) -> str:
-        """Who it is, for people."""
+        """The peer's name for logs and diagnostics."""
         return name_of(self.first.source)
 
     def close(self) -> None:
@@ -112,8 +112,8 @@ class RosDrone:
 class DroneGuiServer(LinkNode):
     """Takes packets on the link's thread, and sends navdata in the executor.
 
-    The wire has no time-out, and this node adds one: an operator that is not heard for `command_timeout` leaves a
-    cmd_vel of zero, and nothing after it.
+    The protocol has no time-out, so this node adds one: after `command_timeout` of silence from the operator it
+    publishes a cmd_vel of zero, and then nothing.
     """
 
     open_state = "serving"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ROS tells of the drone: the newest of each topic, for as long as it is true."""
+"""The drone's state from ROS: the newest message of each topic while it is fresh."""
 
 import math
 import time
@@ -28,7 +28,7 @@ class _Told(NamedTuple, Generic[MessageT]):
 
 
 class DroneSources:
-    """Subscribes to what a drone tells, and makes the block `demo` of it."""
+    """Subscribes to the drone's topics and builds the block `demo` from them."""
 
     def __init__(self, node: LinkNode, on_motion: Callable[[], None]) -> None:
         """Create the subscriptions. `on_motion` is called, in the executor, when it is known anew how it moves."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When what drivers command is published. No clock: times are given, in s, by a monotonic clock."""
+"""Schedules the publication of drivers' commands. Has no clock: times are passed in, in s of a monotonic clock."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ LEAST_GAP_S: Final = 0.01
 
 
 class DriveCommands:
-    """Publishes speeds again and again while the robot moves, as drivers tell changes only; a stop a few times."""
+    """Repeats speeds while the robot moves, as drivers send changes only, and a stop a few times."""
 
     def __init__(self, period_s: float, publish: Callable[[Speeds], None]) -> None:
         """`period_s`: between repetitions."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where drivers come from: those who look for robots are answered, and those who connect are served, all at once."""
+"""The endpoint for drivers: answers discovery requests and serves all connected drivers."""
 
 import asyncio
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot in ROS has, as its drivers see it: from parameters, or from the topics of robot_bridge."""
+"""The lists of subsystems and sensors that drivers get: from parameters, or from robot_bridge's topics."""
 
 import math
 import re

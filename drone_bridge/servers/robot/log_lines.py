@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of /rosout for drivers, as the robot's log."""
+"""Forwards lines of /rosout to drivers as the robot's log."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

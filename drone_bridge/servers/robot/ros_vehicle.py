@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in ROS as its drivers drive it. For the link's thread."""
+"""The robot in ROS as drivers control it. For the link's thread."""
 
 import time
 from collections.abc import Callable, Sequence

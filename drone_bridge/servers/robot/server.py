@@ -41,7 +41,7 @@ WATCH_PERIOD_S: Final = 0.25
 
 
 class RobotServer(LinkNode):
-    """Lets legacy drivers drive a robot in ROS, and tells them what its sensors say."""
+    """Lets legacy drivers control a robot in ROS, and sends them its sensor readings."""
 
     rates = ("commands", "readings")
     problems = (*LinkNode.problems, "silent drivers", "dropped drivers", "dropped messages", "unknown values")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the values of sensors and, behind robot_bridge, the lists of what there is come from: the executor's half."""
+"""Subscriptions to sensors and, with robot_bridge, to its lists: the executor's half."""
 
 import threading
 from collections.abc import Callable, Mapping

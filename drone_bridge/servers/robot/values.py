@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The newest value of each sensor, between the executor that hears them and the link's thread that sends them."""
+"""The newest value of each sensor, passed from the executor that receives it to the link's thread that sends it."""
 
 import math
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients' ESETs of v and w become on cmd_vel, and that it ends with whoever gave them. For the link's thread."""
+"""Turns clients' ESETs of v and w into cmd_vel, which ends with the client that sent them. For the link's thread."""
 
 import contextlib
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The entities of ROS as the scene of a simulator: where topics say that they are, and nothing once they are silent."""
+"""The entities in ROS as the scene of a simulator: their state from topics, unknown once these are silent."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

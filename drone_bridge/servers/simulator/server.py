@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulator_server: the underwater simulator to its clients, with a vehicle in ROS behind it. See docs/simulator.md."""
+"""simulator_server: stands in for the underwater simulator, with a vehicle in ROS behind it. See docs/simulator.md."""
 
 import asyncio
 import contextlib

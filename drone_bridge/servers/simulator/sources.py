@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where entities' states come from: odometry, poses and twists, tf. In the executor; states go to the link's thread."""
+"""Sources of entity states: odometry, poses and twists, tf. Runs in the executor; states go to the link's thread."""
 
 from collections import deque
 from collections.abc import Callable, Iterable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""telemetry_server: the drone of the landing challenge, and its rover, for programs that were written to land it.
+"""telemetry_server: stands in for the drone and rover of the landing challenge, for programs written to land it.
 
 The mirror of telemetry_bridge, see docs/telemetry.md: what a drone of ROS tells on topics goes out as documents, and
 commands that come back become cmd_vel.
@@ -122,7 +122,7 @@ class TelemetryServer(LinkNode):
         self._velocities.command(twist_from_command(command, full_scale, self._command_signs))
 
     def lead(self, rover: RoverTelemetry) -> None:
-        """Hand on where the operator's rover is."""
+        """Forward the position of the operator's rover."""
         self._publish_text(ROVER_TOPIC, String(data=self._side.rover(rover).decode()))
 
     def _take(self, document: bytes | str, source: str) -> None:

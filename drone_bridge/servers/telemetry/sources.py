@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ROS tells of the drone: the newest of each topic, for as long as it is true, put together as telemetry."""
+"""The drone's telemetry from ROS: the newest message of each topic while it is fresh."""
 
 import math
 import time

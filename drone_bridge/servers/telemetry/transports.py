@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How documents travel to an operator and back: as datagrams, or as text on topics."""
+"""The transports of documents to and from an operator: UDP datagrams, or text on topics."""
 
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -20,7 +20,7 @@ class Stream(Protocol):
 
     @property
     def peer(self) -> str:
-        """Who it is, for people."""
+        """The peer's name for logs and diagnostics."""
 
     def send(self, document: bytes) -> None:
         """Send, without ever waiting. Raises LinkError."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who steers a vehicle in ROS for somebody else leaves the neutral command behind when that one is heard no more."""
+"""Passes an operator's commands on, and a neutral one when the operator falls silent."""
 
 import threading
 from collections.abc import Callable

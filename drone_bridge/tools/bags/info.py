@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge info: what a bag holds, topic by topic: types, counts, rates, and the longest gaps."""
+"""drone-bridge info: the contents of a bag by topic: types, counts, rates, and the longest gaps."""
 
 import argparse
 import datetime

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a fleet's flights: every way from above, and how far each drone is from its target."""
+"""The picture of a fleet's flights: tracks from above, and each drone's distance to its target."""
 
 from __future__ import annotations
 

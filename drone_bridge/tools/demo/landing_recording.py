@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A landing, read back from its bag. The drone has no position: its path is what its own velocity adds up to."""
+"""A landing, read back from its bag. The drone has no position: its path is its integrated velocity."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many seeded landings on a rover that drives each of its patterns, through topics all the way.
+"""Many seeded landings on a rover, for each of its patterns, through topics.
 
 Every other drone starts on the ground, 1 to 3 m from the rover.
 """
@@ -106,7 +106,7 @@ def _compose(port: int, log: Path, use_camera: bool) -> Composition:
 
 
 class _Landings:
-    """What is still to be tried, shared by threads that each have a composition, and what came of it."""
+    """What is still to be tried, shared by threads that each have a composition, and how well each does."""
 
     def __init__(self, tasks: Iterable[Task], progress: Progress) -> None:
         self._progress = progress

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of what takes long: one line that is redrawn on a terminal, and a line per second in a log."""
+"""Progress of long-running work: one line that is redrawn on a terminal, a line per second in a log."""
 
 from __future__ import annotations
 

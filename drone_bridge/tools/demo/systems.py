@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all.launch.xml brings up, protocol by protocol: the one declaration that demonstration and tests go by.
+"""What all.launch.xml starts, protocol by protocol: the one declaration for demonstration and tests.
 
 A sixth protocol is one more System here; a test then says what all.launch.xml and the docs still lack.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same flight in many seeded worlds, in both ways of keeping pace with the testbed."""
+"""The same flight in many seeded worlds, in both modes of sync."""
 
 import re
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a vehicle of a fleet can be: the bridge of each protocol, its emulator, its controllers."""
+"""The kinds of vehicles in a fleet: the bridge, emulator and controllers of each protocol."""
 
 import importlib
 from collections.abc import Callable, Mapping

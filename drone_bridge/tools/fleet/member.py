@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One node of a fleet: with an executor and a thread of its own, and restarted when it fails."""
+"""One node of a fleet, with its own executor and thread; restarted when it fails."""
 
 import threading
 import traceback

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A launch file and its arguments in, the processes to run out; nothing is started or written here."""
+"""Evaluates a launch file with its arguments to the processes to run; starts and writes nothing."""
 
 import os
 import re

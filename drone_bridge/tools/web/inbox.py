@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work for the executor's thread, given by others."""
+"""Work for the executor's thread, queued by other threads."""
 
 import queue
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waits for one viewer: a bounded amount, and of each picture only the newest."""
+"""The send queue of one viewer: bounded, and with only the newest image of each topic."""
 
 from collections import OrderedDict, deque
 from typing import Final

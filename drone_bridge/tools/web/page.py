@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the page, as the set-up has built them."""
+"""The files of the built page."""
 
 from pathlib import Path
 from typing import Final

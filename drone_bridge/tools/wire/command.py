@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge wire: look at what went over the wire, and play it again. See docs/wire_log.md."""
+"""drone-bridge wire: inspect and replay wire logs. See docs/wire_log.md."""
 
 import argparse
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a side said otherwise than it did when it was recorded."""
+"""Compares what a side sends with what it sent when it was recorded."""
 
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a wire log holds, wherever it comes from: who talked to whom, and the pieces of both directions in order."""
+"""A recorded conversation from any source: its two sides, and the data of both directions in order."""
 
 import json
 from collections.abc import Mapping

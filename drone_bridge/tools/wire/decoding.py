@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From pieces to messages: the codecs of both ends of a conversation, told what the other one hears."""
+"""Decodes recorded data to messages, with the codecs of both ends of a conversation."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

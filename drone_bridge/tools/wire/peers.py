@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other side of a conversation that is played, whoever connects to whom."""
+"""The live peer of a replayed conversation, whichever side connects."""
 
 import contextlib
 import time

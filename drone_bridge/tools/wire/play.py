@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge wire play: play one side of a recorded conversation, and say where the other side answers otherwise."""
+"""drone-bridge wire play: play one side of a recorded conversation, and report differing answers."""
 
 import argparse
 import time

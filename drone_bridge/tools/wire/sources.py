@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where conversations come from: files of a wire log, with those that they continue, and captures of tcpdump."""
+"""The sources of conversations: files of a wire log, with those that they continue, and captures of tcpdump."""
 
 import time
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has an ID in the world: who keeps it, what it depends on, when it goes."""
+"""Everything that has an ID in the world: its owner, its dependencies, its removal."""
 
 from __future__ import annotations
 

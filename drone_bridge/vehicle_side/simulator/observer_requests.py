@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulator answers to requests about cameras, triggers and streams."""
+"""Handlers of requests about cameras, triggers and streams."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the CUAUV server speaks, where that is not what the document says. docs/simulator.md tells all of it."""
+"""How the CUAUV server deviates from the document; all of it is in docs/simulator.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small interface of what moves: whoever provides it, bodies in water or a vehicle in ROS, is a simulator."""
+"""The interface of a scene: what provides it, simulated bodies or a vehicle in ROS, is a simulator."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams: what is sent again and again to the client that asked for it."""
+"""Streams: data sent periodically to the client that requested it."""
 
 from __future__ import annotations
 

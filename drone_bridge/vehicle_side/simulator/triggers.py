@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triggers: they look at the world after each step, and tell when something begins or ends."""
+"""Triggers: conditions that are checked after each step and reported when they begin or end."""
 
 from __future__ import annotations
 

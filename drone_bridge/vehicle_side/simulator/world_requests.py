@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulator answers to requests about the world, its entities and objects."""
+"""Handlers of requests about the world, its entities and objects."""
 
 from __future__ import annotations
 

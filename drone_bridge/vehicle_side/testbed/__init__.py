@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed tells its autopilots and how its drone moves, whoever flies."""
+"""The testbed's side of the protocol and its model of motion, for any drone."""
