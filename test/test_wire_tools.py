@@ -23,9 +23,10 @@ from drone_bridge.tools.cli import main as drone_bridge
 from drone_bridge.tools.wire.comparing import compare
 from drone_bridge.tools.wire.conversation import Side
 from drone_bridge.tools.wire.log_file import LogFile, write_log
+from drone_bridge.tools.wire.pcap import PcapOptions
 from drone_bridge.tools.wire.peers import open_peer
 from drone_bridge.tools.wire.play import Performance, read_script
-from drone_bridge.tools.wire.sources import PcapOptions, only_section, sections
+from drone_bridge.tools.wire.sources import only_section, sections
 
 CAPTURES = Path(__file__).parent / "captures"
 #: Made by `drone-bridge wire import`; whoever has a log of a peer that misbehaves puts it beside them.

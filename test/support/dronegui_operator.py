@@ -3,19 +3,20 @@
 
 import json
 import socket
-import threading
 
 from processes import TIMEOUT_S
+from udp_peer import KeepsSending
 
 from drone_bridge.protocols.dronegui import ControllerConnection, Controls
 
 LANDED, FLYING, HOVERING, LANDING = 2, 3, 4, 8
 
 
-class DroneGuiOperator:
+class DroneGuiOperator(KeepsSending):
     """One controller, whose navdata comes to a free port of its own: `navdata_port`."""
 
     def __init__(self):
+        super().__init__()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._address = None
         self._protocol = ControllerConnection()
@@ -24,8 +25,6 @@ class DroneGuiOperator:
         self._navdata.settimeout(TIMEOUT_S)
         self.navdata_port = self._navdata.getsockname()[1]
         self.last = None  # the document that came when nothing was wanted
-        self._sending = None
-        self._is_stopped = threading.Event()
 
     def call(self, port):
         """Send to this port of this machine from now on."""
@@ -42,25 +41,6 @@ class DroneGuiOperator:
     def press(self, button):
         self.send(**{button: True})
         self.send()
-
-    def keep_sending(self, **controls):
-        """Send the same again and again, as clients do, until `stop`."""
-        self.stop()
-        self._is_stopped.clear()
-
-        def send():
-            while not self._is_stopped.wait(0.05):
-                self.send(**controls)
-
-        self._sending = threading.Thread(target=send)
-        self._sending.start()
-
-    def stop(self):
-        """Fall silent."""
-        self._is_stopped.set()
-        if self._sending:
-            self._sending.join()
-        self._sending = None
 
     def receive(self):
         """Return the next datagram of navdata."""

@@ -3,23 +3,22 @@
 
 import json
 import socket
-import threading
 
 from processes import TIMEOUT_S
+from udp_peer import KeepsSending
 
 
-class TelemetryOperator:
+class TelemetryOperator(KeepsSending):
     """Reads documents as the test wants them, and sends commands to where the last one came from."""
 
     def __init__(self):
+        super().__init__()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
         self._socket.settimeout(TIMEOUT_S)
         self.port = self._socket.getsockname()[1]
         self._drone = None
         self.last = None  # the newest document
-        self._sending = None
-        self._is_stopped = threading.Event()
 
     def receive(self):
         """Return the next document."""
@@ -56,25 +55,6 @@ class TelemetryOperator:
         """Send a document, or bytes as they are."""
         data = document if isinstance(document, bytes) else json.dumps(document).encode()
         self._socket.sendto(data, self._drone)
-
-    def keep_sending(self, document):
-        """Send the same again and again until `stop`."""
-        self.stop()
-        self._is_stopped.clear()
-
-        def send():
-            while not self._is_stopped.wait(0.04):
-                self.send(document)
-
-        self._sending = threading.Thread(target=send)
-        self._sending.start()
-
-    def stop(self):
-        """Fall silent."""
-        self._is_stopped.set()
-        if self._sending:
-            self._sending.join()
-        self._sending = None
 
     def close(self):
         self.stop()

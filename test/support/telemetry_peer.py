@@ -4,13 +4,12 @@
 import base64
 import copy
 import json
-import socket
-import threading
 
 import cv2
 import numpy as np
 from processes import Process
-from ros_session import TIMEOUT_S, wait_until
+from ros_session import wait_until
+from udp_peer import UdpPeer
 
 HOVER = {"thrust": 0.0, "pitch": 0.0, "roll": 0.0, "yaw": 0.0}
 WIDTH, HEIGHT = 32, 24
@@ -66,59 +65,23 @@ def without(document, *names):
     return {name: value for name, value in document.items() if name not in names}
 
 
-class TelemetryPeer:
+class TelemetryPeer(UdpPeer):
     """Sends documents from a free port, and keeps what comes back."""
 
     def __init__(self, port):
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind(("127.0.0.1", 0))
         self.bridge_port = port
-        self.port = self._socket.getsockname()[1]
-        self._changed = threading.Condition()
-        self._commands = []
-        self._thread = threading.Thread(target=self._listen, daemon=True)
-        self._thread.start()
+        super().__init__()
 
-    def _listen(self):
-        while datagram := self._socket.recv(65535):
-            with self._changed:
-                self._commands.append(json.loads(datagram))
-                self._changed.notify_all()
+    commands = UdpPeer.received
+
+    def read(self, datagram):
+        return json.loads(datagram)
 
     def send(self, *documents):
         """Send documents, or bytes as they are."""
         for document in documents:
             data = document if isinstance(document, bytes) else json.dumps(document).encode()
             self._socket.sendto(data, ("127.0.0.1", self.bridge_port))
-
-    @property
-    def commands(self):
-        """All documents that came so far."""
-        with self._changed:
-            return list(self._commands)
-
-    def wait(self, wanted=lambda command: True, since=0, timeout_s=TIMEOUT_S):
-        """Return the first document, from the one with index `since` on, that is wanted."""
-
-        def find():
-            return next((command for command in self._commands[since:] if wanted(command)), None)
-
-        with self._changed:
-            found = self._changed.wait_for(find, timeout_s)
-            assert found, f"no such document within {timeout_s} s among {self._commands[since:][-5:]}"
-        return found
-
-    def wait_for_next(self, wanted=lambda command: True):
-        """Return the first wanted one of the documents that are still to come."""
-        return self.wait(wanted, len(self.commands))
-
-    def close(self):
-        """Be gone. Calling it again does nothing."""
-        if not self._thread.is_alive():
-            return
-        self._socket.sendto(b"", ("127.0.0.1", self.port))  # which ends the thread
-        self._thread.join()
-        self._socket.close()
 
 
 def start_with_peer(**parameters):

@@ -4,7 +4,7 @@
 import argparse
 
 from drone_bridge.tools.wire.conversation import ROLES
-from drone_bridge.tools.wire.sources import PcapOptions
+from drone_bridge.tools.wire.pcap import PcapOptions
 
 
 def add_pcap_options(parser: argparse.ArgumentParser) -> None:

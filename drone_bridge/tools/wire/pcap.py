@@ -11,7 +11,6 @@ from typing import Any, Final
 from drone_bridge.links.connector import address_name
 from drone_bridge.protocols import dronegui, robot, simulator, telemetry, testbed
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
-from drone_bridge.tools.wire.sources import PcapOptions
 
 _SEQUENCES: Final = 1 << 32
 #: Segments that are ahead of a missing one; when there are more, it was not captured.
@@ -33,6 +32,15 @@ _SENDERS: Final = {
     "telemetry": Side.VEHICLE,
 }
 Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PcapOptions:
+    """What a capture does not say."""
+
+    protocol: str = ""  # by the port, if it is not named
+    port: int = 0  # any that a protocol has
+    is_reversed: bool = False  # the port is the operator's, where it usually is the vehicle's, or the other way round
 
 
 @dataclass(slots=True)

@@ -9,18 +9,10 @@ from typing import Final
 
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 from drone_bridge.tools.wire.log_file import LogFile, next_part, parts_before
+from drone_bridge.tools.wire.pcap import PcapOptions, read_pcap
 
 FOLLOW_PERIOD_S: Final = 0.2
 PCAP_SUFFIXES: Final = (".pcap", ".pcapng", ".cap")
-
-
-@dataclass(frozen=True, slots=True)
-class PcapOptions:
-    """What a capture does not say."""
-
-    protocol: str = ""  # by the port, if it is not named
-    port: int = 0  # any that a protocol has
-    is_reversed: bool = False  # the port is the operator's, where it usually is the vehicle's, or the other way round
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +31,6 @@ def sections(path: Path, pcap: PcapOptions, *, follow: bool = False) -> list[Sec
     being written, until the connection ends.
     """
     if path.suffix in PCAP_SUFFIXES:
-        from drone_bridge.tools.wire.pcap import read_pcap
-
         return [Section(connection, iter(entries)) for connection, entries in read_pcap(path, pcap)]
     with LogFile(path) as file:
         connection = file.connection
