@@ -270,7 +270,9 @@ class LinkNode(LifecycleNode):
     @_log_failure
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open from now on."""
-        self.wire_log = open_wire_log(self)
+        self.wire_log = open_wire_log(
+            type(self).__name__, self.get_fully_qualified_name(), self.parameters, self.get_logger()
+        )
         cancellation = Cancellation()
         endpoint = self.make_endpoint(cancellation)
         self.parameters.publish("actual_port", endpoint.port)
