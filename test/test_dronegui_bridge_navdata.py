@@ -192,8 +192,8 @@ def test_packets_keep_their_rate_in_a_flood_of_navdata(ros, peer, navdata, navda
 def test_reset_is_not_pressed_while_the_drone_flies(ros, peer, navdata, navdata_port):
     """By a bridge that was started in the middle of a flight."""
     flying = ros.subscribe(Bool, "flying", LATCHED)
-    with bridge(peer, navdata_port, navdata_timeout=60.0):
-        peer.wait()
+    with bridge(peer, navdata_port, navdata_timeout=60.0) as process:
+        process.wait_for_line("Listening for navdata")
         refused = ros.node.create_client(Trigger, "takeoff")
         assert refused.wait_for_service(60)
         answer = refused.call_async(Trigger.Request())
