@@ -2,7 +2,6 @@
 """Viewers: each has a connection of its own to the Foxglove server, and an outbox between the two."""
 
 import asyncio
-import time
 from typing import Final
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -11,12 +10,10 @@ from websockets.exceptions import ConnectionClosed
 
 from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL
 from drone_bridge.tools.web.outbox import Outbox, OverflowingError
+from drone_bridge.tools.web.subscriptions import RETRY_DELAY_S, Subscriptions
 
 TOO_MANY: Final = 1013  # "try again later"
 TOO_SLOW: Final = 1013
-#: The Foxglove server tells of a channel a moment before it takes subscriptions to it, and forgets those that come
-#: earlier (0.30.3: "attempted to subscribe to unknown channel").
-ANNOUNCEMENT_DELAY_S: Final = 0.1
 
 
 class Relay:
@@ -59,22 +56,20 @@ class Relay:
         filled = asyncio.Event()
         filled.set()
 
-        announcements: asyncio.Queue[tuple[float, str]] = asyncio.Queue()
+        subscriptions = Subscriptions()
 
         async def read_server() -> None:
             async for frame in server:
-                if isinstance(frame, str):
-                    announcements.put_nowait((time.monotonic() + ANNOUNCEMENT_DELAY_S, frame))
+                if isinstance(frame, str) and subscriptions.refuses(frame):
                     continue
                 outbox.put(frame)
                 filled.set()
 
-        async def announce() -> None:
+        async def subscribe_again() -> None:
             while True:
-                due_s, frame = await announcements.get()
-                await asyncio.sleep(due_s - time.monotonic())
-                outbox.put(frame)
-                filled.set()
+                await asyncio.sleep(RETRY_DELAY_S)
+                if request := subscriptions.request_again():
+                    await server.send(request)
 
         async def write_viewer() -> None:
             while True:
@@ -85,9 +80,11 @@ class Relay:
 
         async def read_viewer() -> None:
             async for frame in viewer:
+                if isinstance(frame, str):
+                    subscriptions.note(frame)
                 await server.send(frame)
 
-        tasks = [asyncio.ensure_future(work()) for work in (read_server, announce, write_viewer, read_viewer)]
+        tasks = [asyncio.ensure_future(work()) for work in (read_server, subscribe_again, write_viewer, read_viewer)]
         done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in rest:
             task.cancel()
