@@ -82,14 +82,22 @@ def pytest_collection_modifyitems(config, items):
         alone = [item for item in items if is_alone(Path(str(item.fspath))) and not needy & set(item.fixturenames)]
         config.hook.pytest_deselected(items=[item for item in items if item not in set(alone)])
         items[:] = alone
-    # The file that took longest last time comes first, so that no worker is left with it at the end.
-    seconds = config.cache.get(SECONDS_OF_FILES, {})
+    # The file that took longest last time comes first, so that no worker is left with it at the end. The first time it
+    # is the longest one of those with processes.
+    seconds = config.cache.get(SECONDS_OF_FILES, {}) if config.pluginmanager.has_plugin("cacheprovider") else {}
 
     def rank(item):
+        path = Path(str(item.fspath))
         file = item.nodeid.partition("::")[0]
-        return (-seconds.get(file, 1.0), is_alone(Path(str(item.fspath))), file)
+        return (-seconds.get(file, 1.0), is_alone(path), -size(path), file)
 
     items.sort(key=rank)
+
+
+@functools.cache
+def size(path):
+    """Return the size of a file, bytes."""
+    return path.stat().st_size
 
 
 class Stopwatch:
@@ -113,7 +121,8 @@ def pytest_configure(config):
     collect_ignore.extend(map(str, files_without_tests_for(config)))
     if config.getoption("alone"):  # a fifth of the examples; all of them are drawn by `make test`
         hypothesis.settings.load_profile("quick")
-    if not hasattr(config, "workerinput"):  # the one that hears of all tests
+    # The one that hears of all tests.
+    if not hasattr(config, "workerinput") and config.pluginmanager.has_plugin("cacheprovider"):
         config.pluginmanager.register(Stopwatch(config))
     try:
         importlib.import_module("drone_bridge.msg")
