@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pad found in images that the emulator's camera took, or that show something else."""
 
+import functools
 import math
 
 import cv2
@@ -27,6 +28,7 @@ PINHOLE = Pinhole(
     (CAMERA.height - 1) / 2,
 )
 DETECTOR = MarkerDetector(MarkerParameters())
+scene = functools.cache(lambda seed=0: Scene(CAMERA, seed))  # to paint the ground takes long
 
 
 def decoded(data):
@@ -36,7 +38,7 @@ def decoded(data):
 def photograph(offset, angles=(0.0, 0.0, 0.0)):
     """What a drone sees with the pad at this offset (m, levelled axes), as a JPEG brings it."""
     position = np.array([0.0, 0.0, PAD_HEIGHT]) - np.array(offset)
-    return decoded(jpeg(Scene(CAMERA).render(position, rotation_from_angles(*angles), np.zeros(2))))
+    return decoded(jpeg(scene().render(position, rotation_from_angles(*angles), np.zeros(2))))
 
 
 def located(offset, angles=(0.0, 0.0, 0.0)):
@@ -82,7 +84,7 @@ def test_an_attitude_that_can_not_be_is_noticed():
 
 def test_ground_without_a_pad_shows_none():
     for seed in range(5):
-        image = decoded(jpeg(Scene(CAMERA, seed).render(np.array([50.0, 0, 4]), np.eye(3), np.zeros(2))))
+        image = decoded(jpeg(scene(seed).render(np.array([50.0, 0, 4]), np.eye(3), np.zeros(2))))
         assert DETECTOR.detect(image) == {}
     assert DETECTOR.locate({}, PINHOLE, np.eye(3)) is None
 
