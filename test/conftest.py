@@ -8,7 +8,6 @@ import os
 import random
 import re
 import signal
-import socket
 import sys
 from pathlib import Path
 
@@ -135,10 +134,8 @@ def pytest_configure(config):
 
 @pytest.fixture
 def free_port():
-    """A TCP port of 127.0.0.1 on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of 127.0.0.1 on which nobody listens."""
+    return importlib.import_module("ports").free_port()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from diagnostics import values_of
 from dronegui_peer import DroneGuiPeer
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
+from ports import free_port
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import nanoseconds, wait_until
@@ -33,9 +34,7 @@ LANDED = {"type": "demo", "ctrl_state": 2 << 16, "altitude": 0}
 @pytest.fixture
 def navdata_port():
     """A UDP port that nobody listens on."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_port()
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 
 import csv
 import signal
-import socket
 
+from ports import free_port
 from processes import Process, executable
 from ros_session import undisturbed
 
@@ -35,8 +35,8 @@ def fly(ros, tmp_path):
         "emulate": True,
         "control": True,
         "namespace": "d1",
-        "port": free_udp_port(),
-        "navdata_port": free_udp_port(),
+        "port": free_port(),
+        "navdata_port": free_port(),
         "plan": plan,
         "trajectory": trajectory,
     }
@@ -61,9 +61,3 @@ def is_square(rows):
         and abs(rows[-1]["y"]) < 0.4
         and max(heights) - min(heights) < 0.1
     )
-
-
-def free_udp_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -6,20 +6,12 @@ import socket
 
 import pytest
 from composition import launch
+from ports import free_ports
 from processes import Process
 
 from drone_bridge.operators import dronegui
 from drone_bridge.operators.plan import Leg
 from drone_bridge.protocols.dronegui import Controls
-
-
-def free_ports(count):
-    """UDP ports that nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
 
 
 @pytest.fixture

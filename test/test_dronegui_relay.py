@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from dronegui_operator import FLYING, HOVERING, LANDED, DroneGuiOperator
 from dronegui_peer import DroneGuiPeer
+from ports import free_port
 from processes import Process
 from ros_session import wait_until
 from vanishing import kill
@@ -33,9 +34,7 @@ class Relay:
     """Both nodes, for an operator and a GUI; `navdata_port` is the one that the GUI sends to."""
 
     def __init__(self, operator, gui_port, domain):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.navdata_port = probe.getsockname()[1]
+        self.navdata_port = free_port()
         self._gui_port = gui_port
         self._operator = operator
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -157,9 +156,7 @@ def test_whoever_fails_the_other_end_sees_what_it_would_see_without_the_relay(re
 
 def test_a_flight_through_ros(operator, domain, start_child):
     """By a fresh GUI: reset, take-off, a way forward, and a landing by the same button."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     relay = Relay(operator, port, domain)
     emulator = Process.module(
         "drone_bridge.emulators.dronegui",

@@ -4,9 +4,9 @@
 import csv
 import math
 import os
-import socket
 
 from ament_index_python.packages import get_package_share_directory
+from ports import free_port
 from processes import TIMEOUT_S, Process
 from std_srvs.srv import Trigger
 
@@ -15,19 +15,13 @@ from drone_bridge.msg import ControllerState
 CORNERS = ((0, 0), (2, 0), (2, -2), (0, -2), (0, 0))
 
 
-def free_udp_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def nearest(rows, corner):
     """Return how near the drone came to a corner, m."""
     return min(math.dist((row["x"], row["y"]), corner) for row in rows)
 
 
 def test_waypoints_are_flown_by_the_drones_own_odometry(ros, start_child, tmp_path):
-    trajectory, navdata_port = tmp_path / "flight.csv", free_udp_port()
+    trajectory, navdata_port = tmp_path / "flight.csv", free_port()
     ports = ("--port", "0", "--navdata-port", navdata_port, "--navdata-source-port", "0")
     states = ros.subscribe(ControllerState, "drone_controller/state")
     config = os.path.join(get_package_share_directory("drone_bridge"), "config", "dronegui_waypoints.yaml")

@@ -4,9 +4,7 @@
 import contextlib
 import itertools
 import os
-import random
 import signal
-import socket
 import threading
 
 import pytest
@@ -16,6 +14,7 @@ from geometry_msgs.msg import Twist
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from nav_msgs.msg import Odometry
+from ports import free_ports
 from processes import executable
 from robot_peer import RobotPeer
 from ros_session import wait_until
@@ -29,17 +28,6 @@ from drone_bridge.tools.fleet.plan import load
 NAMES = ("drone1", "drone2", "drone3")
 
 
-def free_ports(count):
-    """Return ports in a row that nobody has, the first of them."""
-    for _ in range(100):
-        first = random.SystemRandom().randrange(20_000, 30_000)
-        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
-            for port in range(first, first + count):
-                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            return first
-    raise AssertionError("no ports")
-
-
 def fleet_file(tmp_path):
     file = tmp_path / "fleet.yaml"
     file.write_text(
@@ -47,7 +35,7 @@ def fleet_file(tmp_path):
 vehicles:
   drone[1-3]:
     protocol: testbed
-    port: {free_ports(3)}
+    port: {free_ports(3)[0]}
     parameters:
       hardware_id: number [1-3]
       attitude_layout: pose
@@ -171,7 +159,7 @@ def test_a_bridge_that_raises_leaves_its_vehicle_neutral_and_the_others_driven(r
 
 
 def test_every_protocol_has_a_place_in_a_fleet_and_its_controller(ros, tmp_path):
-    first = free_ports(5)
+    first = free_ports(5)[0]
     (tmp_path / "fleet.yaml").write_text(
         f"""
 vehicles:

@@ -4,11 +4,11 @@
 import contextlib
 import math
 import signal
-import socket
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
+from ports import free_port
 from processes import Process
 from rcl_interfaces.msg import Log
 from robot_driver import RobotDriver
@@ -54,16 +54,10 @@ LISTENING = r"Waiting for drivers on 127\.0\.0\.1:(\d+)"
 ros = module_ros()
 
 
-def free_udp_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @contextlib.contextmanager
 def serving(namespace="", **parameters):
     """A server as a process, with the port that drivers connect to. Beside the shared one it needs a namespace."""
-    parameters = {**ARGUMENTS, "discovery_port": free_udp_port(), **parameters}
+    parameters = {**ARGUMENTS, "discovery_port": free_port(), **parameters}
     remap = [f"__ns:=/{namespace}"] if namespace else ()
     with Process.node("robot_server", remap=remap, **parameters) as server:
         server.port = int(server.wait_for_line(LISTENING)[1])

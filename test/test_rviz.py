@@ -6,7 +6,6 @@ No rviz2 is needed: a program that only says how it was started stands in for it
 
 import os
 import re
-import socket
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +13,7 @@ import pytest
 import yaml
 from composition import launch
 from launch_package import make_rviz2
+from ports import free_port
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import wait_until
 from std_msgs.msg import String
@@ -88,13 +88,6 @@ def manager(path):
 
 def launch_text(path):
     return (path.parent.parent / "launch" / f"{path.stem}.launch.xml").read_text()
-
-
-def free_port():
-    """A port of 127.0.0.1 that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def with_topics(path):

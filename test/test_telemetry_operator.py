@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripted program that answers telemetry, with the emulated drone, and a launch file that puts it through ROS."""
 
-import socket
-
 from composition import launch
+from ports import free_port
 from processes import Process
 
 from drone_bridge.operators import telemetry
@@ -15,12 +14,6 @@ class Drone:
     """What the operator is told of its drone."""
 
     full_speed, full_climb, full_turn = 2.0, 0.5, 1.0
-
-
-def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_a_leg_is_shares_of_what_the_drone_can_do():

@@ -14,9 +14,10 @@ import pytest
 from composition import launch
 from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
+from ports import free_ports
 from ros_session import TIMEOUT_S, wait_until
 from std_msgs.msg import Bool
-from web_page import address_of, free_ports, grows, take_the_helm
+from web_page import address_of, grows, take_the_helm
 from web_viewer import Pilot
 
 pytestmark = pytest.mark.timed

@@ -7,8 +7,9 @@ import browser as chromium
 import pytest
 from composition import launch
 from geometry_msgs.msg import TwistStamped
+from ports import free_ports
 from ros_session import wait_until
-from web_page import address_of, free_ports, grows, take_the_helm
+from web_page import address_of, grows, take_the_helm
 
 pytestmark = pytest.mark.timed
 

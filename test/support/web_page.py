@@ -2,15 +2,6 @@
 """What tests of the page in a real browser share."""
 
 import contextlib
-import socket
-
-
-def free_ports(count):
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 def address_of(composition):
