@@ -249,11 +249,11 @@ def test_lines_of_entities_say_what_tells_of_them():
 @pytest.mark.parametrize(
     ("lines", "complaint"),
     [
-        (["x:buoy"], "has to be an ID"),
+        (["x:buoy"], "must be an ID"),
         (["1:a", "1:b"], "names 1 twice"),
         (["1 tf=a pose=b"], "more than one"),
-        (["1 colour=red"], "it can say"),
-        (["1 radius=0"], "above 0"),
+        (["1 colour=red"], "allowed are pose"),
+        (["1 radius=0"], "a positive number"),
     ],
 )
 def test_lines_that_say_something_else_are_refused(lines, complaint):
