@@ -53,13 +53,14 @@ check: lint
 
 # Most of these wait for something most of the time, so there are more workers than cores. Those whose subject is how
 # fast something happens come afterwards, one at a time. What fails beside others is shown, and has to pass alone, in at
-# most three attempts.
-ALONE := pytest --last-failed --last-failed-no-failures none --reruns 2
+# most three attempts. One that hangs fails after ten minutes.
+TESTS := pytest --timeout 600
+ALONE := $(TESTS) --last-failed --last-failed-no-failures none --reruns 2
 test: setup
 	@$(MAKE) --no-print-directory -j 2 lint collect
 	@$(ACTIVATE) && failed=0; \
-	pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || $(ALONE) -m 'not timed' || failed=1; \
-	pytest -m timed || $(ALONE) -m timed || failed=1; \
+	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || $(ALONE) -m 'not timed' || failed=1; \
+	$(TESTS) -m timed || $(ALONE) -m timed || failed=1; \
 	exit $$failed
 
 # What the bridges cost, in about a quarter of an hour. With PEERS="ros_tcp_endpoint rosbridge" also what others cost
