@@ -494,10 +494,11 @@ def test_a_robot_in_safe_mode_is_not_started_again(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     drive_until(peer, publisher, twist(1.0), 1024, 1024)
     done = threading.Event()
+    safe_mode = LogMessage("[Nov 20 2026 11:53:01 PM] {drive} safe mode")
 
     def stay_in_safe_mode():
         while not done.wait(0.2):
-            peer.send(LogMessage("[Nov 20 2026 11:53:01 PM] {drive} safe mode"))
+            peer.send(safe_mode)
 
     thread = threading.Thread(target=stay_in_safe_mode)
     thread.start()
@@ -508,6 +509,7 @@ def test_a_robot_in_safe_mode_is_not_started_again(ros, peer):
         reports = ros.subscribe(DiagnosticArray, "/diagnostics")
         deadline_s = time.monotonic() + 1.5
         while time.monotonic() < deadline_s:
+            peer.send(safe_mode)  # whenever a busy machine lets this thread command
             publisher.publish(twist(random.uniform(0.1, 1.0)))
             time.sleep(0.02)
         wait_for_count(ros, "undelivered commands", 10, before)
