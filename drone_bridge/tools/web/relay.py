@@ -57,16 +57,20 @@ class Relay:
         filled.set()
 
         subscriptions = Subscriptions()
+        refused = asyncio.Event()
 
         async def read_server() -> None:
             async for frame in server:
                 if isinstance(frame, str) and subscriptions.refuses(frame):
+                    refused.set()
                     continue
                 outbox.put(frame)
                 filled.set()
 
         async def subscribe_again() -> None:
             while True:
+                await refused.wait()
+                refused.clear()
                 await asyncio.sleep(RETRY_DELAY_S)
                 if request := subscriptions.request_again():
                     await server.send(request)
