@@ -12,7 +12,7 @@ from sensor_msgs.msg import Imu
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute
-from drone_bridge.servers.simulator.mirror import Mirrored, MirroredScene
+from drone_bridge.servers.simulator.mirror import MirroredEntity, MirroredScene
 from drone_bridge.servers.simulator.sources import PairedSource, read_plans
 from drone_bridge.translate import simulator as bridge
 from drone_bridge.translate import simulator_calls as calls
@@ -264,17 +264,17 @@ def test_lines_that_say_something_else_are_refused(lines, complaint):
 def test_a_silent_entity_is_there_and_nothing_is_known_of_it():
     now_s = 0.0
     scene = MirroredScene(Axes(), 0, lambda: now_s, lambda: 1.0)
-    scene.put(0, Mirrored(has_source=True))
+    scene.add(0, MirroredEntity(has_source=True))
     assert scene.entities == [0]
     with pytest.raises(RefusedError, match=r"No entity with given ID\."):
         scene.attribute(0, Attribute.POSITION)
-    scene.hear(0, server.state_from_pose(PoseStamped()))
+    scene.update(0, server.state_from_pose(PoseStamped()))
     assert scene.attribute(0, Attribute.POSITION) == (0, 0, 0)
     now_s = 1.1
     assert scene.is_current(0)  # as long as nobody looks
-    scene.look_at_clock()
+    scene.update_time()
     assert not scene.is_current(0)
     with pytest.raises(RefusedError, match=r"No entity with given ID\."):
         scene.place(0)
-    scene.hear(7, server.state_from_pose(PoseStamped()))  # it has gone meanwhile
+    scene.update(7, server.state_from_pose(PoseStamped()))  # it has gone meanwhile
     assert not scene.has_entity(7)

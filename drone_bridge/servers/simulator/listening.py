@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listening for clients, as an endpoint of the link's thread."""
+"""The endpoint of the link's thread: listens for any number of clients."""
 
 from collections.abc import Callable
 
@@ -23,17 +23,17 @@ class Listening:
 
 
 class ListeningEndpoint:
-    """Listens at once, and again should serving ever fail."""
+    """Listens at once, and again if serving fails."""
 
     def __init__(self, host: str, cancellation: Cancellation, listen: Callable[[int | None], TcpClients]) -> None:
-        """`listen` gets the port that was had before, if there was one. Raises LinkError as it does."""
+        """`listen` gets the previous port, if any. Raises LinkError as it does."""
         self.backoff = Backoff()
         self._host, self._cancellation, self._listen = host, cancellation, listen
         self._first: TcpClients | None = listen(None)
         self.port = self._first.port
 
     def open(self) -> Listening:
-        """Return what listens. Raises LinkCancelledError, and LinkError."""
+        """Return the listening stream. Raises LinkCancelledError and LinkError."""
         if self._first:
             clients, self._first = self._first, None
             return Listening(clients, self._host)
@@ -42,6 +42,6 @@ class ListeningEndpoint:
         return Listening(self._listen(self.port), self._host)
 
     def close(self) -> None:
-        """Give back what was never opened."""
+        """Stop listening if `open` was never called."""
         if self._first:
             self._first.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The entities in ROS as the scene of a simulator: their state from topics, unknown once these are silent."""
+"""The scene of a simulator made from topics; an entity's state is unknown while its topics are silent."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,122 +10,113 @@ from drone_bridge.protocols.simulator import AddEntity, Attribute, AttributeValu
 from drone_bridge.translate.simulator import Axes, EntityState
 from drone_bridge.translate.simulator_mirror import wire_value
 from drone_bridge.vehicle_side.simulator.items import RefusedError
+from drone_bridge.vehicle_side.simulator.world_requests import NO_ENTITY
 
-NOT_THERE: Final = "No entity with given ID."  # as the CUAUV server says
-_STEERED: Final = (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)
+#: Attributes that cmd_vel sets.
+STEERED_ATTRIBUTES: Final = (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)
 
 Steer = Callable[[int, Vector], None]
 
 
 @dataclass(slots=True)
-class Mirrored:
-    """One entity. Its state is None until something is heard of it."""
+class MirroredEntity:
+    """One entity; its state is None until a message arrives."""
 
     radius: float = 1.0  # m
     corporeal: bool = True
-    has_source: bool = False  # a topic tells of it
+    has_source: bool = False  # it is subscribed to
     state: EntityState | None = None
     place_before: Vector = (0.0, 0.0, 0.0)  # m, on the wire
-    heard_s: float = 0.0
+    updated_s: float = 0.0
 
 
 class MirroredScene:
-    """A Scene that others move. For the link's thread."""
+    """A Scene whose states come from topics. For the link's thread."""
 
     object_classes: tuple[str, ...] = ()
     objects: tuple[int, ...] = ()
 
     def __init__(self, axes: Axes, vehicle: int, now_s: Callable[[], float], timeout_s: Callable[[], float]) -> None:
-        """`now_s`: a time that stands still while the world is paused; `timeout_s`: how long a state is true."""
+        """`now_s`: a clock that stops while the world is paused; `timeout_s`: how long a state stays current."""
         self._axes = axes
         self._vehicle = vehicle
         self._clock = now_s
         self._now_s = now_s()
         self._timeout_s = timeout_s
-        self._entities: dict[int, Mirrored] = {}
+        self._entities: dict[int, MirroredEntity] = {}
         #: Called with v or w of the vehicle. Raises RefusedError.
         self.steer: Steer = lambda attribute, value: None
 
-    def look_at_clock(self) -> None:
-        """Find out what is true now: nothing grows old in the middle of a step, or of a request."""
+    def update_time(self) -> None:
+        """Read the clock, so that no state expires in the middle of a step or a request."""
         self._now_s = self._clock()
 
-    def put(self, entity: int, mirrored: Mirrored) -> None:
-        """Have an entity."""
+    def add(self, entity: int, mirrored: MirroredEntity) -> None:
         self._entities[entity] = mirrored
 
     def forget(self, entity: int) -> None:
-        """Have it no more."""
         self._entities.pop(entity, None)
 
     def has_source(self, entity: int) -> bool:
-        """Return whether a topic tells of the entity."""
+        """Return whether the entity has topics."""
         return entity in self._entities and self._entities[entity].has_source
 
     def expect_source(self, entity: int) -> None:
-        """Note that a topic will tell of an entity that there is."""
+        """Note that an existing entity has topics."""
         self._entities[entity].has_source = True
 
-    def hear(self, entity: int, state: EntityState) -> None:
-        """Take the newest state of an entity, if it is there."""
+    def update(self, entity: int, state: EntityState) -> None:
+        """Set the state of an entity, if it exists."""
         mirrored = self._entities.get(entity)
         if mirrored is None:
             return
         mirrored.place_before = self._axes.world(*(mirrored.state or state).position)
-        mirrored.state, mirrored.heard_s = state, self._now_s
+        mirrored.state, mirrored.updated_s = state, self._now_s
 
     def state(self, entity: int) -> EntityState | None:
-        """Return the state of an entity; None where nothing is known of it, or not any more."""
+        """Return the state of an entity, None if it is unknown or outdated."""
         return self._entities[entity].state if self.is_current(entity) else None
 
     # Scene.
 
     @property
     def entities(self) -> list[int]:
-        """See Scene."""
         return list(self._entities)
 
     def has_entity(self, entity: int) -> bool:
-        """See Scene."""
         return entity in self._entities
 
     def is_current(self, entity: int) -> bool:
-        """See Scene."""
         mirrored = self._entities.get(entity)
         if mirrored is None or mirrored.state is None:
             return False
-        return self._now_s - mirrored.heard_s <= self._timeout_s()
+        return self._now_s - mirrored.updated_s <= self._timeout_s()
 
     def add_entity(self, request: AddEntity) -> int:
-        """See Scene."""
         raise RefusedError(0, "Entities can't be added here.")
 
     def remove_entity(self, entity: int) -> None:
-        """See Scene. Whether it may go was asked before."""
+        """See Scene. The caller checks whether it may be removed."""
         self.forget(entity)
 
     def place(self, entity: int) -> Vector:
-        """See Scene."""
         return self._axes.world(*self._known(entity).position)
 
     def place_before(self, entity: int) -> Vector:
-        """See Scene."""
         return self._entities[entity].place_before
 
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
-        """See Scene."""
         return wire_value(self._known(entity), self._entities[entity].corporeal, attribute, self._axes)
 
     def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
         """See Scene. Only v and w of the vehicle can be set."""
-        if entity != self._vehicle or attribute not in _STEERED:
+        if entity != self._vehicle or attribute not in STEERED_ATTRIBUTES:
             raise RefusedError(1, f"{Attribute(attribute).name.capitalize()} of entity {entity} can't be set here.")
         assert isinstance(value, tuple)
         x, y, z = value
         self.steer(attribute, (x, y, z))
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
-        """See Scene."""
         return self._axes.wire_orientation(self._known(entity).orientation)
 
     def body_to_model(self, entity: int) -> WxyzQuaternion:
@@ -133,34 +124,27 @@ class MirroredScene:
         return IDENTITY
 
     def radius(self, entity: int) -> float:
-        """See Scene."""
         return self._entities[entity].radius
 
     def _known(self, entity: int) -> EntityState:
         if (state := self.state(entity)) is None:
-            raise RefusedError(0, NOT_THERE)
+            raise RefusedError(0, NO_ENTITY)
         return state
 
     def has_object(self, number: int) -> bool:
-        """See Scene."""
         return False
 
     def objects_of(self, entity: int) -> tuple[int, ...]:
-        """See Scene."""
         return ()
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        """See Scene."""
         raise NotImplementedError("There are no classes of objects.")
 
     def remove_object(self, number: int) -> None:
-        """See Scene."""
         raise NotImplementedError("There are no objects.")
 
     def object_data(self, number: int, attribute: int) -> bytes:
-        """See Scene."""
         raise NotImplementedError("There are no objects.")
 
     def set_object(self, number: int, attribute: int, data: bytes) -> None:
-        """See Scene."""
         raise NotImplementedError("There are no objects.")

@@ -22,23 +22,23 @@ from drone_bridge.translate.simulator import EntityState, Vector
 from drone_bridge.translate.time import seconds_between
 from drone_bridge.translate.topic_names import topic_token
 
-#: Steps that may wait to be mirrored.
+#: Messages queued per subscription.
 _DEPTH: Final = 50
-_MOST_WAITING: Final = 10  # states whose other halves are late
-_UNKNOWN: Final = -1.0  # of covariances, where there is nothing to be certain of
+_MOST_WAITING: Final = 10  # states waiting for their other half
+_UNKNOWN: Final = -1.0  # the covariance of a quantity that is not measured
 _LONGEST_CHAIN: Final = 32  # of tf frames
 _KEYS: Final = ("pose", "twist", "odom", "tf", "render", "radius")
-#: Entities that come meanwhile.
-MAX_NEW: Final = 256
-#: So that any publisher fits.
+#: Entities added while the node runs.
+MAX_FOLLOWED: Final = 256
+#: Compatible with any publisher.
 SENSOR_QOS: Final = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
 
-Hear = Callable[[int, EntityState], None]
+OnState = Callable[[int, EntityState], None]
 
 
 @dataclass(frozen=True, slots=True)
 class EntityPlan:
-    """An entity, and what tells of it."""
+    """An entity and its topics or tf frame."""
 
     number: int
     name: str
@@ -51,7 +51,7 @@ class EntityPlan:
 
 
 def read_plans(lines: Iterable[str]) -> list[EntityPlan]:
-    """Return what lines such as '3:buoy pose=/buoy/pose' plan. Raises ValueError with a sentence."""
+    """Parse lines such as '3:buoy pose=/buoy/pose'. Raises ValueError with a sentence."""
     plans = [_read_plan(line) for line in lines if line.strip()]
     numbers = [plan.number for plan in plans]
     if twice := {number for number in numbers if numbers.count(number) > 1}:
@@ -90,47 +90,46 @@ def _read_plan(line: str) -> EntityPlan:
 
 
 class PairedSource:
-    """States of one topic, completed by what another one says of the same time, whichever comes first.
+    """Completes each state from one topic with the message of the same stamp from another one, in any order.
 
-    States wait for their other halves, in order, while these come; and not while they do not.
+    States wait, in order, while that other topic is published.
     """
 
     def __init__(
         self,
         complete: Callable[[EntityState, Any], EntityState],
-        hear: Callable[[EntityState, Time, bool], None],
+        on_state: Callable[[EntityState, Time, bool], None],
         allowed_age_s: Callable[[], float],
         is_offered: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Prepare to take both.
+        """Prepare to pair.
 
         Args:
-            complete: returns a state with its other half.
-            hear: gets each state, its stamp, and whether it is complete.
-            allowed_age_s: how far the stamps of two halves may be apart where there is no better one.
-            is_offered: tells whether somebody publishes the other half, so that the first states wait for it.
+            complete: combines a state with its other half.
+            on_state: gets each state, its stamp, and whether it is complete.
+            allowed_age_s: how far apart the stamps may be if none is equal.
+            is_offered: returns whether the other half is published, so that the first states wait for it.
         """
-        self._complete, self._hear, self._allowed_age_s = complete, hear, allowed_age_s
+        self._complete, self._on_state, self._allowed_age_s = complete, on_state, allowed_age_s
         self._is_offered = is_offered
         self._waiting: deque[tuple[EntityState, Time]] = deque()
         self._others: deque[Any] = deque(maxlen=_DEPTH)
-        self._told: Time | None = None  # the stamp of the last state that has not waited
-        self._are_paired: bool | None = None  # None: nobody knows yet
+        self._latest_stamp: Time | None = None  # of the last state passed on
+        self._are_paired: bool | None = None  # None: not known yet
 
     def take_state(self, state: EntityState, stamp: Time) -> None:
-        """Take a state, which is told now, or when its other half comes or can't come any more."""
+        """Take a state, which is passed on once its other half arrives or can no longer arrive."""
         self._waiting.append((state, stamp))
         if self._are_paired is None:
             self._are_paired = self._is_offered()
-        self._go_on()
+        self._process()
 
     def take_other(self, message: Any) -> None:
-        """Take the other half of a state."""
         self._others.append(message)
-        self._are_paired = self._are_paired or message.header.stamp == self._told
-        self._go_on()
+        self._are_paired = self._are_paired or message.header.stamp == self._latest_stamp
+        self._process()
 
-    def _go_on(self) -> None:
+    def _process(self) -> None:
         while self._waiting:
             state, stamp = self._waiting[0]
             while len(self._others) > 1 and _is_before(self._others[0].header.stamp, stamp):
@@ -143,9 +142,9 @@ class PairedSource:
                     return
                 self._are_paired = False
             self._waiting.popleft()
-            self._told = stamp
+            self._latest_stamp = stamp
             is_near = other is not None and abs(seconds_between(stamp, other.header.stamp)) <= self._allowed_age_s()
-            self._hear(self._complete(state, other) if is_near else state, stamp, is_near)
+            self._on_state(self._complete(state, other) if is_near else state, stamp, is_near)
 
 
 def _is_before(stamp: Time, other: Time) -> bool:
@@ -153,54 +152,54 @@ def _is_before(stamp: Time, other: Time) -> bool:
 
 
 class Sources:
-    """Subscribes to what tells of entities."""
+    """Subscribes to the states of entities."""
 
-    def __init__(self, node: LinkNode, against_gravity: Vector, hear: Hear) -> None:
-        """`hear` gets each state, in the executor."""
+    def __init__(self, node: LinkNode, against_gravity: Vector, on_state: OnState) -> None:
+        """`on_state` gets each state, in the executor."""
         self._node = node
         self._against_gravity = against_gravity
-        self._hear = hear
+        self._on_state = on_state
         self._frames: dict[str, TransformStamped] = {}  # by child
         self._by_frame: dict[str, int] = {}
         self._before: dict[int, tuple[EntityState, Time]] = {}
         self._prefix: str = node.parameters["frame_prefix"]
         self._world = f"{self._prefix}{node.parameters['odom_frame']}"
-        self._subscriptions: dict[int, list[Subscription[Any]]] = {}  # of entities that come and go
-        self._coming: int | None = None  # one of those that is being opened
+        self._subscriptions: dict[int, list[Subscription[Any]]] = {}  # of entities added while the node runs
+        self._adding: int | None = None  # the one that is being subscribed to
 
-    def open_new(self, plan: EntityPlan) -> None:
-        """Subscribe to what tells of an entity that has come meanwhile."""
-        if plan.number in self._subscriptions or len(self._subscriptions) >= MAX_NEW:
+    def follow_entity(self, plan: EntityPlan) -> None:
+        """Subscribe to an entity that was added while the node runs."""
+        if plan.number in self._subscriptions or len(self._subscriptions) >= MAX_FOLLOWED:
             return
-        self._subscriptions[plan.number], self._coming = [], plan.number
+        self._subscriptions[plan.number], self._adding = [], plan.number
         try:
             self.open(plan)
         finally:
-            self._coming = None
+            self._adding = None
 
-    def close_new(self, entity: int) -> None:
-        """Subscribe no more to an entity that had come, and has gone."""
+    def unfollow_entity(self, entity: int) -> None:
+        """Unsubscribe from an entity that was removed."""
         self._before.pop(entity, None)
         for subscription in self._subscriptions.pop(entity, ()):
             self._node.destroy_subscription(subscription)
 
     def close(self) -> None:
-        """Destroy what `open_new` has made."""
+        """Destroy the subscriptions that `follow_entity` has created."""
         for entity in tuple(self._subscriptions):
-            self.close_new(entity)
+            self.unfollow_entity(entity)
 
     def open_vehicle(self, entity: int) -> None:
         """Subscribe to odom and imu/data."""
 
-        def hear(state: EntityState, stamp: Time, has_acceleration: bool) -> None:
+        def on_state(state: EntityState, stamp: Time, has_acceleration: bool) -> None:
             if has_acceleration:
                 self._before[entity] = (state, stamp)
-                self._hear(entity, state)
+                self._on_state(entity, state)
             else:
                 self._moved(entity, state, stamp, has_velocity=True)
 
         source = self._paired(
-            lambda state, imu: translate.with_imu(state, imu, self._against_gravity), hear, "imu/data"
+            lambda state, imu: translate.with_imu(state, imu, self._against_gravity), on_state, "imu/data"
         )
         self._take(Odometry, "odom", lambda m: source.take_state(translate.state_from_odometry(m), m.header.stamp))
 
@@ -214,17 +213,17 @@ class Sources:
     def _paired(
         self,
         complete: Callable[[EntityState, Any], EntityState],
-        hear: Callable[[EntityState, Time, bool], None],
+        on_state: Callable[[EntityState, Time, bool], None],
         other: str,
     ) -> PairedSource:
         node, other = self._node, self._node.resolve_topic_name(other)
         timeout = node.parameters
         return PairedSource(
-            complete, hear, lambda: float(timeout["source_timeout"]), lambda: node.count_publishers(other) > 0
+            complete, on_state, lambda: float(timeout["source_timeout"]), lambda: node.count_publishers(other) > 0
         )
 
     def open(self, plan: EntityPlan) -> None:
-        """Subscribe to what tells of another entity."""
+        """Subscribe to another entity."""
         entity = plan.number
         if plan.tf:
             if not self._by_frame:
@@ -268,19 +267,19 @@ class Sources:
             except ValueError as error:
                 self._node.complain("bad numbers", f"A message on {topic} was refused: {error}")
 
-        if self._coming is None:
+        if self._adding is None:
             self._node.make_subscription(kind, topic, receive, SENSOR_QOS)
-        else:  # without parameters that override its QoS: those would pile up
+        else:  # without QoS override parameters, which would pile up
             made = self._node.create_subscription(kind, topic, receive, SENSOR_QOS)
-            self._subscriptions[self._coming].append(made)
+            self._subscriptions[self._adding].append(made)
 
     def _moved(self, entity: int, state: EntityState, stamp: Time, *, has_velocity: bool) -> None:
-        """Hear a state, with what follows from the one before."""
+        """Pass on a state, completed by differentiating it against the previous one."""
         before = self._before.get(entity)
         if before and 0.0 < (duration_s := seconds_between(stamp, before[1])) < 1.0:
             state = translate.with_motion(state, before[0], duration_s, has_velocity=has_velocity)
         self._before[entity] = (state, stamp)
-        self._hear(entity, state)
+        self._on_state(entity, state)
 
     # tf.
 

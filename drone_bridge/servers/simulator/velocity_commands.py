@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns clients' ESETs of v and w into cmd_vel, which ends with the client that sent them. For the link's thread."""
+"""Turns clients' ESETs of v and w into cmd_vel, until the client disconnects or is silent. For the link's thread."""
 
 import contextlib
 import math
@@ -22,19 +22,17 @@ from drone_bridge.translate.simulator_mirror import (
     velocity_from_wire,
 )
 from drone_bridge.vehicle_side.simulator.items import INVALID, RefusedError
+from drone_bridge.vehicle_side.simulator.world_requests import NO_ENTITY
 
-_NOT_THERE: Final = "No entity with given ID."
-
-
-#: How long the last command is waited for to be heard.
+#: How long to wait for subscribers to acknowledge the last command.
 FAREWELL_S: Final = 0.3
 
 
-class Helm:
-    """Publishes what was set, once per change; zero once when whoever set it is silent or gone, and then nothing."""
+class VelocityCommands:
+    """Publishes each change, zero once when the client that made it is silent or has disconnected, and then nothing."""
 
     def __init__(self, node: LinkNode, axes: Axes, state: Callable[[], EntityState | None]) -> None:
-        """`state`: of the vehicle, None while it is not known."""
+        """`state` returns the vehicle's, None while it is unknown."""
         self._node = node
         self._axes = axes
         self._state = state
@@ -42,15 +40,15 @@ class Helm:
         self._velocity = WireVelocity()
         self._is_due = False
         self._set_s: float | None = None  # None: nobody steers
-        self._helmsman: object = None
-        #: Who asks at present.
+        self._steering_client: object = None
+        #: The client whose request is being handled.
         self.client: object = None
-        #: Whether the world stands still, so that nothing is steered.
-        self.is_held = False
+        #: Whether the world is paused, so that nothing is published.
+        self.is_paused = False
 
     @property
     def due_s(self) -> float:
-        """When `tick` has something to do."""
+        """When `tick` is due."""
         return math.inf if self._set_s is None else self._set_s + float(self._node.parameters["command_timeout"])
 
     def set(self, attribute: int, value: Vector, now_s: float) -> None:
@@ -60,29 +58,29 @@ class Helm:
             raise RefusedError(INVALID, f"The numbers have to be finite, not {value}.")
         if attribute == Attribute.VELOCITY and any(value) and self._state() is None:
             self._node.complain("unsteered commands", "The vehicle can't be steered, as its orientation is unknown.")
-            raise RefusedError(0, _NOT_THERE)
+            raise RefusedError(0, NO_ENTITY)
         if self._set_s is None:
             self._velocity = WireVelocity()
         self._velocity = self._velocity.changed(attribute, value)
-        self._set_s, self._helmsman, self._is_due = now_s, self.client, True
+        self._set_s, self._steering_client, self._is_due = now_s, self.client, True
 
-    def engage(self, client: object, now_s: float) -> None:
-        """Note that a client steers by other means."""
-        self._set_s, self._helmsman = now_s, client
+    def note_steering(self, client: object, now_s: float) -> None:
+        """Note that a client steers by a service call, so that `tick` and `leave` stop the vehicle."""
+        self._set_s, self._steering_client = now_s, client
 
     def flush(self) -> None:
-        """Publish what has been set since."""
+        """Publish a change."""
         if not self._is_due:
             return
         self._is_due = False
-        if self.is_held:
+        if self.is_paused:
             return
         get = self._node.parameters.__getitem__
         state = self._state()
         if state is None and any(self._velocity.v):
             self.stop()
             return
-        orientation = state.orientation if state else IDENTITY  # of no matter then: it only turns
+        orientation = state.orientation if state else IDENTITY  # it only turns, so the orientation does not matter
         velocity = velocity_from_wire(self._velocity, orientation, self._axes)
         allowed = shortened(velocity, get("max_linear_speed"), get("max_angular_speed"))
         self._node.statistics.counts["clamped commands"] += allowed != velocity
@@ -90,25 +88,25 @@ class Helm:
         self._node.publish(self._publisher, twist_from_velocity(allowed))
 
     def tick(self, now_s: float) -> None:
-        """Stop the vehicle of a client that has fallen silent."""
+        """Stop the vehicle if the client is silent."""
         if now_s >= self.due_s:
             self._node.inform("No client has steered for a while: the vehicle is stopped.")
             self.stop()
 
     def leave(self, client: object) -> None:
-        """Stop the vehicle if this client has steered it last."""
-        if client is self._helmsman:
+        """Stop the vehicle if this client steers it."""
+        if client is self._steering_client:
             self.stop()
 
     def end(self) -> None:
-        """Stop a vehicle that is steered, and see that it hears of it before the node is gone."""
+        """Stop a vehicle that is steered, and wait for the message to be delivered before the node is destroyed."""
         if self._set_s is not None:
             self.stop()
             with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):
                 self._publisher.wait_for_all_acked(Duration(seconds=FAREWELL_S))
 
     def stop(self) -> None:
-        """Publish zero, unless nobody steers."""
+        """Publish zero if a client steers."""
         if self._set_s is not None:
-            self._set_s, self._helmsman, self._is_due = None, None, False
+            self._set_s, self._steering_client, self._is_due = None, None, False
             self._node.publish(self._publisher, Twist())

@@ -8,9 +8,9 @@ import pytest
 from drone_bridge import srv
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute
-from drone_bridge.servers.simulator.errands import Errands
-from drone_bridge.servers.simulator.mirror import Mirrored, MirroredScene
-from drone_bridge.servers.simulator.visitor import Visitor
+from drone_bridge.servers.simulator.client_session import ClientSession
+from drone_bridge.servers.simulator.forwarding import Forwarder
+from drone_bridge.servers.simulator.mirror import MirroredEntity, MirroredScene
 from drone_bridge.translate.simulator import Axes
 from drone_bridge.vehicle_side.simulator.answers import Answers
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
@@ -42,33 +42,40 @@ class Bridge:
 
 
 class Server:
-    """What visitors share, and one of them: a Desk without a node."""
+    """What sessions share, and one of them: a Desk without a node."""
 
     def __init__(self):
-        self.calls = Bridge()
+        self.bridge = Bridge()
         scene = self.scene = MirroredScene(Axes(), VEHICLE, lambda: 0.0, lambda: 1.0)
-        scene.put(VEHICLE, Mirrored(has_source=True))
+        scene.add(VEHICLE, MirroredEntity(has_source=True))
         self.world = World(scene)
         self.world.entity_added(VEHICLE, {"render": b"vehicle"})
         answers = Answers(Context(self.world, RunControl(), Tempo()))
-        self.answer_here = answers.answer
+        self.answer_locally = answers.answer
         self.mirrored = []
-        self.errands = Errands(
-            self.calls, Axes(), self.world, scene, VEHICLE, self.mirrored.append, answers.answer, lambda client: None
+        self.forwarder = Forwarder(
+            self.bridge,
+            Axes(),
+            self.world,
+            scene,
+            VEHICLE,
+            self.mirrored.append,
+            answers.answer,
+            lambda client: None,
         )
         self.sent = bytearray()
         connection = SimpleNamespace(peer="a client", send=self.sent.extend, close=pytest.fail, abort=pytest.fail)
-        self.visitor = Visitor(connection, self, Quirks.NONE, lambda: None)
+        self.session = ClientSession(connection, self, Quirks.NONE, lambda: None)
 
-    def begin_turn(self):
+    def update_time(self):
         pass
 
-    def end_turn(self):
-        self.visitor.flush()
+    def flush(self):
+        self.session.flush()
 
     def ask(self, request):
         client = sim.ClientConnection()
-        self.visitor.receive_data(client.send(request))
+        self.session.receive_data(client.send(request))
         client.receive_data(bytes(self.sent))
         self.sent.clear()
         return client.next_event().response
@@ -86,7 +93,7 @@ def stream_of(entity):
 @pytest.mark.parametrize("refusal", [None, NO_SUCH_ENTITY])
 def test_to_ask_twice_for_a_stream_of_an_entity_that_is_not_there_does_not_make_one(server, refusal):
     if refusal:
-        server.calls.responses = {"stream_entity": refusal}
+        server.bridge.responses = {"stream_entity": refusal}
     for _ in range(3):
         assert server.ask(stream_of(MISSING)) == sim.Error(1, "No entity with given ID.")
     assert server.scene.entities == [VEHICLE]
@@ -94,7 +101,7 @@ def test_to_ask_twice_for_a_stream_of_an_entity_that_is_not_there_does_not_make_
 
 
 def test_an_entity_that_has_gone_can_not_be_streamed_by_its_name(server):
-    server.calls.responses = {
+    server.bridge.responses = {
         "list_entities": {"success": True, "ids": [BUOY, VEHICLE], "names": ["buoy", ""]},
         "remove": {"success": True},
         "stream_entity": NO_SUCH_ENTITY,
@@ -106,29 +113,35 @@ def test_an_entity_that_has_gone_can_not_be_streamed_by_its_name(server):
 
 
 def test_an_entity_that_the_bridge_publishes_already_is_streamed_by_the_name_it_has_there(server):
-    server.calls.responses = {
+    server.bridge.responses = {
         "stream_entity": PUBLISHED,
         "list_entities": {"success": True, "ids": [BUOY], "names": ["red_buoy"]},
     }
     assert isinstance(server.ask(stream_of(BUOY)), sim.Added)
     assert [plan.pose for plan in server.mirrored] == ["entities/red_buoy/pose"]
-    assert server.calls.asked[0] == ("stream_entity", srv.StreamEntity.Request(id=BUOY, name=f"entity_{BUOY}"))
+    assert server.bridge.asked[0] == (
+        "stream_entity",
+        srv.StreamEntity.Request(id=BUOY, name=f"entity_{BUOY}"),
+    )
 
 
 def test_what_is_added_has_no_name_that_a_server_before_this_one_may_have_given(server):
     """The bridge would call it something else then, and the states of the other one would be taken for its own."""
-    server.calls.responses = {"spawn": {"success": True, "id": 7}, "add_camera": {"success": True, "id": 4}}
+    server.bridge.responses = {"spawn": {"success": True, "id": 7}, "add_camera": {"success": True, "id": 4}}
     ball = sim.AddEntity(2.0, 0.3, (1.0, 1.0, 1.0), LEVEL, (1.0, 2.0, 3.0), LEVEL, False)
     assert server.ask(ball) == sim.Added(sim.ItemType.ENTITY, 7)
     assert [plan.pose for plan in server.mirrored] == ["entities/entity_7/pose"]
     assert server.ask(sim.AddCamera(7, LEVEL, (0.0, 0.0, 0.0), 1.0, True)) == sim.Added(sim.ItemType.CAMERA, 4)
-    assert [(service, request.name) for service, request in server.calls.asked] == [("spawn", ""), ("add_camera", "")]
+    assert [(service, request.name) for service, request in server.bridge.asked] == [
+        ("spawn", ""),
+        ("add_camera", ""),
+    ]
 
 
 @pytest.mark.parametrize("failure", [NO_SIMULATOR, None])
 def test_while_the_bridge_has_no_simulator_entities_are_those_that_topics_tell_of(server, failure):
     """An error would read as a list of nothing, on which the visualizer connects again and never closes."""
-    server.calls.responses = {"list_entities": failure}
+    server.bridge.responses = {"list_entities": failure}
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
 
 
@@ -136,7 +149,7 @@ def test_while_the_bridge_has_no_simulator_entities_are_those_that_topics_tell_o
 def test_an_error_of_the_bridge_is_no_longer_than_what_visualizers_read(server, end):
     """They would take the rest for the answer to their next request."""
     closed = f"The simulator closed the connection instead of answering EXGET, as the CUAUV server does with a {end}"
-    server.calls.responses = {"get_attribute": {"success": False, "message": closed}}
+    server.bridge.responses = {"get_attribute": {"success": False, "message": closed}}
     error = server.ask(sim.GetExtended(VEHICLE, "render"))
     assert error.message.startswith("The simulator closed the connection")
     assert len(sim.frame(error)) <= 90

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of simulator_bridge's services: asked for by the link's thread, made in the executor, and answered in time."""
+"""Calls simulator_bridge's services in the executor for the link's thread, with a timeout."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from drone_bridge.link_node.lease import LeaseWatch
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import ItemEvent
 
-#: What is called below the bridge's name.
+#: The services below the bridge's name.
 SERVICES: Final = {
     "run": srv.Run,
     "pause": srv.SimulatorRequest,
@@ -43,37 +43,37 @@ SERVICES: Final = {
     "set_object": srv.SetObject,
 }
 
-#: Gets the response, or None when none has come in time.
+#: Gets the response, or None after a timeout.
 OnResponse = Callable[[Any], None]
 
 
 class _Call(NamedTuple):
     service: str
     request: Any
-    answered: Callable[[Any], None]  # for any thread
+    answered: Callable[[Any], None]  # may be called from any thread
 
 
-class BridgeCalls:
-    """The services of a bridge, where somebody offers them."""
+class BridgeServices:
+    """The services of a bridge."""
 
     def __init__(self, node: LinkNode, bridge: str) -> None:
         """`bridge`: the node's name; empty for none."""
         self._node = node
-        #: The bridge's, on a topic of its own: DDS would offer the services of one that was killed for much longer.
+        #: On one of the bridge's topics: the services of a killed node stay in DDS's graph for much longer.
         self._lease = LeaseWatch(node, ItemEvent, "item_events", lambda: None)
         self._clients: dict[str, Client[Any, Any]] = {}
         if bridge:
             self._clients = {name: node.make_client(kind, f"{bridge}/{name}") for name, kind in SERVICES.items()}
-        self._waiting: deque[_Call] = deque()  # as many as there are clients at most
+        self._waiting: deque[_Call] = deque()  # at most one per client
         self._guard = node.make_guard_condition(self._make_calls)
 
     def offers(self, service: str) -> bool:
-        """Return whether somebody offers a service."""
+        """Return whether a service is available."""
         client = self._clients.get(service)
         return client is not None and not self._lease.is_expired and client.service_is_ready()
 
     def call(self, service: str, request: Any, on_response: OnResponse) -> None:
-        """Call a service, on the link's loop, and give the response to `on_response` there."""
+        """Call a service; `on_response` gets the response. For the link's loop, which runs it."""
         loop = asyncio.get_running_loop()
         is_settled = False
 
@@ -85,7 +85,7 @@ class BridgeCalls:
                 on_response(response)
 
         def answered(response: Any) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has been closed, and nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop has been closed
                 loop.call_soon_threadsafe(settle, response)
 
         overdue = loop.call_later(self._node.parameters["request_timeout"], settle, None)
