@@ -11,6 +11,7 @@ from diagnostics import values_of
 from dronegui_peer import HOVER, DroneGuiPeer
 from geometry_msgs.msg import Twist, TwistStamped
 from processes import Process
+from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import TIMEOUT_S, RosSession, undisturbed, wait_until
 from std_msgs.msg import Bool, Empty
@@ -201,6 +202,23 @@ def test_stale_commands_become_hover(ros, peer):
     start = peer.wait_for_next().seq
     peer.wait(lambda packet: packet.seq == start + 5)
     assert all(packet.is_hover for packet in peer.packets if packet.seq >= start)
+
+
+def test_a_command_is_followed_for_no_longer_than_its_publisher_s_lifespan(ros, peer):
+    ros.set_parameters("dronegui_bridge", command_timeout=60.0)
+    publisher = ros.node.create_publisher(
+        TwistStamped, "cmd_vel_stamped", QoSProfile(depth=1, lifespan=Duration(seconds=0.2))
+    )
+    message = TwistStamped(twist=twist(forward=1.0))
+
+    def fly():
+        message.header.stamp = ros.node.get_clock().now().to_msg()
+        publisher.publish(message)
+        return any(packet.state["pitch"] < 0 for packet in peer.packets)
+
+    wait_until(fly, "the command")
+    peer.wait_for_next(lambda packet: packet.is_hover)
+    ros.node.destroy_publisher(publisher)
 
 
 def test_full_scale_calibrates_and_can_be_changed_in_flight(ros, peer):

@@ -22,8 +22,7 @@ from web_viewer import Pilot
 
 pytestmark = pytest.mark.timed
 LAYOUTS = sorted((Path(__file__).parent.parent / "config" / "foxglove").glob("*.json"))
-STOP_S = 0.5  # within which a vehicle has to be told to stop
-SEEN_S = 0.1  # later that is seen at most: odometry comes 20 times per second, by way of two more topics
+STOP_S = 0.5  # within which the vehicle has to stand, by its odometry, which comes 20 times per second
 FORWARD = "KeyW"
 PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
 
@@ -211,6 +210,10 @@ def robot_composition():
         yield composition
 
 
+def server_of(composition):
+    return int(composition.wait_for_line(r"\[launch\] web_bridge\S* started \(pid (\d+)\)")[1])
+
+
 @pytest.fixture
 def robot(robot_composition, ros):
     return Robot(ros)
@@ -222,7 +225,9 @@ def helm(browser, robot, robot_composition):
     browser.open(robot_composition.address)
     take_the_helm(browser)
     yield browser
-    browser.open(robot_composition.address)  # whatever is held is let go
+    browser.key(FORWARD, down=False)
+    if browser.text(".who") == "you steer":
+        browser.click(".take")
 
 
 @pytest.mark.parametrize("by", ["key", "stick"])
@@ -235,7 +240,7 @@ def test_holding_moves_the_robot_and_letting_go_stops_it(helm, robot, by):
     let_go_s = time.monotonic()
     let_go()
     robot.wait(moves=False)
-    assert robot.stopped_s - let_go_s < STOP_S + SEEN_S
+    assert robot.stopped_s - let_go_s < STOP_S
 
 
 def test_a_window_that_loses_the_focus_stops_the_robot(helm, robot):
@@ -267,7 +272,7 @@ def test_a_browser_that_is_stopped_and_goes_on_moves_nothing(helm, robot):
         took_s = robot.stopped_s - stopped_s
     finally:
         helm.send(signal.SIGCONT)
-    assert took_s < STOP_S + SEEN_S
+    assert took_s < STOP_S
     went_on_s = time.time()
     helm.wait("!document.querySelector('.notice').hidden")  # it is told to let go, while the key is still held
     assert robot.speed == 0
@@ -276,14 +281,13 @@ def test_a_browser_that_is_stopped_and_goes_on_moves_nothing(helm, robot):
 
 
 def test_a_server_that_is_stopped_and_goes_on_moves_nothing(helm, robot, robot_composition):
-    pid = int(robot_composition.wait_for_line(r"\[launch\] web_bridge\S* started \(pid (\d+)\)")[1])
-
+    pid = server_of(robot_composition)
     hold_forward(helm, robot)
     os.kill(pid, signal.SIGSTOP)
     stopped_s = time.monotonic()
     try:
         robot.wait(moves=False)
-        assert robot.stopped_s - stopped_s < STOP_S + SEEN_S  # the bridge's command_timeout is 0.5 s
+        assert robot.stopped_s - stopped_s < STOP_S
     finally:
         os.kill(pid, signal.SIGCONT)
     went_on_s = time.time()
@@ -303,7 +307,7 @@ def test_a_browser_that_is_killed_stops_the_robot(robot, robot_composition):
         browser.send(signal.SIGKILL)
         killed_s = time.monotonic()
         robot.wait(moves=False)
-        assert robot.stopped_s - killed_s < STOP_S + SEEN_S
+        assert robot.stopped_s - killed_s < STOP_S
     finally:
         browser.close()
 
@@ -318,17 +322,11 @@ def test_a_gamepad_steers_and_its_rest_stops(helm, robot):
     robot.wait(moves=False)
 
 
-def test_a_server_that_is_killed_stops_the_robot(browser, ros):
-    port, discovery_port = free_ports(2)
-    options = {"emulate": True, "publish_odometry": True, "view": True, "view_port": 0}
-    with launch("robot.launch.xml", port=port, discovery_port=discovery_port, **options) as composition:
-        robot = Robot(ros)
-        browser.open(address_of(composition))
-        take_the_helm(browser)
-        hold_forward(browser, robot)
-        os.kill(int(composition.wait_for_line(r"\[launch\] web_bridge\S* started \(pid (\d+)\)")[1]), signal.SIGKILL)
-        killed_s = time.monotonic()
-        robot.wait(moves=False)
-        assert robot.stopped_s - killed_s < STOP_S + SEEN_S  # the bridge's command_timeout is 0.5 s
-        browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('onnect')")
-        browser.key(FORWARD, down=False)
+def test_a_server_that_is_killed_stops_the_robot(helm, robot, robot_composition):
+    """The last one here: nothing steers this robot any more."""
+    hold_forward(helm, robot)
+    os.kill(server_of(robot_composition), signal.SIGKILL)
+    killed_s = time.monotonic()
+    robot.wait(moves=False)
+    assert robot.stopped_s - killed_s < STOP_S
+    helm.wait("document.querySelector('[data-cell=connection]').innerText.includes('Lost')")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steering through web_bridge by a pilot who is no browser: what is published, and what stops a vehicle."""
 
+import math
 import socket
 import threading
 import time
@@ -10,9 +11,13 @@ from geometry_msgs.msg import TwistStamped
 from ros_session import module_ros, wait_until
 from web_viewer import Pilot, web_bridge
 
+from drone_bridge.link_node.mailbox import Arrival
+from drone_bridge.node.lifespan import Lifespan
+
 pytestmark = pytest.mark.timed
 TOPIC = "/rover/cmd_vel_stamped"
 STOP_S = 0.5  # within which a vehicle has to be told to stop
+COMMAND_TIMEOUT_S = 0.5  # of bridges, by default
 STILL = TwistStamped().twist
 
 
@@ -88,6 +93,14 @@ def test_a_command_is_published_with_a_stamp_and_in_the_units_of_ros(pilot, comm
     ros.set_parameters("web_bridge", max_speed=0.2)
     wait_until(lambda: pilot.steer(x=1.0) or commands.came[-1][1].twist.linear.x == 0.2, "the new maximum")
     ros.set_parameters("web_bridge", max_speed=1.0)
+
+
+def test_a_vehicle_follows_a_command_of_a_server_that_has_ended_for_less_than_command_timeout(pilot, commands, ros):
+    lifespan = Lifespan(ros.node, TOPIC)
+    assert wait_until(lambda: lifespan.seconds() < math.inf and lifespan.seconds(), "the offer") <= 0.4
+    held = Arrival(command=None, arrived_s=10.0, lifespan_s=lifespan.seconds())
+    assert held.expires_s(COMMAND_TIMEOUT_S) < 10.4
+    assert held.expires_s(0.1) == pytest.approx(10.1)
 
 
 @pytest.mark.parametrize("way", ["neutral", "release", "leave", "silence"])

@@ -6,6 +6,7 @@ it, give one of the two another name for cmd_vel.
 """
 
 import time
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
 from drone_bridge.node.described_parameters import declarations, read
+from drone_bridge.node.lifespan import Lifespan
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.translate.drone_model import drone_model
@@ -40,7 +42,7 @@ class VelocityBehaviour:
         self._velocity_parameters = read(VelocityParameters, NAME, parameters)
         self._timeout_s = parameters[f"{NAME}.command_timeout"]
         self._control: VelocityControl | None = None
-        self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and when it came
+        self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and until when it holds
         self._said = ""
         self._log_limiter = LogLimiter()
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
@@ -48,8 +50,8 @@ class VelocityBehaviour:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.create_subscription(DroneProperties, "drone_properties", self._on_properties, latched)
         node.create_subscription(Odometry, "odom", self._on_odometry, 1)
-        node.create_subscription(Twist, "cmd_vel", self._on_twist, 1)
-        node.create_subscription(TwistStamped, "cmd_vel_stamped", lambda stamped: self._on_twist(stamped.twist), 1)
+        for topic, message_type in (("cmd_vel", Twist), ("cmd_vel_stamped", TwistStamped)):
+            node.create_subscription(message_type, topic, partial(self._on_twist, Lifespan(node, topic)), 1)
         self._tell("waiting", "for drone_properties and odom")
 
     def leave(self) -> None:
@@ -66,12 +68,13 @@ class VelocityBehaviour:
             return
         self._control = VelocityControl(drone, self._velocity_parameters)
 
-    def _on_twist(self, message: Twist) -> None:
-        wanted = VelocityCommand(message.linear.x, message.linear.y, message.linear.z, message.angular.z)
+    def _on_twist(self, lifespan: Lifespan, message: Twist | TwistStamped) -> None:
+        twist = message.twist if isinstance(message, TwistStamped) else message
+        wanted = VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
         if not np.isfinite(wanted).all():
             self._complain(f"A velocity was refused: {tuple(wanted)} is not finite.")
             return
-        self._wanted = wanted, time.monotonic()
+        self._wanted = wanted, time.monotonic() + min(self._timeout_s, lifespan.seconds())
 
     def _on_odometry(self, message: Odometry) -> None:
         if self._control is None:
@@ -82,8 +85,8 @@ class VelocityBehaviour:
             self._complain(f"Odometry can't be used: {error}")
             return
         stamp = message.header.stamp
-        wanted, came_s = self._wanted
-        is_fresh = time.monotonic() - came_s <= self._timeout_s
+        wanted, expires_s = self._wanted
+        is_fresh = time.monotonic() <= expires_s
         self._control.measured(stamp.sec + stamp.nanosec / 1e9, MeasuredAttitude(roll, pitch, yaw), position)
         flown = self._control.command(wanted if is_fresh else HOVER)
         self._control.flown(flown, is_velocity=True)

@@ -12,6 +12,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from drone_bridge.link_node.command_ages import CommandAges
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.mailbox import Arrival, Mailbox
+from drone_bridge.node.lifespan import Lifespan
 
 CommandT = TypeVar("CommandT")
 
@@ -47,12 +48,12 @@ class CommandIntake(Generic[CommandT]):
         self._told_axes: set[str] = set()
 
     def newest(self) -> CommandT | None:
-        """Return the newest command, if it came within `command_timeout`."""
+        """Return the newest command, if it came within `command_timeout` and its publisher's lifespan."""
         arrival = self.newest_arrival()
         return arrival.command if arrival else None
 
     def newest_arrival(self) -> Arrival[CommandT] | None:
-        """Return the newest command and when it came, if that was within `command_timeout`."""
+        """Do what `newest` does, and return when the command came as well."""
         return self.mailbox.newest(self._node.parameters["command_timeout"])
 
     def follow(self) -> CommandT | None:
@@ -112,6 +113,7 @@ class CommandIntake(Generic[CommandT]):
         `overrules`, those on topics that do not are left aside for `command_timeout`.
         """
         ages = CommandAges(self._node, topic, self._now)
+        lifespan = Lifespan(self._node, topic)
 
         def receive(message: Any) -> None:
             stamp = message.header.stamp if hasattr(message, "header") else None
@@ -126,7 +128,7 @@ class CommandIntake(Generic[CommandT]):
                 return
             self._node.statistics.counts["commands"] += 1
             self._node.undelivered(topic)
-            self.mailbox.put(read(message), (stamp.sec, stamp.nanosec) if stamp else None)
+            self.mailbox.put(read(message), (stamp.sec, stamp.nanosec) if stamp else None, lifespan.seconds())
             self._on_command()
 
         self._node.make_subscription(message_type, topic, receive, depth=1)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the executor leaves commands and the IO thread finds the newest one."""
 
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -15,6 +16,12 @@ class Arrival(Generic[CommandT]):
 
     command: CommandT
     arrived_s: float
+    lifespan_s: float = math.inf
+    """For how long it holds at most, from then on."""
+
+    def expires_s(self, timeout_s: float) -> float:
+        """Return until when it holds, by time.monotonic, where none does for longer than `timeout_s`."""
+        return self.arrived_s + min(timeout_s, self.lifespan_s)
 
 
 class Mailbox(Generic[CommandT]):
@@ -28,18 +35,18 @@ class Mailbox(Generic[CommandT]):
         self._answer: tuple[CommandT | None, tuple[int, int] | None] = (None, None)
         self._is_closed = False
 
-    def put(self, command: CommandT, stamp: tuple[int, int] | None = None) -> None:
+    def put(self, command: CommandT, stamp: tuple[int, int] | None = None, lifespan_s: float = math.inf) -> None:
         """Replace the command. `stamp` is the (sec, nanosec) of the frame that it answers."""
         with self._changed:
-            self._latest = Arrival(command, time.monotonic())
+            self._latest = Arrival(command, time.monotonic(), lifespan_s)
             if stamp is not None:
                 self._answer = command, stamp
             self._changed.notify_all()
 
     def newest(self, timeout_s: float) -> Arrival[CommandT] | None:
-        """Return the command if it came within the last `timeout_s`, with when it came."""
+        """Return the command if it came within the last `timeout_s` and its lifespan, with when it came."""
         latest = self._latest
-        return latest if latest and time.monotonic() - latest.arrived_s <= timeout_s else None
+        return latest if latest and time.monotonic() <= latest.expires_s(timeout_s) else None
 
     def wait_for(self, stamp: tuple[int, int], timeout_s: float) -> CommandT | None:
         """Wait for the command that answers the frame of this stamp; None when it does not come, or on `close`."""

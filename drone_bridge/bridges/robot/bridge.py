@@ -280,7 +280,7 @@ class RobotBridge(LinkNode):
 
     def _stale_s(self, command: Arrival[Speeds]) -> float:
         # A little later, for the command to be stale indeed.
-        return command.arrived_s + float(self.parameters["command_timeout"]) + 1e-3
+        return command.expires_s(float(self.parameters["command_timeout"])) + 1e-3
 
     def _do(self, link_request: LinkRequest[Task], session: RobotSession, now_s: float) -> None:
         def answer(success: bool, message: str) -> None:

@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from drone_bridge.tools.web.helm import Motion
+from drone_bridge.tools.web.helm import COMMAND_LIFESPAN_S, Motion
 from drone_bridge.tools.web.vehicles import AXES, COMMAND_TOPIC, COMMAND_TYPE, Vehicle
 
 MAX_VEHICLES: Final = 64
@@ -37,7 +38,8 @@ class Fleet:
         if list(found.values()) == self.vehicles:
             return False
         for topic in found.keys() - self._publishers.keys():
-            self._publishers[topic] = self._node.create_publisher(TwistStamped, topic, QoSProfile(depth=1))
+            qos = QoSProfile(depth=1, lifespan=Duration(seconds=COMMAND_LIFESPAN_S))
+            self._publishers[topic] = self._node.create_publisher(TwistStamped, topic, qos)
         for topic in self._publishers.keys() - found.keys():
             self._node.destroy_publisher(self._publishers.pop(topic))
         self.vehicles = list(found.values())
