@@ -63,6 +63,9 @@ class EventQueue(Generic[EventT]):
         if not self._outcomes:
             return NEED_DATA
         outcome = self._outcomes.popleft()
-        if isinstance(outcome, RemoteProtocolError):
-            raise outcome
-        return outcome
+        try:
+            if isinstance(outcome, RemoteProtocolError):
+                raise outcome
+            return outcome
+        finally:
+            del outcome  # whose traceback holds this frame: each would keep the other, and the whole document

@@ -20,7 +20,7 @@ class StreamConnection(EventSource[EventT]):
         self._buffer = bytearray()
         self._start = 0  # of the first message in the buffer that has not been read
         self._has_ended = False
-        self._failure: RemoteProtocolError | None = None
+        self._failure = ""  # the sentence: an exception would keep the frames it went through, and all they hold
 
     @property
     def inside_message(self) -> bool:
@@ -43,7 +43,7 @@ class StreamConnection(EventSource[EventT]):
     def next_event(self) -> EventT | NeedData:
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
         if self._failure:
-            raise self._failure
+            raise RemoteProtocolError(self._failure)
         available = len(self._buffer) - self._start
         if available < self._header.size:
             return self._wait_or_end("a header", self._header.size)
@@ -67,11 +67,11 @@ class StreamConnection(EventSource[EventT]):
         """Return what the body in the buffer from start to end says. Raises MisfitError."""
 
     def _fail(self, deed: str) -> RemoteProtocolError:
-        """Return what to raise from now on."""
-        self._failure = RemoteProtocolError(f"The {self._peer} {deed}.")
+        """Refuse everything from now on; return what to raise."""
+        self._failure = f"The {self._peer} {deed}."
         self._buffer.clear()
         self._start = 0
-        return self._failure
+        return RemoteProtocolError(self._failure)
 
     def _wait_or_end(self, inside: str, needed: int) -> EventT | NeedData:
         if not self._has_ended:

@@ -313,24 +313,23 @@ def _best(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callabl
     If none does, the fallback has its chance. Raises MisfitError, with what is wrong in the first layout.
     """
     fitting: list[ListT] = []
-    complaint: MisfitError | None = None
+    complaint = ""  # not the exception, whose traceback holds this frame: each would keep the other, and the lists
     for layout in layouts:
         reader = Reader(payload)
         try:
             result = layout(reader)
         except MisfitError as error:
-            complaint = complaint or error
+            complaint = complaint or str(error)
             continue
         if reader.is_readable:
             return result
         fitting.append(result)
     if fitting:
         return fitting[0]
-    assert complaint is not None
     try:
         return fallback(Reader(payload))
     except MisfitError:
-        raise complaint from None
+        raise MisfitError(complaint) from None
 
 
 def _opaque(reader: Reader, smallest: int) -> bytes:

@@ -68,7 +68,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._size = self._missing = CONSTANTS.size  # bytes of this message, and those of them that have yet to come
         self._buffers = [memoryview(self._scalars)]  # where these belong
         self._events: deque[Constants | SensorFrame | SimulationRestarted | ConnectionClosed] = deque()
-        self._failure: RemoteProtocolError | None = None
+        self._failure = ""
         self._ended = False
         self._frames = 0
         self._time = -math.inf
@@ -108,7 +108,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         Raises RemoteProtocolError after the peer broke the protocol.
         """
         if self._failure:
-            raise self._failure
+            raise RemoteProtocolError(self._failure)
         if not self._buffers:
             self._missing = self._missing or self._size
             if self._frames == 0 and self._size > _AHEAD_BYTES:
@@ -167,11 +167,11 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             self.get_buffers()
         got = f"{self._size - self._missing} of {self._size} bytes"
         if self._constants is None:
-            self._failure = RemoteProtocolError(f"The testbed closed inside its constants, after {got}.")
+            self._failure = f"The testbed closed inside its constants, after {got}."
         elif self._failure:
             return
         elif self.inside_message:
-            self._failure = RemoteProtocolError(f"The testbed closed inside frame {self._frames}, after {got}.")
+            self._failure = f"The testbed closed inside frame {self._frames}, after {got}."
         else:
             self._events.append(ConnectionClosed())
 
@@ -180,7 +180,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         if self._events:
             return self._events.popleft()
         if self._failure:
-            raise self._failure
+            raise RemoteProtocolError(self._failure)
         return NEED_DATA
 
     def send(self, event: MotionParameters) -> bytes:
@@ -229,7 +229,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         try:
             self.layout = layouts.decide(after_images, is_followed_by_silence, self._angle_unit)
         except ValueError as error:
-            self._failure = RemoteProtocolError(str(error))
+            self._failure = str(error)
         if self.layout is None:
             return
         self._floats, self._float_names = layouts.floats_of(self.layout), self.layout.floats
@@ -251,7 +251,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         try:
             self._events.append(self._read_constants() if self._constants is None else self._read_frame())
         except RemoteProtocolError as error:
-            self._failure = error
+            self._failure = str(error)
 
     def _frame_buffers(self) -> list[memoryview]:
         """Return where a frame belongs, with new images."""

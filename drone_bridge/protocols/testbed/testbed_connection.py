@@ -37,7 +37,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         self._floats = layouts.floats_of(layout)
         self._constants: Constants | None = None
         self._buffer = bytearray()
-        self._failure: RemoteProtocolError | None = None
+        self._failure = ""
         self._ended = False
         self._has_told_end = False
         self._time = -math.inf
@@ -62,7 +62,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
             return
         self._buffer += memoryview(data)[: 2 * REPLY.size + 1 - len(self._buffer)]
         if len(self._buffer) > (1 + self._awaits_reply) * REPLY.size:
-            self._failure = RemoteProtocolError(
+            self._failure = (
                 f"The autopilot sent more than the one answer of {REPLY.size} bytes that it may send ahead of a frame."
             )
 
@@ -79,13 +79,13 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
             return self._read_reply()
         if self._failure:
             self._buffer.clear()  # no frame that is sent from now on gets an answer
-            raise self._failure
+            raise RemoteProtocolError(self._failure)
         if not self._ended or self._has_told_end:
             return NEED_DATA
         if len(self._buffer) % REPLY.size:
             got = f"{len(self._buffer)} of {REPLY.size} bytes"
-            self._failure = RemoteProtocolError(f"The autopilot closed inside an answer, after {got}.")
-            raise self._failure
+            self._failure = f"The autopilot closed inside an answer, after {got}."
+            raise RemoteProtocolError(self._failure)
         self._has_told_end = True
         return ConnectionClosed()
 
@@ -143,7 +143,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         named = ((name, getattr(reply, name)) for name in MotionParameters.__slots__)
         if complaint := non_finite(named):
             self._buffer.clear()
-            self._failure = RemoteProtocolError(f"In the autopilot's answer, {complaint}")
-            raise self._failure
+            self._failure = f"In the autopilot's answer, {complaint}"
+            raise RemoteProtocolError(self._failure)
         self._awaits_reply = False
         return reply
