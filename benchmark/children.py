@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -93,6 +94,14 @@ class Child:
             return self.lines[number]
         self.check()
         raise ChildError(f"The {self.name} said nothing for {timeout_s:g} s.{self._said()}")
+
+    def wait_until(self, is_enough: Callable[[list[str]], bool], timeout_s: float) -> None:
+        """Wait until its output is enough. Raises ChildError when it does not get so."""
+        with self._printed:
+            self._printed.wait_for(lambda: is_enough(self.lines) or self._has_ended, timeout_s)
+        if not is_enough(self.lines):
+            self.check()
+            raise ChildError(f"The {self.name} did not say in {timeout_s:g} s what was waited for.{self._said()}")
 
     def cpu_s(self) -> float:
         """Return the seconds of processor time that all its threads have used."""

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bridge beside its vehicle, and who views and commands it on another machine, over a link that loses and is cut.
+
+Both machines are network namespaces of this one, so that all times are of one clock. The link is cut without either end
+being told, and mended again. See docs/deploy.md.
+"""
+
+import argparse
+import contextlib
+import itertools
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ament_index_python.packages import get_package_share_directory
+from children import Child, ChildError
+from impaired_link import Impairment
+from machines import MachinesError, two_machines_far_apart
+from rounds import DOMAINS
+from system import bridge_command, script_command
+
+COMMAND_TIMEOUT_S: Final = 0.5
+FRAMES_PER_S: Final = 40.0
+COMMANDS_PER_S: Final = 20.0
+TIMEOUT_S: Final = 60.0  # for whatever has to happen
+#: What is sent in the last moments before the cut may not have arrived.
+ON_ITS_WAY_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is done."""
+
+    impairment: Impairment = field(default_factory=Impairment)
+    seconds: float = 20.0  # that are measured before the cut
+    cut_s: float = 3.0
+    depth: int = 10  # commands that the operator's publisher keeps for a reliable bridge that misses them
+    is_best_effort: bool = True  # what the bridge subscribes to commands with
+    is_raw: bool = False  # what is viewed
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the vehicle was told in answer to a frame; times in s since 1970."""
+
+    frame_s: float
+    time_s: float
+    thrust: float
+
+    @property
+    def command(self) -> int | None:
+        """The number of the command that it follows; None if it is the neutral one, which is no whole number."""
+        return int(self.thrust) if self.thrust.is_integer() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image that came to the viewer; times in s since 1970."""
+
+    stamp_s: float
+    arrived_s: float
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What was seen; times in s since 1970."""
+
+    plan: Plan
+    began_s: float
+    cut_s: float
+    mended_s: float
+    commands: dict[int, float]  # when each was given
+    answers: list[Answer]
+    images: list[Image]
+    refused: int  # commands, by the bridge's diagnostics
+    # In both directions:
+    packets_arrived: int
+    packets_lost: int
+    packets_dropped: int  # by a full queue
+
+    def is_measured(self, moment_s: float) -> bool:
+        """Return whether what was sent then counts for latencies and losses."""
+        return self.began_s <= moment_s < self.cut_s - ON_ITS_WAY_S
+
+    @property
+    def command_ages_s(self) -> dict[int, float]:
+        """How old each command was when the vehicle was first told it, by its number."""
+        ages_s: dict[int, float] = {}
+        for answer in self.answers:
+            if answer.command is not None:
+                ages_s.setdefault(answer.command, answer.time_s - self.commands[answer.command])
+        return ages_s
+
+    @property
+    def command_latencies_s(self) -> list[float]:
+        """Of the commands that were measured and followed."""
+        ages_s = self.command_ages_s
+        return [
+            ages_s[number]
+            for number, given_s in self.commands.items()
+            if self.is_measured(given_s) and number in ages_s
+        ]
+
+    @property
+    def command_loss(self) -> float:
+        """The share of the commands that the vehicle was never told."""
+        given = sum(self.is_measured(given_s) for given_s in self.commands.values())
+        return 1 - len(self.command_latencies_s) / given
+
+    @property
+    def image_latencies_s(self) -> list[float]:
+        """From the frame's arrival at the bridge to the viewer's callback."""
+        return [image.arrived_s - image.stamp_s for image in self.images if self.is_measured(image.stamp_s)]
+
+    @property
+    def image_loss(self) -> float:
+        """The share of the frames whose image never came to the viewer."""
+        return 1 - len(self.image_latencies_s) / sum(self.is_measured(answer.frame_s) for answer in self.answers)
+
+    @property
+    def neutral_after_s(self) -> float:
+        """From the cut until the vehicle was told to be neutral."""
+        return (
+            next(answer.time_s for answer in self.answers if answer.time_s > self.cut_s and answer.command is None)
+            - self.cut_s
+        )
+
+    @property
+    def commanded_after_s(self) -> float:
+        """From mending the link until the vehicle followed a command again."""
+        return (
+            next(answer.time_s for answer in self.answers if answer.time_s > self.mended_s and answer.command)
+            - self.mended_s
+        )
+
+    @property
+    def viewed_after_s(self) -> float:
+        """From mending the link until an image came that is not from before."""
+        return next(image.arrived_s for image in self.images if image.stamp_s > self.mended_s) - self.mended_s
+
+    @property
+    def stops(self) -> int:
+        """How often the vehicle was told to be neutral, for want of commands, while the link was there."""
+        told = [answer.command for answer in self.answers if self.is_measured(answer.frame_s)]
+        return sum(now is None and before is not None for before, now in itertools.pairwise(told))
+
+    def table(self) -> str:
+        """Return the figures as a table of Markdown."""
+        size_kb = sum(image.size_bytes for image in self.images) / len(self.images) / 1000
+        seconds = self.cut_s - ON_ITS_WAY_S - self.began_s
+        oldest_s = max(self.command_ages_s.values())
+        rows = {
+            "command, given until told to the vehicle": percentiles(self.command_latencies_s),
+            "commands that the vehicle was never told": f"{100 * self.command_loss:.1f} %",
+            "times it was neutral for want of commands": f"{self.stops} in {seconds:.0f} s",
+            "oldest command that it was told": f"{oldest_s:.2f} s",
+            "commands refused as too old": f"{self.refused}",
+            f"image of {size_kb:.1f} kB, bridge to viewer": percentiles(self.image_latencies_s),
+            "images that never came": f"{100 * self.image_loss:.1f} %",
+            f"neutral after a cut (`command_timeout` is {COMMAND_TIMEOUT_S} s)": f"{self.neutral_after_s:.2f} s",
+            "commanded again after it": f"{self.commanded_after_s:.2f} s",
+            "viewed again after it": f"{self.viewed_after_s:.2f} s",
+            "packets that arrived, were lost, found the queue full": (
+                f"{self.packets_arrived}, {self.packets_lost}, {self.packets_dropped}"
+            ),
+        }
+        return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
+
+
+def percentiles(values_s: Sequence[float]) -> str:
+    """Return the median, and what one of a hundred exceeds, in words."""
+    ordered = sorted(values_s)
+    return f"p50 {1000 * ordered[len(ordered) // 2]:.0f} ms, p99 {1000 * ordered[99 * len(ordered) // 100]:.0f} ms"
+
+
+class Programs:
+    """The programs on both machines."""
+
+    def __init__(self, stack: contextlib.ExitStack, plan: Plan, scratch: Path) -> None:
+        """Make machines and start programs, all of which end with the stack. Raises MachinesError or ChildError."""
+        robot, laptop, self.link = stack.enter_context(two_machines_far_apart(plan.impairment))
+        domain = random.choice(DOMAINS)
+        profile = Path(get_package_share_directory("drone_bridge"), "config", "fastdds.xml")
+        reach = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", "FASTDDS_DEFAULT_PROFILES_FILE": str(profile)}
+
+        def start(name: str, command: list[str]) -> Child:
+            child = Child(name, command, domain, scratch)
+            stack.callback(child.stop)
+            return child
+
+        self.vehicle = start("vehicle", robot.command(*script_command("hosts_vehicle.py", str(FRAMES_PER_S))))
+        port = self.vehicle.wait_for_line(0, TIMEOUT_S)
+        settings = {"port": port, "command_timeout": COMMAND_TIMEOUT_S}
+        if plan.is_best_effort:
+            settings |= {"qos_overrides./cmd_rates.subscription.reliability": "best_effort"}
+        bridge = bridge_command("testbed_bridge", "/", **settings)
+        start("bridge", robot.command(*bridge, **reach))
+        words = [str(COMMANDS_PER_S), "--depth", str(plan.depth), *(["--raw"] if plan.is_raw else [])]
+        operator = script_command("hosts_operator.py", *words)
+        self.operator = start("operator", laptop.command(*operator, **reach, ROS_STATIC_PEERS=robot.address))
+
+    def wait_for_answer(self, is_it: Callable[[Answer], bool]) -> None:
+        """Wait until the vehicle has been told something."""
+        self.vehicle.wait_until(lambda lines: any(map(is_it, read_answers(lines))), TIMEOUT_S)
+
+    def wait_for_operator(self, word: str, is_it: Callable[[list[float]], bool]) -> None:
+        """Wait until a line with this word tells something."""
+        self.operator.wait_until(lambda lines: any(map(is_it, read_lines(word, lines))), TIMEOUT_S)
+
+
+def read_answers(lines: list[str]) -> Iterator[Answer]:
+    """Read what the vehicle says; its first line is its port."""
+    return (Answer(*map(float, line.split())) for line in lines[1:])
+
+
+def read_lines(word: str, lines: list[str]) -> Iterator[list[float]]:
+    """Read the operator's lines that begin with a word."""
+    return (list(map(float, line.split()[1:])) for line in lines if line.startswith(f"{word} "))
+
+
+def try_out(plan: Plan, scratch: Path) -> Trial:
+    """Measure, cut the link, mend it, and wait until everything is back.
+
+    Raises MachinesError where that can't be had, and ChildError when something does not come back.
+    """
+    with contextlib.ExitStack() as stack:
+        programs = Programs(stack, plan, scratch)
+        programs.wait_for_answer(lambda answer: answer.command is not None)
+        programs.wait_for_operator("image", lambda _: True)
+        began_s = time.time()
+        programs.wait_for_operator("command", lambda command: command[1] > began_s + plan.seconds)
+        programs.link.cut()
+        cut_s = time.time()
+        programs.wait_for_answer(lambda answer: answer.time_s > cut_s and answer.command is None)
+        programs.wait_for_operator("command", lambda command: command[1] > cut_s + plan.cut_s)
+        programs.link.mend()
+        mended_s = time.time()
+        programs.wait_for_operator("image", lambda image: image[0] > mended_s)
+        programs.wait_for_answer(lambda answer: answer.time_s > mended_s and answer.command is not None)
+        heard = len(list(read_lines("refused", programs.operator.lines)))
+        programs.operator.wait_until(lambda lines: len(list(read_lines("refused", lines))) > heard, TIMEOUT_S)
+        vehicle, operator = list(programs.vehicle.lines), list(programs.operator.lines)
+        directions = programs.link.directions
+    return Trial(
+        plan,
+        began_s,
+        cut_s,
+        mended_s,
+        commands={int(number): given_s for number, given_s in read_lines("command", operator)},
+        answers=list(read_answers(vehicle)),
+        images=[Image(stamp_s, arrived_s, int(size)) for stamp_s, arrived_s, size in read_lines("image", operator)],
+        refused=int(list(read_lines("refused", operator))[-1][0]),
+        packets_arrived=sum(direction.arrived for direction in directions),
+        packets_lost=sum(direction.lost for direction in directions),
+        packets_dropped=sum(direction.dropped for direction in directions),
+    )
+
+
+def main() -> int:
+    """Measure once and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    link = Impairment()
+    parser.add_argument("--loss", type=float, default=100 * link.loss, help="of packets, each way, %% (%(default)g)")
+    parser.add_argument("--delay", type=float, default=1000 * link.delay_s, help="one way, ms (%(default)g)")
+    parser.add_argument("--rate", type=float, default=link.bits_per_s / 1e6, help="each way, Mbit/s (%(default)g)")
+    parser.add_argument("--seconds", type=float, default=20.0, help="measured before the cut (%(default)g)")
+    parser.add_argument("--cut", type=float, default=3.0, help="how long nothing gets through, s (%(default)g)")
+    parser.add_argument("--seed", type=int, default=link.seed, help="of what is lost (%(default)s)")
+    parser.add_argument("--reliable", action="store_true", help="have lost commands sent again, as is ROS's default")
+    parser.add_argument("--depth", type=int, default=10, help="commands that are kept for that (%(default)s)")
+    parser.add_argument("--raw", action="store_true", help="view image_raw instead of image_raw/compressed")
+    words = parser.parse_args()
+    impairment = Impairment(words.loss / 100, words.delay / 1000, words.rate * 1e6, seed=words.seed)
+    plan = Plan(impairment, words.seconds, words.cut, words.depth, not words.reliable, words.raw)
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            trial = try_out(plan, Path(scratch))
+        except (MachinesError, ChildError) as error:
+            print(error, file=sys.stderr)
+            return 1
+    print(trial.table())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

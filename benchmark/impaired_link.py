@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A link between two network namespaces that loses, delays and limits packets, and can be cut and mended.
+
+Each end is a TUN device, whose packets a thread of this process passes on to the other end. So it takes no more of the
+kernel than /dev/net/tun; netem, which does the same, is missing from many kernels of containers and small machines.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+import random
+import select
+import struct
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+_TUN: Final = "/dev/net/tun"
+_TUNSETIFF: Final = 0x400454CA
+_IFF_TUN: Final = 0x0001
+_IFF_NO_PI: Final = 0x1000  # packets as they are, without four bytes before each
+_CLONE_NEWNET: Final = 0x40000000
+_MAX_PACKET_BYTES: Final = 65536
+_TURN_PACKETS: Final = 64  # taken from one end before the other one has its turn
+
+
+class LinkUnavailableError(Exception):
+    """This machine does not let us make such a link; the text says what it lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Impairment:
+    """What happens to packets, in each direction. The defaults are those of a wireless link in a hall."""
+
+    loss: float = 0.02  # probability
+    delay_s: float = 0.02  # one way, without what a packet waits for those before it
+    bits_per_s: float = 20e6
+    queue_bytes: int = 256 * 1024  # that wait to be sent, about 0.1 s at this rate; what comes beyond is dropped
+    seed: int = 1
+
+
+class Direction:
+    """One direction of a link, without devices and without a clock."""
+
+    def __init__(self, impairment: Impairment, seed: int) -> None:
+        self._impairment = impairment
+        self._random = random.Random(seed)
+        self._sent_s = 0.0  # when the last bit of what waits is sent
+        self._on_their_way: deque[tuple[float, bytes]] = deque()  # when each arrives, in order
+        self.is_cut = False
+        self.arrived = self.lost = self.dropped = 0  # packets: dropped are those that the queue had no room for
+
+    def offer(self, packet: bytes, now_s: float) -> None:
+        """Take a packet that is sent now."""
+        link = self._impairment
+        waiting_bytes = max(0.0, self._sent_s - now_s) * link.bits_per_s / 8
+        is_lost = self._random.random() < link.loss
+        if self.is_cut:
+            self.lost += 1
+        elif waiting_bytes + len(packet) > link.queue_bytes:
+            self.dropped += 1
+        else:
+            self._sent_s = max(now_s, self._sent_s) + 8 * len(packet) / link.bits_per_s
+            if is_lost:  # it took its time on the air all the same
+                self.lost += 1
+            else:
+                self._on_their_way.append((self._sent_s + link.delay_s, packet))
+
+    def cut(self) -> None:
+        """Lose what is on its way, and all that is sent from now on, without anybody being told."""
+        self.is_cut = True
+        self.lost += len(self._on_their_way)
+        self._on_their_way.clear()
+
+    def take_arrived(self, now_s: float) -> list[bytes]:
+        """Return the packets that have arrived."""
+        packets = []
+        while self._on_their_way and self._on_their_way[0][0] <= now_s:
+            packets.append(self._on_their_way.popleft()[1])
+        self.arrived += len(packets)
+        return packets
+
+    @property
+    def next_arrival_s(self) -> float | None:
+        """When the next packet arrives; None if none is on its way."""
+        return self._on_their_way[0][0] if self._on_their_way else None
+
+
+class ImpairedLink:
+    """Joins two network namespaces by devices of the same name, one in each, which are still down."""
+
+    def __init__(self, namespaces: tuple[str, str], device: str, impairment: Impairment) -> None:
+        """Raise LinkUnavailableError where TUN devices can't be made."""
+        self._ends: list[int] = []
+        try:
+            for namespace in namespaces:
+                self._ends.append(_open_tun(namespace, device))
+        except OSError as error:
+            self._close_ends()
+            raise LinkUnavailableError(f"TUN devices can't be made here ({_TUN}): {error.strerror}.") from error
+        self.directions = tuple(Direction(impairment, 2 * impairment.seed + end) for end in range(2))
+        self._lock = threading.Lock()
+        self._closing, self._close = os.pipe()
+        self._thread = threading.Thread(target=self._pass_on, name="impaired link")
+        self._thread.start()
+
+    def cut(self) -> None:
+        """Let nothing through any more. Neither end can tell, as with a radio that is out of reach."""
+        with self._lock:
+            for direction in self.directions:
+                direction.cut()
+
+    def mend(self) -> None:
+        """Let packets through again."""
+        with self._lock:
+            for direction in self.directions:
+                direction.is_cut = False
+
+    def close(self) -> None:
+        """Remove the link and its devices."""
+        os.write(self._close, b"\0")
+        self._thread.join()
+        self._close_ends()
+        os.close(self._closing)
+        os.close(self._close)
+
+    def _close_ends(self) -> None:
+        for end in self._ends:
+            os.close(end)
+
+    def _pass_on(self) -> None:
+        while True:
+            arrivals = [direction.next_arrival_s for direction in self.directions]
+            pending_s = [arrival_s for arrival_s in arrivals if arrival_s is not None]
+            timeout_s = max(0.0, min(pending_s) - time.monotonic()) if pending_s else None
+            readable, _, _ = select.select([*self._ends, self._closing], [], [], timeout_s)
+            if self._closing in readable:
+                return
+            with self._lock:
+                for direction, near, far in zip(self.directions, self._ends, reversed(self._ends), strict=True):
+                    if near in readable:
+                        _take(near, direction)
+                    for packet in direction.take_arrived(time.monotonic()):
+                        _hand_over(far, packet)
+
+
+def _take(end: int, direction: Direction) -> None:
+    for _ in range(_TURN_PACKETS):
+        try:
+            packet = os.read(end, _MAX_PACKET_BYTES)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EIO, errno.EBADFD):  # nothing more, or the device is down
+                return
+            raise
+        direction.offer(packet, time.monotonic())
+
+
+def _hand_over(end: int, packet: bytes) -> None:
+    try:
+        os.write(end, packet)
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.EIO, errno.EBADFD, errno.EINVAL):  # down, or no packet of ours
+            raise
+
+
+def _open_tun(namespace: str, device: str) -> int:
+    """Return the file descriptor of a new TUN device in a namespace. It goes when that is closed."""
+    opened: list[int] = []
+    errors: list[OSError] = []
+
+    def open_there() -> None:
+        try:
+            opened.append(_open_in(namespace, device))
+        except OSError as error:
+            errors.append(error)
+
+    # A device belongs to the namespace of the thread that opens it, and this one ends with doing so.
+    thread = threading.Thread(target=open_there, name="opens a TUN device")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return opened[0]
+
+
+def _open_in(namespace: str, device: str) -> int:
+    inside = os.open(f"/run/netns/{namespace}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.setns(inside, _CLONE_NEWNET):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    finally:
+        os.close(inside)
+    tun = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        fcntl.ioctl(tun, _TUNSETIFF, struct.pack("16sH22x", device.encode(), _IFF_TUN | _IFF_NO_PI))
+    except OSError:
+        os.close(tun)
+        raise
+    return tun

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two machines on one: network namespaces joined by a cable, or by a link that loses and delays."""
+
+import contextlib
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from impaired_link import ImpairedLink, Impairment, LinkUnavailableError
+
+_DEVICE: Final = "cable"  # in either namespace
+_CARRIER_TIMEOUT_S: Final = 30.0
+_CARRIER_PERIOD_S: Final = 0.02
+_IP_TIMEOUT_S: Final = 30.0
+
+
+class MachinesError(Exception):
+    """This machine does not let us make others; the text says what it lacks."""
+
+
+class Machine:
+    """One namespace, with shared memory of its own as another machine has."""
+
+    def __init__(self, name: str, address: str) -> None:
+        self.name, self.address = name, address
+        self.shared_memory = Path("/dev/shm", name)
+
+    def cable(self, state: str) -> None:
+        """Pull the cable out (down) or put it in (up); both ends can tell."""
+        _ip("-n", self.name, "link", "set", _DEVICE, state)
+
+    def has_carrier(self) -> bool:
+        """Return whether the cable is in, and runs. Of a TUN device the kernel says UNKNOWN, which is as good."""
+        shown = _ip("-n", self.name, "link", "show", _DEVICE).stdout
+        return "state UP" in shown or "state UNKNOWN" in shown
+
+    def command(self, *command: object, **environment: str) -> list[str]:
+        """Return the command that runs this one there."""
+        shell = f'mount --bind {self.shared_memory} /dev/shm && exec "$@"'
+        variables = [f"{name}={value}" for name, value in environment.items()]
+        words = [*(["env", *variables] if variables else []), *map(str, command)]
+        return ["ip", "netns", "exec", self.name, "sh", "-c", shell, "sh", *words]
+
+
+@contextlib.contextmanager
+def two_machines() -> Iterator[tuple[Machine, Machine]]:
+    """Make two of them with a cable between. Raises MachinesError where that is not allowed."""
+    with _two_namespaces() as (one, other):
+        _ip("-n", one.name, "link", "add", _DEVICE, "type", "veth", "peer", "name", _DEVICE, "netns", other.name)
+        _configure(one, other)
+        yield one, other
+
+
+@contextlib.contextmanager
+def two_machines_far_apart(impairment: Impairment) -> Iterator[tuple[Machine, Machine, ImpairedLink]]:
+    """Make two of them with such a link between. Raises MachinesError where that is not allowed."""
+    with _two_namespaces() as (one, other):
+        try:
+            link = ImpairedLink((one.name, other.name), _DEVICE, impairment)
+        except LinkUnavailableError as error:
+            raise MachinesError(str(error)) from error
+        with contextlib.closing(link):
+            _configure(one, other)
+            yield one, other, link
+
+
+@contextlib.contextmanager
+def _two_namespaces() -> Iterator[tuple[Machine, Machine]]:
+    if shutil.which("ip") is None:
+        raise MachinesError("Network namespaces are made by ip(8), which is not here: apt install iproute2.")
+    token = uuid.uuid4().hex[:6]
+    machines = Machine(f"drone1_{token}", "10.213.7.1"), Machine(f"drone2_{token}", "10.213.7.2")
+    try:
+        for machine in machines:
+            machine.shared_memory.mkdir()
+            made = _ip("netns", "add", machine.name, check=False)
+            if made.returncode:
+                raise MachinesError(f"Network namespaces can't be made here (as root they can): {made.stderr.strip()}")
+        yield machines
+    finally:
+        for machine in machines:
+            _ip("netns", "delete", machine.name, check=False)
+            shutil.rmtree(machine.shared_memory, ignore_errors=True)
+
+
+def _configure(*machines: Machine) -> None:
+    for machine in machines:
+        _ip("-n", machine.name, "address", "add", f"{machine.address}/24", "dev", _DEVICE)
+        for device in ("lo", _DEVICE):
+            _ip("-n", machine.name, "link", "set", device, "up")
+    # The kernel may take a second to call it running, and DDS never looks again at one that was not.
+    deadline_s = time.monotonic() + _CARRIER_TIMEOUT_S
+    while not all(machine.has_carrier() for machine in machines):
+        if time.monotonic() > deadline_s:
+            raise MachinesError("The devices between the namespaces do not come up.")
+        time.sleep(_CARRIER_PERIOD_S)
+
+
+def _ip(*words: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["ip", *words], check=check, capture_output=True, text=True, timeout=_IP_TIMEOUT_S)
