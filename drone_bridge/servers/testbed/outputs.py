@@ -16,14 +16,14 @@ AUTO: Final = "auto"
 RATES: Final = "cmd_rates"
 VELOCITY: Final = "cmd_vel"
 CHOICES: Final = (AUTO, RATES, VELOCITY)
-#: Subscribers that only observe. Nodes with a hidden name, such as that of ros2 topic echo, do so as well.
-_WATCHERS: Final = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
-#: What an endpoint's node is called until it has been discovered.
+#: Nodes that only observe, as do those with hidden names, such as that of ros2 topic echo.
+_OBSERVERS: Final = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
+#: The node name of an endpoint whose participant has not been discovered yet.
 _UNKNOWN: Final = "_NODE_NAME_UNKNOWN_"
 
 
 class CommandOutputs:
-    """Publishes on the `chosen` topic. `look` is for the executor, the rest for the link's thread."""
+    """Publishes on the `chosen` topic. `check_subscribers` is for the executor, the rest for the link's thread."""
 
     def __init__(self, node: LinkNode, frame_id: str) -> None:
         """Create the publishers that the parameter command_output allows."""
@@ -39,7 +39,7 @@ class CommandOutputs:
 
     @property
     def topics(self) -> str:
-        """The topics that may be published, for a sentence."""
+        """The topics that may be published, as text."""
         return " or ".join(map(self._node.resolve_topic_name, self._allowed))
 
     @property
@@ -47,30 +47,29 @@ class CommandOutputs:
         """Whether velocities are published."""
         return self.chosen == VELOCITY
 
-    def look(self, *, is_flying: bool) -> bool:
-        """Decide by the subscribers which topic to publish, preferring rates; return whether there are any.
+    def check_subscribers(self, *, is_flying: bool) -> bool:
+        """Choose the topic by its subscribers, preferring rates; return whether there are any.
 
-        A decision takes two looks, since the subscriptions of one node are not discovered all at once. In flight the
-        topic changes only once it has lost its subscribers.
+        A change takes two checks, as the subscriptions of one node are not discovered at once. In flight the topic
+        changes only once it has lost its subscribers.
         """
-        taken = [topic for topic in self._allowed if self._is_taken(topic)]
-        best, before = taken[0] if taken else self.wanted, self._seen_best
+        subscribed = [topic for topic in self._allowed if self._has_subscribers(topic)]
+        best, before = subscribed[0] if subscribed else self.wanted, self._seen_best
         self._seen_best = best
-        if best == before and not (is_flying and self.wanted in taken):
+        if best == before and not (is_flying and self.wanted in subscribed):
             self.wanted = best
-        return bool(taken)
+        return bool(subscribed)
 
     def publish_rates(self, command: Command, stamp: Time) -> None:
-        """Publish rates and thrust that answer the frame of this stamp."""
+        """Publish rates and thrust, with the stamp of the frame that they answer."""
         message = translate.rates_from_command(command, stamp)
         message.header.frame_id = self._frame_id
         self._node.publish(self._publishers[RATES], message)
 
     def publish_velocity(self, twist: Twist) -> None:
-        """Publish a velocity."""
         self._node.publish(self._publishers[VELOCITY], twist)
 
-    def _is_taken(self, topic: str) -> bool:
-        takers = self._node.get_subscriptions_info_by_topic(self._node.resolve_topic_name(topic))
-        names = {taker.node_name for taker in takers} - _WATCHERS
+    def _has_subscribers(self, topic: str) -> bool:
+        subscriptions = self._node.get_subscriptions_info_by_topic(self._node.resolve_topic_name(topic))
+        names = {subscription.node_name for subscription in subscriptions} - _OBSERVERS
         return any(not name.startswith("_") or name == _UNKNOWN for name in names)

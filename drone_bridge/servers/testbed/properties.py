@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How testbed_server learns what the drone is: from drone_properties, or from CameraInfos and parameters."""
+"""The drone's properties: from drone_properties, or from camera_info and parameters."""
 
 import time
 from collections.abc import Callable
@@ -15,35 +15,35 @@ from drone_bridge.servers.testbed.parameters import DRONE, SIDES_OF, assumed_dro
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.testbed import SIDES
 
-_LOOK_PERIOD_S: Final = 0.1
+_CHECK_PERIOD_S: Final = 0.1
 
 
-class PropertiesWatch:
-    """Takes drone_properties; where none come within `source_timeout`, CameraInfos and parameters have to do.
+class PropertiesSource:
+    """Subscribes to drone_properties, and falls back on camera_info and parameters after `source_timeout`.
 
-    What drone_properties say holds from then on. All of it is done in the executor.
+    From the first drone_properties on, only those count. For the executor.
     """
 
     def __init__(self, node: LinkNode, learn: Callable[[DroneProperties], None]) -> None:
-        """`learn` gets the properties, whenever they are told."""
+        """`learn` gets the properties whenever they change."""
         self._node = node
         self._sides = SIDES_OF[node.parameters["cameras"]]
         self._learn = learn
         self._assumed = assumed_drone(node.parameters)
         self._infos: dict[str, CameraInfo] = {}
         self._since_s = time.monotonic()
-        self._looks_at_cameras = self._is_known = False
+        self._uses_camera_info = self._is_known = False
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.make_subscription(DroneProperties, "drone_properties", self._take_properties, latched)
-        node.make_timer(_LOOK_PERIOD_S, self._look)
+        node.make_timer(_CHECK_PERIOD_S, self._check_timeout)
 
     @property
     def missing(self) -> str:
-        """What has to come, in a sentence."""
+        """What is still needed, as a sentence."""
         resolve = self._node.resolve_topic_name
         infos = " and ".join(resolve(f"{side}/camera_info") for side in self._sides if side not in self._infos)
-        infos = infos and f" on {infos} and"
-        return f"What the drone is comes on {resolve('drone_properties')}, or{infos} by parameters {DRONE}.*."
+        infos = infos and f" {infos} and"
+        return f"The drone's properties come from {resolve('drone_properties')}, or{infos} the parameters {DRONE}.*."
 
     def _take_properties(self, properties: DroneProperties) -> None:
         if len(self._sides) < len(SIDES):  # both images are the same then
@@ -52,12 +52,12 @@ class PropertiesWatch:
         self._node.statistics.facts["constants"] = "from drone_properties"
         self._learn(properties)
 
-    def _look(self) -> None:
-        """Subscribe to CameraInfos when they are needed, and not before: one comes with every image."""
-        if self._is_known or self._looks_at_cameras:
+    def _check_timeout(self) -> None:
+        """Subscribe to camera_info only when it is needed, as every image has one."""
+        if self._is_known or self._uses_camera_info:
             return
         if time.monotonic() - self._since_s > self._node.parameters["source_timeout"]:
-            self._looks_at_cameras = True
+            self._uses_camera_info = True
             for side in self._sides:
                 self._node.make_subscription(CameraInfo, f"{side}/camera_info", partial(self._take_info, side), 1)
             if not self._sides:
@@ -77,14 +77,14 @@ class PropertiesWatch:
             return
         self._assume(properties, f"from camera_info and the parameters {DRONE}.*")
 
-    def _assume(self, properties: DroneProperties, whence: str) -> None:
-        self._node.statistics.facts["constants"] = whence
+    def _assume(self, properties: DroneProperties, source: str) -> None:
+        self._node.statistics.facts["constants"] = source
         self._node.inform(f"Nobody publishes drone_properties: the drone is as the parameters {DRONE}.* say.")
         self._learn(properties)
 
 
 def _same(one: CameraInfo, other: CameraInfo) -> bool:
-    """Return whether they are of the same camera, whatever their stamps."""
+    """Return whether two messages are equal except for their headers."""
     return (one.width, one.height, list(one.k), list(one.p)) == (
         other.width,
         other.height,

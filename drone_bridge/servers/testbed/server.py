@@ -19,7 +19,7 @@ from drone_bridge.msg import DroneProperties
 from drone_bridge.node.program import run
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.testbed import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
-from drone_bridge.servers.testbed.helm import Helm
+from drone_bridge.servers.testbed.command_watchdog import CommandWatchdog
 from drone_bridge.servers.testbed.outputs import CommandOutputs
 from drone_bridge.servers.testbed.parameters import (
     ATTITUDE_TOPICS,
@@ -29,8 +29,8 @@ from drone_bridge.servers.testbed.parameters import (
     SIDES_OF,
     flight_limits,
 )
-from drone_bridge.servers.testbed.properties import PropertiesWatch
-from drone_bridge.servers.testbed.senses import ATTITUDE_PATIENCE_S, Senses
+from drone_bridge.servers.testbed.properties import PropertiesSource
+from drone_bridge.servers.testbed.synchronizer import ATTITUDE_TIMEOUT_S, FrameSynchronizer
 from drone_bridge.servers.testbed.vehicle import RosDrone
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.frame_names import FrameNames
@@ -39,16 +39,16 @@ from drone_bridge.vehicle_side.testbed.conversation import Conversation, Dialect
 from drone_bridge.vehicle_side.testbed.modelled_flight import LevelVelocity, ModelledFlight
 
 _WATCH_PERIOD_S: Final = 0.02
-_AUDIENCE_PERIOD_S: Final = 0.5
+_SUBSCRIBER_CHECK_PERIOD_S: Final = 0.5
 _RECEIVE_BYTES: Final = 256
-#: How long an autopilot that is being left gets to close as well.
+#: How long the autopilot has to close its side.
 _LEAVE_TIMEOUT_S: Final = 0.3
 _WAITING: Final = "waiting for the drone"  # of conditions
 _UNHEARD: Final = "unheard commands"
 
 
 class TestbedServer(LinkNode):
-    """Sends an autopilot what the drone senses, and publishes its answers as commands."""
+    """Sends sensor frames to an autopilot, and publishes its answers as commands."""
 
     __test__ = False  # not a test, whatever its name tells pytest
     rates = ("frames", "commands")
@@ -70,16 +70,18 @@ class TestbedServer(LinkNode):
         keeps_order = get("sync") == LOCKSTEP
         self._read_timeouts()
         is_one_picture = len(sides) < len(SIDES)
-        self._senses = Senses(depth, keeps_order=keeps_order, is_mono=is_one_picture, on_news=self._wakeup.wake)
-        self._helm = Helm(self._be_neutral)
+        self._synchronizer = FrameSynchronizer(
+            depth, keeps_order=keeps_order, is_mono=is_one_picture, on_input=self._wakeup.wake
+        )
+        self._watchdog = CommandWatchdog(self._publish_neutral)
         self._drone = RosDrone(
-            self._senses,
+            self._synchronizer,
             unit,
             stamps_are_simulated=self._stamps_are_simulated,
             now_s=time.monotonic,
-            longest_s=lambda: self._source_timeout_s,
-            command=self._steer,
-            follow=self._steer_velocity,
+            max_age_s=lambda: self._source_timeout_s,
+            command=self._command_rates,
+            follow=self._command_velocity,
             refuse=lambda sentence: self.complain("refused frames", f"A frame was not sent: {sentence}"),
         )
         self._new_constants = False
@@ -90,20 +92,20 @@ class TestbedServer(LinkNode):
         topic = "odom" if layout is AttitudeLayout.POSE else get("attitude_from")
         self.make_subscription(ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand)
         self._attitude_topic = topic
-        self._properties = PropertiesWatch(self, self._learn)
-        self.make_timer(_WATCH_PERIOD_S, self._watch)
-        self.make_timer(_AUDIENCE_PERIOD_S, self._look_for_audience)
+        self._properties = PropertiesSource(self, self._learn)
+        self.make_timer(_WATCH_PERIOD_S, self._check_timeouts)
+        self.make_timer(_SUBSCRIBER_CHECK_PERIOD_S, self._check_subscribers)
 
     # In the executor.
 
     def _take_image(self, side: str, image: Image) -> None:
-        self._senses.saw(side, image, time.monotonic())
+        self._synchronizer.add_image(side, image, time.monotonic())
 
     def _take_attitude(self, message: Imu | Odometry) -> None:
         now_s = time.monotonic()
-        self._senses.felt(message, now_s)
+        self._synchronizer.add_attitude(message, now_s)
         if not self._has_cameras and self._drone.is_known:
-            self._senses.saw(SIDES[0], self._drone.nothing_seen(message.header.stamp), now_s)
+            self._synchronizer.add_image(SIDES[0], self._drone.black_image(message.header.stamp), now_s)
 
     def _learn(self, properties: DroneProperties) -> None:
         before = self._drone.constants if self._drone.is_known else None
@@ -116,24 +118,24 @@ class TestbedServer(LinkNode):
         self._wakeup.wake()
 
     def _read_timeouts(self) -> None:
-        """Read what may change at any time: asking for a parameter takes too long to do it several times per frame."""
+        """Cache live parameters, as reading one takes too long to do it several times per frame."""
         self._command_timeout_s: float = self.parameters["command_timeout"]
         self._source_timeout_s: float = self.parameters["source_timeout"]
         self._silence_warning_s: float = self.parameters["silence_warning"]
 
-    def _watch(self) -> None:
+    def _check_timeouts(self) -> None:
         self._read_timeouts()
         timeout_s = self._command_timeout_s
-        if self._helm.watch(time.monotonic(), timeout_s):
+        if self._watchdog.check(time.monotonic(), timeout_s):
             self.complain(
                 "neutral commands",
                 f"The autopilot has answered no frame for {timeout_s:g} s (command_timeout): the drone was told to "
                 f"{'stop' if self._outputs.is_velocity else 'hover'}.",
             )
 
-    def _look_for_audience(self) -> None:
+    def _check_subscribers(self) -> None:
         is_open = self.statistics.liveness.is_open
-        if not self._outputs.look(is_flying=is_open) and is_open:
+        if not self._outputs.check_subscribers(is_flying=is_open) and is_open:
             self.statistics.begin_condition(_UNHEARD, f"nobody subscribes to {self._outputs.topics}")
         else:
             self.statistics.end_condition(_UNHEARD)
@@ -143,16 +145,16 @@ class TestbedServer(LinkNode):
     def converse(self, stream: TcpStream) -> None:
         """Send frames and publish the answers to them."""
         conversation = Conversation(self._drone, self._dialect)
-        self._drone.begin()
+        self._drone.start_over()
         self._has_opened = self._new_constants = False
-        self._turn_since_s = time.monotonic()  # since when it is our turn to speak
+        self._idle_since_s = time.monotonic()  # since the autopilot's last answer
         self.statistics.facts["attitude layout"] = self._dialect.layout.value
         stream.acknowledge_at_once()  # some autopilots send an answer in pieces, with Nagle's algorithm on
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
         try:
-            while self._hear(conversation):
-                self._speak(stream, conversation)
-                if stream.wait(self._wakeup, ATTITUDE_PATIENCE_S / 2):
+            while self._receive_answer(conversation):
+                self._send_frame(stream, conversation)
+                if stream.wait(self._wakeup, ATTITUDE_TIMEOUT_S / 2):
                     if count := stream.receive_into(buffer):
                         conversation.receive_data(buffer[:count])
                     else:
@@ -160,33 +162,33 @@ class TestbedServer(LinkNode):
                 self._wakeup.clear()
             self.inform("The autopilot has left.")
         finally:
-            self._helm.let_go()
+            self._watchdog.release()
             stream.leave(b"", _LEAVE_TIMEOUT_S)
 
-    def _hear(self, conversation: Conversation) -> bool:
-        """Take the autopilot's answer, if it has come; return whether the autopilot is still there."""
+    def _receive_answer(self, conversation: Conversation) -> bool:
+        """Handle the autopilot's answer, if it has arrived; return whether the autopilot is still connected."""
         now_s = time.monotonic()
         late_before, limited_before = conversation.late_answers, self._drone.limited
         conversation.answer_timeout_s = self._command_timeout_s
-        if self._drone.flight and not self._helm.is_steered:  # the vehicle was told to stop
+        if self._drone.flight and not self._watchdog.is_active:  # the vehicle was told to stop
             self._drone.flight.rest()
         event = conversation.next_event(now_s)
         if isinstance(event, ConnectionClosed):
             return False
         if event is not NEED_DATA:
-            assert self._drone.sensed
+            assert self._drone.frame
             self.opened()
-            self.statistics.took("waiting for the autopilot", now_s - self._turn_since_s)
-            self._turn_since_s = now_s
+            self.statistics.took("waiting for the autopilot", now_s - self._idle_since_s)
+            self._idle_since_s = now_s
             self.statistics.counts["limited commands"] += self._drone.limited - limited_before
             if conversation.late_answers > late_before:
                 self.complain("late answers", "An answer took longer than command_timeout and was not followed.")
         if not conversation.awaits_answer:
-            self.statistics.liveness.heard()  # it is not its turn to say anything
+            self.statistics.liveness.heard()  # no answer is due
         return True
 
-    def _speak(self, stream: TcpStream, conversation: Conversation) -> None:
-        """Send a frame, if it is time for one; raise LinkError when none has come for too long."""
+    def _send_frame(self, stream: TcpStream, conversation: Conversation) -> None:
+        """Send the next frame unless an answer is pending. Raises LinkError if there has been none for too long."""
         if self._new_constants:
             raise LinkError("The drone has other properties, and a testbed announces its own once: beginning anew.")
         if conversation.awaits_answer:
@@ -195,13 +197,13 @@ class TestbedServer(LinkNode):
         timeout_s = self._source_timeout_s
         now_s = time.monotonic()
         if not self._has_opened:
-            missing = self._senses.missing(now_s, timeout_s)
+            missing = self._synchronizer.missing(now_s, timeout_s)
             if not self._drone.is_known or missing:
-                self._say_what_is_missing(missing)
+                self._remind_of_missing(missing)
                 return
             stream.send_all(conversation.opening(), timeout_s)
             self._has_opened = True
-            self._turn_since_s = now_s
+            self._idle_since_s = now_s
             self.reports.end(_WAITING)
         if self._outputs.is_velocity and self._drone.flight is None:
             self._model_flight()
@@ -211,72 +213,74 @@ class TestbedServer(LinkNode):
             self.complain("refused frames", f"A frame was not sent: {error}")
             pieces = []
         for piece in pieces:
-            # Longer than command_timeout: one that is held up while it reads keeps its connection, as with a testbed.
+            # Longer than command_timeout: as with a testbed, a slow reader keeps its connection.
             stream.send_all(piece, self._silence_warning_s)
         if pieces:
-            assert self._drone.sensed
+            assert self._drone.frame
             self.statistics.counts["frames"] += 1
-            self.statistics.counts["dropped frames"] = self._senses.dropped
-            self.statistics.counts["images without their other side"] = self._senses.unmatched
-            self.statistics.took("frame complete to sent", time.monotonic() - self._drone.sensed.came_s)
-            self._turn_since_s = now_s
-        elif now_s - self._turn_since_s > timeout_s:
-            missing = self._senses.missing(now_s, timeout_s)
+            self.statistics.counts["dropped frames"] = self._synchronizer.dropped
+            self.statistics.counts["images without their other side"] = self._synchronizer.unmatched
+            self.statistics.took("frame complete to sent", time.monotonic() - self._drone.frame.completed_s)
+            self._idle_since_s = now_s
+        elif now_s - self._idle_since_s > timeout_s:
+            missing = self._synchronizer.missing(now_s, timeout_s)
             raise LinkError(
-                f"Nothing to send has come for {timeout_s:g} s (source_timeout){self._in_words(missing)}: the "
+                f"Nothing to send has come for {timeout_s:g} s (source_timeout){self._missing_topics(missing)}: the "
                 f"autopilot is left, as a testbed ends a conversation."
             )
 
-    def _say_what_is_missing(self, missing: str) -> None:
-        if time.monotonic() - self._turn_since_s < self._source_timeout_s:
+    def _remind_of_missing(self, missing: str) -> None:
+        if time.monotonic() - self._idle_since_s < self._source_timeout_s:
             return
         properties = "" if self._drone.is_known else f" {self._properties.missing}"
-        self.reports.remind(_WAITING, f"The autopilot waits for its first frame{self._in_words(missing)}.{properties}")
+        self.reports.remind(
+            _WAITING, f"The autopilot waits for its first frame{self._missing_topics(missing)}.{properties}"
+        )
 
-    def _in_words(self, missing: str) -> str:
-        """Return what is missing by the names of its topics, as an apposition; or nothing."""
+    def _missing_topics(self, missing: str) -> str:
+        """Return which topics are missing, as a clause, or an empty string."""
         topics = {"left": "left/image_raw", "right": "right/image_raw", "attitude": self._attitude_topic}
         kinds = missing.split(" and ") if missing else []
-        if not self._has_cameras:  # without an attitude there is no picture
+        if not self._has_cameras:  # black images come with attitudes
             kinds = [kind for kind in kinds if kind not in SIDES]
         names = [self.resolve_topic_name(topics[kind]) for kind in kinds]
         if not names:
-            mismatch = self._senses.mismatch(time.monotonic(), self._source_timeout_s)
+            mismatch = self._synchronizer.mismatch(time.monotonic(), self._source_timeout_s)
             return f", and {mismatch}" if mismatch else ""
         return f", and nothing comes on {' and '.join(names)}"
 
-    # What the drone is told.
+    # Commands.
 
     def _choose_output(self) -> None:
         """Switch to the topic that has subscribers."""
         outputs = self._outputs
         if outputs.chosen != outputs.wanted:
-            self._helm.let_go()
+            self._watchdog.release()
             outputs.chosen, self._drone.flight = outputs.wanted, None
             self.inform(f"Commands are published on {self.resolve_topic_name(outputs.chosen)}, which has subscribers.")
         self.statistics.facts["commands"] = outputs.chosen
 
     def _model_flight(self) -> None:
-        """Start a modelled flight, for a vehicle that follows velocities."""
+        """Start a modelled flight, as the vehicle follows velocities."""
         gain = self.parameters["velocity.correction_gain"]
         heading_gain = gain if self._dialect.layout is AttitudeLayout.PITCH_YAW else math.inf
         limits, unit = flight_limits(self.parameters), self._dialect.angle_unit
         self._drone.flight = ModelledFlight(self._drone.constants, unit, limits, gain, heading_gain)
 
-    def _steer(self, command: Command, stamp: Time) -> None:
-        self._helm.steer(partial(self._outputs.publish_rates, command, stamp), time.monotonic())
+    def _command_rates(self, command: Command, stamp: Time) -> None:
+        self._watchdog.forward(partial(self._outputs.publish_rates, command, stamp), time.monotonic())
         self.statistics.counts["commands"] += 1
 
-    def _steer_velocity(self, velocity: LevelVelocity) -> None:
+    def _command_velocity(self, velocity: LevelVelocity) -> None:
         twist = translate.twist_from_velocity(*velocity)
-        self._helm.steer(partial(self._outputs.publish_velocity, twist), time.monotonic())
+        self._watchdog.forward(partial(self._outputs.publish_velocity, twist), time.monotonic())
         self.statistics.counts["commands"] += 1
 
-    def _be_neutral(self) -> None:
+    def _publish_neutral(self) -> None:
         if self._outputs.is_velocity:
             self._outputs.publish_velocity(Twist())
             return
-        stamp = self._senses.newest_stamp if self._stamps_are_simulated else self.now()
+        stamp = self._synchronizer.newest_stamp if self._stamps_are_simulated else self.now()
         self._outputs.publish_rates(translate.hover(self._drone.constants), stamp)
 
 

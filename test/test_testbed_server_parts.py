@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What testbed_server makes of messages before it has anybody to talk to: pairs, attitudes, time, and who steers."""
+"""The parts of testbed_server without a peer: synchronized frames, time, commands and their watchdog."""
 
 import math
 from types import SimpleNamespace
@@ -9,9 +9,9 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters
-from drone_bridge.servers.testbed.helm import Helm
+from drone_bridge.servers.testbed.command_watchdog import CommandWatchdog
 from drone_bridge.servers.testbed.outputs import CommandOutputs
-from drone_bridge.servers.testbed.senses import ATTITUDE_PATIENCE_S, Senses
+from drone_bridge.servers.testbed.synchronizer import ATTITUDE_TIMEOUT_S, FrameSynchronizer
 from drone_bridge.servers.testbed.vehicle import RosDrone
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import rgb8_pixels, set_data
@@ -37,174 +37,174 @@ def imu(stamp_s, **orientation):
     return message
 
 
-class Told:
-    """Senses that have been told things, and the news that came of it."""
+class Inputs:
+    """A FrameSynchronizer that is given messages, and how often it reported input."""
 
     def __init__(self, depth=4, *, keeps_order=False, is_mono=False):
-        self.news = 0
-        self.senses = Senses(depth, keeps_order=keeps_order, is_mono=is_mono, on_news=self._hear)
+        self.calls = 0
+        self.synchronizer = FrameSynchronizer(depth, keeps_order=keeps_order, is_mono=is_mono, on_input=self._count)
 
-    def _hear(self):
-        self.news += 1
+    def _count(self):
+        self.calls += 1
 
     def pair(self, stamp_s, now_s=0.0, marker=0):
-        self.senses.saw("left", image(stamp_s, marker), now_s)
-        self.senses.saw("right", image(stamp_s, marker + 1), now_s)
+        self.synchronizer.add_image("left", image(stamp_s, marker), now_s)
+        self.synchronizer.add_image("right", image(stamp_s, marker + 1), now_s)
 
-    def felt(self, stamp_s, now_s=0.0):
-        self.senses.felt(imu(stamp_s), now_s)
+    def add_attitude(self, stamp_s, now_s=0.0):
+        self.synchronizer.add_attitude(imu(stamp_s), now_s)
 
     def take(self, now_s=0.0):
-        return self.senses.take(now_s, LONG_S)
+        return self.synchronizer.take(now_s, LONG_S)
 
 
 def test_a_pair_needs_both_sides_of_the_same_stamp_and_an_attitude():
-    told = Told()
-    told.senses.saw("left", image(1.0), 0.0)
-    told.senses.saw("right", image(1.5), 0.0)
-    told.felt(1.5)
-    assert told.take() is None
-    told.senses.saw("right", image(1.0), 0.0)
-    assert told.take().stamp == time_from_seconds(1.0)
-    assert told.take() is None
+    inputs = Inputs()
+    inputs.synchronizer.add_image("left", image(1.0), 0.0)
+    inputs.synchronizer.add_image("right", image(1.5), 0.0)
+    inputs.add_attitude(1.5)
+    assert inputs.take() is None
+    inputs.synchronizer.add_image("right", image(1.0), 0.0)
+    assert inputs.take().stamp == time_from_seconds(1.0)
+    assert inputs.take() is None
 
 
 def test_the_attitude_of_the_same_stamp_is_waited_for_and_brings_the_news():
-    told = Told()
-    told.felt(0.9)
-    told.pair(1.0)
-    assert (told.take(), told.news) == (None, 0)
-    told.felt(1.0)
-    assert told.news == 1
-    assert told.take().attitude.header.stamp == time_from_seconds(1.0)
+    inputs = Inputs()
+    inputs.add_attitude(0.9)
+    inputs.pair(1.0)
+    assert (inputs.take(), inputs.calls) == (None, 0)
+    inputs.add_attitude(1.0)
+    assert inputs.calls == 1
+    assert inputs.take().attitude.header.stamp == time_from_seconds(1.0)
 
 
 def test_a_slow_attitude_is_waited_for_but_not_for_long():
-    told = Told()
-    told.felt(0.9)
-    told.pair(1.0, now_s=10.0)
-    assert told.take(now_s=10.0 + ATTITUDE_PATIENCE_S / 2) is None
-    assert told.take(now_s=10.0 + 2 * ATTITUDE_PATIENCE_S).attitude.header.stamp == time_from_seconds(0.9)
+    inputs = Inputs()
+    inputs.add_attitude(0.9)
+    inputs.pair(1.0, now_s=10.0)
+    assert inputs.take(now_s=10.0 + ATTITUDE_TIMEOUT_S / 2) is None
+    assert inputs.take(now_s=10.0 + 2 * ATTITUDE_TIMEOUT_S).attitude.header.stamp == time_from_seconds(0.9)
 
 
 def test_an_attitude_that_is_too_old_is_none():
-    told = Told()
-    told.felt(1.0)
-    told.pair(1.0 + 2 * LONG_S)
-    assert told.take(now_s=ATTITUDE_PATIENCE_S) is None
+    inputs = Inputs()
+    inputs.add_attitude(1.0)
+    inputs.pair(1.0 + 2 * LONG_S)
+    assert inputs.take(now_s=ATTITUDE_TIMEOUT_S) is None
 
 
 def test_the_nearest_attitude_is_taken():
-    told = Told()
+    inputs = Inputs()
     for stamp_s in (0.9, 0.96, 1.01, 1.1):
-        told.felt(stamp_s)
-    told.pair(1.0)
-    assert told.take().attitude.header.stamp == time_from_seconds(1.01)
+        inputs.add_attitude(stamp_s)
+    inputs.pair(1.0)
+    assert inputs.take().attitude.header.stamp == time_from_seconds(1.01)
 
 
 def test_latest_takes_the_newest_and_counts_the_rest():
-    told = Told()
+    inputs = Inputs()
     for number in range(10):
-        told.pair(1.0 + number)
-        told.felt(1.0 + number)
-    assert told.take().stamp == time_from_seconds(10.0)
-    assert told.senses.dropped == 9
-    assert told.take() is None
+        inputs.pair(1.0 + number)
+        inputs.add_attitude(1.0 + number)
+    assert inputs.take().stamp == time_from_seconds(10.0)
+    assert inputs.synchronizer.dropped == 9
+    assert inputs.take() is None
 
 
 def test_latest_takes_what_is_whole_and_leaves_what_still_waits():
-    told = Told()
-    told.pair(1.0)
-    told.felt(1.0)
-    told.pair(2.0)
-    assert told.take().stamp == time_from_seconds(1.0)
-    assert told.senses.dropped == 0
-    told.felt(2.0)
-    assert told.take().stamp == time_from_seconds(2.0)
+    inputs = Inputs()
+    inputs.pair(1.0)
+    inputs.add_attitude(1.0)
+    inputs.pair(2.0)
+    assert inputs.take().stamp == time_from_seconds(1.0)
+    assert inputs.synchronizer.dropped == 0
+    inputs.add_attitude(2.0)
+    assert inputs.take().stamp == time_from_seconds(2.0)
 
 
 def test_in_order_none_is_left_out_until_there_is_no_room():
-    told = Told(depth=3, keeps_order=True)
+    inputs = Inputs(depth=3, keeps_order=True)
     for number in range(5):
-        told.pair(1.0 + number)
-        told.felt(1.0 + number)
-    assert [told.take().stamp.sec for _ in range(3)] == [3, 4, 5]
-    assert told.senses.dropped == 2
+        inputs.pair(1.0 + number)
+        inputs.add_attitude(1.0 + number)
+    assert [inputs.take().stamp.sec for _ in range(3)] == [3, 4, 5]
+    assert inputs.synchronizer.dropped == 2
 
 
 @pytest.mark.parametrize("keeps_order", [True, False])
 def test_what_is_old_is_never_given_as_new(keeps_order):
-    told = Told(keeps_order=keeps_order)
-    told.pair(1.0, now_s=10.0)
-    told.felt(1.0)
-    assert told.take(now_s=10.0 + 2 * LONG_S) is None
-    assert told.senses.dropped == 1
+    inputs = Inputs(keeps_order=keeps_order)
+    inputs.pair(1.0, now_s=10.0)
+    inputs.add_attitude(1.0)
+    assert inputs.take(now_s=10.0 + 2 * LONG_S) is None
+    assert inputs.synchronizer.dropped == 1
 
 
 def test_when_time_runs_back_what_came_before_is_forgotten():
-    told = Told()
-    told.felt(5.0)
-    told.pair(5.0)
-    told.pair(0.0)
-    assert told.take() is None  # the attitude is of the simulation before
-    told.felt(0.0)
-    taken = told.take()
+    inputs = Inputs()
+    inputs.add_attitude(5.0)
+    inputs.pair(5.0)
+    inputs.pair(0.0)
+    assert inputs.take() is None  # the attitude is of the simulation before
+    inputs.add_attitude(0.0)
+    taken = inputs.take()
     assert (taken.stamp, taken.attitude.header.stamp) == (Time(), Time())
 
 
 def test_an_attitude_of_the_simulation_before_is_none_of_the_new_one():
-    told = Told()
-    told.felt(0.5)
-    told.pair(0.5)
-    told.felt(1.0)
-    told.pair(1.0)
-    told.take()
-    told.pair(0.5)
-    assert told.take() is None
-    told.felt(0.5)
-    assert told.take().stamp == time_from_seconds(0.5)
+    inputs = Inputs()
+    inputs.add_attitude(0.5)
+    inputs.pair(0.5)
+    inputs.add_attitude(1.0)
+    inputs.pair(1.0)
+    inputs.take()
+    inputs.pair(0.5)
+    assert inputs.take() is None
+    inputs.add_attitude(0.5)
+    assert inputs.take().stamp == time_from_seconds(0.5)
 
 
 def test_images_without_their_other_side_are_not_kept_for_ever():
-    told = Told()
+    inputs = Inputs()
     for number in range(100):
-        told.senses.saw("left", image(float(number)), 0.0)
-    assert told.senses.unmatched == 92
+        inputs.synchronizer.add_image("left", image(float(number)), 0.0)
+    assert inputs.synchronizer.unmatched == 92
 
 
 def test_one_camera_is_both_sides():
-    told = Told(is_mono=True)
-    told.felt(1.0)
-    told.senses.saw("left", image(1.0), 0.0)
-    taken = told.take()
+    inputs = Inputs(is_mono=True)
+    inputs.add_attitude(1.0)
+    inputs.synchronizer.add_image("left", image(1.0), 0.0)
+    taken = inputs.take()
     assert taken.left is taken.right
 
 
 def test_what_is_missing_is_named():
-    told = Told()
-    assert told.senses.missing(10.0, LONG_S) == "left and right and attitude"
-    told.pair(1.0, now_s=10.0)
-    assert told.senses.missing(10.5, LONG_S) == "attitude"
-    told.felt(1.0, now_s=10.0)
-    assert told.senses.missing(10.5, LONG_S) == ""
-    assert told.senses.missing(12.0, LONG_S) == "left and right and attitude"
+    inputs = Inputs()
+    assert inputs.synchronizer.missing(10.0, LONG_S) == "left and right and attitude"
+    inputs.pair(1.0, now_s=10.0)
+    assert inputs.synchronizer.missing(10.5, LONG_S) == "attitude"
+    inputs.add_attitude(1.0, now_s=10.0)
+    assert inputs.synchronizer.missing(10.5, LONG_S) == ""
+    assert inputs.synchronizer.missing(12.0, LONG_S) == "left and right and attitude"
 
 
 def test_stamps_that_do_not_match_are_told():
-    told = Told()
-    told.senses.saw("left", image(1.0), 10.0)
-    told.senses.saw("right", image(1.1), 10.0)
-    told.felt(1.0, now_s=10.0)
-    assert told.senses.missing(10.5, LONG_S) == ""
-    assert told.senses.mismatch(10.5, LONG_S) == "no two images of left and right have the same stamp"
-    told.pair(500.0, now_s=10.6)
-    assert told.senses.take(11.0, LONG_S) is None
-    assert told.senses.mismatch(11.0, LONG_S) == (
+    inputs = Inputs()
+    inputs.synchronizer.add_image("left", image(1.0), 10.0)
+    inputs.synchronizer.add_image("right", image(1.1), 10.0)
+    inputs.add_attitude(1.0, now_s=10.0)
+    assert inputs.synchronizer.missing(10.5, LONG_S) == ""
+    assert inputs.synchronizer.mismatch(10.5, LONG_S) == "no two images of left and right have the same stamp"
+    inputs.pair(500.0, now_s=10.6)
+    assert inputs.synchronizer.take(11.0, LONG_S) is None
+    assert inputs.synchronizer.mismatch(11.0, LONG_S) == (
         f"the stamps of the images are more than {LONG_S:g} s away from those of the attitude"
     )
-    told.felt(500.0, now_s=11.0)
-    assert told.senses.take(11.0, LONG_S)
-    assert told.senses.mismatch(11.0, LONG_S) == ""
+    inputs.add_attitude(500.0, now_s=11.0)
+    assert inputs.synchronizer.take(11.0, LONG_S)
+    assert inputs.synchronizer.mismatch(11.0, LONG_S) == ""
 
 
 # Pixels.
@@ -245,14 +245,14 @@ class Flown:
     """A drone in ROS that has constants."""
 
     def __init__(self, *, stamps_are_simulated=False):
-        self.told = Told(keeps_order=True, depth=20)
+        self.inputs = Inputs(keeps_order=True, depth=20)
         self.commands, self.velocities, self.refused = [], [], []
         self.drone = RosDrone(
-            self.told.senses,
+            self.inputs.synchronizer,
             AngleUnit.DEGREES,
             stamps_are_simulated=stamps_are_simulated,
             now_s=lambda: 0.0,
-            longest_s=lambda: LONG_S,
+            max_age_s=lambda: LONG_S,
             command=lambda command, stamp: self.commands.append((command, stamp)),
             follow=self.velocities.append,
             refuse=self.refused.append,
@@ -262,8 +262,8 @@ class Flown:
 
     def times(self, *stamps_s):
         for stamp_s in stamps_s:
-            self.told.felt(stamp_s)
-            self.told.pair(stamp_s)
+            self.inputs.add_attitude(stamp_s)
+            self.inputs.pair(stamp_s)
             yield self.drone.sense().time
 
 
@@ -285,7 +285,7 @@ def test_when_time_runs_back_a_new_simulation_begins(stamps_are_simulated):
 def test_the_next_autopilot_gets_simulated_time_as_it_is():
     flown = Flown(stamps_are_simulated=True)
     assert list(flown.times(3.0, 4.0)) == [3.0, 4.0]
-    flown.drone.begin()
+    flown.drone.start_over()
     assert list(flown.times(1.0, 2.0)) == [1.0, 2.0]  # the simulation has begun anew meanwhile
 
 
@@ -327,21 +327,21 @@ def test_a_drone_that_follows_velocities_gets_those_of_the_model_and_no_rates():
     flown.drone.fly(MotionParameters(0.0, 0.0, 90.0, 1000.0))
     assert (flown.commands, flown.drone.limited) == ([], 2)
     assert flown.velocities[-1] == pytest.approx((0.0, 0.0, 2.5, math.pi / 2))
-    flown.drone.begin()
+    flown.drone.start_over()
     assert flown.drone.flight is None
 
 
 def test_where_there_is_no_camera_the_picture_is_black():
-    black = Flown().drone.nothing_seen(time_from_seconds(1.5))
+    black = Flown().drone.black_image(time_from_seconds(1.5))
     assert (black.width, black.height, black.header.stamp) == (2, 1, time_from_seconds(1.5))
     assert bytes(rgb8_pixels(black)) == bytes(6)
 
 
 def test_a_frame_of_another_size_is_refused_with_a_sentence():
     flown = Flown()
-    flown.told.felt(1.0)
+    flown.inputs.add_attitude(1.0)
     for side in ("left", "right"):
-        flown.told.senses.saw(side, image(1.0, width=4), 0.0)
+        flown.inputs.synchronizer.add_image(side, image(1.0, width=4), 0.0)
     assert flown.drone.sense() is None
     assert flown.refused == ["the left image has 4 x 1 pixels, and the drone's properties say 2 x 1."]
 
@@ -350,28 +350,28 @@ def test_a_frame_of_another_size_is_refused_with_a_sentence():
 
 
 class Steered:
-    """A vehicle that remembers what it was told."""
+    """A vehicle that remembers what it was inputs."""
 
     def __init__(self):
         self.told = []
-        self.helm = Helm(lambda: self.told.append("neutral"))
+        self.watchdog = CommandWatchdog(lambda: self.told.append("neutral"))
 
     def steer(self, now_s):
-        self.helm.steer(lambda: self.told.append("command"), now_s)
+        self.watchdog.forward(lambda: self.told.append("command"), now_s)
 
 
 def test_an_operator_that_is_not_heard_leaves_one_neutral_command():
     vehicle = Steered()
-    assert not vehicle.helm.watch(100.0, 0.5)  # nobody has steered yet
+    assert not vehicle.watchdog.check(100.0, 0.5)  # nobody has steered yet
     vehicle.steer(10.0)
-    assert not vehicle.helm.watch(10.4, 0.5)
-    assert vehicle.helm.watch(10.5, 0.5)
-    assert not vehicle.helm.watch(20.0, 0.5)
-    vehicle.helm.let_go()
+    assert not vehicle.watchdog.check(10.4, 0.5)
+    assert vehicle.watchdog.check(10.5, 0.5)
+    assert not vehicle.watchdog.check(20.0, 0.5)
+    vehicle.watchdog.release()
     assert vehicle.told == ["command", "neutral"]
     vehicle.steer(30.0)
-    vehicle.helm.let_go()
-    vehicle.helm.let_go()
+    vehicle.watchdog.release()
+    vehicle.watchdog.release()
     assert vehicle.told == ["command", "neutral", "command", "neutral"]
 
 
@@ -398,7 +398,7 @@ def looked(is_flying=False, times=2, outputs=None, **takers):
     outputs = outputs or CommandOutputs(node, "base_link")
     outputs._node = node
     for _ in range(times):
-        outputs.look(is_flying=is_flying)
+        outputs.check_subscribers(is_flying=is_flying)
     return outputs
 
 
