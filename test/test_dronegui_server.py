@@ -21,8 +21,8 @@ from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
+from drone_bridge.servers.dronegui.buttons import ServiceButtons
 from drone_bridge.servers.dronegui.parameters import TARGETS
-from drone_bridge.servers.dronegui.presses import Calls
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ZERO = Twist()
@@ -74,10 +74,10 @@ def test_hover_is_not_held_any_more_by_an_operator_that_has_gone():
         make_timer=lambda *_: None,
     )
     called_later = []
-    calls = Calls(node, {name: name for name in TARGETS}, done=lambda _: None)
+    calls = ServiceButtons(node, {name: name for name in TARGETS}, on_done=lambda _: None)
     calls.hold_hover(True)
     calls.press("takeoff")
-    calls.let_go()  # before the executor has come to it
+    calls.release_hover()  # before the executor has come to it
     for call in called_later:
         call()
     assert clients["hover"].asked == [False]

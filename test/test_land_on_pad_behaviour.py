@@ -105,7 +105,7 @@ class Bridge:
                 twist = self.commands.wait()
         if twist:
             self.obeyed += 1
-            self.vehicle.obey(command_from_twist(twist, FullScale(), TelemetryCommandSigns())[0])
+            self.vehicle.follow_command(command_from_twist(twist, FullScale(), TelemetryCommandSigns())[0])
 
     def until(self, wanted, what, frames=1500, **options):
         """Publish frames until a state is wanted, and return it."""

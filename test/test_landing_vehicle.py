@@ -35,7 +35,7 @@ def frames(vehicle, count):
 def test_every_document_can_be_read_and_is_in_range():
     vehicle = Vehicle(Setup(seed=2, pattern=Pattern.CIRCULAR))
     drone, controller = DroneConnection(), ControllerConnection()
-    vehicle.obey(DroneCommand(thrust=-0.2, pitch=0.1, roll=-0.1, yaw=0.3))
+    vehicle.follow_command(DroneCommand(thrust=-0.2, pitch=0.1, roll=-0.1, yaw=0.3))
     for telemetry in frames(vehicle, 25):
         document = drone.send(telemetry)
         assert len(document) < 64 * 1024, "it has to fit into a datagram"
@@ -92,7 +92,7 @@ def test_the_same_setup_and_commands_make_the_same_flight():
     setup = Setup(seed=4, pattern=Pattern.RANDOM, images=False)
     one, same, other = Vehicle(setup), Vehicle(setup), Vehicle(replace(setup, seed=5))
     for vehicle in (one, same, other):
-        vehicle.obey(DroneCommand(pitch=0.1))
+        vehicle.follow_command(DroneCommand(pitch=0.1))
     seen = frames(one, 100)
     assert seen == frames(same, 100)
     assert seen != frames(other, 100)
@@ -100,7 +100,7 @@ def test_the_same_setup_and_commands_make_the_same_flight():
 
 def test_the_last_command_stays_in_force():
     vehicle = Vehicle(replace(BLIND, gusts=0.0))
-    vehicle.obey(DroneCommand(thrust=0.5))
+    vehicle.follow_command(DroneCommand(thrust=0.5))
     frames(vehicle, 250)
     assert vehicle.drone.velocity[2] == pytest.approx(1.25, abs=0.01)
 
@@ -111,7 +111,7 @@ def test_it_starts_on_the_ground_when_asked_to():
     assert telemetry.landed
     assert vehicle.touchdown is None
     assert telemetry.altimeter.altitude == pytest.approx(LANDING_GEAR, abs=0.1)
-    vehicle.obey(DroneCommand(thrust=1.0))
+    vehicle.follow_command(DroneCommand(thrust=1.0))
     assert not frames(vehicle, 50)[-1].landed
     assert vehicle.drone.position[2] > 1
 
@@ -122,14 +122,14 @@ def rover_document(x, y, vx=0.0, vy=0.0):
 
 def test_a_rover_that_follows_is_where_it_is_told():
     vehicle = Vehicle(replace(BLIND, pattern=Pattern.FOLLOW))
-    vehicle.lead(rover_document(1.0, 2.0, 0.5, 0.0))
+    vehicle.move_rover(rover_document(1.0, 2.0, 0.5, 0.0))
     vehicle.advance()
     assert vehicle.world.rover.position == pytest.approx([1.0 + 0.5 * PERIOD_S, 2.0])
 
 
 def test_a_rover_that_drives_by_itself_is_not_led():
     vehicle = Vehicle(replace(BLIND, pattern=Pattern.STATIONARY))
-    vehicle.lead(rover_document(1.0, 2.0))
+    vehicle.move_rover(rover_document(1.0, 2.0))
     vehicle.advance()
     assert not vehicle.world.rover.position.any()
 
@@ -155,7 +155,7 @@ def test_who_flies_by_the_telemetry_lands_on_the_pad(pattern, seed):
     vehicle = Vehicle(replace(BLIND, seed=seed, pattern=pattern))
     pilot = Pilot(levelled(vehicle.world.towards_pad, vehicle.drone.yaw)[:2])
     while not vehicle.world.has_landed and vehicle.world.time < 60:
-        vehicle.obey(pilot.command(vehicle.advance()))
+        vehicle.follow_command(pilot.command(vehicle.advance()))
     assert vehicle.world.phase is Phase.ON_ROVER, vehicle.world.describe()
     assert vehicle.touchdown.is_good, vehicle.touchdown.describe()
     assert vehicle.advance().landed

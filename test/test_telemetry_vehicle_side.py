@@ -44,10 +44,10 @@ class Vehicle:
     def __init__(self):
         self.told = []
 
-    def obey(self, command):
+    def follow_command(self, command):
         self.told.append(command)
 
-    def lead(self, rover):
+    def move_rover(self, rover):
         self.told.append(rover)
 
 

@@ -350,7 +350,7 @@ def test_a_frame_of_another_size_is_refused_with_a_sentence():
 
 
 class Steered:
-    """A vehicle that remembers what it was inputs."""
+    """A vehicle that remembers what it was told."""
 
     def __init__(self):
         self.told = []

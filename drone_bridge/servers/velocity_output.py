@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes an operator's commands on cmd_vel while the operator is heard, then zero once, then nothing."""
+"""Publishes an operator's commands on cmd_vel, zero once when the operator is silent, and then nothing."""
 
 import contextlib
 import math
@@ -13,59 +13,55 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from drone_bridge.link_node.link_node import LinkNode
 
-#: The count of operators that fell silent while they commanded something.
-GONE: Final = "operators gone"
+#: The count of operators that fell silent while commanding a motion.
+OPERATORS_LOST: Final = "operators gone"
 DEPTH: Final = 10
-LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for whoever listens to confirm it
+LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for subscribers to acknowledge it
 
 
 class VelocityOutput:
-    """Publishes commands at once and repeats them while they are in force. For the link's thread."""
+    """Publishes commands at once, and again with each `repeat` until they time out. For the link's thread."""
 
     def __init__(self, node: LinkNode) -> None:
-        """Create the publisher."""
         self._node = node
         self._publisher = node.make_publisher(Twist, "cmd_vel", DEPTH)
-        self._followed: Twist | None = None
-        self._given_s = -math.inf
+        self._command: Twist | None = None
+        self._commanded_s = -math.inf
 
     @property
-    def is_followed(self) -> bool:
+    def is_active(self) -> bool:
         """Whether a command is in force."""
-        return self._followed is not None
+        return self._command is not None
 
     def command(self, twist: Twist) -> None:
-        """Put a command into force."""
-        self._followed, self._given_s = twist, time.monotonic()
-        self._node.reports.end(GONE)
+        """Publish a new command."""
+        self._command, self._commanded_s = twist, time.monotonic()
+        self._node.reports.end(OPERATORS_LOST)
         self._publish(twist)
 
-    def follow(self, operator: str) -> bool:
-        """Publish the command in force once more, or zero after `command_timeout`; return whether it is in force.
-
-        That an operator is gone is worth a warning if it has left another command than zero.
-        """
-        if self._followed is None:
+    def repeat(self, operator: str) -> bool:
+        """Publish the command again, or zero after `command_timeout`; return whether it is still in force."""
+        if self._command is None:
             return False
-        silent_s = time.monotonic() - self._given_s
+        silent_s = time.monotonic() - self._commanded_s
         if silent_s <= self._node.parameters["command_timeout"]:
-            self._publish(self._followed)
+            self._publish(self._command)
             return True
-        if self._followed != Twist():
+        if self._command != Twist():
             sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
-            self._node.reports.complain_while(GONE, sentence)  # which no other complaint keeps from the log
+            self._node.reports.complain_while(OPERATORS_LOST, sentence)
         self.stop()
         return False
 
     def stop(self) -> None:
-        """Leave zero, if anything is in force."""
-        if self._followed is not None:
-            self._followed = None
+        """Publish zero, if a command is in force."""
+        if self._command is not None:
+            self._command = None
             self._publish(Twist())
 
-    def leave(self) -> None:
-        """Leave zero, and wait a moment for those who listen: ROS may be shut down next."""
-        if not self.is_followed:
+    def finish(self) -> None:
+        """Publish zero, if a command is in force, and wait for its delivery, as ROS may be shut down next."""
+        if not self.is_active:
             return
         self.stop()
         with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):

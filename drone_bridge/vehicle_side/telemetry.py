@@ -33,10 +33,10 @@ MAX_DATAGRAM_BYTES: Final = 65507
 class Vehicle(Protocol):
     """A drone that can be commanded, and may follow a rover that is led."""
 
-    def obey(self, command: DroneCommand) -> None:
+    def follow_command(self, command: DroneCommand) -> None:
         """Put a command into force."""
 
-    def lead(self, rover: RoverTelemetry) -> None:
+    def move_rover(self, rover: RoverTelemetry) -> None:
         """Take where a rover is, from whoever moves it."""
 
 
@@ -58,10 +58,10 @@ class DroneSide:
         event = self._drone.next_event()
         if isinstance(event, DroneCommand):
             self.commanded_s = now_s
-            self._vehicle.obey(event)
+            self._vehicle.follow_command(event)
             return event
         assert isinstance(event, RoverTelemetry)
-        self._vehicle.lead(event)
+        self._vehicle.move_rover(event)
         return event
 
     def telemetry(self, telemetry: DroneTelemetry) -> bytes:

@@ -99,7 +99,7 @@ class PadFlight:
         if len(self._waiting) > self._delay:
             command = self._waiting.popleft()
             pitch, roll = FULL_TILT * command.forward, -FULL_TILT * command.left
-            self.vehicle.obey(DroneCommand(command.up, pitch, roll, 0.5 * command.turn))
+            self.vehicle.follow_command(DroneCommand(command.up, pitch, roll, 0.5 * command.turn))
         return decision
 
     def until(self, condition, longest_s=60.0):

@@ -63,11 +63,11 @@ class Vehicle:
         """How the drone came down where it stands, or None while it flies."""
         return self.world.touchdown if self.world.has_landed else None
 
-    def obey(self, command: DroneCommand) -> None:
+    def follow_command(self, command: DroneCommand) -> None:
         """Put a command into force."""
         self.drone.command = command
 
-    def lead(self, rover: RoverTelemetry) -> None:
+    def move_rover(self, rover: RoverTelemetry) -> None:
         """Move the rover to where its telemetry puts it, if it is one that is led."""
         if self.world.rover.pattern is Pattern.FOLLOW:
             self.world.rover.lead((rover.position.x, rover.position.y), (rover.velocity.x, rover.velocity.y))

@@ -29,67 +29,66 @@ from drone_bridge.vehicle_side.dronegui import Gui
 NAVDATA_TOPIC: Final = "dronegui/navdata"
 UNSENT: Final = "unsent navdata"
 SILENT_SOURCES: Final = "sources"
-#: How often it is asked who publishes.
-AUDIENCE_PERIOD_S: Final = 0.1
-#: Blocks that wait for the executor: a drone sends some 15 times per second, a few at a time.
+#: How often publishers are counted.
+PUBLISHER_CHECK_PERIOD_S: Final = 0.1
+#: Blocks queued for the executor; a drone sends a few at a time, some 15 times per second.
 DEPTH: Final = 50
 
 
 class NavdataSender:
-    """Sends navdata, in the executor, while a GUI is there to know where to."""
+    """Sends navdata, in the executor, while the node is active."""
 
     def __init__(self, node: LinkNode) -> None:
-        """Create the subscriptions."""
         self._node = node
         self._reader = ControllerConnection()
-        self._handed_on: tuple[float, FlightState | None] | None = None  # when the last demo came, and what it tells
+        self._forwarded: tuple[float, FlightState | None] | None = None  # time and state of the last demo
         self._has_publisher = False
-        self._asked_s = -math.inf
+        self._checked_s = -math.inf
         self._gui: Gui | None = None
         self._socket: UdpListener | None = None
         self.sources = DroneSources(node, self._send_demo)
         node.make_subscription(DetectionArray, "detections", self._send_detections, 10)
-        node.make_subscription(String, NAVDATA_TOPIC, self._hand_on, DEPTH)
+        node.make_subscription(String, NAVDATA_TOPIC, self._forward, DEPTH)
 
     def open(self, gui: Gui, socket: UdpListener) -> None:
-        """Send from now on, out of this socket."""
-        self._handed_on = None
+        """Start sending from this socket."""
+        self._forwarded = None
         self._gui, self._socket = gui, socket
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         self._gui = None
         if self._socket:
             self._socket.close()
 
     @property
     def is_flying(self) -> bool:
-        """Whether the drone is in the air, as the newest navdata or a topic tells."""
-        state = self._handed_on_state
-        if state is not None:  # the state 0 is one, too
+        """Whether the drone is in the air according to the newest navdata or a topic."""
+        state = self._forwarded_state
+        if state is not None:  # 0 is a state, too
             return state.is_airborne
         return bool(self.sources.is_flying)
 
     def report(self) -> None:
-        """Show in diagnostics whether there is anything to tell. For the link's thread."""
-        is_told = self._is_handed_on or self.sources.is_told
-        complaint = None if is_told else "no topic gives the drone's motion, so no navdata is sent"
+        """Report in diagnostics whether there is navdata to send. For the link's thread."""
+        has_motion = self._is_forwarding or self.sources.has_motion
+        complaint = None if has_motion else "no topic gives the drone's motion, so no navdata is sent"
         advice = "expected are imu/data, odom, velocity, altitude, or a bridge's dronegui/navdata"
         self._node.reports.keep_condition(SILENT_SOURCES, complaint, advice)
 
     @property
-    def _is_handed_on(self) -> bool:
-        """Whether a bridge hands on what its drone sends."""
-        came = self._handed_on
-        return came is not None and time.monotonic() - came[0] <= self._node.parameters["source_timeout"]
+    def _is_forwarding(self) -> bool:
+        """Whether a bridge publishes its drone's navdata."""
+        last = self._forwarded
+        return last is not None and time.monotonic() - last[0] <= self._node.parameters["source_timeout"]
 
     @property
-    def _handed_on_state(self) -> FlightState | None:
-        came = self._handed_on
-        return came[1] if came and self._is_handed_on else None
+    def _forwarded_state(self) -> FlightState | None:
+        last = self._forwarded
+        return last[1] if last and self._is_forwarding else None
 
-    def _hand_on(self, message: String) -> None:
-        """Send a block on, byte for byte."""
+    def _forward(self, message: String) -> None:
+        """Forward a block unchanged."""
         gui = self._gui
         datagram = message.data.encode()[: MAX_DATAGRAM_BYTES + 1]
         self._reader.receive_data(datagram)
@@ -99,28 +98,28 @@ class NavdataSender:
             self._node.complain("rejected messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
             return
         if isinstance(block, Demo):
-            self._handed_on = time.monotonic(), block.flight_state
+            self._forwarded = time.monotonic(), block.flight_state
         if gui and block is not NEED_DATA and gui.hears_drone(time.monotonic()):
             self._send(gui, block, datagram)
 
-    def _is_somebody_handing_on(self) -> bool:
-        """Return whether a bridge is there to hand on what its drone sends; the graph is not asked all the time."""
+    def _has_navdata_topic(self) -> bool:
+        """Return whether a bridge publishes navdata; the graph is queried only now and then."""
         now_s = time.monotonic()
-        if now_s - self._asked_s > AUDIENCE_PERIOD_S:
-            self._asked_s = now_s
+        if now_s - self._checked_s > PUBLISHER_CHECK_PERIOD_S:
+            self._checked_s = now_s
             topic = self._node.resolve_topic_name(NAVDATA_TOPIC)
             self._has_publisher = self._node.count_publishers(topic) > 0
         return self._has_publisher
 
     def _send_demo(self) -> None:
         gui = self._gui
-        if gui is None or self._is_somebody_handing_on() or not gui.navdata_is_due(time.monotonic()):
+        if gui is None or self._has_navdata_topic() or not gui.navdata_is_due(time.monotonic()):
             return
         self._send_block(gui, self.sources.demo(gui.controls.hover))
 
     def _send_detections(self, message: DetectionArray) -> None:
         gui = self._gui
-        if gui and not self._is_somebody_handing_on() and gui.hears_drone(time.monotonic()):
+        if gui and not self._has_navdata_topic() and gui.hears_drone(time.monotonic()):
             self._send_block(gui, dronegui_navdata.vision_detect(message))
 
     def _send_block(self, gui: Gui, block: Navdata) -> None:

@@ -20,10 +20,10 @@ from drone_bridge.links.udp import name as name_of
 from drone_bridge.node.program import run
 from drone_bridge.protocols.dronegui import ControlPacket, Controls
 from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.servers.dronegui.buttons import REFUSED, Buttons, ServiceButtons, TopicButtons
 from drone_bridge.servers.dronegui.navdata import UNSENT, NavdataSender
 from drone_bridge.servers.dronegui.parameters import PARAMETERS, TARGETS
-from drone_bridge.servers.dronegui.presses import REFUSED, Calls, Messages, Presses
-from drone_bridge.servers.velocity_output import GONE, VelocityOutput
+from drone_bridge.servers.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.translate.dronegui import FullScale, twist_from_controls
 from drone_bridge.vehicle_side.dronegui import Dialect, Gui
 
@@ -31,7 +31,7 @@ LATE: Final = "late packets"
 
 
 class Operators(NamedTuple):
-    """Whoever sends packets, the first of them having come."""
+    """The senders of packets, as one stream that begins with the first packet."""
 
     first: Datagram
 
@@ -41,11 +41,11 @@ class Operators(NamedTuple):
         return name_of(self.first.source)
 
     def close(self) -> None:
-        """Do nothing: the port stays open while the node is active."""
+        """Keep the port open while the node is active."""
 
 
 class ControlPort:
-    """The port for packets; for LinkNode, an endpoint whose link begins with the first of them."""
+    """The port for packets, as an endpoint whose link begins with the first packet."""
 
     def __init__(self, listener: UdpListener, node: LinkNode, cancellation: Cancellation) -> None:
         self.listener = listener
@@ -76,7 +76,7 @@ class ControlPort:
 
 
 class RosDrone:
-    """The drone behind the GUI: topics and services. For the link's thread."""
+    """The drone behind the GUI, in ROS. For the link's thread."""
 
     def __init__(self, node: "DroneGuiServer") -> None:
         self._node = node
@@ -87,26 +87,24 @@ class RosDrone:
         return self._node.navdata.is_flying
 
     def take_off(self) -> None:
-        """Have it take off."""
         self._press("takeoff")
 
     def land(self) -> None:
-        """Have it land."""
         self._press("land")
 
     def reset(self) -> None:
-        """Have it stop its motors, or end an emergency."""
+        """Stop the motors, or end an emergency."""
         self._press("reset")
 
     def steer(self, controls: Controls) -> None:
-        """Publish what it is to do from now on."""
-        self._node.presses.hold_hover(controls.hover)
+        """Publish hover and velocities."""
+        self._node.buttons.hold_hover(controls.hover)
         self._node.command(controls)
 
     def _press(self, name: str) -> None:
         self._node.inform(f"{self._node.statistics.peer} presses {name}.")
         self._node.navdata.sources.pressed(name)
-        self._node.presses.press(name)
+        self._node.buttons.press(name)
 
 
 class DroneGuiServer(LinkNode):
@@ -118,8 +116,8 @@ class DroneGuiServer(LinkNode):
 
     open_state = "serving"
     rates = ("packets", "commands", "navdata", "detections")
-    problems = (*LinkNode.problems, LATE, REFUSED, UNSENT, "rejected messages", GONE, "dropped messages")
-    presses: Presses
+    problems = (*LinkNode.problems, LATE, REFUSED, UNSENT, "rejected messages", OPERATORS_LOST, "dropped messages")
+    buttons: Buttons
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_server", PARAMETERS, **options)
@@ -142,11 +140,11 @@ class DroneGuiServer(LinkNode):
         are_services = get("buttons_as") == "services"
         default = "dronegui_bridge/{}" if are_services else "{}"
         targets = {name: get(f"target.{name}") or default.format(name) for name in TARGETS}
-        kind = Calls if are_services else Messages
-        self.presses = kind(self, targets, self.navdata.sources.done)
+        kind = ServiceButtons if are_services else TopicButtons
+        self.buttons = kind(self, targets, self.navdata.sources.done)
 
     def make_endpoint(self, cancellation: Cancellation) -> ControlPort:
-        """Listen for packets, and open what navdata goes out from."""
+        """Listen for packets, and open the socket for navdata."""
         host = self.parameters["host"]
         listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log)
         try:
@@ -171,7 +169,7 @@ class DroneGuiServer(LinkNode):
     # The conversation, on the link's thread.
 
     def converse(self, stream: Operators) -> None:
-        """Take packets until cancelled; leave a command of zero, whatever has happened."""
+        """Handle packets until cancelled; publish zero at the end."""
         try:
             self._take(stream.first)
             due_s = time.monotonic()
@@ -186,7 +184,7 @@ class DroneGuiServer(LinkNode):
             self._stop()
 
     def command(self, controls: Controls) -> None:
-        """Publish what the operator wants from now on."""
+        """Publish the operator's command."""
         full_scale = read_group(self.parameters, "full_scale", FullScale)
         self._velocities.command(twist_from_controls(controls, full_scale))
 
@@ -195,7 +193,7 @@ class DroneGuiServer(LinkNode):
         if not self._allowed_peers.allows(datagram.source[0]):
             self.complain("refused peers", f"{sender} was refused: it is not in allowed_peers.")
             return
-        was_gone = not self._velocities.is_followed
+        was_gone = not self._velocities.is_active
         try:
             event = self._gui.receive(datagram.data, datagram.source, time.monotonic())
         except RemoteProtocolError as error:
@@ -213,18 +211,17 @@ class DroneGuiServer(LinkNode):
             self._sender = self.statistics.peer = sender
 
     def _follow(self) -> None:
-        """Go on with what was commanded last, for as long as the operator is heard."""
-        if not self._velocities.is_followed:
+        """Repeat the last command until the operator is silent."""
+        if not self._velocities.is_active:
             return
-        if self._velocities.follow(self._sender):
-            self.presses.hold_hover(self._gui.controls.hover)  # again, for services that were not there yet
+        if self._velocities.repeat(self._sender):
+            self.buttons.hold_hover(self._gui.controls.hover)  # again, for services that were not available
         else:
-            self.presses.let_go()
+            self.buttons.release_hover()
 
     def _stop(self) -> None:
-        """Leave a command of zero, if there was another one, and let go of everything."""
-        self.presses.let_go()
-        self._velocities.leave()
+        self.buttons.release_hover()
+        self._velocities.finish()
 
 
 def main() -> int:

@@ -2,9 +2,9 @@
 """The drone's state from ROS: the newest message of each topic while it is fresh."""
 
 import math
-import time
 from collections.abc import Callable
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, Final
 
 from geometry_msgs.msg import Quaternion, TwistStamped, Vector3
 from nav_msgs.msg import Odometry
@@ -14,61 +14,55 @@ from std_msgs.msg import Bool
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols.dronegui import Demo, FlightState
+from drone_bridge.servers.latest_messages import LatestMessages
 from drone_bridge.translate import dronegui_navdata as translate
 
-#: Charge changes slowly, and drivers tell it now and then.
+#: Charge changes slowly, and many drivers publish it rarely.
 BATTERY_TIMEOUT_S: Final = 30.0
-
-MessageT = TypeVar("MessageT")
-
-
-class _Told(NamedTuple, Generic[MessageT]):
-    message: MessageT
-    came_s: float
 
 
 class DroneSources:
     """Subscribes to the drone's topics and builds the block `demo` from them."""
 
     def __init__(self, node: LinkNode, on_motion: Callable[[], None]) -> None:
-        """Create the subscriptions. `on_motion` is called, in the executor, when it is known anew how it moves."""
-        self._node = node
+        """Create the subscriptions. `on_motion` is called, in the executor, for each message about motion."""
         self._on_motion = on_motion
-        self._told: dict[str, _Told[Any]] = {}  # by topic; entries are replaced as one, for any thread to read
+        self._messages = LatestMessages(node)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        #: Whether the drone flies, where no topic tells: what it was told to do.
+        #: Whether the drone flies, as commanded, if no topic says so.
         self.assumed_flying: bool | None = None
         self._was_told_to_land = False
         self._is_stopped = False  # by an emergency
         for topic, kind in (("imu/data", Imu), ("odom", Odometry), ("velocity", TwistStamped), ("altitude", Range)):
-            node.make_subscription(kind, topic, self._take_motion(topic), qos_profile_sensor_data)
-        node.make_subscription(BatteryState, "battery_state", self._take("battery_state"), qos_profile_sensor_data)
+            node.make_subscription(kind, topic, partial(self._take_motion, topic), qos_profile_sensor_data)
+        take_battery = partial(self._messages.put, "battery_state")
+        node.make_subscription(BatteryState, "battery_state", take_battery, qos_profile_sensor_data)
         node.make_subscription(Bool, "flying", self._take_flying, latched)
 
     @property
     def is_flying(self) -> bool | None:
         """Whether the drone flies, as far as is known."""
-        flying = self._told.get("flying")
-        return flying.message.data if flying else self.assumed_flying
+        flying = self._messages.last("flying")
+        return flying.data if flying else self.assumed_flying
 
     @property
-    def is_told(self) -> bool:
-        """Whether anything tells how the drone moves at present."""
-        return any(self._newest(topic) for topic in ("imu/data", "odom", "velocity", "altitude"))
+    def has_motion(self) -> bool:
+        """Whether any topic gives the drone's motion at present."""
+        return any(self._messages.fresh(topic) for topic in ("imu/data", "odom", "velocity", "altitude"))
 
     def pressed(self, name: str) -> None:
-        """Note what was pressed: takeoff, land or reset, which in the air stops the motors."""
+        """Note a press of takeoff, land or reset, which stops the motors in the air."""
         self._is_stopped = name == "reset" and bool(self.is_flying)
 
     def done(self, name: str) -> None:
-        """Note that the drone does it."""
+        """Note that the drone carries out a press."""
         self._was_told_to_land = name == "land"
         self.assumed_flying = name == "takeoff"
 
     def demo(self, is_hovering: bool) -> Demo:
-        """Return what is known, and nothing that is older than `source_timeout`."""
-        odometry = self._newest("odom")
-        battery = self._newest("battery_state", BATTERY_TIMEOUT_S)
+        """Return the drone's state without values older than `source_timeout`."""
+        odometry = self._messages.fresh("odom")
+        battery = self._messages.fresh("battery_state", BATTERY_TIMEOUT_S)
         return translate.demo(
             self._state(is_hovering),
             self._orientation(odometry),
@@ -87,45 +81,30 @@ class DroneSources:
         return FlightState.HOVERING if is_hovering else FlightState.FLYING
 
     def _orientation(self, odometry: Odometry | None) -> Quaternion | None:
-        imu = self._newest("imu/data")
-        if imu and imu.orientation_covariance[0] >= 0:  # -1 says that the Imu does not know
+        imu = self._messages.fresh("imu/data")
+        if imu and imu.orientation_covariance[0] >= 0:  # -1: the IMU measures none
             orientation: Quaternion = imu.orientation
             return orientation
         return odometry.pose.pose.orientation if odometry else None
 
     def _height(self, odometry: Odometry | None) -> float | None:
-        if (measured := self._newest("altitude")) and math.isfinite(measured.range):
+        if (measured := self._messages.fresh("altitude")) and math.isfinite(measured.range):
             return float(measured.range)
         return float(odometry.pose.pose.position.z) if odometry else None
 
     def _velocity(self, odometry: Odometry | None) -> Vector3 | None:
-        if measured := self._newest("velocity"):
+        if measured := self._messages.fresh("velocity"):
             linear: Vector3 = measured.twist.linear
             return linear
         return odometry.twist.twist.linear if odometry else None
 
-    def _newest(self, topic: str, timeout_s: float | None = None) -> Any:
-        """Return the newest message of a topic, None where there is none that is young enough."""
-        told = self._told.get(topic)
-        allowed_s = timeout_s or self._node.parameters["source_timeout"]
-        return told.message if told and time.monotonic() - told.came_s <= allowed_s else None
-
-    def _take(self, topic: str) -> Callable[[Any], None]:
-        def take(message: Any) -> None:
-            self._told[topic] = _Told(message, time.monotonic())
-
-        return take
-
     def _take_flying(self, message: Bool) -> None:
-        self._told["flying"] = _Told(message, time.monotonic())
+        self._messages.put("flying", message)
         if message.data:
             self._is_stopped = False
         else:
             self._was_told_to_land = False
 
-    def _take_motion(self, topic: str) -> Callable[[Any], None]:
-        def take(message: Any) -> None:
-            self._told[topic] = _Told(message, time.monotonic())
-            self._on_motion()
-
-        return take
+    def _take_motion(self, topic: str, message: Any) -> None:
+        self._messages.put(topic, message)
+        self._on_motion()

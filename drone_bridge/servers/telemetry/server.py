@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """telemetry_server: stands in for the drone and rover of the landing challenge, for programs written to land it.
 
-The mirror of telemetry_bridge, see docs/telemetry.md: what a drone of ROS tells on topics goes out as documents, and
-commands that come back become cmd_vel.
+The mirror of telemetry_bridge, see docs/telemetry.md: topics of a drone in ROS are sent as documents, and
+commands become cmd_vel.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from drone_bridge.servers.telemetry.transports import (
     TopicEndpoint,
     TopicStream,
 )
-from drone_bridge.servers.velocity_output import GONE, VelocityOutput
+from drone_bridge.servers.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.telemetry import FullScale, LandingFrameNames, twist_from_command
 from drone_bridge.translate.telemetry_from_ros import rover_telemetry
@@ -49,19 +49,19 @@ DEPTH: Final = 10
 
 
 class TelemetryServer(LinkNode):
-    """Sends documents in the executor, as topics tell, and takes commands: of datagrams on the link's thread.
+    """Sends documents from the executor; takes commands on the link's thread (UDP) or in the executor (topics).
 
-    A command that is not followed by another one within `command_timeout` is followed by zero, and then nothing.
+    After `command_timeout` without a command, zero is published once.
     """
 
     open_state = "talking"
     peer_may_stay_mute = True
     rates = ("documents", "rover documents", "images", "commands")
-    problems = (*LinkNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, GONE, "dropped messages")
+    problems = (*LinkNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, OPERATORS_LOST, "dropped messages")
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_server", PARAMETERS, **options)
-        self._stream: Stream | None = None  # while there is somebody to send to
+        self._stream: Stream | None = None  # while there is a link
 
     # The lifecycle.
 
@@ -71,18 +71,17 @@ class TelemetryServer(LinkNode):
         self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
         signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
         self._velocities = VelocityOutput(self)
-        self._taking = threading.Lock()  # commands by topics come in the executor
+        self._taking = threading.Lock()  # commands on topics arrive in the executor
         self._sources = DroneSources(self, signs, LandingFrameNames(get("frame_prefix")), self._send_telemetry)
         self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
         self._is_udp = get("transport") == "udp"
         if self._is_udp:
-            self._texts = {ROVER_TOPIC: self.make_publisher(String, ROVER_TOPIC, DEPTH)}  # of one that is led
+            self._texts = {ROVER_TOPIC: self.make_publisher(String, ROVER_TOPIC, DEPTH)}  # of the operator's rover
         else:
             self._texts = {topic: self.make_publisher(String, topic, DEPTH) for topic in (DRONE_TOPIC, ROVER_TOPIC)}
             self.make_subscription(String, COMMAND_TOPIC, self._take_text, DEPTH)
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        """Send to one operator, or publish."""
         self._side = DroneSide(self)
         self._drone_pace, self._rover_pace = Pace(), Pace()
         self._since_image: int = self.parameters["image_every"]  # documents; the first one may have an image
@@ -92,13 +91,13 @@ class TelemetryServer(LinkNode):
         return UdpConnector(host, port, cancellation, self._connecting_failed, self.wire_log)
 
     def stop_waiting(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         self._stream = None
 
     # The conversation, on the link's thread.
 
     def converse(self, stream: Stream) -> None:
-        """Take commands until cancelled; leave a command of zero, whatever has happened."""
+        """Handle commands until cancelled; publish zero at the end."""
         self._sources.forget_image()
         self._stream = stream
         due_s = time.monotonic()
@@ -108,21 +107,19 @@ class TelemetryServer(LinkNode):
                     self._take(stream.receive(max(0.0, due_s - time.monotonic())), stream.peer)
                 if time.monotonic() >= due_s:
                     with self._taking:
-                        self._velocities.follow(stream.peer)
+                        self._velocities.repeat(stream.peer)
                     self._report_sources()
                     due_s = max(due_s + 1 / self.parameters["repeat_rate"], time.monotonic())
         finally:
             self._stream = None
             with self._taking:
-                self._velocities.leave()
+                self._velocities.finish()
 
-    def obey(self, command: DroneCommand) -> None:
-        """Publish a command."""
+    def follow_command(self, command: DroneCommand) -> None:
         full_scale = read_group(self.parameters, "full_scale", FullScale)
         self._velocities.command(twist_from_command(command, full_scale, self._command_signs))
 
-    def lead(self, rover: RoverTelemetry) -> None:
-        """Forward the position of the operator's rover."""
+    def move_rover(self, rover: RoverTelemetry) -> None:
         self._publish_text(ROVER_TOPIC, String(data=self._side.rover(rover).decode()))
 
     def _take(self, document: bytes | str, source: str) -> None:
@@ -136,7 +133,7 @@ class TelemetryServer(LinkNode):
         self.statistics.liveness.heard()
 
     def _report_sources(self) -> None:
-        missing = self._sources.lacks
+        missing = self._sources.missing
         complaint = f"no topic gives {missing}, so no telemetry is sent" if missing else None
         self.reports.keep_condition(INCOMPLETE, complaint, "outdated values are not sent")
 
@@ -183,7 +180,7 @@ class TelemetryServer(LinkNode):
         self.statistics.counts["rover documents"] += self._send(document)
 
     def _send(self, document: bytes) -> bool:
-        """Send a document, and return whether it went out."""
+        """Send a document; return whether that worked."""
         stream = self._stream
         if stream is None:
             return False

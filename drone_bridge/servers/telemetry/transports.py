@@ -16,14 +16,14 @@ COMMAND_TOPIC: Final = "/drone/command"
 
 
 class Stream(Protocol):
-    """The way to one operator, of UDP or of topics."""
+    """The connection to one operator, by UDP or topics."""
 
     @property
     def peer(self) -> str:
         """The peer's name for logs and diagnostics."""
 
     def send(self, document: bytes) -> None:
-        """Send, without ever waiting. Raises LinkError."""
+        """Send without blocking. Raises LinkError."""
 
     def receive(self, timeout_s: float | None = None) -> bytes:
         """Wait for a document. Raises LinkError, LinkTimeoutError and LinkCancelledError."""
@@ -33,12 +33,12 @@ class Stream(Protocol):
 
 
 class TopicStream:
-    """Text on topics; what comes is taken by subscriptions, in the executor."""
+    """Documents as text on topics; commands arrive by subscriptions, in the executor."""
 
     peer = COMMAND_TOPIC
 
     def __init__(self, cancellation: Cancellation, publish: Callable[[str, String], None]) -> None:
-        """`publish` publishes a document on the topic that it is for."""
+        """`publish` publishes a document on a topic."""
         self._cancellation = cancellation
         self._publish = publish
 
@@ -48,17 +48,17 @@ class TopicStream:
         self._publish(DRONE_TOPIC if '"imu"' in text[:64] else ROVER_TOPIC, String(data=text))
 
     def receive(self, timeout_s: float | None = None) -> bytes:
-        """Wait: nothing comes this way."""
+        """Wait for cancellation, as commands arrive by subscriptions."""
         if self._cancellation.wait(timeout_s):
             raise LinkCancelledError("Waiting was cancelled.")
         raise LinkTimeoutError("Nothing comes by topics here.")
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 class TopicEndpoint:
-    """Where the one stream over topics comes from."""
+    """The endpoint of the one stream over topics."""
 
     port = 0
 
@@ -67,8 +67,7 @@ class TopicEndpoint:
         self._stream = stream
 
     def open(self) -> TopicStream:
-        """Return it at once."""
         return self._stream
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""

@@ -16,70 +16,68 @@ from drone_bridge.link_node.link_node import LinkNode
 
 REFUSED: Final = "refused presses"
 MISSING: Final = "missing services"
-LOOK_PERIOD_S: Final = 0.5
-MAX_UNANSWERED: Final = 4  # calls of one service; the oldest are not waited for any more
+SERVICE_CHECK_PERIOD_S: Final = 0.5
+MAX_PENDING: Final = 4  # calls of one service; older ones are abandoned
 
 
-class Presses(Protocol):
-    """The way to a drone that takes off, lands and resets. For the link's thread."""
+class Buttons(Protocol):
+    """How button presses reach the drone. For the link's thread."""
 
     def press(self, name: str) -> None:
-        """Have the drone do it: takeoff, land or reset. What comes of it is reported, and nobody waits for it."""
+        """Request takeoff, land or reset. The outcome is logged, not returned."""
 
     def hold_hover(self, is_held: bool) -> None:
-        """Have the drone ignore commands, if it can be told to."""
+        """Have the drone hover and ignore commands, if it can."""
 
-    def let_go(self) -> None:
-        """Give hover back, if it is held: whoever held it is gone."""
+    def release_hover(self) -> None:
+        """Release hover if it is held, as the operator is gone."""
 
 
-class Calls:
-    """Calls services: Trigger for each press, SetBool for hover."""
+class ServiceButtons:
+    """ServiceButtons services: Trigger for each press, SetBool for hover."""
 
-    def __init__(self, node: LinkNode, targets: dict[str, str], done: Callable[[str], None]) -> None:
-        """Create the clients. `done` is called, in the executor, with what a service says that it has done."""
+    def __init__(self, node: LinkNode, targets: dict[str, str], on_done: Callable[[str], None]) -> None:
+        """Create the clients. `on_done` is called, in the executor, with the name of each press that succeeded."""
         self._node = node
-        self._done = done
+        self._on_done = on_done
         kinds: dict[str, type] = {name: SetBool if name == "hover" else Trigger for name in targets}
         self._clients = {name: node.make_client(kinds[name], target) for name, target in targets.items()}
-        self._wanted: deque[tuple[str, Any]] = deque(maxlen=16)
-        self._unanswered: dict[str, deque[Any]] = {name: deque() for name in targets}
+        self._requested: deque[tuple[str, Any]] = deque(maxlen=16)
+        self._pending: dict[str, deque[Any]] = {name: deque() for name in targets}
         self._is_hover_held: bool | None = False
-        self._calling = threading.Lock()  # so that nothing that was asked for before overtakes that hover is let go of
-        self._guard = node.make_guard_condition(self._call_wanted)
-        self._are_all_there = False
-        node.make_timer(LOOK_PERIOD_S, self._look_for_services)
+        self._calling = threading.Lock()  # so that no earlier call overtakes the release of hover
+        self._guard = node.make_guard_condition(self._make_calls)
+        self._are_all_available = False
+        node.make_timer(SERVICE_CHECK_PERIOD_S, self._check_services)
 
     def press(self, name: str) -> None:
-        """Call the service of that name."""
-        self._ask(name, Trigger.Request())
+        self._request(name, Trigger.Request())
 
     def hold_hover(self, is_held: bool) -> None:
-        """Call the service when that changes; without one, the cmd_vel of zero has to do."""
+        """Call the service when the state changes; without one, the operator's zero cmd_vel has to do."""
         if is_held == self._is_hover_held:
             return
         self._is_hover_held = is_held
-        self._ask("hover", SetBool.Request(data=is_held))
+        self._request("hover", SetBool.Request(data=is_held))
 
-    def let_go(self) -> None:
-        """Give hover back."""
+    def release_hover(self) -> None:
         if not self._is_hover_held:
             return
         client = self._clients["hover"]
         with self._calling, contextlib.suppress(InvalidHandle):  # ROS may be shutting down already
             self._is_hover_held = False
             if client.service_is_ready():
-                client.call_async(SetBool.Request(data=False))  # here and now: the executor may be leaving
+                client.call_async(SetBool.Request(data=False))  # in this thread, as the executor may be shutting down
 
-    def _ask(self, name: str, request: Any) -> None:
-        self._wanted.append((name, request))
+    def _request(self, name: str, request: Any) -> None:
+        self._requested.append((name, request))
         try:
             self._guard.trigger()
         except InvalidHandle:
             return
 
-    def _look_for_services(self) -> None:
-        """Report which services are not there; hover need not be."""
+    def _check_services(self) -> None:
+        """Report services that are not available, except hover, which is optional."""
         missing = [
             self._node.resolve_service_name(client.srv_name)
             for name, client in self._clients.items()
@@ -87,36 +85,36 @@ class Calls:
         ]
         complaint = f"no node offers {', '.join(missing)}" if missing else None
         self._node.reports.keep_condition(MISSING, complaint, "set target.* to the drone's own")
-        if not missing and not self._are_all_there:
+        if not missing and not self._are_all_available:
             self._node.inform("The drone's services are available.")
-        self._are_all_there = not missing
+        self._are_all_available = not missing
 
-    def _call_wanted(self) -> None:
-        while self._wanted:
+    def _make_calls(self) -> None:
+        while self._requested:
             with self._calling:
-                self._call(*self._wanted.popleft())
+                self._call(*self._requested.popleft())
 
     def _call(self, name: str, request: Any) -> None:
         client = self._clients[name]
         if name == "hover" and request.data != self._is_hover_held:
-            return  # since it was asked for, the operator has changed its mind or has gone
+            return  # outdated: the operator has released hover or is gone
         if not client.service_is_ready():
             if name == "hover":
-                self._is_hover_held = None  # so that it is told again, perhaps to somebody who has come
+                self._is_hover_held = None  # so that the next packet requests it again
             else:
                 service = self._node.resolve_service_name(client.srv_name)
                 self._node.complain(REFUSED, f"{name} was pressed, but no node offers {service}.")
             return
-        unanswered = self._unanswered[name]
-        while len(unanswered) >= MAX_UNANSWERED:
-            client.remove_pending_request(unanswered.popleft())
+        pending = self._pending[name]
+        while len(pending) >= MAX_PENDING:
+            client.remove_pending_request(pending.popleft())
         future = client.call_async(request)
-        unanswered.append(future)
+        pending.append(future)
         future.add_done_callback(partial(self._answered, name))
 
     def _answered(self, name: str, future: Any) -> None:
-        if future in self._unanswered[name]:
-            self._unanswered[name].remove(future)
+        if future in self._pending[name]:
+            self._pending[name].remove(future)
         response = future.result()
         if response is None:
             return
@@ -125,31 +123,30 @@ class Calls:
             return
         if name != "hover":
             self._node.inform(f"{name}: {response.message}")
-            self._done(name)
+            self._on_done(name)
 
 
-class Messages:
-    """Publishes an empty message for each press, for drivers that have topics. Zero is all they know of hover."""
+class TopicButtons:
+    """Publishes an empty message for each press, for drivers with topics, which have none for hover."""
 
-    def __init__(self, node: LinkNode, targets: dict[str, str], done: Callable[[str], None]) -> None:
-        """Create the publishers; `done` is called with what was published."""
+    def __init__(self, node: LinkNode, targets: dict[str, str], on_done: Callable[[str], None]) -> None:
+        """Create the publishers; `on_done` is called with the name of each press that was published."""
         self._node = node
-        self._done = done
+        self._on_done = on_done
         self._publishers = {
             name: node.make_publisher(Empty, target, 10) for name, target in targets.items() if name != "hover"
         }
 
     def press(self, name: str) -> None:
-        """Publish on the topic of that name."""
         publisher = self._publishers[name]
         if not self._node.is_wanted(publisher):
             self._node.complain(REFUSED, f"{name} was pressed, but no node subscribes to {publisher.topic_name}.")
             return
         self._node.publish(publisher, Empty())
-        self._done(name)
+        self._on_done(name)
 
     def hold_hover(self, is_held: bool) -> None:
         """Do nothing."""
 
-    def let_go(self) -> None:
+    def release_hover(self) -> None:
         """Do nothing."""
