@@ -18,7 +18,7 @@ from ports import free_ports
 from ros_session import TIMEOUT_S, wait_until
 from std_msgs.msg import Bool
 from web_page import address_of, grows, take_the_helm
-from web_viewer import Pilot
+from web_viewer import Network, Pilot
 
 pytestmark = pytest.mark.timed
 LAYOUTS = sorted((Path(__file__).parent.parent / "config" / "foxglove").glob("*.json"))
@@ -296,6 +296,31 @@ def test_a_server_that_is_stopped_and_goes_on_moves_nothing(helm, robot, robot_c
     # What was on its way when the server was stopped has the stamp of then, and the bridge refuses it.
     assert not [each for each in robot.moving_commands if stamp_s(each) >= went_on_s]
     helm.key(FORWARD, down=False)
+
+
+def test_a_network_that_loses_everything_and_heals_moves_nothing(browser, robot, robot_composition):
+    with Network(robot_composition.address) as network:
+        browser.open(network.address)
+        take_the_helm(browser)
+        hold_forward(browser, robot)
+        network.works.clear()
+        stopped_s = time.monotonic()
+        robot.wait(moves=False)
+        assert robot.stopped_s - stopped_s < STOP_S
+        browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Not responding')")
+        for down in (False, True):  # both wait in the network, and come when it works again
+            browser.key(FORWARD, down)
+        healed_s = time.time()
+        network.works.set()
+        browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Connected')")
+        browser.wait("!document.querySelector('.notice').hidden")  # it is told to let go, while the key is held
+        assert robot.speed == 0
+        assert not [each for each in robot.moving_commands if stamp_s(each) >= healed_s]
+        browser.key(FORWARD, down=False)
+        hold_forward(browser, robot)
+        browser.key(FORWARD, down=False)
+        robot.wait(moves=False)
+        browser.click(".take")
 
 
 def test_a_browser_that_is_killed_stops_the_robot(robot, robot_composition):

@@ -2,14 +2,13 @@
 """Steering through web_bridge by a pilot who is no browser: what is published, and what stops a vehicle."""
 
 import math
-import socket
 import threading
 import time
 
 import pytest
 from geometry_msgs.msg import TwistStamped
 from ros_session import module_ros, wait_until
-from web_viewer import Pilot, web_bridge
+from web_viewer import Network, Pilot, web_bridge
 
 from drone_bridge.link_node.mailbox import Arrival
 from drone_bridge.node.lifespan import Lifespan
@@ -161,46 +160,8 @@ def test_a_second_pilot_is_refused_and_told_and_may_follow(bridge, pilot, comman
         steer_until_it_moves(other, commands)
 
 
-class Network:
-    """A connection that can be made to lose everything, both ways, while both ends believe that it is there."""
-
-    def __init__(self, address):
-        self._target = address.rstrip("/").rpartition(":")
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}/"
-        self.works = threading.Event()
-        self.works.set()
-        self._sockets = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection((self._target[0], int(self._target[2])))
-            self._sockets += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
-
-    def _pass_on(self, source, sink):
-        try:
-            while data := source.recv(65536):
-                self.works.wait()
-                sink.sendall(data)
-        except OSError:
-            pass
-
-    def close(self):
-        self.works.set()
-        for each in (self._listener, *self._sockets):
-            each.close()
-
-
 def test_a_network_that_stops_stops_the_vehicle_and_what_was_held_up_in_it_moves_nothing(bridge, commands):
-    network = Network(bridge.address)
-    with Pilot(network.address) as pilot:
+    with Network(bridge.address) as network, Pilot(network.address) as pilot:
         pilot.take(TOPIC)
         steer_until_it_moves(pilot, commands)
         network.works.clear()
@@ -213,7 +174,6 @@ def test_a_network_that_stops_stops_the_vehicle_and_what_was_held_up_in_it_moves
         pilot.steer(x=1.0)  # the stick is still held
         pilot.wait_for(lambda: pilot.refusals, "a refusal")
         assert commands.stays_still(0.5)
-    network.close()
 
 
 def test_the_server_s_end_stops_the_vehicle(ros, commands):

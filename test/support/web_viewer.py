@@ -4,7 +4,9 @@
 import contextlib
 import itertools
 import json
+import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -187,3 +189,45 @@ class Pilot:
 
     def steer(self, token=None, **motion):
         self.send(op="steer", token=self.next_token() if token is None else token, motion=motion)
+
+
+class Network:
+    """A connection that can be made to lose everything, both ways, while both ends believe that it is there."""
+
+    def __init__(self, address):
+        self._target = address.rstrip("/").rpartition(":")
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}/"
+        self.works = threading.Event()
+        self.works.set()
+        self._sockets = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection((self._target[0], int(self._target[2])))
+            self._sockets += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
+
+    def _pass_on(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                self.works.wait()
+                sink.sendall(data)
+        except OSError:
+            pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.works.set()
+        for each in (self._listener, *self._sockets):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)  # or a thread that reads keeps it open
+            each.close()

@@ -18,13 +18,17 @@ export interface Vehicle {
 const SUBPROTOCOL = "drone_bridge.helm.v1";
 const SHORTEST_GAP_MS = 40;
 const LONGEST_PAUSE_MS = 4_000;
+/** Tokens come ten times per second: without any, it is silent from here on, and lost after as long as a lease lasts. */
+const WATCH_PERIOD_MS = 250;
+const SILENT_AFTER_PERIODS = 4;
+const LOST_AFTER_PERIODS = 20;
 export const STILL: Motion = { x: 0, y: 0, z: 0, yaw: 0 };
 
 export function isStill(motion: Motion): boolean {
   return AXES.every((axis) => motion[axis] === 0);
 }
 
-/** Sends "change" events, and "refused" with the reason as detail. */
+/** Sends "change" events, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
 export class Helm extends EventTarget {
   vehicles: Vehicle[] = [];
   maySteer = false;
@@ -34,10 +38,23 @@ export class Helm extends EventTarget {
   #motion: Motion = STILL;
   #sentMs = 0;
   #pauseMs = 250;
+  /** Counted rather than timed: a browser that was suspended has not waited. */
+  #silentPeriods = 0;
+
+  constructor() {
+    super();
+    setInterval(() => this.#watch(), WATCH_PERIOD_MS);
+  }
+
+  /** For how long nothing has come on a connection that should be alive; 0 while all is well. */
+  get silentSeconds(): number {
+    return this.isOpen && this.#silentPeriods >= SILENT_AFTER_PERIODS ? (this.#silentPeriods * WATCH_PERIOD_MS) / 1000 : 0;
+  }
 
   connect(): void {
     const socket = new WebSocket(socketAddress(), [SUBPROTOCOL]);
     this.#socket = socket;
+    this.#silentPeriods = 0;
     socket.onopen = () => {
       this.isOpen = true;
       this.#pauseMs = 250;
@@ -88,7 +105,15 @@ export class Helm extends EventTarget {
     }
   }
 
+  #watch(): void {
+    this.#silentPeriods += 1;
+    if (this.#silentPeriods !== LOST_AFTER_PERIODS) return;
+    this.#socket?.close(); // TCP itself would try for a quarter of an hour
+    this.dispatchEvent(new Event("lost"));
+  }
+
   #receive(message: { op: string; token: number; vehicles: Vehicle[]; may_steer: boolean; reason: string }): void {
+    this.#silentPeriods = 0;
     if (message.op === "token") {
       this.#token = message.token;
       this.#steer();

@@ -115,5 +115,6 @@ document.getElementById("page")!.append(
   notice,
 );
 
+helm.addEventListener("lost", () => stream.reconnect());
 stream.connect();
 helm.connect();

@@ -99,6 +99,11 @@ export class Stream extends EventTarget {
     });
   }
 
+  /** Connect anew, as after a connection that is dead without saying so. */
+  reconnect(): void {
+    this.#client?.close();
+  }
+
   /** Listen to a topic, now or when it comes; returns what ends it. */
   subscribe(topic: string, listener: Listener): () => void {
     const subscription = this.#subscriptions.get(topic) ?? { listeners: new Set<Listener>() };

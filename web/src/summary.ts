@@ -64,7 +64,9 @@ export class Summary {
     this.#bytes = this.stream.bytesReceived;
     const { status } = this.stream;
     const who = this.fleet.subject.vehicle?.node;
-    if (status !== "open") this.#cells.connection.show("error", status === "lost" ? "Lost, trying again" : "Connecting …");
+    const { silentSeconds } = this.helm;
+    if (status !== "open") this.#cells.connection.show("error", status === "lost" ? "Lost, reconnecting …" : "Connecting …");
+    else if (silentSeconds) this.#cells.connection.show("error", "Not responding", `for ${silentSeconds.toFixed(0)} s`);
     else if (!who) this.#cells.connection.show("warn", "Connected, no vehicle yet");
     else {
       const amount = rate < 1e6 ? `${(rate / 1e3).toFixed(0)} kB/s` : `${(rate / 1e6).toFixed(1)} MB/s`;
