@@ -19,6 +19,11 @@ _CPU_CLOCK_OF_A_PROCESS: Final = 2  # CPUCLOCK_SCHED: how Linux numbers the cloc
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
+def cpu_s(pid: int) -> float:
+    """Return the seconds of processor time that all threads of a process have used."""
+    return time.clock_gettime((~pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
+
+
 class ChildError(Exception):
     """A program did not do what it was started for; the text ends with what it wrote last."""
 
@@ -105,7 +110,7 @@ class Child:
 
     def cpu_s(self) -> float:
         """Return the seconds of processor time that all its threads have used."""
-        return time.clock_gettime((~self._process.pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
+        return cpu_s(self._process.pid)
 
     def resident_bytes(self) -> int:
         """Return how much memory it occupies."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure all that README.md shows figures of, and write them there: python benchmark/figures.py [testbed ...].
+"""Measure all that README.md and docs/wire_log.md show figures of: python benchmark/figures.py [testbed ...].
 
-On a machine that does nothing else; takes about a quarter of an hour.
+They are written there. On a machine that does nothing else; takes about 20 minutes.
 """
 
 import argparse
@@ -13,8 +13,15 @@ from typing import Final
 
 from system import script_command
 
-README: Final = Path(__file__).resolve().parent / "README.md"
-PROGRAMS: Final = ("testbed", "simulator", "telemetry", "footprint")
+HERE: Final = Path(__file__).resolve().parent
+README: Final = HERE / "README.md"
+PAGES: Final = {
+    "testbed": README,
+    "simulator": README,
+    "telemetry": README,
+    "footprint": README,
+    "wire_log": HERE.parent / "docs" / "wire_log.md",
+}
 
 
 def measure(program: str, arguments: list[str]) -> str:
@@ -32,25 +39,26 @@ def measure(program: str, arguments: list[str]) -> str:
 
 
 def replaced(text: str, program: str, results: str) -> str:
-    """Return the README with other results of a program. Raises ValueError where it has no place for them."""
+    """Return a page with other results of a program. Raises ValueError where it has no place for them."""
     begin, end = f"<!-- {program} -->\n", f"<!-- end of {program} -->"
     before, found, rest = text.partition(begin)
     _, found_end, after = rest.partition(end)
     if not (found and found_end):
-        raise ValueError(f"{README.name} has no place for the figures of {program}: {begin.strip()} to {end}.")
+        raise ValueError(f"{PAGES[program].name} has no place for the figures of {program}: {begin.strip()} to {end}.")
     return f"{before}{begin}```text\n{results}\n```\n{end}{after}"
 
 
 def main() -> int:
     """Measure, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("programs", nargs="*", default=PROGRAMS, metavar="PROGRAM", help=f"of {', '.join(PROGRAMS)}")
+    parser.add_argument("programs", nargs="*", default=list(PAGES), metavar="PROGRAM", help=f"of {', '.join(PAGES)}")
     parser.add_argument("--rounds", type=int, help="of each, instead of their own number")
     options = parser.parse_args()
     arguments = ["--rounds", str(options.rounds)] if options.rounds else []
     for program in options.programs:
         results = measure(program, arguments)
-        README.write_text(replaced(README.read_text(), program, results))
+        page = PAGES[program]
+        page.write_text(replaced(page.read_text(), program, results))
     return 0
 
 

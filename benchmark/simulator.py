@@ -38,11 +38,11 @@ CALLS_TIMEOUT_S: Final = 20.0
 class SimulatorSystem(System):
     """One side of the comparison."""
 
-    def __init__(self, side: str, place: Place) -> None:
+    def __init__(self, side: str, place: Place, **parameters: object) -> None:
         self._peer = Peer()
         self._reported = 0  # steps
         namespace = f"/benchmark_{os.getpid()}"
-        make_command = _bridge if side == BRIDGE else _floor
+        make_command = partial(_bridge, parameters) if side == BRIDGE else _floor
         helpers = {
             "subscriber": script_command("simulator_subscriber.py", namespace),
             "caller": script_command("simulator_caller.py", namespace),
@@ -153,11 +153,11 @@ def main() -> int:
     return run(options, samples, partial(measure_round, samples, on_the_wire_ms), tell_round_trip)
 
 
-def _bridge(port: int, namespace: str) -> list[str]:
+def _bridge(parameters: dict[str, object], port: int, namespace: str) -> list[str]:
     entities = "[" + ",".join(f"'{entity}'" for entity in OTHERS) + "]"
     # As nothing is steered here, it need not be learned how the vehicle is built.
     given = {"publish_clock": True, "body_to_model": "[1.0, 0.0, 0.0, 0.0]"}
-    return bridge_command("simulator_bridge", namespace, port=port, entities=entities, **given)
+    return bridge_command("simulator_bridge", namespace, port=port, entities=entities, **given, **parameters)
 
 
 def _floor(port: int, namespace: str) -> list[str]:

@@ -31,11 +31,11 @@ WATCHED_S: Final = 1.0
 class TelemetrySystem(System):
     """One side of the comparison. With `raw` somebody subscribes to the decoded images."""
 
-    def __init__(self, side: str, place: Place, raw: bool = False) -> None:
+    def __init__(self, side: str, place: Place, raw: bool = False, **parameters: object) -> None:
         self._peer = Peer()
         namespace = f"/benchmark_{os.getpid()}"
         subscriber = script_command("telemetry_subscriber.py", namespace, *(["--raw"] if raw else []))
-        make_command = _bridge if side == BRIDGE else _floor
+        make_command = partial(_bridge, parameters) if side == BRIDGE else _floor
         super().__init__(side, place, make_command(self._peer.port, namespace), {"subscriber": subscriber})
 
     def warm_up(self) -> None:
@@ -104,8 +104,8 @@ def main() -> int:
     return run(options, samples, partial(measure_round, samples), watch_decoding)
 
 
-def _bridge(port: int, namespace: str) -> list[str]:
-    return bridge_command("telemetry_bridge", namespace, transport="udp", port=port, stamp_source="wire")
+def _bridge(parameters: dict[str, object], port: int, namespace: str) -> list[str]:
+    return bridge_command("telemetry_bridge", namespace, transport="udp", port=port, stamp_source="wire", **parameters)
 
 
 def _floor(port: int, namespace: str) -> list[str]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bytes of every connection, in both directions and with their times, kept in files of bounded size and number.
 
-The link's thread only copies what it has read or sent; a thread of the log's own writes it, a few times a second. A
-process that is killed loses at most the last FLUSH_PERIOD_S. See docs/wire_log.md.
+The link's thread only copies what it has read or sent; a thread of the log's own writes it, twice a second or when
+there is much of it. A process that is killed loses at most the last FLUSH_PERIOD_S. See docs/wire_log.md.
 """
 
 import json
@@ -12,16 +12,19 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from drone_bridge.links.errors import LinkError
-from drone_bridge.links.wire_file import Piece, WireFile
+from drone_bridge.links.wire_file import CHUNK_BYTES, MESSAGE_BYTES, Chunk, WireFile
 
 FLUSH_PERIOD_S: Final = 0.5
-CHUNK_BYTES: Final = 1 << 20  # as many wake the writer at once
-QUEUE_BYTES: Final = 32 << 20  # what a slow disk may lag behind; beyond, bytes are not logged, and the log says so
-PIECE_BYTES: Final = 256  # what a queued piece takes beside its bytes, roughly
+QUEUED_CHUNKS: Final = 32  # by which a slow disk may lag behind; beyond, bytes are not logged, and the log says so
+SPARE_CHUNKS: Final = 4  # whose memory is kept for what comes next
+LARGE_BYTES: Final = 16 << 10  # from so many on a message may be compressed at once, instead of copied
+WORTHWHILE_RATIO: Final = 4  # to which a message has to shrink: LZ4 then is about as fast as a copy
+LEFT_AS_THEY_ARE: Final = 63  # large messages, after one that did not shrink so much
 MAX_CHANNELS: Final = 64  # of one file: a direction each, for each peer of a UDP port; further peers share the last two
 FILES_PER_LOG: Final = 8  # a file ends, and is continued in another one, at this share of what the log may occupy
 MAX_FILES: Final = 256
@@ -51,58 +54,84 @@ class ConnectionLog:
         self.part = 0  # of the file that is being written, from 1
         self.file: WireFile | None = None  # of the writer's thread
         self.channels: list[Channel] = []
+        self.chunk: Chunk | None = None  # what is being added to
         self.is_closed = False
         self._log = log
-        self._numbers: dict[Channel, int] = {}
+        self.messages = 0  # so far
+        self._numbers: dict[tuple[str, str], int] = {}  # of channels, by topic and peer
         self._lost_bytes = 0  # since the log could not keep up
+        self._left_as_they_are = 0  # large messages that are not worth the attempt to compress them
 
     def received(self, buffers: Sequence[memoryview], count: int, peer: str = "") -> None:
         """Log the first `count` bytes of the buffers; none at all is the end of a stream, or an empty datagram."""
-        if len(buffers) == 1 or count <= len(buffers[0]):
-            self._put(RECEIVED, bytes(buffers[0][:count]), peer)
+        if count <= len(buffers[0]):
+            self._put(RECEIVED, buffers[0][:count], peer)
             return
         for buffer in buffers:
             if count > 0:
-                self._put(RECEIVED, bytes(buffer[:count]), peer)
+                self._put(RECEIVED, buffer[:count], peer)
             count -= len(buffer)
 
     def sent(self, data: bytes | memoryview, peer: str = "") -> None:
         """Log what the system has taken to be sent."""
-        self._put(SENT, bytes(data), peer)
+        self._put(SENT, memoryview(data), peer)
 
     def note(self, sentence: str) -> None:
         """Log a sentence."""
-        self._put(NOTES, sentence.encode(), "")
+        self._put(NOTES, memoryview(sentence.encode()), "")
 
     def close(self) -> None:
         """End the file, when all of it is written."""
         if not self.is_closed:
-            self._log.enqueue(self, [*self._confession(), None])
+            self._confess()
+            self._log.end(self)
 
-    def _put(self, topic: str, data: bytes, peer: str) -> None:
+    def _put(self, topic: str, data: memoryview, peer: str) -> None:
         if self.is_closed:
             return
-        piece = Piece(self._number(topic, peer or self.facts["peer"]), time.time_ns(), data)
-        if self._log.enqueue(self, [*self._confession(), piece]):
-            self._lost_bytes = 0
+        number = self._numbers.get((topic, peer))
+        if number is None:
+            number = self._number(topic, peer)
+        if len(data) > MESSAGE_BYTES:
+            for begin in range(0, len(data), MESSAGE_BYTES):
+                self._add(number, data[begin : begin + MESSAGE_BYTES])
         else:
+            self._add(number, data)
+
+    def _add(self, number: int, data: memoryview) -> None:
+        if self._lost_bytes and self._log.has_caught_up:
+            self._confess()
+        compressed = self._compressed(data) if len(data) >= LARGE_BYTES else None
+        if self._lost_bytes or not self._log.add(self, number, data, compressed):
             self._lost_bytes += len(data)
 
-    def _confession(self) -> list[Piece]:
-        """Return the note on what is missing, if anything is."""
-        if not self._lost_bytes:
-            return []
-        sentence = f"The disk was too slow: {self._lost_bytes} bytes are missing here."
-        return [Piece(self._number(NOTES, ""), time.time_ns(), sentence.encode())]
+    def _compressed(self, data: memoryview) -> bytes | None:
+        """Return one block of LZ4, if that is worth it: a flat picture then costs less than to copy and write it."""
+        if self._left_as_they_are:
+            self._left_as_they_are -= 1
+            return None
+        if not (compress := self._log.compress):
+            return None
+        block = compress(data)
+        if len(block) * WORTHWHILE_RATIO <= len(data):
+            return block
+        self._left_as_they_are = LEFT_AS_THEY_ARE
+        return None
+
+    def _confess(self) -> None:
+        """Note what is missing, if anything is."""
+        if self._lost_bytes:
+            sentence = f"The disk was too slow: {self._lost_bytes} bytes are missing here."
+            if self._log.add(self, self._number(NOTES, ""), memoryview(sentence.encode())):
+                self._lost_bytes = 0
 
     def _number(self, topic: str, peer: str) -> int:
-        channel = Channel(topic, peer)
-        number = self._numbers.get(channel)
-        if number is None:
-            if len(self.channels) >= MAX_CHANNELS and peer != OTHERS and topic != NOTES:
-                return self._number(topic, OTHERS)
-            number = self._numbers[channel] = len(self.channels)
-            self.channels.append(channel)
+        if (topic, peer) in self._numbers:
+            return self._numbers[topic, peer]
+        if len(self.channels) >= MAX_CHANNELS and peer != OTHERS and topic != NOTES:
+            return self._number(topic, OTHERS)
+        self.channels.append(Channel(topic, peer or self.facts["peer"]))
+        number = self._numbers[topic, peer] = len(self.channels) - 1
         return number
 
 
@@ -142,8 +171,10 @@ class WireLog:
         self._total_bytes = total_bytes
         self._file_bytes = total_bytes // FILES_PER_LOG
         self._on_failure = on_failure
-        self._queue: deque[tuple[ConnectionLog, Piece | None]] = deque()
-        self._queued_bytes = 0
+        self.compress = _lz4()
+        self._queue: deque[tuple[ConnectionLog, Chunk | None]] = deque()  # to be written; None ends the connection
+        self._filling: dict[ConnectionLog, None] = {}  # those with a chunk that is being added to
+        self._spare: list[Chunk] = []
         self._lock = threading.Lock()
         self._wakeup = threading.Event()
         self._has_failed = False
@@ -158,37 +189,65 @@ class WireLog:
 
     def close(self) -> bool:
         """Write what is queued and end all files; return whether that took less than STOP_TIMEOUT_S."""
-        self._is_closing = True
+        with self._lock:
+            self._is_closing = True
         self._wakeup.set()
         self._thread.join(STOP_TIMEOUT_S)
         return not self._thread.is_alive()
 
-    def enqueue(self, connection: ConnectionLog, pieces: Sequence[Piece | None]) -> bool:
-        """Leave pieces for the writer, None for the end of the connection; return False when there is no room."""
-        size = sum(PIECE_BYTES + (len(piece.data) if piece else 0) for piece in pieces)
-        is_end = pieces[-1] is None
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether there is room again for what comes, and for some time."""
+        return len(self._queue) <= QUEUED_CHUNKS // 2
+
+    def add(self, connection: ConnectionLog, channel: int, data: memoryview, compressed: bytes | None = None) -> bool:
+        """Copy a message of at most MESSAGE_BYTES, or the same compressed; return False when there is no room."""
+        is_full = False
         with self._lock:
             if self._has_failed or self._is_closing:
                 return True  # nothing is logged any more, and nothing is missing from what is
-            if is_end:
-                connection.is_closed = True
-            elif self._queued_bytes + size > QUEUE_BYTES:
-                return False
-            self._queue.extend((connection, piece) for piece in pieces)
-            self._queued_bytes += size
-            is_much = self._queued_bytes >= CHUNK_BYTES
-        if is_much and not self._wakeup.is_set():
+            message = channel, connection.messages, time.time_ns(), data, compressed
+            chunk = connection.chunk
+            if chunk is None or not chunk.add(*message):
+                if len(self._queue) >= QUEUED_CHUNKS:
+                    return False
+                if chunk is not None:
+                    self._queue.append((connection, chunk))
+                    is_full = True
+                chunk = connection.chunk = self._spare.pop() if self._spare else Chunk(self.compress is not None)
+                self._filling[connection] = None
+                chunk.add(*message)
+            connection.messages += 1
+        if is_full and not self._wakeup.is_set():
             self._wakeup.set()
         return True
+
+    def end(self, connection: ConnectionLog) -> None:
+        """End the file of a connection, when all of it is written."""
+        with self._lock:
+            connection.is_closed = True
+            self._queue_chunk(connection)
+            self._filling.pop(connection, None)
+            self._queue.append((connection, None))
+
+    def _queue_chunk(self, connection: ConnectionLog) -> None:
+        if connection.chunk is not None:
+            self._queue.append((connection, connection.chunk))
+            connection.chunk = None
 
     # The writer's thread.
 
     def _run(self) -> None:
+        due_s = time.monotonic() + FLUSH_PERIOD_S
         try:
             while not self._is_closing:
-                self._wakeup.wait(FLUSH_PERIOD_S)
+                self._wakeup.wait(max(0.0, due_s - time.monotonic()))
                 self._wakeup.clear()
+                if time.monotonic() >= due_s:
+                    self._queue_all()
+                    due_s = time.monotonic() + FLUSH_PERIOD_S
                 self._write_queued()
+            self._queue_all()
             self._write_queued()
             for connection in list(self._open):
                 self._end(connection)
@@ -196,41 +255,44 @@ class WireLog:
             with self._lock:
                 self._has_failed = True
                 self._queue.clear()
+                for connection in self._filling:
+                    connection.chunk = None
+                self._filling.clear()
             for connection in self._open:
                 if connection.file:
                     connection.file.abandon()
             self._on_failure(f"The wire log ends: nothing more can be written to {self._folder}: {error.strerror}.")
 
+    def _queue_all(self) -> None:
+        with self._lock:
+            for connection in self._filling:
+                self._queue_chunk(connection)
+            self._filling.clear()
+
     def _write_queued(self) -> None:
         while self._queue:
-            chunks: dict[ConnectionLog, list[Piece]] = {}
-            size = 0
-            while self._queue and size < CHUNK_BYTES:
-                connection, piece = self._queue.popleft()
-                size += PIECE_BYTES + (len(piece.data) if piece else 0)
-                if piece:
-                    chunks.setdefault(connection, []).append(piece)
-                else:
-                    self._write(connection, chunks.pop(connection, []))
-                    self._end(connection)
-            for connection, pieces in chunks.items():
-                self._write(connection, pieces)
+            connection, chunk = self._queue[0]  # and it stays there, as it takes memory until it is written
+            if chunk is None:
+                self._end(connection)
+            else:
+                self._write(connection, chunk)
+                chunk.clear()
             with self._lock:
-                self._queued_bytes -= size
+                self._queue.popleft()
+                if chunk is not None and len(self._spare) < SPARE_CHUNKS:
+                    self._spare.append(chunk)
 
-    def _write(self, connection: ConnectionLog, pieces: list[Piece]) -> None:
-        if not pieces:
-            return
+    def _write(self, connection: ConnectionLog, chunk: Chunk) -> None:
         if connection.file and connection.file.size >= self._file_bytes:
             connection.file.close()
             connection.file = None
         if connection.file is None:
             connection.file = self._new_file(connection)
             self._open.add(connection)
-        for number in sorted({piece.channel for piece in pieces}):
+        for number in sorted(chunk.channels):
             channel = connection.channels[number]
             connection.file.add_channel(number, channel.topic, {"peer": channel.peer})
-        connection.file.add_chunk(pieces)
+        connection.file.add_chunk(chunk)
 
     def _end(self, connection: ConnectionLog) -> None:
         self._open.discard(connection)
@@ -276,3 +338,12 @@ def facts_of(protocol: str, side: str, name: str, parameters: Mapping[str, objec
     `side` is "operator" for who steers a vehicle and "vehicle" for who is steered.
     """
     return {"protocol": protocol, "side": side, "name": name, "parameters": json.dumps(dict(parameters))}
+
+
+def _lz4() -> Callable[[memoryview], bytes] | None:
+    """Return what compresses a block, or None. Only a bridge that writes a log imports it."""
+    try:
+        from lz4.block import compress
+    except ImportError:  # rosbags brings it; without it the files are larger and cost more to write
+        return None
+    return partial(compress, mode="fast", store_size=False)

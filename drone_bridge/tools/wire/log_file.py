@@ -16,10 +16,11 @@ from drone_bridge.links.wire_file import (
     FOOTER,
     MAGIC,
     MESSAGE,
+    MESSAGE_BYTES,
     MESSAGE_FIELDS,
     METADATA,
     RECORD,
-    Piece,
+    Chunk,
     WireFile,
 )
 from drone_bridge.links.wire_log import NOTES, RECEIVED, SENT
@@ -120,12 +121,20 @@ def next_part(path: Path) -> Path | None:
 def write_log(path: Path, connection: Connection, entries: list[Entry]) -> None:
     """Write a whole log. Raises OSError."""
     file = WireFile(path, connection.facts())
+    chunk = Chunk(is_lz4=False)
     numbers: dict[tuple[str, str], int] = {}
-    for entry in entries:
+    for sequence, entry in enumerate(entries):
         topic = NOTES if entry.sender is None else SENT if entry.sender is connection.side else RECEIVED
         number = numbers.setdefault((topic, entry.peer), len(numbers))
         file.add_channel(number, topic, {"peer": entry.peer})
-        file.add_chunk([Piece(number, entry.time_ns, entry.data)])
+        for begin in range(0, max(1, len(entry.data)), MESSAGE_BYTES):
+            message = number, sequence, entry.time_ns, memoryview(entry.data)[begin : begin + MESSAGE_BYTES]
+            if not chunk.add(*message):
+                file.add_chunk(chunk)
+                chunk.clear()
+                chunk.add(*message)
+    if chunk.channels:
+        file.add_chunk(chunk)
     file.close()
 
 
