@@ -38,7 +38,7 @@ from drone_bridge.protocols.robot import (
 from drone_bridge.servers.robot.drive_commands import LEAST_GAP_S, STOPS, DriveCommands
 from drone_bridge.servers.robot.listing import (
     complaint_about_topics,
-    is_robot_there,
+    is_robot_connected,
     light_topics,
     listing_of_parameters,
     sources_of_message,
@@ -167,7 +167,7 @@ def test_what_was_said_after_a_driver_was_dropped_does_nothing(control, vehicle,
 
 def test_what_somebody_else_has_can_t_be_bound_and_is_listed_as_theirs(control, vehicle, clock):
     driver = Driver(control, clock, "alice")
-    vehicle.subsystems[TRACKS] = replace(vehicle.subsystems[TRACKS], can_be_had=False, elsewhere="bob")
+    vehicle.subsystems[TRACKS] = replace(vehicle.subsystems[TRACKS], is_available=False, other_driver="bob")
     assert driver.say(BindSubsystem(TRACKS)) == [BindFailure(TRACKS)]
     info = next(packet for packet in driver.say(QuerySubsystems()) if isinstance(packet, SubsystemInfo))
     assert info.subsystems[TRACKS].driver == "bob"
@@ -176,8 +176,8 @@ def test_what_somebody_else_has_can_t_be_bound_and_is_listed_as_theirs(control, 
 def test_what_is_taken_away_is_stopped_and_announced(control, vehicle, clock):
     driver = Driver(control, clock, "alice")
     driver.say(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, 9, 9))
-    control.take_away(TRACKS, clock[0])
-    control.take_away(LIGHT, clock[0])  # which nobody has
+    control.revoke(TRACKS, clock[0])
+    control.revoke(LIGHT, clock[0])  # which nobody has
     assert driver.heard()[0] == SubsystemBound(TRACKS, "")
     driver.say(SkidSteerUpdate(TRACKS, 9, 9))
     assert vehicle.done == [(TRACKS, 9, 9), (TRACKS, "stop")]
@@ -321,11 +321,11 @@ def test_each_value_goes_out_once_the_newest_wins_and_unknown_ones_do_not():
     assert values.due_s(0.1) == math.inf
     values.put(0, 4)
     assert values.due_s(5.0) == now_s + 5.0
-    assert values.present(0, now_s, 100.0) == 4
-    assert values.present(0, now_s + 200.0, 100.0) is None
-    assert values.present(1, now_s, 100.0) is None
+    assert values.current(0, now_s, 100.0) == 4
+    assert values.current(0, now_s + 200.0, 100.0) is None
+    assert values.current(1, now_s, 100.0) is None
     values.clear()
-    assert values.present(0, now_s, 100.0) is None
+    assert values.current(0, now_s, 100.0) is None
 
 
 # What there is.
@@ -383,11 +383,11 @@ def test_what_a_bridge_lists_is_listed():
     ours = SubsystemMessage(type=1, name="drive", driver="relay", bound=True, has_sensors=True, right_pwm_sensor=7)
     theirs = SubsystemMessage(id=1, type=2, name="lamp", driver="bob")
     drive, lamp = subsystems_of_message(SubsystemArray(subsystems=[ours, theirs]))
-    assert drive.can_be_had
+    assert drive.is_available
     assert drive.motors[1].pwm == 7
-    assert (lamp.can_be_had, lamp.elsewhere) == (False, "bob")
-    assert is_robot_there(SubsystemArray(subsystems=[ours]))
-    assert not is_robot_there(SubsystemArray(subsystems=[SubsystemMessage(name="drive")]))
+    assert (lamp.is_available, lamp.other_driver) == (False, "bob")
+    assert is_robot_connected(SubsystemArray(subsystems=[ours]))
+    assert not is_robot_connected(SubsystemArray(subsystems=[SubsystemMessage(name="drive")]))
 
 
 def test_the_robot_s_own_lines_stay_as_they_were_and_those_of_nodes_get_a_name():

@@ -12,9 +12,9 @@ from drone_bridge.servers.simulator.client_session import ClientSession
 from drone_bridge.servers.simulator.forwarding import Forwarder
 from drone_bridge.servers.simulator.mirror import MirroredEntity, MirroredScene
 from drone_bridge.translate.simulator import Axes
-from drone_bridge.vehicle_side.simulator.answers import Answers
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
-from drone_bridge.vehicle_side.simulator.run import RunControl, Tempo
+from drone_bridge.vehicle_side.simulator.request_handler import RequestHandler
+from drone_bridge.vehicle_side.simulator.run import RunControl, Timing
 from drone_bridge.vehicle_side.simulator.world import World
 from drone_bridge.vehicle_side.simulator.world_requests import Context
 
@@ -50,8 +50,8 @@ class Server:
         scene.add(VEHICLE, MirroredEntity(has_source=True))
         self.world = World(scene)
         self.world.entity_added(VEHICLE, {"render": b"vehicle"})
-        answers = Answers(Context(self.world, RunControl(), Tempo()))
-        self.answer_locally = answers.answer
+        handler = RequestHandler(Context(self.world, RunControl(), Timing()))
+        self.answer_locally = handler.handle
         self.mirrored = []
         self.forwarder = Forwarder(
             self.bridge,
@@ -60,7 +60,7 @@ class Server:
             scene,
             VEHICLE,
             self.mirrored.append,
-            answers.answer,
+            handler.handle,
             lambda client: None,
         )
         self.sent = bytearray()

@@ -275,6 +275,6 @@ def test_a_silent_entity_is_there_and_nothing_is_known_of_it():
     scene.update_time()
     assert not scene.is_current(0)
     with pytest.raises(RefusedError, match=r"No entity with given ID\."):
-        scene.place(0)
+        scene.position(0)
     scene.update(7, server.state_from_pose(PoseStamped()))  # it has gone meanwhile
     assert not scene.has_entity(7)

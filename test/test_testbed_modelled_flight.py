@@ -69,11 +69,11 @@ class Flown:
     def told(self):
         position = tuple(self.vehicle.position) if self._has_position else None
         heading = self.measured_heading() * self._per_radian
-        return self.flight.told(SensorFrame(b"", b"", self.time_s, 0.0, 0.0, heading, position))
+        return self.flight.observe(SensorFrame(b"", b"", self.time_s, 0.0, 0.0, heading, position))
 
     def answer(self, answer, step_s=STEP_S):
         """Answer once, have the vehicle follow, and return what it was commanded and what is told next."""
-        velocity = self.flight.answered(answer)
+        velocity = self.flight.follow(answer)
         self.vehicle.follow(velocity, step_s)
         self.time_s += step_s
         return velocity, self.told()
@@ -108,7 +108,7 @@ def test_a_vehicle_that_follows_is_the_testbed_s_drone(unit):
         rates = (40 * math.cos(step / 8), 30 * math.sin(step / 11), 30.0)
         answer = MotionParameters(*(rate / scale for rate in rates), WEIGHT_N + 2)
         velocity, frame = flown.answer(answer)
-        state = state.advance(Airframe.announced(CONSTANTS), Motion(*rates, WEIGHT_N + 2), CALM, STEP_S)
+        state = state.advance(Airframe.from_constants(CONSTANTS), Motion(*rates, WEIGHT_N + 2), CALM, STEP_S)
         heading, pitch, roll = state.angles
         assert (frame.pitch * scale, frame.roll * scale) == pytest.approx((pitch, roll), abs=0.5)
         steepest = max(steepest, math.hypot(pitch, roll))
@@ -195,15 +195,15 @@ def test_after_a_step_back_or_a_long_one_the_model_is_at_rest_where_the_vehicle_
     flown.time_s += step_s
     frame = flown.told()
     assert (frame.pitch, frame.roll, *frame.position) == pytest.approx((0, 0, *flown.vehicle.position), abs=1e-9)
-    assert flown.flight.answered(HOVER) == pytest.approx((0, 0, 0, 0), abs=1e-9)
+    assert flown.flight.follow(HOVER) == pytest.approx((0, 0, 0, 0), abs=1e-9)
 
 
 def test_a_vehicle_that_was_told_to_stop_begins_at_rest():
     flown = begun()
     flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
     flown.answers(HOVER, 1.0)
-    flown.flight.rest()
-    assert flown.flight.answered(HOVER) == pytest.approx((0, 0, 0, 0), abs=1e-9)
+    flown.flight.reset()
+    assert flown.flight.follow(HOVER) == pytest.approx((0, 0, 0, 0), abs=1e-9)
     flown.time_s += STEP_S
     assert flown.told().pitch == 0.0
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the vehicle's side of each conversation answers, whoever the vehicle is: one simulated, or one in ROS."""
+"""The vehicle's side of each protocol, for simulated vehicles and those in ROS. No sockets, no clock, no ROS."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GUI between its controllers and its drone: which packets take effect, what a press does, and who gets navdata.
+"""The GUI between controllers and a drone: which packets take effect, what buttons do, and who gets navdata.
 
-Like the real one, it never answers a packet, takes packets of whoever sends, and keeps the last state in force for
-ever. Until it has asked the drone for navdata, which pressing reset makes it do, it does not know whether the drone
-flies, and every press of take_off means to take off.
+Like the real one, it never answers a packet, accepts packets from any sender, and keeps the last state in force
+forever. Until it has requested navdata from the drone, which a press of reset triggers, it does not know whether the
+drone flies, and every press of take_off takes off.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from drone_bridge.protocols.dronegui import (
 )
 from drone_bridge.vehicle_side.pace import Pace
 
-#: From the press of reset until the drone has been asked for navdata, and sends it.
+#: From the press of reset until the drone sends navdata.
 BOOTSTRAP_S: Final = 0.3
-#: Hosts that navdata is sent to beside the GUI's own: those whose packets took effect, the latest ones.
+#: Hosts that navdata is sent to besides the GUI's own: the latest ones whose packets took effect.
 MAX_CONTROLLERS: Final = 8
 
 
@@ -34,10 +34,10 @@ class Drone(Protocol):
 
     @property
     def is_flying(self) -> bool:
-        """Whether it is in the air, as it tells itself; also while it lands."""
+        """Whether it reports being in the air, also while landing."""
 
     def take_off(self) -> None:
-        """Take off; a drone that flies goes on."""
+        """Take off; no effect in the air."""
 
     def land(self) -> None:
         """Land."""
@@ -51,27 +51,27 @@ class Drone(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the GUI differs from the document, and what it has been through already."""
+    """How the GUI differs from the document, and its initial state."""
 
-    python_literals: bool = False  # take True, False and None, which the document shows and JSON does not know
+    python_literals: bool = False  # accept True, False and None, which the document shows and JSON lacks
     complete_states_only: bool = False  # refuse a packet that leaves out a control, as the real receiver does
-    loose_values: bool = False  # take 0 and 1 for buttons, clamp axes, take any seq, as the real receiver does
+    loose_values: bool = False  # accept 0 and 1 for buttons, clamp axes, accept any seq, as the real receiver does
     is_bootstrapped: bool = False
     navdata_port: int = DEFAULT_NAVDATA_PORT
     navdata_rate: float = 15.0  # per second
 
 
 class Gui:
-    """The receiver of packets, and sender of navdata. Times are seconds of one clock, whichever.
+    """The receiver of packets and sender of navdata. Times are seconds of any one clock.
 
     `receive` is for one thread; the rest may be used in another one.
     """
 
     def __init__(self, drone: Drone, dialect: Dialect, own_host: str = "127.0.0.1") -> None:
-        """`own_host` is the machine of the GUI itself, in the family of addresses that navdata goes out by."""
+        """`own_host` is the GUI's own machine, in the address family of navdata."""
         self.controls = Controls()  # in force
-        self.heard_s = -math.inf  # when a packet took effect last
-        #: When the drone is, or was, there to be heard for the first time; infinite until it is asked for navdata.
+        self.heard_s = -math.inf  # when the last packet took effect
+        #: When navdata starts or started; infinite before it is requested.
         self.hears_drone_from_s = -math.inf if dialect.is_bootstrapped else math.inf
         self._drone = drone
         self._dialect = dialect
@@ -82,16 +82,16 @@ class Gui:
         )
         self._pace = Pace()
         self._own_address = (own_host, dialect.navdata_port)
-        self._controllers: tuple[Any, ...] = ()  # addresses that navdata goes to as well
+        self._controllers: tuple[Any, ...] = ()  # further addresses for navdata
 
     def hears_drone(self, now_s: float) -> bool:
-        """Return whether navdata comes from the drone, so that the GUI knows whether it flies."""
+        """Return whether the drone sends navdata, so that the GUI knows whether it flies."""
         return now_s >= self.hears_drone_from_s
 
     def receive(self, datagram: bytes, source: Any, now_s: float) -> ControlPacket | LatePacket:
-        """Take a datagram and have the drone do what it says. `source` is an address, as sockets have it.
+        """Handle a datagram. `source` is a socket address.
 
-        Raises RemoteProtocolError for one that is refused, and changes nothing.
+        Raises RemoteProtocolError for one that is refused, which changes nothing.
         """
         self._protocol.receive_data(datagram)
         event = self._protocol.next_event()
@@ -113,18 +113,18 @@ class Gui:
         return event
 
     def navdata_is_due(self, now_s: float) -> bool:
-        """Return whether it is time for the drone's next navdata; true once per period."""
+        """Return whether navdata is due; true once per period."""
         return self.hears_drone(now_s) and self._pace.is_due(now_s, self._dialect.navdata_rate)
 
     def navdata(self, blocks: Iterable[Navdata]) -> list[bytes]:
-        """Return the datagrams of navdata, for each of the `controllers`. Raises LocalProtocolError."""
+        """Return a datagram per block, to be sent to each of the `controllers`. Raises LocalProtocolError."""
         return [self._protocol.send(block) for block in blocks]
 
     @property
     def controllers(self) -> tuple[Any, ...]:
-        """The addresses that navdata goes to: a port of the GUI's own host, and of those whose packets took effect.
+        """The addresses for navdata: the GUI's own host, and the hosts whose packets took effect.
 
-        The own host gets it before any packet has come: some controllers send only in answer to navdata.
+        The own host gets navdata before any packet, as some controllers only send in response.
         """
         return (self._own_address, *self._controllers)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When something that comes as it likes is to be sent on, at a rate."""
+"""Limits the rate at which something that arrives irregularly is sent on."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 
 
 class Pace:
-    """Says when it is time. What comes at about the rate need not come exactly on time."""
+    """A rate limit that tolerates jitter of half a period."""
 
     def __init__(self) -> None:
         self._due_s = -math.inf
 
     def is_due(self, now_s: float, rate: float) -> bool:
-        """Return whether it is time for the next one, `rate` of them per second; true once per period."""
+        """Return whether the next one is due at `rate` per second; true once per period."""
         period_s = 1 / rate
         if now_s < self._due_s - period_s / 2:
             return False

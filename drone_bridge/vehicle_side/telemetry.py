@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The drone's side of the telemetry protocol: commands and rover positions in, documents out.
 
-No document answers another one. A drone sends its telemetry some 25 times per second whatever comes; what it was
-commanded last stays in force, as the document knows no time-out.
+Documents are not answered. A drone sends its telemetry some 25 times per second in any case, and the last command
+stays in force, as the document has no time-out.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from drone_bridge.protocols.telemetry import (
 )
 
 PERIOD_S: Final = 0.04  # 25 telemetry documents per second
-#: Documents from one with an image to the next one.
+#: One of this many documents has an image.
 IMAGE_EVERY: Final = 5
-#: Documents of the drone between two about the rover.
+#: Documents of the drone per document of the rover.
 ROVER_EVERY: Final = 2
-#: What a datagram holds, less what IP and UDP put before it.
+#: The largest payload of a UDP datagram.
 MAX_DATAGRAM_BYTES: Final = 65507
 
 
 class Vehicle(Protocol):
-    """A drone that can be commanded, and may follow a rover that is led."""
+    """A drone that can be commanded, and whose rover may be moved by others."""
 
     def follow_command(self, command: DroneCommand) -> None:
         """Put a command into force."""
 
     def move_rover(self, rover: RoverTelemetry) -> None:
-        """Take where a rover is, from whoever moves it."""
+        """Set the rover's position and velocity."""
 
 
 class DroneSide:
-    """One drone in conversation with whoever commands it. Times are seconds of one clock, whichever."""
+    """One drone and its controllers. Times are seconds of any one clock."""
 
     def __init__(self, vehicle: Vehicle) -> None:
-        self.commanded_s = -math.inf  # when a command was taken last
+        self.commanded_s = -math.inf  # when the last command was received
         self._vehicle = vehicle
         self._drone = DroneConnection()
         self._rover = RoverConnection()
 
     def receive(self, document: Document, now_s: float) -> DroneCommand | RoverTelemetry:
-        """Take a document, and have the vehicle do what it says.
+        """Handle a document.
 
-        Raises RemoteProtocolError for one that is refused, and changes nothing.
+        Raises RemoteProtocolError for one that is refused, which changes nothing.
         """
         self._drone.receive_data(document)
         event = self._drone.next_event()
@@ -73,12 +73,12 @@ class DroneSide:
         return self._rover.send(telemetry)
 
     def documents(self, number: int, telemetry: DroneTelemetry, rover: RoverTelemetry | None) -> Iterator[bytes]:
-        """Return what goes out after the drone's document with this number, from 0, has become due."""
+        """Return what is sent when the drone's document with this number, from 0, is due."""
         yield self.telemetry(telemetry)
         if rover is not None and number % ROVER_EVERY == 0:
             yield self.rover(rover)
 
 
 def without_image(telemetry: DroneTelemetry) -> DroneTelemetry:
-    """Return telemetry as it is in the documents between images."""
+    """Return telemetry without its image."""
     return replace(telemetry, camera=replace(telemetry.camera, jpeg=None, jpeg_size=None))

@@ -6,8 +6,8 @@ import random
 from drone_bridge.emulators.simulator.scene import SimulatedScene
 from drone_bridge.emulators.simulator.vehicle import add_default_environment
 from drone_bridge.protocols.simulator import AddEntity, Error, frame
-from drone_bridge.vehicle_side.simulator.answers import Answers
-from drone_bridge.vehicle_side.simulator.run import RunControl, Tempo
+from drone_bridge.vehicle_side.simulator.request_handler import RequestHandler
+from drone_bridge.vehicle_side.simulator.run import RunControl, Timing
 from drone_bridge.vehicle_side.simulator.world import World
 from drone_bridge.vehicle_side.simulator.world_requests import Context
 
@@ -38,18 +38,18 @@ class OfflineSimulator:
     """A world with the default environment, and one client by default."""
 
     def __init__(self, rate=100.0, speed=1.0, seed=0, btom=LEVEL):
-        tempo = Tempo(rate, speed)
+        timing = Timing(rate, speed)
         self.reports = []
-        self.scene = SimulatedScene(tempo.step_s, self.reports.append, random.Random(seed))
+        self.scene = SimulatedScene(timing.step_s, self.reports.append, random.Random(seed))
         self.world = World(self.scene)
         add_default_environment(self.world, self.scene, btom)
-        self.context = Context(self.world, RunControl(), tempo)
-        self.answers = Answers(self.context)
+        self.context = Context(self.world, RunControl(), timing)
+        self.handler = RequestHandler(self.context)
         self.client = RecordingClient()
 
     def ask(self, request, client=None):
         """Return the answer, an Error too."""
-        response = self.answers.answer(client or self.client, request)
+        response = self.handler.handle(client or self.client, request)
         if isinstance(response, Error):
             return response
         assert type(response) is request.ANSWER
@@ -78,5 +78,5 @@ class OfflineSimulator:
         """Make steps; return what came to the client."""
         for _ in range(count):
             self.scene.step()
-            self.world.tell_step()
+            self.world.notify_step()
         return self.client.take()

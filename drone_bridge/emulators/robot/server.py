@@ -64,7 +64,7 @@ class Server:
         fault, self._fault = self._fault, None
         plan = _FaultPlan(fault, connection)
         return Conversation(
-            self._control, connection.peer, connection.send, connection.abort, now, is_withheld=plan.takes_over
+            self._control, connection.peer, connection.send, connection.abort, now, is_suppressed=plan.takes_over
         )
 
     async def hang_up(self) -> None:

@@ -27,7 +27,7 @@ from drone_bridge.programs.options import ProgramParser, add_address, add_choice
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.protocols.simulator import TCP_PORT, VEHICLE
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
-from drone_bridge.vehicle_side.simulator.run import RunControl, Tempo
+from drone_bridge.vehicle_side.simulator.run import RunControl, Timing
 from drone_bridge.vehicle_side.simulator.world import World
 from drone_bridge.vehicle_side.simulator.world_requests import Context
 
@@ -42,12 +42,12 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
-    tempo = Tempo(options.rate, options.speed, options.non_real_time)
-    scene = SimulatedScene(tempo.step_s, say, random.Random(options.seed))
+    timing = Timing(options.rate, options.speed, options.non_real_time)
+    scene = SimulatedScene(timing.step_s, say, random.Random(options.seed))
     world = World(scene)
     add_default_environment(world, scene, options.btom)
     SCENES[options.scene](world, scene)
-    context = Context(world, RunControl(), tempo, options.quirks is Quirks.REAL)
+    context = Context(world, RunControl(), timing, options.quirks is Quirks.REAL)
     server = Server(
         context,
         scene,
@@ -75,7 +75,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
 def _whereabouts(scene: SimulatedScene) -> str:
     if not scene.has_entity(VEHICLE):
         return ""
-    x, y, z = scene.place(VEHICLE)
+    x, y, z = scene.position(VEHICLE)
     return f", vehicle at {x:.3f} {y:.3f} {z:.3f} m"
 
 

@@ -38,7 +38,7 @@ class Connection(Conversation):
         self.peer = peer
         self._writer = writer
         self._fault = fault
-        self._answers = 0
+        self._request_handler = 0
         self._is_silent = False
         self._is_split = False
         connected = writer.get_extra_info("socket")
@@ -70,8 +70,8 @@ class Connection(Conversation):
     def answer(self, response: wire.Response) -> None:
         """Answer the oldest request, at the next flush. Raises HangUpError when a fault wants that."""
         message = self.protocol.send(response)
-        fault, self._answers = self._fault, self._answers + 1
-        if fault is None or fault.at >= self._answers:
+        fault, self._request_handler = self._fault, self._request_handler + 1
+        if fault is None or fault.at >= self._request_handler:
             self.queue(message)
             return
         self._fault = None
@@ -88,9 +88,9 @@ class Connection(Conversation):
         """See Conversation."""
         if self._is_silent:
             return
-        was_given_up = self.given_up
+        was_given_up = self.drop_reason
         super().queue(message)
-        if self.given_up and not was_given_up:
+        if self.drop_reason and not was_given_up:
             self._writer.transport.abort()
 
     def flush(self) -> None:

@@ -93,12 +93,12 @@ class SimulatedScene:
         self._stopped.discard(entity)
         self._forget_rows()
 
-    def place(self, entity: int) -> Vector:
+    def position(self, entity: int) -> Vector:
         """See Scene."""
         x, y, z = self._row(entity)[:3]
         return x, y, z
 
-    def place_before(self, entity: int) -> Vector:
+    def previous_position(self, entity: int) -> Vector:
         """See Scene."""
         if self._rows_before is None:
             self._rows_before = self.physics.bodies.before[:3].T.tolist()

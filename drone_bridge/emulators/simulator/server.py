@@ -21,9 +21,9 @@ from drone_bridge.protocols.simulator import (
     Response,
     Run,
 )
-from drone_bridge.vehicle_side.simulator.answers import Answers
 from drone_bridge.vehicle_side.simulator.conversation import HangUpError
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
+from drone_bridge.vehicle_side.simulator.request_handler import RequestHandler
 from drone_bridge.vehicle_side.simulator.world_requests import Context
 
 MAX_CLIENTS: Final = 32
@@ -54,7 +54,7 @@ class Server:
         """`is_fragile`: notice late that a client has closed, and end when its connection breaks meanwhile."""
         self._context = context
         self._scene = scene
-        self._answers = Answers(context)
+        self._request_handler = RequestHandler(context)
         self._quirks = quirks
         self._fault = fault
         self._trajectory = trajectory
@@ -106,7 +106,7 @@ class Server:
             connection.close()
             del self._connections[connection]
             self._context.world.leave(connection)
-            say(f"{connection} is gone: {connection.given_up or reason}")
+            say(f"{connection} is gone: {connection.drop_reason or reason}")
 
     async def _go_on_writing(self, connection: Connection) -> None:
         """Stream for a while to a client that has closed, as the CUAUV server does until it notices."""
@@ -120,7 +120,7 @@ class Server:
     async def _handle(self, connection: Connection) -> None:
         """Answer all requests that have come, by turns with everybody else."""
         handled = 0
-        while not connection.given_up and (request := connection.next_request()) is not None:
+        while not connection.drop_reason and (request := connection.next_request()) is not None:
             connection.answer(self._answer(connection, request))
             handled += 1
             if handled % _REQUESTS_PER_TURN == 0:
@@ -129,7 +129,7 @@ class Server:
         self._flush()
 
     def _answer(self, connection: Connection, request: Request) -> Response:
-        response = self._answers.answer(connection, request)
+        response = self._request_handler.handle(connection, request)
         if self._is_verbose:
             name = type(request).__name__
             if isinstance(response, Error):
@@ -161,7 +161,7 @@ class Server:
 
     async def keep_time(self) -> None:
         """Make steps while the world runs."""
-        control, tempo = self._context.control, self._context.tempo
+        control, timing = self._context.control, self._context.timing
         loop = asyncio.get_running_loop()
         while True:
             if not control.is_running:
@@ -170,7 +170,7 @@ class Server:
             due = loop.time()
             while control.is_running:
                 now = loop.time()
-                if tempo.is_non_real_time:
+                if timing.is_non_real_time:
                     while control.is_running and loop.time() - now < _SLICE_S:
                         self._step()
                     is_behind = any(connection.is_behind for connection in self._connections)
@@ -179,7 +179,7 @@ class Server:
                 due = max(due, now - MAX_LAG_S)
                 while control.is_running and due <= now and loop.time() - now < MAX_LAG_S:
                     self._step()
-                    due += 1 / tempo.frequency
+                    due += 1 / timing.frequency
                 await asyncio.sleep(max(0.0, due - loop.time()))
 
     def _step(self) -> None:
@@ -187,7 +187,7 @@ class Server:
         if is_last and self._quirks is Quirks.REAL:
             self._complete()  # there it overtakes what streams say of the last step
         self._scene.step()
-        self._context.world.tell_step()
+        self._context.world.notify_step()
         if is_last and self._quirks is not Quirks.REAL:
             self._complete()
         self._flush()

@@ -58,7 +58,7 @@ class SimulatedDrone:
 
     def fly(self, motion: MotionParameters) -> None:
         """Fly one step, and start over when the scenario says so."""
-        flown = Motion.answered(motion, self._scenario.angle_unit)
+        flown = Motion.from_answer(motion, self._scenario.angle_unit)
         was_reached = self.flight.reached_at is not None
         self.flight.advance(flown)
         self.steps += 1

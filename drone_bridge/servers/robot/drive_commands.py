@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules the publication of drivers' commands. Has no clock: times are passed in, in s of a monotonic clock."""
+"""Schedules the publication of drivers' commands. Times are passed in, in s of a monotonic clock."""
 
 import math
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from typing import Final
 
 from drone_bridge.translate.robot import STOPPED, Speeds
 
-#: How often a stop is published, as a message may get lost, before nothing more is.
+#: How often a stop is published, as messages may be lost.
 STOPS: Final = 3
-#: Between two changes of speeds that are published; stopping is never delayed.
+#: Minimum time between published changes of speed; stopping is never delayed.
 LEAST_GAP_S: Final = 0.01
 
 
 class DriveCommands:
-    """Repeats speeds while the robot moves, as drivers send changes only, and a stop a few times."""
+    """Repeats speeds while the robot moves, as drivers only send changes, and a stop a few times."""
 
     def __init__(self, period_s: float, publish: Callable[[Speeds], None]) -> None:
         """`period_s`: between repetitions."""
@@ -23,7 +23,7 @@ class DriveCommands:
         self._speeds = STOPPED
         self._left = 0  # stops to publish
         self._published_s = -math.inf
-        #: When `tick` has something to do.
+        #: When `tick` is due.
         self.due_s = math.inf
 
     @property
@@ -32,7 +32,7 @@ class DriveCommands:
         return self._speeds != STOPPED
 
     def drive(self, speeds: Speeds, now_s: float) -> None:
-        """Take a command."""
+        """Set the speeds."""
         if speeds == self._speeds and self.due_s < math.inf:
             return
         self._speeds, self._left = speeds, STOPS
@@ -40,7 +40,7 @@ class DriveCommands:
         self.tick(now_s)
 
     def stop(self, now_s: float) -> None:
-        """Stop what moves."""
+        """Stop if the robot moves."""
         if self.is_moving:
             self.drive(STOPPED, now_s)
 

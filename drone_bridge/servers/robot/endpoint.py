@@ -15,33 +15,33 @@ from drone_bridge.links.discovery import DiscoveryResponder
 from drone_bridge.links.errors import LinkCancelledError
 from drone_bridge.links.tcp_clients import TcpClients
 
-#: How long drivers get to read the last packets when the server ends.
+#: How long drivers have to read the last packets when the server ends.
 GOODBYE_S: Final = 0.1
 _LONGEST_WAIT_S: Final = 3600.0
 
 
 class Drivers:
-    """All who are connected, as the one peer of a link node."""
+    """All connected drivers, as the one peer of a link node."""
 
     def __init__(self, endpoint: "DriverEndpoint", peer: str) -> None:
         self._endpoint = endpoint
-        #: Who came first.
+        #: The first driver.
         self.peer = peer
-        self._is_over = False
+        self._has_ended = False
 
     def serve(self) -> None:
-        """Serve until nobody is connected any more, or the link is cancelled."""
-        self._is_over = self._endpoint.serve()
+        """Serve until no driver is connected, or the link is cancelled."""
+        self._has_ended = self._endpoint.serve()
 
     def close(self) -> None:
-        """Close all connections, unless they have ended by themselves."""
-        if not self._is_over:
-            self._is_over = True
+        """Close all connections that are still open."""
+        if not self._has_ended:
+            self._has_ended = True
             self._endpoint.hang_up()
 
 
 class DriverEndpoint:
-    """An asyncio loop on the link's thread. `open` waits for the first driver, `serve` for the end of the last one."""
+    """An asyncio loop on the link's thread. `open` waits for the first driver, `serve` until the last one is gone."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class DriverEndpoint:
         """Prepare to serve.
 
         Args:
-            clients: who connects.
-            responder: answers who looks for robots; None: nobody does.
+            clients: the TCP server.
+            responder: answers discovery requests; None for no discovery.
             cancellation: ends all waiting.
-            wakeup: has `tick` called soon.
-            tick: does what is due at a time (time.monotonic), and returns when there is something to do next.
-            may_be_found: tells whether there is a robot to be found.
-            on_found: is told who was answered.
-            on_fault: is told of faults of our own.
+            wakeup: triggers `tick`.
+            tick: does what is due at a time (time.monotonic), and returns when it is due next.
+            may_be_found: returns whether discovery requests are to be answered.
+            on_found: gets the address of each peer that was answered.
+            on_fault: gets a sentence about each internal error.
         """
         self._clients, self._responder, self._cancellation, self._wakeup = clients, responder, cancellation, wakeup
         self._tick, self._may_be_found, self._on_found, self._on_fault = tick, may_be_found, on_found, on_fault
@@ -76,11 +76,11 @@ class DriverEndpoint:
 
     @property
     def port(self) -> int:
-        """Where drivers connect."""
+        """The port for drivers."""
         return self._clients.port
 
     def changed(self) -> None:
-        """Have `tick` called, on the link's thread."""
+        """Trigger `tick`. For the link's thread."""
         self._changed.set()
 
     def open(self) -> Drivers:
@@ -91,39 +91,39 @@ class DriverEndpoint:
         return Drivers(self, self._clients.connections[0].peer)
 
     def serve(self) -> bool:
-        """Serve until nobody is connected any more; return whether it is so, and not that the link is cancelled."""
+        """Serve until no driver is connected or the link is cancelled; return whether no driver is connected."""
         while self._clients.connections and not self._cancellation.is_set:
-            # Somebody may come in the very turn of the loop in which the last one goes.
+            # A driver may connect in the same turn of the loop in which the last one disconnects.
             self._run_until(lambda: not self._clients.connections)
         return not self._clients.connections
 
     def hang_up(self) -> None:
-        """Close all connections, and let what was said before go out."""
+        """Close all connections after sending what is queued."""
         if self._clients.connections:
             self._clients.hang_up()
             self._loop.run_until_complete(asyncio.sleep(GOODBYE_S))
 
     def close(self) -> None:
-        """Give everything back, once the link's thread has ended."""
+        """Release everything, once the link's thread has ended."""
         self._clients.close()
         if self._responder:
             self._responder.close()
         self._loop.close()
 
-    def _run_until(self, is_over: Callable[[], bool]) -> None:
-        self._loop.run_until_complete(self._turn_until(is_over))
+    def _run_until(self, is_done: Callable[[], bool]) -> None:
+        self._loop.run_until_complete(self._turn_until(is_done))
 
-    async def _turn_until(self, is_over: Callable[[], bool]) -> None:
+    async def _turn_until(self, is_done: Callable[[], bool]) -> None:
         await self._clients.start()
         with contextlib.ExitStack() as stack:
             self._watch(self._cancellation, self._changed.set, stack)
             self._watch(self._wakeup, self._wake, stack)
             for opened in self._responder.sockets if self._responder else ():
                 self._watch(opened, functools.partial(self._answer, opened), stack)
-            while not self._cancellation.is_set and not is_over():
+            while not self._cancellation.is_set and not is_done():
                 self._changed.clear()
                 wait_s = self._tick(time.monotonic()) - time.monotonic()
-                if wait_s > 0 and not self._cancellation.is_set and not is_over():
+                if wait_s > 0 and not self._cancellation.is_set and not is_done():
                     with contextlib.suppress(asyncio.TimeoutError):
                         await asyncio.wait_for(self._changed.wait(), min(wait_s, _LONGEST_WAIT_S))
                 else:

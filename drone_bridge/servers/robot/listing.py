@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lists of subsystems and sensors that drivers get: from parameters, or from robot_bridge's topics."""
+"""The lists of subsystems and sensors for drivers: from parameters, or from robot_bridge's topics."""
 
 import math
 import re
@@ -25,28 +25,28 @@ _MOTOR_FIELDS: Final = {
     "pwm": SensorType.MOTOR_PWM,
 }
 _TYPES_BY_TOPIC: Final = {measurement.topic: SensorType(kind) for kind, measurement in MEASUREMENTS.items()}
-#: For motors without a sensor of some kind: a list has no other way to say so.
+#: Stands for a sensor that a motor lacks, as a list can't say so otherwise.
 _NO_SENSOR: Final = Sensor(SensorType.NULL, "none")
 
 
 @dataclass(frozen=True, slots=True)
 class SensorSource:
-    """One sensor in the list, and where its values come from."""
+    """One sensor in the list, and the topic of its values."""
 
     sensor: Sensor  # without a value
-    topic: str = ""  # empty for nowhere
+    topic: str = ""  # empty for none
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All that a robot has."""
+    """The subsystems and sensors of a robot."""
 
     subsystems: tuple[DrivenSubsystem, ...] = ()
     sources: tuple[SensorSource, ...] = ()
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What it is, whoever has it at present: to drivers, something else is another robot."""
+        """Everything but who holds what; if it changes, drivers face another robot."""
         return tuple((s.type, s.name, s.motors) for s in self.subsystems), self.sources
 
 
@@ -54,7 +54,7 @@ class Listing:
 
 
 def complaint_about_topics(entries: Sequence[str]) -> str | None:
-    """Return what is wrong with the topics of sensors, as a parameter gives them."""
+    """Return what is wrong with the parameter sensors, or None."""
     if len(entries) > MOST_SENSORS:
         return f"has {len(entries)} topics; at most {MOST_SENSORS} are allowed."
     topics = [entry.partition("=")[0] for entry in entries if entry != NONE]
@@ -71,7 +71,7 @@ def complaint_about_topics(entries: Sequence[str]) -> str | None:
 def listing_of_parameters(
     skid_steer: str, lights: Sequence[str], sensors: Sequence[str], full_voltage: float
 ) -> Listing:
-    """Return what the parameters list. `full_voltage` is in V."""
+    """Return the lists given by parameters. `full_voltage` is in V."""
     sources = [_source(entry, full_voltage) for entry in sensors if entry != NONE]
     subsystems = []
     if skid_steer != NONE:
@@ -90,7 +90,7 @@ def _source(entry: str, full_voltage: float) -> SensorSource:
 
 
 def _motor(side: str, sources: list[SensorSource]) -> MotorSensors:
-    """Return the sensors of one side's motor: those that name the side, and the first battery."""
+    """Return the sensors of one side's motor: those whose names contain the side, and the first battery."""
 
     def find(kind: SensorType) -> int:
         for number, source in enumerate(sources):
@@ -105,7 +105,7 @@ def _motor(side: str, sources: list[SensorSource]) -> MotorSensors:
 
 
 def light_topics(subsystems: Sequence[DrivenSubsystem]) -> dict[int, str]:
-    """Return the topic of each light by its number: the bridge's for the first one, below it for the others."""
+    """Return the topic of each light by its number: light for the first, light/<name> for the others."""
     lights = [number for number, subsystem in enumerate(subsystems) if subsystem.type == SubsystemType.LIGHTS]
     return {
         number: f"{LIGHT_TOPIC}/{topic_token(subsystems[number].name, f'light_{number}')}" if place else LIGHT_TOPIC
@@ -117,7 +117,7 @@ def light_topics(subsystems: Sequence[DrivenSubsystem]) -> dict[int, str]:
 
 
 def sources_of_message(message: SensorArray) -> tuple[SensorSource, ...]:
-    """Return the sensors that robot_bridge lists. Those of types unknown here are listed as null."""
+    """Return the sensors that robot_bridge lists; unknown types become null."""
     return tuple(
         SensorSource(
             Sensor(
@@ -138,21 +138,21 @@ def _full_voltage_mv(kind: int, full_voltage: float) -> int | None:
 
 
 def subsystems_of_message(message: SubsystemArray) -> tuple[DrivenSubsystem, ...]:
-    """Return the subsystems that robot_bridge lists; what it does not have can't be had through it."""
+    """Return the subsystems that robot_bridge lists; those that it has not bound are not available."""
     return tuple(
         DrivenSubsystem(
             SubsystemType(subsystem.type) if subsystem.type in tuple(SubsystemType) else SubsystemType.INVALID,
             subsystem.name,
             _motors(subsystem),
-            can_be_had=subsystem.bound,
-            elsewhere="" if subsystem.bound else subsystem.driver,
+            is_available=subsystem.bound,
+            other_driver="" if subsystem.bound else subsystem.driver,
         )
         for subsystem in message.subsystems
     )
 
 
-def is_robot_there(message: SubsystemArray) -> bool:
-    """Return whether a robot is behind the bridge: while it is not connected, nobody has anything."""
+def is_robot_connected(message: SubsystemArray) -> bool:
+    """Return whether the bridge is connected to a robot; otherwise no subsystem has a driver."""
     return any(subsystem.bound or subsystem.driver for subsystem in message.subsystems)
 
 

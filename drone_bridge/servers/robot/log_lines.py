@@ -13,28 +13,28 @@ from drone_bridge.protocols.text import printable
 from drone_bridge.translate.robot import ROBOT_SAYS
 
 ROSOUT: Final = "/rosout"
-MOST_WAITING: Final = 64  # lines that the link's thread has not taken yet; older ones are lost
+MOST_WAITING: Final = 64  # lines queued for the link's thread; older ones are dropped
 LONGEST_LINE: Final = 1000  # characters
 _LEAST_SEVERITY: Final = 20  # information
 _QUEUE_DEPTH: Final = 100
 
 
 class LogLines:
-    """Hears what named nodes log, and keeps it for the link's thread."""
+    """Subscribes to the log of named nodes, and queues it for the link's thread."""
 
     def __init__(self, node: LinkNode, names: Sequence[str], wake: Callable[[], None], *, behind_bridge: bool) -> None:
-        """Subscribe, unless there is nobody to hear.
+        """Subscribe, if there is anything to forward.
 
         Args:
-            node: whose namespace a bridge has.
+            node: in the namespace of the bridge.
             names: full names of nodes, or of their loggers.
-            wake: has the link's thread look at the lines.
-            behind_bridge: hear the robot's own log, as robot_bridge in the same namespace logs it, as well.
+            wake: wakes the link's thread.
+            behind_bridge: also forward the robot's own log, as logged by robot_bridge in the same namespace.
         """
         own = node.get_logger().name
         self._namespace = own.rpartition(".")[0]
         self._behind_bridge = behind_bridge
-        self._names = {name.strip("/").replace("/", ".") for name in names} - {own}  # or each line would make another
+        self._names = {name.strip("/").replace("/", ".") for name in names} - {own}  # its own would loop
         self._wake = wake
         self._waiting: deque[str] = deque(maxlen=MOST_WAITING)
         self._limiter = LogLimiter()
@@ -42,7 +42,7 @@ class LogLines:
             node.make_subscription(Log, ROSOUT, self._hear, _QUEUE_DEPTH)
 
     def take(self) -> list[str]:
-        """Return the lines that have come. For the link's thread."""
+        """Return the queued lines. For the link's thread."""
         lines = []
         while self._waiting:
             lines.append(self._waiting.popleft())
@@ -61,11 +61,11 @@ class LogLines:
 
 
 def line_of(message: Log) -> str:
-    """Return a line for drivers: of another robot's log as that robot wrote it, of a node with its name in front."""
+    """Return a line for drivers: a robot's log unchanged, a node's with its name in front."""
     text = printable(message.msg.strip(), LONGEST_LINE)
     return text.removeprefix(ROBOT_SAYS) if text.startswith(ROBOT_SAYS) else f"[{message.name}] {text}"
 
 
 def _severity(message: Log) -> int:
     level = message.level
-    return level[0] if isinstance(level, bytes) else int(level)  # as distributions have it
+    return level[0] if isinstance(level, bytes) else int(level)  # depending on the distribution

@@ -14,7 +14,7 @@ from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
 
 
 class RosVehicle:
-    """What control drives: commands go out on topics, and what sensors have said is what they measure."""
+    """A Vehicle made of topics: commands are published, sensor values subscribed to."""
 
     def __init__(
         self,
@@ -24,35 +24,35 @@ class RosVehicle:
         switch_light: Callable[[int, bool], None],
         allowed_age_s: Callable[[], float],
     ) -> None:
-        """`switch_light` takes the number of a subsystem; `allowed_age_s` tells for how long a value is the present."""
+        """`switch_light` takes the number of a subsystem; `allowed_age_s` is how long a value stays current."""
         self.listing = listing
         self._values, self._commands = values, commands
         self._switch_light, self._allowed_age_s = switch_light, allowed_age_s
 
     @property
     def subsystems(self) -> Sequence[DrivenSubsystem]:
-        """What can be bound."""
+        """See Vehicle."""
         return self.listing.subsystems
 
     def drive(self, number: int, left: int, right: int) -> None:
-        """Publish a command. All skid steers follow the one topic, as those of a bridge do."""
+        """Publish a command. All skid steers share one topic, as in robot_bridge."""
         del number
         self._commands.drive(Speeds(left, right), time.monotonic())
 
     def stop(self, number: int) -> None:
-        """Publish the neutral command, if the robot moves."""
+        """Publish a stop, if the robot moves."""
         del number
         self._commands.stop(time.monotonic())
 
     def light(self, number: int, is_on: bool) -> None:
-        """Publish what a light is to be."""
+        """Publish the state of a light."""
         if self.listing.subsystems[number].type == SubsystemType.LIGHTS:
             self._switch_light(number, is_on)
 
     def sensors(self) -> list[Sensor]:
-        """Return every sensor with its value, if that is fresh."""
+        """Return every sensor, with its value if that is fresh."""
         now_s, allowed_s = time.monotonic(), self._allowed_age_s()
         return [
-            replace(source.sensor, value=self._values.present(number, now_s, allowed_s))
+            replace(source.sensor, value=self._values.current(number, now_s, allowed_s))
             for number, source in enumerate(self.listing.sources)
         ]

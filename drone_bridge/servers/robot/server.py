@@ -32,11 +32,11 @@ from drone_bridge.vehicle_side.robot.conversation import Conversation
 from drone_bridge.vehicle_side.robot.drivers import HangUpError, Now
 from drone_bridge.vehicle_side.robot.robotd import RobotdControl
 
-#: What it tells drivers that it runs, in 0x09.
+#: As told to drivers in packet 0x09.
 FIRMWARE: Final = FirmwareInfo("drone_bridge", "0.2", PROTOCOL_VERSION)
 ROBOT_GONE: Final = "the robot behind this server is not available"
 OTHER_ROBOT: Final = "the robot behind this server has other subsystems or sensors now"
-#: How late a driver's silence may be noticed at most, unless it drives.
+#: Maximum delay in noticing the silence of a driver that does not drive.
 WATCH_PERIOD_S: Final = 0.25
 
 
@@ -67,7 +67,7 @@ class RobotServer(LinkNode):
         if is_listed:
             self._listed: ListedSources | None = ListedSources(self, subscriptions, self._wakeup.wake)
             self._configured = Listing()
-            topics = [LIGHT_TOPIC]  # which switches all lights of a bridge
+            topics = [LIGHT_TOPIC]  # switches all lights of the bridge
         else:
             self._listed = None
             self._configured = listing_of_parameters(
@@ -78,7 +78,7 @@ class RobotServer(LinkNode):
         self._lights: dict[str, Publisher[Any]] = {topic: self.make_publisher(Bool, topic, 10) for topic in topics}
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        """Listen for drivers, and for those who look for robots. Raises LinkError or ValueError."""
+        """Listen for drivers and discovery requests. Raises LinkError or ValueError."""
         get = self.parameters.__getitem__
         self._commands = DriveCommands(1 / get("command_rate"), self._publish_speeds)
         self._vehicle = RosVehicle(
@@ -88,7 +88,7 @@ class RobotServer(LinkNode):
             self._switch_light,
             lambda: float(self.parameters["source_timeout"]),
         )
-        self._is_robot_there = self._listed is None
+        self._is_robot_connected = self._listed is None
         if get("dialect") == Dialect.ROBOTD_1_2.value:
             self._control: Control = RobotdControl(self._vehicle, self.inform)
         else:
@@ -118,7 +118,7 @@ class RobotServer(LinkNode):
             cancellation,
             self._wakeup,
             tick=self._tick,
-            may_be_found=lambda: self._is_robot_there,
+            may_be_found=lambda: self._is_robot_connected,
             on_found=lambda peer: self.inform(f"{peer} is looking for robots, and was told of {robot_name}."),
             on_fault=lambda sentence: self.complain("internal errors", sentence),
         )
@@ -128,7 +128,7 @@ class RobotServer(LinkNode):
     # The conversations, on the link's thread.
 
     def converse(self, stream: Drivers) -> None:
-        """Serve drivers until the last one has gone, and leave the robot stopped, whatever has happened."""
+        """Serve drivers until the last one is gone, and stop the robot at the end."""
         try:
             stream.serve()
         finally:
@@ -140,7 +140,7 @@ class RobotServer(LinkNode):
 
     def _begin(self, connection: Connection) -> "_DriverClient":
         conversation = Conversation(self._control, connection.peer, connection.send, connection.abort, _now)
-        if not self._is_robot_there:
+        if not self._is_robot_connected:
             conversation.driver.drop(ROBOT_GONE)
         elif len(self._control.drivers) > 1:  # the first one is reported by the link
             self.inform(f"Connected to {connection.peer}.")
@@ -152,12 +152,12 @@ class RobotServer(LinkNode):
         )
 
     def heard(self) -> None:
-        """Note that a driver has said something that made sense."""
+        """Note that a driver has sent a valid packet."""
         self.statistics.liveness.heard()
         self.gone()
 
     def gone(self) -> None:
-        """Look who drives: somebody has gone, or done something."""
+        """Update who drives what, after any change."""
         self._note_drivers()
         self._endpoint.changed()
 
@@ -170,7 +170,7 @@ class RobotServer(LinkNode):
         )
 
     def _tick(self, now_s: float) -> float:
-        """Do what is due, and return when there is something to do next."""
+        """Do what is due, and return when to call this next."""
         now = _now()
         get = self.parameters.__getitem__
         if self._listed:
@@ -188,15 +188,15 @@ class RobotServer(LinkNode):
             self.statistics.counts["readings"] += len(readings)
             self._control.send_readings(readings)
         for line in self._log_lines.take():
-            self._control.tell(line)
+            self._control.send_log(line)
         due_s = min(self._commands.due_s, self._values.due_s(period_s), self._control.silent_at_s(allowed_s))
         return min(due_s, now_s + WATCH_PERIOD_S) if self._control.drivers else due_s
 
     def _follow_robot(self, listing: Listing | None, now: Now) -> None:
-        """Do with the drivers what the robot itself would: it may have gone, or be another one, or be taken."""
-        was_there, self._is_robot_there = self._is_robot_there, listing is not None
+        """Disconnect drivers if the robot is gone or another one, and revoke what is no longer available."""
+        was_connected, self._is_robot_connected = self._is_robot_connected, listing is not None
         if listing is None:
-            if was_there:
+            if was_connected:
                 self._driver_clients.hang_up(ROBOT_GONE)
         elif listing.identity != self._vehicle.listing.identity:
             self._driver_clients.hang_up(OTHER_ROBOT)
@@ -204,10 +204,10 @@ class RobotServer(LinkNode):
         elif listing != self._vehicle.listing:
             self._vehicle.listing = listing
             for number in self._control.holders:
-                if not listing.subsystems[number].can_be_had:
-                    self._control.take_away(number, now)
+                if not listing.subsystems[number].is_available:
+                    self._control.revoke(number, now)
 
-    # What drivers do, on the link's thread.
+    # Commands of drivers, on the link's thread.
 
     def _publish_speeds(self, speeds: Speeds) -> None:
         self.statistics.counts["commands"] += 1
@@ -219,14 +219,14 @@ class RobotServer(LinkNode):
 
 
 class _DriverClient:
-    """One driver's conversation, and what the node notes of it."""
+    """One driver's connection, whose events the node tracks."""
 
     def __init__(self, node: RobotServer, conversation: Conversation) -> None:
         self._node = node
         self._conversation = conversation
 
     def receive_data(self, data: bytes) -> None:
-        """Take in bytes. Raises ProtocolError or HangUpError."""
+        """Handle received bytes. Raises ProtocolError or HangUpError."""
         try:
             self._conversation.receive_data(data)
         except ProtocolError as error:
@@ -235,7 +235,7 @@ class _DriverClient:
         self._node.heard()
 
     def receive_eof(self) -> None:
-        """Take in the end of what the driver sends. Raises as `receive_data` does."""
+        """Handle the end of the driver's stream. Raises ProtocolError."""
         try:
             self._conversation.receive_eof()
         except ProtocolError as error:
@@ -243,7 +243,7 @@ class _DriverClient:
             raise
 
     def leave(self, reason: str) -> None:
-        """Take in the end of the connection."""
+        """Handle the end of the connection."""
         self._conversation.leave(reason)
         self._node.gone()
 

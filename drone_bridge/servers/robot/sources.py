@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions to sensors and, with robot_bridge, to its lists: the executor's half."""
+"""Subscriptions to sensors and to robot_bridge's lists. For the executor."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from drone_bridge.servers.robot.listing import (
     MOST_SENSORS,
     Listing,
     SensorSource,
-    is_robot_there,
+    is_robot_connected,
     sources_of_message,
     subsystems_of_message,
 )
@@ -30,19 +30,19 @@ BRIDGE_WATCH_PERIOD_S: Final = 0.5
 
 
 class SensorSubscriptions:
-    """Hears the topics of the sensors in a list."""
+    """Subscribes to the topics of the sensors in a list."""
 
     def __init__(
         self, node: LinkNode, measurements: Mapping[int, Measurement], values: SensorValues, wake: Callable[[], None]
     ) -> None:
-        """`measurements`: what comes for each type of sensor; `wake`: has the link's thread look at `values`."""
+        """`measurements` by type of sensor; `wake` wakes the link's thread to send `values`."""
         self._node, self._measurements, self._values, self._wake = node, measurements, values, wake
         self._subscriptions: list[Any] = []
 
     def follow(self, sources: tuple[SensorSource, ...], *, is_reliable: bool) -> None:
-        """Hear these sensors, and no others.
+        """Subscribe to these sensors, and no others.
 
-        What is not reliable matches every publisher there is, also those that most drivers of sensors have.
+        Best effort matches every publisher, including those of most sensor drivers.
         """
         self.close()
         reliability = ReliabilityPolicy.RELIABLE if is_reliable else ReliabilityPolicy.BEST_EFFORT
@@ -56,7 +56,7 @@ class SensorSubscriptions:
                 )
 
     def close(self) -> None:
-        """Hear nothing any more, and forget what was said."""
+        """Unsubscribe, and forget all values."""
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.pop())
         self._values.clear()
@@ -73,15 +73,14 @@ class SensorSubscriptions:
 
 
 class ListedSources:
-    """What robot_bridge lists, and whether its robot is there. Heard in the executor, read on the link's thread."""
+    """robot_bridge's lists, and whether its robot is connected. Written in the executor, read on the link's thread."""
 
     def __init__(self, node: LinkNode, subscriptions: SensorSubscriptions, wake: Callable[[], None]) -> None:
-        """Subscribe to the lists."""
         self._node, self._subscriptions, self._wake = node, subscriptions, wake
         self._lock = threading.Lock()
         self._sources: tuple[SensorSource, ...] | None = None
         self._subsystems: tuple[DrivenSubsystem, ...] | None = None
-        self._is_there = False
+        self._is_connected = False
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.make_subscription(SensorArray, SENSORS_TOPIC, self._hear_sensors, latched)
         node.make_subscription(SubsystemArray, SUBSYSTEMS_TOPIC, self._hear_subsystems, latched)
@@ -89,9 +88,9 @@ class ListedSources:
         node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
 
     def newest(self) -> Listing | None:
-        """Return what the robot has; None while it is not there. For the link's thread."""
+        """Return the robot's lists, None while it is not connected. For the link's thread."""
         with self._lock:
-            if not self._is_there or self._lease.is_expired or self._subsystems is None or self._sources is None:
+            if not self._is_connected or self._lease.is_expired or self._subsystems is None or self._sources is None:
                 return None
             return Listing(self._subsystems, self._sources)
 
@@ -105,17 +104,17 @@ class ListedSources:
 
     def _hear_subsystems(self, message: SubsystemArray) -> None:
         with self._lock:
-            self._subsystems, self._is_there = subsystems_of_message(message), is_robot_there(message)
+            self._subsystems, self._is_connected = subsystems_of_message(message), is_robot_connected(message)
         self._wake()
 
     def _watch_bridge(self) -> None:
-        """Note that a bridge without a lease has gone without a word."""
-        if self._is_there and not self._node.count_publishers(self._node.resolve_topic_name(SUBSYSTEMS_TOPIC)):
+        """Notice that a bridge without a lease is gone."""
+        if self._is_connected and not self._node.count_publishers(self._node.resolve_topic_name(SUBSYSTEMS_TOPIC)):
             with self._lock:
-                self._is_there = False
+                self._is_connected = False
             self._wake()
 
 
 def readings_of(listing: Listing, readings: list[SensorReading]) -> list[SensorReading]:
-    """Return the readings of sensors that are in the list: it may have changed meanwhile."""
+    """Return the readings of sensors that are still in the list."""
     return [reading for reading in readings if reading.sensor < len(listing.sources)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The newest value of each sensor, passed from the executor that receives it to the link's thread that sends it."""
+"""The newest value of each sensor, passed from the executor to the link's thread."""
 
 import math
 import threading
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from drone_bridge.protocols.robot import SensorReading
 
-#: Values that come so close together go out in one packet.
+#: Values received within this time are sent in one packet.
 GATHER_S: Final = 0.02
 
 
@@ -18,7 +18,7 @@ class _Value(NamedTuple):
 
 
 class SensorValues:
-    """What sensors have said. Each value is sent once, and listed as the present one only while it is fresh."""
+    """Sensor values. Each is sent once, and listed as current only while it is fresh."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,14 +28,14 @@ class SensorValues:
         self._sent_s = -math.inf
 
     def clear(self) -> None:
-        """Forget everything: there are other sensors now. For any thread."""
+        """Forget everything, as the sensors have changed. Thread-safe."""
         with self._lock:
             self._values.clear()
             self._new.clear()
             self._new_since_s = math.inf
 
     def put(self, sensor: int, value: int | None) -> None:
-        """Take what a sensor says; None is that its value is not known any more. For any thread."""
+        """Set the value of a sensor, None if it is no longer known. Thread-safe."""
         now_s = time.monotonic()
         with self._lock:
             if value is None:
@@ -46,19 +46,19 @@ class SensorValues:
             self._new[sensor] = value
             self._new_since_s = min(self._new_since_s, now_s)
 
-    def present(self, sensor: int, now_s: float, allowed_age_s: float) -> int | None:
+    def current(self, sensor: int, now_s: float, allowed_age_s: float) -> int | None:
         """Return the last value, if it is fresh."""
         with self._lock:
             last = self._values.get(sensor)
         return last.value if last and now_s - last.heard_s <= allowed_age_s else None
 
     def due_s(self, period_s: float) -> float:
-        """Return when new values are to be sent. `period_s`: between two packets at least."""
+        """Return when new values are to be sent. `period_s`: minimum time between packets."""
         with self._lock:
             return max(self._new_since_s + GATHER_S, self._sent_s + period_s) if self._new else math.inf
 
     def take(self, now_s: float) -> list[SensorReading]:
-        """Return what is new, in the order of the list; it is not new any more."""
+        """Return the values that were not sent yet, in the order of the list."""
         with self._lock:
             new, self._new = self._new, {}
             self._new_since_s, self._sent_s = math.inf, now_s

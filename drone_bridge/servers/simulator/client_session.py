@@ -70,7 +70,7 @@ class ClientSession(Conversation):
             self._host.flush()
 
     def _handle_requests(self) -> None:
-        while not self._pending and not self.given_up and (request := self.next_request()) is not None:
+        while not self._pending and not self.drop_reason and (request := self.next_request()) is not None:
             call = self._host.forwarder.call_for(self, request)
             if isinstance(call, ServiceCall):
                 self._pending, self._ahead_bytes = request, 0
@@ -108,8 +108,8 @@ class ClientSession(Conversation):
         """Send queued messages, and drop a client that does not read them."""
         for piece in self.take():
             self._connection.send(piece)
-        if self.given_up:
-            self._connection.abort(self.given_up)
+        if self.drop_reason:
+            self._connection.abort(self.drop_reason)
 
     def leave(self, reason: str) -> None:
         """Handle the end of the connection."""

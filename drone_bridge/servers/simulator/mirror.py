@@ -26,7 +26,7 @@ class MirroredEntity:
     corporeal: bool = True
     has_source: bool = False  # it is subscribed to
     state: EntityState | None = None
-    place_before: Vector = (0.0, 0.0, 0.0)  # m, on the wire
+    previous_position: Vector = (0.0, 0.0, 0.0)  # m, on the wire
     updated_s: float = 0.0
 
 
@@ -70,7 +70,7 @@ class MirroredScene:
         mirrored = self._entities.get(entity)
         if mirrored is None:
             return
-        mirrored.place_before = self._axes.world(*(mirrored.state or state).position)
+        mirrored.previous_position = self._axes.world(*(mirrored.state or state).position)
         mirrored.state, mirrored.updated_s = state, self._now_s
 
     def state(self, entity: int) -> EntityState | None:
@@ -99,11 +99,11 @@ class MirroredScene:
         """See Scene. The caller checks whether it may be removed."""
         self.forget(entity)
 
-    def place(self, entity: int) -> Vector:
+    def position(self, entity: int) -> Vector:
         return self._axes.world(*self._known(entity).position)
 
-    def place_before(self, entity: int) -> Vector:
-        return self._entities[entity].place_before
+    def previous_position(self, entity: int) -> Vector:
+        return self._entities[entity].previous_position
 
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
         return wire_value(self._known(entity), self._entities[entity].corporeal, attribute, self._axes)

@@ -32,10 +32,10 @@ from drone_bridge.servers.simulator.sources import EntityPlan, Sources, read_pla
 from drone_bridge.servers.simulator.velocity_commands import VelocityCommands
 from drone_bridge.translate.simulator import Axes, EntityState
 from drone_bridge.translate.simulator_calls import remove
-from drone_bridge.vehicle_side.simulator.answers import Answers
 from drone_bridge.vehicle_side.simulator.items import Client, RefusedError
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
-from drone_bridge.vehicle_side.simulator.run import RunControl, Tempo
+from drone_bridge.vehicle_side.simulator.request_handler import RequestHandler
+from drone_bridge.vehicle_side.simulator.run import RunControl, Timing
 from drone_bridge.vehicle_side.simulator.world import World
 from drone_bridge.vehicle_side.simulator.world_requests import Context
 
@@ -81,8 +81,8 @@ class SimulatorServer(LinkNode):
         world = self._world = World(self._scene)
         self._control = RunControl()
         self._control.run(0)
-        context = Context(world, self._control, Tempo(get("frequency")), self._quirks is Quirks.REAL)
-        self._answers = Answers(context)
+        context = Context(world, self._control, Timing(get("frequency")), self._quirks is Quirks.REAL)
+        self._request_handler = RequestHandler(context)
         self._commands = VelocityCommands(self, self._axes, lambda: self._scene.state(self._vehicle))
         self._scene.steer = lambda attribute, value: self._commands.set(attribute, value, time.monotonic())
         self._sources = Sources(
@@ -253,7 +253,7 @@ class SimulatorServer(LinkNode):
         except RefusedError as error:
             return error.answer
         self._commands.client = client
-        response = self._answers.answer(client, request)
+        response = self._request_handler.handle(client, request)
         self._stop_if_paused()
         return response
 
@@ -316,7 +316,7 @@ class SimulatorServer(LinkNode):
         if not self._control.is_running:
             return
         is_last = entity == self._vehicle and self._control.count_step()
-        self._world.tell_step((entity,))
+        self._world.notify_step((entity,))
         if is_last:
             self._send_completed()
             self._stop_if_paused()

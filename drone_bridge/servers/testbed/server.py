@@ -171,7 +171,7 @@ class TestbedServer(LinkNode):
         late_before, limited_before = conversation.late_answers, self._drone.limited
         conversation.answer_timeout_s = self._command_timeout_s
         if self._drone.flight and not self._watchdog.is_active:  # the vehicle was told to stop
-            self._drone.flight.rest()
+            self._drone.flight.reset()
         event = conversation.next_event(now_s)
         if isinstance(event, ConnectionClosed):
             return False

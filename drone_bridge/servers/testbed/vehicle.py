@@ -133,7 +133,7 @@ class RosDrone:
         limited, was_within = translate.limited(motion, self.constants)
         self.limited += not was_within
         if self.flight:
-            self._follow(self.flight.answered(limited))
+            self._follow(self.flight.follow(limited))
         else:
             self._command(translate.command_from_motion_parameters(limited, self._unit), self.frame.stamp)
 
@@ -149,7 +149,7 @@ class RosDrone:
         right = left if synchronized.right is synchronized.left else _pixels("right", synchronized)
         frame = translate.sensor_frame(left, right, 0.0, synchronized.attitude, self._unit)
         frame = replace(frame, time=self._time_s(synchronized.stamp_s))
-        return self.flight.told(frame) if self.flight else frame
+        return self.flight.observe(frame) if self.flight else frame
 
     def _time_s(self, stamp_s: float) -> float:
         """Return the time on the wire, which never runs back except to 0, for a new simulation."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may drive a robot, and what its drivers are sent, as documented. `robotd` has how one program does it."""
+"""Who may drive a robot and what its drivers are sent, as documented; see `robotd` for how one program behaves."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ from drone_bridge.vehicle_side.robot.drivers import Driver, Now
 from drone_bridge.vehicle_side.robot.vehicle import Vehicle, clamped
 
 MAX_DRIVERS: Final = 16
-LONGEST_NAME: Final = 255  # characters of a driver; a longer name would not fit the packets that tell of it
+LONGEST_NAME: Final = 255  # characters of a driver's name that fit the packets that contain it
 
 
 @dataclass(slots=True)
 class Control:
-    """The robot's side of all conversations with its drivers."""
+    """The robot's side of the conversations with all drivers."""
 
     #: Whether drivers are sent readings of sensors (0x05).
     sends_readings: ClassVar[bool] = True
 
     vehicle: Vehicle
-    report: Callable[[str], None]  # takes a sentence about what has happened, for people
+    report: Callable[[str], None]  # logs a sentence
     firmware: FirmwareInfo = field(default_factory=lambda: FirmwareInfo("drone_bridge", "1", PROTOCOL_VERSION))
     drivers: list[Driver] = field(default_factory=list)
-    _owners: dict[int, Driver] = field(default_factory=dict)  # by the number of the subsystem
-    _nulls: set[int] = field(default_factory=set)  # the sensors that were listed as null, as they had no value
+    _owners: dict[int, Driver] = field(default_factory=dict)  # by subsystem
+    _nulls: set[int] = field(default_factory=set)  # sensors that were listed as null because they had no value
 
-    # What drivers do.
+    # Requests of drivers.
 
     def join(self, driver: Driver) -> None:
-        """Take a new driver, who is sent nothing before it asks."""
+        """Add a driver, which is sent nothing before it asks."""
         self.drivers.append(driver)
 
     def handle(self, driver: Driver, packet: FromDriver, now: Now) -> None:
-        """Handle a packet of any kind; what is for no subsystem of this driver is ignored. Raises HangUpError."""
+        """Handle a packet; updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
         driver.last_heard_s = now.steady_s
         if isinstance(packet, KeepAlive):
             self._keep_alive(driver, packet, now)
@@ -79,23 +79,23 @@ class Control:
             self._update(driver, packet)
 
     def leave(self, driver: Driver, now: Now) -> None:
-        """Handle the end of a driver's connection: its motors are stopped."""
+        """Stop the motors of a driver whose connection has ended, and release what it holds."""
         self.drivers.remove(driver)
         for number in self._held_by(driver):
             if self._is_skid_steer(number):
                 self._stop(number, f"{driver} has vanished")
             self._release(number, driver, now)
 
-    def take_away(self, number: int, now: Now) -> None:
-        """Free a subsystem that its driver can't drive any more."""
+    def revoke(self, number: int, now: Now) -> None:
+        """Release a subsystem that is no longer available."""
         if driver := self._owners.get(number):
             if self._is_skid_steer(number):
                 self._stop(number, f"{driver} has lost them")
             self._release(number, driver, now)
 
     def drop_silent(self, now: Now, allowed_s: float) -> list[Driver]:
-        """Drop the drivers that have been silent for too long, free what they hold, and return them."""
-        dropped = [driver for driver in self._silent(now, allowed_s) if not driver.dropped_because]
+        """Drop the drivers that have been silent for too long, release what they hold, and return them."""
+        dropped = [driver for driver in self._silent(now, allowed_s) if not driver.drop_reason]
         for driver in dropped:
             for number in self._held_by(driver):
                 if self._is_skid_steer(number):
@@ -104,7 +104,7 @@ class Control:
         return dropped
 
     def halt_silent(self, now: Now, allowed_s: float) -> list[Driver]:
-        """Stop what drivers drive that have been silent for too long, and return them. An update starts it again."""
+        """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
         halted = [driver for driver in self._silent(now, allowed_s) if not driver.is_halted and self._held_by(driver)]
         for driver in halted:
             driver.is_halted = True
@@ -117,13 +117,13 @@ class Control:
         return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
 
     def silent_at_s(self, allowed_s: float) -> float:
-        """Return when `halt_silent` has something to do at the earliest; infinity for never."""
+        """Return when `halt_silent` is due at the earliest; infinity for never."""
         heard = [driver.last_heard_s for driver in self.drivers if not driver.is_halted and self._held_by(driver)]
         return min(heard, default=float("inf")) + allowed_s
 
     @property
     def holders(self) -> dict[int, Driver]:
-        """Who has what, by the number of the subsystem."""
+        """The drivers by the subsystems they hold."""
         return dict(self._owners)
 
     def _keep_alive(self, driver: Driver, packet: KeepAlive, now: Now) -> None:
@@ -140,7 +140,7 @@ class Control:
             return
         if number not in self._owners:
             self._owners[number] = driver
-            self._tell_everybody(SubsystemBound(number, driver.name))
+            self._broadcast(SubsystemBound(number, driver.name))
             self.log(f"[{driver}] bound subsystem {number}", now)
         driver.send(BindSuccess(number))
 
@@ -161,12 +161,12 @@ class Control:
 
     def _release(self, number: int, driver: Driver, now: Now) -> None:
         del self._owners[number]
-        self._tell_everybody(SubsystemBound(number, ""))
+        self._broadcast(SubsystemBound(number, ""))
         self.log(f"[{driver}] unbound subsystem {number}", now)
 
     def _is_free(self, number: int, driver: Driver) -> bool:
         subsystems = self.vehicle.subsystems
-        if number >= len(subsystems) or not subsystems[number].can_be_had:
+        if number >= len(subsystems) or not subsystems[number].is_available:
             return False
         return self._owners.get(number, driver) is driver
 
@@ -184,28 +184,28 @@ class Control:
         self.log(f"{{{self.vehicle.subsystems[number].name}}} safe mode", now)
         self._stop(number, reason)
 
-    # What drivers get.
+    # Packets to drivers.
 
     def send_readings(self, readings: Sequence[SensorReading]) -> None:
-        """Send every driver new values. A sensor that was listed without one is listed again first."""
+        """Send new values to every driver. If a sensor was listed without a value, the list is sent again first."""
         if not self.sends_readings or not readings:
             return
         if any(reading.sensor in self._nulls for reading in readings):
             self._nulls.clear()
-            self._tell_everybody(self._sensor_info())
-        self._tell_everybody(SensorUpdate(tuple(readings)))
+            self._broadcast(self._sensor_info())
+        self._broadcast(SensorUpdate(tuple(readings)))
 
     def log(self, text: str, now: Now) -> None:
-        """Log a line, here and to every driver, with the time in front, as robotd writes it."""
+        """Log a line locally, and to every driver with the time in robotd's format."""
         self.report(text)
         time = datetime.fromtimestamp(now.wall_ms / 1000).strftime("%b %d %Y %I:%M:%S %p")
-        self.tell(f"[{time}] {text}")
+        self.send_log(f"[{time}] {text}")
 
-    def tell(self, line: str) -> None:
-        """Log a line to every driver."""
-        self._tell_everybody(LogMessage(line))
+    def send_log(self, line: str) -> None:
+        """Send a log line to every driver."""
+        self._broadcast(LogMessage(line))
 
-    def _tell_everybody(self, packet: FromRobot) -> None:
+    def _broadcast(self, packet: FromRobot) -> None:
         for driver in tuple(self.drivers):
             driver.send(packet)
 
@@ -219,10 +219,10 @@ class Control:
 
     def _holder_name(self, number: int) -> str:
         owner = self._owners.get(number)
-        return (owner and owner.name) or self.vehicle.subsystems[number].elsewhere
+        return (owner and owner.name) or self.vehicle.subsystems[number].other_driver
 
     def _sensor_info(self) -> SensorInfo:
-        """Return the list; a sensor without a known value has none, and is listed as null until it has."""
+        """Return the list, in which a sensor without a value is null."""
         sensors = tuple(self.vehicle.sensors())
         listed = tuple(s if s.value is not None else Sensor(SensorType.NULL, s.name) for s in sensors)
         self._nulls |= {number for number, sensor in enumerate(sensors) if sensor is not listed[number]}

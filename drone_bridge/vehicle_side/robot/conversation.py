@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One driver's connection to a robot: bytes in, bytes out. No socket and no clock."""
+"""One driver's connection to a robot: bytes in, bytes out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from drone_bridge.vehicle_side.robot.drivers import Driver, Now
 
 
 class Conversation:
-    """What one driver says and is told. It has joined the others at once, and stays until `leave`."""
+    """One driver, which is known to `Control` from the start until `leave`."""
 
     def __init__(
         self,
@@ -22,53 +22,53 @@ class Conversation:
         close: Callable[[], None],
         clock: Callable[[], Now],
         *,
-        is_withheld: Callable[[FromRobot], bool] = lambda packet: False,
+        is_suppressed: Callable[[FromRobot], bool] = lambda packet: False,
     ) -> None:
         """Join.
 
         Args:
             control: of the robot.
-            peer: the address of the driver, for people.
-            send: takes bytes for the driver, and never blocks.
+            peer: the driver's address, for logs.
+            send: sends bytes to the driver without blocking.
             close: ends the connection.
-            clock: tells the time.
-            is_withheld: tells whether a packet must not be sent, for emulators of faults.
+            clock: returns the time.
+            is_suppressed: returns whether to drop a packet, for emulated faults.
         """
         self._control = control
         self._send = send
         self._clock = clock
-        self._is_withheld = is_withheld
+        self._is_suppressed = is_suppressed
         self._connection = RobotConnection([subsystem.type for subsystem in control.vehicle.subsystems])
         self.driver = Driver(peer, self._send_packet, close, clock().steady_s)
         control.join(self.driver)
 
     def receive_data(self, data: bytes) -> None:
-        """Take in bytes. Raises RemoteProtocolError, and HangUpError, after which the connection has to be closed."""
+        """Handle received bytes. Raises RemoteProtocolError and HangUpError, which end the connection."""
         self._connection.receive_data(data)
         self._handle_events()
 
     def receive_eof(self) -> None:
-        """Take in the end of what the driver sends. Raises RemoteProtocolError when it is inside a packet."""
+        """Handle the end of the driver's stream. Raises RemoteProtocolError if it is inside a packet."""
         self._connection.receive_eof()
         self._handle_events()
 
     def leave(self, reason: str) -> None:
-        """Note that the connection is closed."""
+        """Handle the end of the connection."""
         self._control.leave(self.driver, self._clock())
-        self._control.report(f"{self.driver} is gone: {self.driver.dropped_because or reason}")
+        self._control.report(f"{self.driver} is gone: {self.driver.drop_reason or reason}")
 
     def _handle_events(self) -> None:
-        while not self.driver.dropped_because:
+        while not self.driver.drop_reason:
             event = self._connection.next_event()
             if event is NEED_DATA or isinstance(event, ConnectionClosed):
                 return
             self._control.handle(self.driver, event, self._clock())
 
     def _send_packet(self, packet: FromRobot) -> None:
-        if not self.driver.dropped_because and not self._is_withheld(packet):
+        if not self.driver.drop_reason and not self._is_suppressed(packet):
             try:
                 data = self._connection.send(packet)
-            except LocalProtocolError as error:  # nothing on the wire can say this
+            except LocalProtocolError as error:  # it can't be encoded
                 self.driver.drop(str(error))
             else:
                 self._send(data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those who drive, and the times at which they are heard."""
+"""Connected drivers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from drone_bridge.protocols.text import printable
 
 
 class HangUpError(Exception):
-    """The robot closes the connection to this driver; the text says why."""
+    """The robot closes the connection to this driver; the text is the reason."""
 
 
 class Now(NamedTuple):
     """The time."""
 
     steady_s: float  # by a monotonic clock
-    wall_ms: int  # of the day, since 1970
+    wall_ms: int  # since 1970
 
 
 @dataclass(slots=True, eq=False)
@@ -32,14 +32,14 @@ class Driver:
     close: Callable[[], None]
     last_heard_s: float  # by a monotonic clock
     name: str | None = None  # None before it has registered
-    dropped_because: str = ""  # set when the robot, and not the driver, ends the connection
-    is_halted: bool = False  # its motors were stopped because it is not heard; its next update starts them again
-    order: int = field(default_factory=itertools.count().__next__)  # of connecting
+    drop_reason: str = ""  # set when the robot ends the connection
+    is_halted: bool = False  # its motors were stopped for its silence, until its next update
+    order: int = field(default_factory=itertools.count().__next__)  # of connection
 
     def __str__(self) -> str:
         return printable(self.name) if self.name else self.peer
 
     def drop(self, reason: str) -> None:
         """Close the connection."""
-        self.dropped_because = self.dropped_because or reason
+        self.drop_reason = self.drop_reason or reason
         self.close()

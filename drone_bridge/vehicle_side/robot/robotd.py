@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How robotd 1.2 speaks, which differs from the document, and what it does wrong; see docs/robot.md."""
+"""The behaviour of robotd 1.2 where it differs from the document, and its bugs; see docs/robot.md."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from drone_bridge.protocols.robot import (
 from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
 from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Now
 
-OLDEST_KEEP_ALIVE_S: Final = 2.0  # the motors are stopped for one that is older, by the robot's own clock
+OLDEST_KEEP_ALIVE_S: Final = 2.0  # by the robot's clock; the motors are stopped for an older one
 _MILLIVOLTS_PER_VOLT: Final = 1000
 
 
 @dataclass(slots=True)
 class RobotdControl(Control):
-    """Speaks as robotd 1.2 does: its list of sensors, no readings, no release announced, and hangs up as it does.
+    """robotd 1.2 without its bugs: its sensor list, no readings, releases are not announced, errors end the connection.
 
-    What leaves motors running, or the robot in the hands of somebody who is gone, is FaultyRobotdControl's.
+    The bugs that leave motors running, or subsystems with a driver that is gone, are in FaultyRobotdControl.
     """
 
     sends_readings: ClassVar[bool] = False
@@ -40,7 +40,7 @@ class RobotdControl(Control):
     firmware: FirmwareInfo = field(default_factory=lambda: FirmwareInfo("robotd", "1.2", PROTOCOL_VERSION))
 
     def leave(self, driver: Driver, now: Now) -> None:
-        """Handle the end of a driver's connection: its motors are stopped, and what it has is free."""
+        """Stop the motors of a driver whose connection has ended, and release what it holds."""
         self.drivers.remove(driver)
         self.log(f"[{driver}] lost connection", now)
         for number in self._held_by(driver):
@@ -56,18 +56,18 @@ class RobotdControl(Control):
         driver.send(packet)
 
     def _driven_by(self, driver: Driver) -> list[int]:
-        """Return the skid steers that stop for an old keep-alive of this driver."""
+        """Return the skid steers that an old keep-alive of this driver stops."""
         return [number for number in self._held_by(driver) if self._is_skid_steer(number)]
 
     def _bind(self, driver: Driver, number: int, now: Now) -> None:
-        self._look_up(number)
-        if number in self._owners or not self.vehicle.subsystems[number].can_be_had:
+        self._require_subsystem(number)
+        if number in self._owners or not self.vehicle.subsystems[number].is_available:
             driver.send(BindFailure(number))
             return
         if driver.name is None:
             raise HangUpError("it binds without having registered")
         self._owners[number] = driver
-        self._tell_everybody(SubsystemBound(number, driver.name))
+        self._broadcast(SubsystemBound(number, driver.name))
         self._grant(driver, number, now)
 
     def _grant(self, driver: Driver, number: int, now: Now) -> None:
@@ -75,26 +75,26 @@ class RobotdControl(Control):
         driver.send(BindSuccess(number))
 
     def _unbind(self, driver: Driver, number: int, now: Now) -> None:
-        self._look_up(number)
+        self._require_subsystem(number)
         if self._owners.get(number) is driver:
             if self._is_skid_steer(number):
                 self._stop(number, f"{driver} has unbound them")
-            self._forget(number, driver)
+            self._release_silently(number, driver)
 
-    def _forget(self, number: int, driver: Driver) -> None:
-        """Free a subsystem without a word to the drivers."""
+    def _release_silently(self, number: int, driver: Driver) -> None:
+        """Release a subsystem without announcing it."""
         del self._owners[number]
         self.report(f"{driver} has unbound subsystem {number}")
 
     def _release(self, number: int, driver: Driver, now: Now) -> None:
         del now
-        self._forget(number, driver)
+        self._release_silently(number, driver)
 
     def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate | OpaqueUpdate) -> None:
-        self._look_up(packet.id)
+        self._require_subsystem(packet.id)
         Control._update(self, driver, packet)
 
-    def _look_up(self, number: int) -> None:
+    def _require_subsystem(self, number: int) -> None:
         if number >= len(self.vehicle.subsystems):
             raise HangUpError(f"there is no subsystem {number}")
 
@@ -112,38 +112,38 @@ class RobotdControl(Control):
 
 @dataclass(slots=True)
 class FaultyRobotdControl(RobotdControl):
-    """What robotd 1.2 really does: it stops motors for old keep-alives alone, and never forgets a driver who has gone.
+    """robotd 1.2 with its bugs: only old keep-alives stop motors, and a driver that is gone is never forgotten.
 
-    The list of drivers grows only. To announce a bind it writes to all of them, after ownership was noted: a closed
-    connection among them fails the bind and ends the binder's connection, and whoever tried stays the owner forever.
+    A bind sets the owner and is then announced to all drivers there ever were: a closed connection among them fails
+    the bind and ends the binder's connection, and the binder stays the owner forever.
     """
 
-    _first_gone: int | None = None  # in order of connecting; an announcement gets no further
+    _first_gone: int | None = None  # in order of connection; announcements get no further
     _granted: dict[Driver, set[int]] = field(default_factory=dict)  # what each driver has ever been granted
-    _misread: set[Driver] = field(default_factory=set)
+    _desynchronized: set[Driver] = field(default_factory=set)
 
     def handle(self, driver: Driver, packet: FromDriver, now: Now) -> None:
         """Handle a packet. Raises HangUpError."""
-        if driver in self._misread:
+        if driver in self._desynchronized:
             driver.last_heard_s = now.steady_s
             return
         Control.handle(self, driver, packet, now)
 
     def leave(self, driver: Driver, now: Now) -> None:
-        """Free, without a word, all that the driver was ever granted, whoever has it now. The motors run on."""
+        """Release, unannounced, all that the driver was ever granted, whoever holds it now. The motors keep running."""
         self.drivers.remove(driver)
-        self._misread.discard(driver)
+        self._desynchronized.discard(driver)
         self._first_gone = driver.order if self._first_gone is None else min(driver.order, self._first_gone)
         self.log(f"[{driver}] lost connection", now)
         for number in self._granted.pop(driver, ()):
             self._owners.pop(number, None)
 
     def drop_silent(self, now: Now, allowed_s: float) -> list[Driver]:
-        """Drop nobody, unless no more drivers can be served."""
+        """Drop nobody, unless there are too many drivers."""
         return Control.drop_silent(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
 
     def halt_silent(self, now: Now, allowed_s: float) -> list[Driver]:
-        """Stop nothing."""
+        """Stop no motors."""
         del now, allowed_s
         return []
 
@@ -156,14 +156,14 @@ class FaultyRobotdControl(RobotdControl):
         Control._query(self, driver)
 
     def _bind(self, driver: Driver, number: int, now: Now) -> None:
-        self._look_up(number)
+        self._require_subsystem(number)
         if number in self._owners:
             driver.send(BindFailure(number))
             return
         self._owners[number] = driver
         if driver.name is None:
             raise HangUpError("it binds without having registered")
-        for other in tuple(self.drivers):  # in order of connecting
+        for other in tuple(self.drivers):  # in order of connection
             if self._first_gone is not None and other.order > self._first_gone:
                 break
             other.send(SubsystemBound(number, driver.name))
@@ -174,17 +174,17 @@ class FaultyRobotdControl(RobotdControl):
         self._grant(driver, number, now)
 
     def _unbind(self, driver: Driver, number: int, now: Now) -> None:
-        self._look_up(number)
+        self._require_subsystem(number)
         if self._owners.get(number) is driver:
             self._release(number, driver, now)
 
     def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate | OpaqueUpdate) -> None:
-        self._look_up(packet.id)
+        self._require_subsystem(packet.id)
         if self._owners.get(packet.id) is driver:
             Control._update(self, driver, packet)
         else:
-            # What is left of such a packet is taken for the next one: nothing after it is understood.
-            self._misread.add(driver)
+            # robotd takes the rest of such a packet for the next one, and understands nothing after it.
+            self._desynchronized.add(driver)
             self.report(f"{driver} updates what it has not bound, and is not understood any more")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drivers drive, as the robot's side of the conversation sees it: simulated, or steered through ROS."""
+"""The interface of a robot, simulated or in ROS."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from typing import Final, Protocol
 
 from drone_bridge.protocols.robot import FULL_SPEED, MotorSensors, Sensor, SubsystemType
 
-TRACKS: Final = "tracks"  # what a robot's subsystems are called unless somebody names them
+TRACKS: Final = "tracks"  # default names of subsystems
 HEADLIGHT: Final = "headlight"
 
 
 @dataclass(frozen=True, slots=True)
 class DrivenSubsystem:
-    """Something that one driver at a time can bind. Its id is its place among the vehicle's subsystems."""
+    """Something that one driver at a time can bind. Its id is its index among the vehicle's subsystems."""
 
     type: SubsystemType
     name: str
-    motors: tuple[MotorSensors, MotorSensors] | None = None  # of the left and the right side, of a skid steer
-    can_be_had: bool = True  # False: whoever asks for it is refused
-    elsewhere: str = ""  # who has it who is no driver of ours, if anybody
+    motors: tuple[MotorSensors, MotorSensors] | None = None  # left and right, of a skid steer
+    is_available: bool = True  # False: binds are refused
+    other_driver: str = ""  # the name of a driver elsewhere that holds it
 
 
 class Vehicle(Protocol):
-    """A robot. The numbers are ids of subsystems of the fitting type."""
+    """A robot. Numbers are ids of subsystems."""
 
     @property
     def subsystems(self) -> Sequence[DrivenSubsystem]:
-        """What can be bound."""
+        """The subsystems that can be bound."""
 
     def drive(self, number: int, left: int, right: int) -> None:
         """Set the motors of a skid steer, each from -FULL_SPEED to FULL_SPEED."""
 
     def stop(self, number: int) -> None:
-        """Stop the motors of a skid steer, whose driver has lost it or given it back, or is not heard."""
+        """Stop the motors of a skid steer."""
 
     def light(self, number: int, is_on: bool) -> None:
         """Switch a light."""
 
     def sensors(self) -> Sequence[Sensor]:
-        """Return every sensor with its present value; None is a value that is not known."""
+        """Return every sensor with its current value, None if unknown."""
 
 
 def clamped(speed: int) -> int:
-    """Return a speed within what a motor can do: drivers send what they like."""
+    """Return a speed limited to the valid range, which drivers may exceed."""
     return max(-FULL_SPEED, min(FULL_SPEED, speed))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulator answers and tells its clients, whatever moves in its world."""
+"""The simulator's side of the simulator protocol, for simulated bodies and vehicles in ROS."""

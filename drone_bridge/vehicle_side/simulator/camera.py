@@ -15,9 +15,18 @@ from drone_bridge.geometry.wxyz import (
     rotate,
 )
 from drone_bridge.vehicle_side.simulator.items import Item
-from drone_bridge.vehicle_side.simulator.surroundings import View
 
 _LARGEST_FLOAT32: Final = 3.4028234663852886e38
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where an entity appears to a camera. Lengths on the screen are in units of the focal length's."""
+
+    x: float = 0.0  # to the right
+    y: float = 0.0  # down
+    radius: float = 0.0  # 0 when the entity is not in front of the camera
+    depth: float = 0.0  # m along the camera's axis, negative behind it
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,11 +38,11 @@ class Camera(Item):
     x: Vector  # in the entity's model frame, m
     focal_length: float
     is_enabled: bool
-    world_q: WxyzQuaternion = IDENTITY  # where it was when it was updated last
+    world_q: WxyzQuaternion = IDENTITY  # as of the last update
     world_x: Vector = (0.0, 0.0, 0.0)
 
     def update(self, entity_x: Vector, entity_q: WxyzQuaternion) -> None:
-        """Move along with its entity, whose model frame is given."""
+        """Move with its entity, whose model frame is given."""
         dx, dy, dz = rotate(entity_q, self.x)
         self.world_x = entity_x[0] + dx, entity_x[1] + dy, entity_x[2] + dz
         self.world_q = multiply(entity_q, self.q)
@@ -54,5 +63,5 @@ class Camera(Item):
 
 
 def _float32(value: float) -> float:
-    """Return the number, or the nearest one that the wire has room for."""
+    """Return the nearest finite float32."""
     return max(-_LARGEST_FLOAT32, min(_LARGEST_FLOAT32, value))

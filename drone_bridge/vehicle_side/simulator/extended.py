@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extended attributes of entities: bytes under names, as many as fit."""
+"""The extended attributes of entities: bytes by name, with limits on their size."""
 
 from __future__ import annotations
 
@@ -10,37 +10,36 @@ from drone_bridge.vehicle_side.simulator.items import FULL, RefusedError
 
 MAX_BYTES_PER_ENTITY: Final = 1 << 20
 MAX_BYTES: Final = 64 << 20  # of all entities together
-_OVERHEAD_BYTES: Final = 64  # what an attribute costs beside its name and data
+_OVERHEAD_BYTES: Final = 64  # per attribute, besides its name and data
 
 
 class ExtendedAttributes:
-    """Those of all entities."""
+    """The extended attributes of all entities."""
 
     def __init__(self) -> None:
         self._attributes: dict[int, dict[str, bytes]] = {}  # by entity
         self._bytes: dict[int, int] = {}  # by entity
 
     def check_room(self, attributes: Mapping[str, bytes]) -> None:
-        """Raise RefusedError unless there is room for an entity with these."""
+        """Raise RefusedError unless there is room for another entity with these."""
         self._check(0, _size(attributes))
 
     def add_entity(self, entity: int, attributes: Mapping[str, bytes]) -> None:
-        """Note a new entity. Raises RefusedError."""
+        """Add an entity. Raises RefusedError."""
         self.check_room(attributes)
         self._attributes[entity] = dict(attributes)
         self._bytes[entity] = _size(attributes)
 
     def remove_entity(self, entity: int) -> None:
-        """Forget an entity."""
         del self._attributes[entity]
         del self._bytes[entity]
 
     def of(self, entity: int) -> Mapping[str, bytes]:
-        """Return those of one entity."""
+        """Return the attributes of an entity."""
         return self._attributes[entity]
 
     def set(self, entity: int, key: str, data: bytes) -> None:
-        """Give an entity an attribute, or another value for one. Raises RefusedError."""
+        """Set an attribute. Raises RefusedError."""
         before = self._attributes[entity].get(key)
         now = self._bytes[entity]
         size = now + _cost(key, data) - (0 if before is None else _cost(key, before))
@@ -49,7 +48,7 @@ class ExtendedAttributes:
         self._bytes[entity] = size
 
     def _check(self, now: int, wanted: int) -> None:
-        """Raise RefusedError unless an entity's attributes may grow from so many bytes to so many."""
+        """Raise RefusedError unless an entity's attributes may grow from `now` bytes to `wanted`."""
         if wanted > MAX_BYTES_PER_ENTITY:
             raise RefusedError(
                 FULL,

@@ -33,7 +33,7 @@ def add_camera(context: Context, client: Client, request: wire.AddCamera) -> wir
         x=_vector(request.position),
         focal_length=_finite(request.focal_length),
         is_enabled=request.enabled,
-        needs=frozenset({(ItemType.ENTITY, request.entity)}),
+        depends_on=frozenset({(ItemType.ENTITY, request.entity)}),
     )
     context.world.aim(camera)
     return wire.Added(ItemType.CAMERA, context.world.add(ItemType.CAMERA, camera))
@@ -61,16 +61,16 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
 
 
 def view_camera(context: Context, client: Client, request: wire.ViewCamera) -> wire.Response:
-    """Tell where an entity appears. Errors as for a stream of it."""
+    """Return where an entity appears. Errors as for a stream of it."""
     _expect_view(context, request.id, request.target)
     view = context.world.view(request.id, request.target)
     return wire.CameraGot(view.x, view.y, view.radius, view.depth)
 
 
 def broadcast_camera(context: Context, client: Client, request: wire.BroadcastCamera) -> wire.Response:
-    """Note the broadcast, and do nothing: there is no shared memory. Error 0: no such camera."""
+    """Add a broadcast, which has no effect, as there is no shared memory. Error 0: no such camera."""
     expect(context, ItemType.CAMERA, request.id)
-    broadcast = Item(client=client, needs=frozenset({(ItemType.CAMERA, request.id)}))
+    broadcast = Item(client=client, depends_on=frozenset({(ItemType.CAMERA, request.id)}))
     return wire.Added(ItemType.CAMERA_BROADCAST, context.world.add(ItemType.CAMERA_BROADCAST, broadcast))
 
 
@@ -89,7 +89,7 @@ def stream_camera(context: Context, client: Client, request: wire.StreamCamera) 
     _expect_view(context, request.id, request.target)
     stream = CameraStream(
         client=client,
-        needs=frozenset({(ItemType.CAMERA, request.id), (ItemType.ENTITY, request.target)}),
+        depends_on=frozenset({(ItemType.CAMERA, request.id), (ItemType.ENTITY, request.target)}),
         period=request.period,
         camera=request.id,
         on=context.world.camera(request.id).entity,
@@ -105,7 +105,7 @@ def stream_entity(context: Context, client: Client, request: wire.StreamEntity) 
     expect(context, ItemType.ENTITY, request.id, code=1)
     stream = EntityStream(
         client=client,
-        needs=frozenset({(ItemType.ENTITY, request.id)}),
+        depends_on=frozenset({(ItemType.ENTITY, request.id)}),
         period=request.period,
         entity=request.id,
         attributes=request.attributes,
@@ -120,7 +120,7 @@ def stream_extended(context: Context, client: Client, request: wire.StreamExtend
     expect(context, ItemType.ENTITY, request.id, code=1)
     stream = ExtendedStream(
         client=client,
-        needs=frozenset({(ItemType.ENTITY, request.id)}),
+        depends_on=frozenset({(ItemType.ENTITY, request.id)}),
         period=request.period,
         entity=request.id,
         keys=request.keys,
@@ -162,7 +162,7 @@ def _collision(context: Context, client: Client, asked: wire.CollisionTrigger | 
         distance = scene.radius(asked.a) + scene.radius(asked.b)
     return kind(
         client=client,
-        needs=frozenset({(ItemType.ENTITY, asked.a), (ItemType.ENTITY, asked.b)}),
+        depends_on=frozenset({(ItemType.ENTITY, asked.a), (ItemType.ENTITY, asked.b)}),
         a=asked.a,
         b=asked.b,
         distance=distance,
@@ -175,7 +175,7 @@ def _path(context: Context, client: Client, asked: wire.PathTrigger) -> Item:
         raise RefusedError(2, f"The distance has to be above 0, not {asked.distance:g}.")
     return Path(
         client=client,
-        needs=frozenset({(ItemType.ENTITY, asked.entity)}),
+        depends_on=frozenset({(ItemType.ENTITY, asked.entity)}),
         entity=asked.entity,
         start=_vector(asked.start),
         end=_vector(asked.end),

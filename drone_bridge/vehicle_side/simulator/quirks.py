@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the CUAUV server deviates from the document; all of it is in docs/simulator.md."""
+"""Deviations of the CUAUV server from the document, all of which are listed in docs/simulator.md."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from drone_bridge.protocols import simulator as wire
 
 
 class Quirks(str, Enum):
-    """Deviations from the document, one switch each."""
+    """Which deviations from the document to follow."""
 
     NONE = "none"  # as the document says
-    REAL = "real"  # as the CUAUV server does, so far as it is known
+    REAL = "real"  # as the CUAUV server, as far as known
 
 
 def reason_to_hang_up(request: wire.Request) -> str | None:
-    """Return why the CUAUV server closes the connection on a request that the document allows; None if it does not."""
+    """Return why the CUAUV server closes the connection on a valid request, None if it does not."""
     if not request.IS_KNOWN_TO_CUAUV:
         return f"it has sent {type(request).__name__}, which the CUAUV server does not know"
     if not all(request.texts):
@@ -25,5 +25,5 @@ def reason_to_hang_up(request: wire.Request) -> str | None:
 
 
 def is_ignored(request: wire.Request) -> bool:
-    """Return whether the CUAUV server says OK to a request and does nothing."""
+    """Return whether the CUAUV server answers OK and does nothing."""
     return isinstance(request, wire.Remove) and request.type not in request.REMOVED_BY_CUAUV

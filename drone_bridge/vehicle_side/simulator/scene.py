@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of a scene: what provides it, simulated bodies or a vehicle in ROS, is a simulator."""
+"""The interface of a scene: simulated bodies, or vehicles in ROS."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from drone_bridge.protocols.simulator import AddEntity, AttributeValue
 
 
 class Scene(Protocol):
-    """Entities and objects by their IDs, as the wire has them: SI units, north-east-down, w first in quaternions.
+    """Entities and objects by ID, in the units and axes of the wire: SI, north-east-down, quaternions w first.
 
-    What is asked for by ID has to be there. Where something can't be done, RefusedError is raised with the code and the
-    sentence to answer with, and ValueError with the sentence where the code follows from the request.
+    IDs passed in must exist. Refused requests raise RefusedError with the error to answer, or ValueError with a
+    sentence if the request determines the code.
     """
 
     # Entities.
@@ -27,34 +27,34 @@ class Scene(Protocol):
         """Return whether there is such an entity."""
 
     def is_current(self, entity: int) -> bool:
-        """Return whether the entity's state is known as of now; nobody is told of one that is not."""
+        """Return whether the entity's state is known at present; streams and triggers skip unknown ones."""
 
     def add_entity(self, request: AddEntity) -> int:
-        """Add an entity, but for its extended attributes; return its ID. Raises RefusedError and ValueError."""
+        """Add an entity without its extended attributes; return its ID. Raises RefusedError and ValueError."""
 
     def remove_entity(self, entity: int) -> None:
         """Remove an entity and what is attached to it. Raises RefusedError."""
 
-    def place(self, entity: int) -> Vector:
-        """Return where an entity is, m."""
+    def position(self, entity: int) -> Vector:
+        """Return the position of an entity, m."""
 
-    def place_before(self, entity: int) -> Vector:
-        """Return where an entity was before the last step, m."""
+    def previous_position(self, entity: int) -> Vector:
+        """Return the position before the last step, m."""
 
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
-        """Return an attribute: q of the body frame, w in the model frame, as EGET and streams have them."""
+        """Return an attribute as in EGET and streams: q of the body frame, w in the model frame."""
 
     def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
-        """Set an attribute: q of the model frame, as ESET has it. Raises RefusedError and ValueError."""
+        """Set an attribute as in ESET: q of the model frame. Raises RefusedError and ValueError."""
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
         """Return the attitude of the entity's model frame in the world."""
 
     def body_to_model(self, entity: int) -> WxyzQuaternion:
-        """Return how the entity's principal axes lie to its model (btom)."""
+        """Return the rotation from the entity's principal axes to its model frame (btom)."""
 
     def radius(self, entity: int) -> float:
-        """Return the radius of the sphere that cameras and triggers take an entity for, m."""
+        """Return the radius of the sphere that stands for the entity in cameras and triggers, m."""
 
     # Objects: forces on all entities, and engines on one each.
 
@@ -70,10 +70,10 @@ class Scene(Protocol):
         """Return whether there is such an object."""
 
     def objects_of(self, entity: int) -> Sequence[int]:
-        """Return the IDs of the objects that go with an entity."""
+        """Return the IDs of the objects attached to an entity."""
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        """Add an object of a class that there is; return its ID. Raises RefusedError."""
+        """Add an object of an existing class; return its ID. Raises RefusedError."""
 
     def remove_object(self, number: int) -> None:
         """Remove an object. Raises RefusedError."""

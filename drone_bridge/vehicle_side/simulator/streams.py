@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from drone_bridge.protocols.simulator import (
     CameraData,
@@ -13,25 +14,26 @@ from drone_bridge.protocols.simulator import (
     Response,
 )
 from drone_bridge.vehicle_side.simulator.items import Item
-from drone_bridge.vehicle_side.simulator.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from drone_bridge.vehicle_side.simulator.world import World
 
 
 @dataclass(slots=True, kw_only=True)
 class Stream(Item):
-    """What all streams have."""
+    """The base of streams."""
 
     period: int  # steps; 0 for never
-    _steps: int = 0  # since it was sent last
+    _steps: int = 0  # since the last message
 
-    def after_step(self, number: int, world: Surroundings) -> Response | None:
-        """See Item. Counts the step, and sends every so many."""
+    def after_step(self, number: int, world: World) -> Response | None:
         self._steps += 1
         if self._steps != self.period:
             return None
         self._steps = 0
         return self.message(number, world)
 
-    def message(self, number: int, world: Surroundings) -> Response:
+    def message(self, number: int, world: World) -> Response:
         """Return what to send."""
         raise NotImplementedError
 
@@ -43,9 +45,8 @@ class EntityStream(Stream):
     entity: int
     attributes: tuple[int, ...]
 
-    def message(self, number: int, world: Surroundings) -> EntityData:
-        """See Stream."""
-        values = tuple([world.attribute(self.entity, attribute) for attribute in self.attributes])
+    def message(self, number: int, world: World) -> EntityData:
+        values = tuple([world.scene.attribute(self.entity, attribute) for attribute in self.attributes])
         return EntityData(number, self.attributes, values)
 
 
@@ -56,32 +57,30 @@ class ExtendedStream(Stream):
     entity: int
     keys: tuple[str, ...]
 
-    def message(self, number: int, world: Surroundings) -> ExtendedData:
-        """See Stream."""
-        there = world.extended(self.entity)
-        return ExtendedData(number, tuple(ExtendedAttribute(key, there[key]) for key in self.keys if key in there))
+    def message(self, number: int, world: World) -> ExtendedData:
+        existing = world.extended(self.entity)
+        attributes = tuple(ExtendedAttribute(key, existing[key]) for key in self.keys if key in existing)
+        return ExtendedData(number, attributes)
 
 
 @dataclass(slots=True, kw_only=True)
 class CameraStream(Stream):
-    """Where an entity appears. Steps do not count while the camera is disabled."""
+    """Where an entity appears in a camera. Steps do not count while the camera is disabled."""
 
     camera: int
-    on: int  # the entity that has the camera
+    on: int  # the camera's entity
     target: int
 
     @property
-    def steps_with(self) -> frozenset[int]:
-        """See Item. The target's are no steps of the camera."""
+    def stepped_by(self) -> frozenset[int]:
+        """See Item. Steps of the target do not count."""
         return frozenset({self.on})
 
-    def after_step(self, number: int, world: Surroundings) -> Response | None:
-        """See Stream."""
-        if not world.is_enabled(self.camera) or not world.is_current(self.target):
+    def after_step(self, number: int, world: World) -> Response | None:
+        if not world.is_enabled(self.camera) or not world.scene.is_current(self.target):
             return None
         return super(CameraStream, self).after_step(number, world)
 
-    def message(self, number: int, world: Surroundings) -> CameraData:
-        """See Stream."""
+    def message(self, number: int, world: World) -> CameraData:
         view = world.view(self.camera, self.target)
         return CameraData(number, view.x, view.y, view.radius, view.depth)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from drone_bridge.geometry.wxyz import Vector, dot
 from drone_bridge.protocols.simulator import (
@@ -15,48 +16,48 @@ from drone_bridge.protocols.simulator import (
     Untriggered,
 )
 from drone_bridge.vehicle_side.simulator.items import Item
-from drone_bridge.vehicle_side.simulator.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from drone_bridge.vehicle_side.simulator.world import World
 
 TriggerEvent = Triggered | Untriggered | PathStarted | PathFailed | PathEnded
 
 
 @dataclass(slots=True, kw_only=True)
 class Collision(Item):
-    """Compares distances after steps, so that what is fast can be missed."""
+    """Compares the distance after each step, so that fast entities can be missed."""
 
     a: int
     b: int
     distance: float  # m
     is_active: bool = False
 
-    def after_step(self, number: int, world: Surroundings) -> TriggerEvent | None:
-        """See Item."""
-        if not (world.is_current(self.a) and world.is_current(self.b)):
+    def after_step(self, number: int, world: World) -> TriggerEvent | None:
+        if not (world.scene.is_current(self.a) and world.scene.is_current(self.b)):
             return None
         was_active, self.is_active = self.is_active, self.is_met(world)
         if self.is_active == was_active:
             return None
         return Triggered(number) if self.is_active else Untriggered(number)
 
-    def is_met(self, world: Surroundings) -> bool:
+    def is_met(self, world: World) -> bool:
         """Return whether the two entities collide."""
-        return math.dist(world.place(self.a), world.place(self.b)) <= self.distance
+        return math.dist(world.scene.position(self.a), world.scene.position(self.b)) <= self.distance
 
 
 @dataclass(slots=True, kw_only=True)
 class SweepCollision(Collision):
     """Compares the smallest distance during a step, on straight lines."""
 
-    def is_met(self, world: Surroundings) -> bool:
-        """See Collision."""
-        first = _difference(world.place_before(self.b), world.place_before(self.a))
-        last = _difference(world.place(self.b), world.place(self.a))
+    def is_met(self, world: World) -> bool:
+        first = _difference(world.scene.previous_position(self.b), world.scene.previous_position(self.a))
+        last = _difference(world.scene.position(self.b), world.scene.position(self.a))
         return _distance_to_segment((0.0, 0.0, 0.0), first, last) <= self.distance
 
 
 @dataclass(slots=True, kw_only=True)
 class Path(Item):
-    """A line that an entity is to follow from its start to its end."""
+    """A line that an entity should follow from start to end."""
 
     entity: int
     start: Vector  # m
@@ -64,16 +65,15 @@ class Path(Item):
     distance: float  # m
     is_active: bool = False
 
-    def after_step(self, number: int, world: Surroundings) -> TriggerEvent | None:
-        """See Item."""
-        place = world.place(self.entity)
+    def after_step(self, number: int, world: World) -> TriggerEvent | None:
+        position = world.scene.position(self.entity)
         if not self.is_active:
-            self.is_active = math.dist(place, self.start) <= self.distance
+            self.is_active = math.dist(position, self.start) <= self.distance
             return PathStarted(number) if self.is_active else None
-        if math.dist(place, self.end) <= self.distance:
+        if math.dist(position, self.end) <= self.distance:
             self.is_active = False
             return PathEnded(number)
-        if _distance_to_line(place, self.start, self.end) > self.distance:
+        if _distance_to_line(position, self.start, self.end) > self.distance:
             self.is_active = False
             return PathFailed(number)
         return None
@@ -84,7 +84,7 @@ def _difference(a: Vector, b: Vector) -> Vector:
 
 
 def _along(point: Vector, start: Vector, end: Vector) -> float:
-    """Return where on the line the foot of the perpendicular is: 0 at its start, 1 at its end."""
+    """Return the foot of the perpendicular on the line: 0 at its start, 1 at its end."""
     direction = _difference(end, start)
     length = math.hypot(*direction)
     if length == 0:

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The world that clients share: entities that move, and what watches them. No sockets, no clock."""
+"""The world that clients share: the entities of a scene, and the items that observe them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from drone_bridge.geometry.wxyz import Vector
-from drone_bridge.protocols.simulator import AddEntity, AttributeValue, ItemType, Spied
-from drone_bridge.vehicle_side.simulator.camera import Camera
+from drone_bridge.protocols.simulator import AddEntity, ItemType, Spied
+from drone_bridge.vehicle_side.simulator.camera import Camera, View
 from drone_bridge.vehicle_side.simulator.extended import ExtendedAttributes
 from drone_bridge.vehicle_side.simulator.items import Client, Item, Items, Key, check_room
 from drone_bridge.vehicle_side.simulator.scene import Scene
-from drone_bridge.vehicle_side.simulator.surroundings import View
 
-# Whose clients hear of a step, in the order of the CUAUV server.
-_LOOKING: Final = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM, ItemType.TRIGGER)
+# Items notified of a step, in the CUAUV server's order.
+_NOTIFIED: Final = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM, ItemType.TRIGGER)
 
 
 class World:
@@ -28,17 +26,17 @@ class World:
 
     # Time.
 
-    def tell_step(self, entities: Collection[int] | None = None) -> None:
-        """Tell clients what there is to tell after a step. `entities`: those that have moved, None for all."""
-        for kind in _LOOKING:
+    def notify_step(self, entities: Collection[int] | None = None) -> None:
+        """Send clients their messages after a step. `entities`: those that have moved, None for all."""
+        for kind in _NOTIFIED:
             for number, item in self.items.of(kind).items():
-                if entities is not None and item.steps_with.isdisjoint(entities):
+                if entities is not None and item.stepped_by.isdisjoint(entities):
                     continue
-                news = item.after_step(number, self)
-                if news and item.client:
-                    item.client.post(news)
+                message = item.after_step(number, self)
+                if message and item.client:
+                    item.client.post(message)
 
-    # Items come and go.
+    # Adding and removing.
 
     def add_entity(self, request: AddEntity) -> int:
         """Add an entity; return its ID. Raises RefusedError and ValueError."""
@@ -50,21 +48,21 @@ class World:
         return number
 
     def entity_added(self, entity: int, extended: Mapping[str, bytes]) -> None:
-        """Note an entity that the scene has got. Raises RefusedError."""
+        """Register an entity that was added to the scene. Raises RefusedError."""
         self.extended_attributes.add_entity(entity, extended)
-        self._tell(True, (ItemType.ENTITY, entity))
+        self._notify_spies(True, (ItemType.ENTITY, entity))
 
     def add_object(self, class_name: str, data: bytes) -> int:
         """Add an object; return its ID. Raises RefusedError."""
         check_room(ItemType.OBJECT, len(self.scene.objects))
         number = self.scene.add_object(class_name, data)
-        self._tell(True, (ItemType.OBJECT, number))
+        self._notify_spies(True, (ItemType.OBJECT, number))
         return number
 
     def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
-        """Add an item of another type; return its ID, which may be given. Raises RefusedError."""
+        """Add an item of another type, with the given ID or the next one; return the ID. Raises RefusedError."""
         number = self.items.add(kind, item, number)
-        self._tell(True, (kind, number))
+        self._notify_spies(True, (kind, number))
         return number
 
     def has(self, kind: ItemType, number: int) -> bool:
@@ -76,10 +74,10 @@ class World:
         return number in self.items.of(kind)
 
     def remove(self, key: Key) -> None:
-        """Remove an item that there is, and before it what needs it. Raises RefusedError."""
+        """Remove an existing item, after those that depend on it. Raises RefusedError."""
         kind, number = key
-        for other in self.items.that_need(key):
-            if self.has(*other):  # it may have gone with another one
+        for other in self.items.dependents(key):
+            if self.has(*other):  # it may have been removed with another one
                 self.remove(other)
         if kind is ItemType.ENTITY:
             for attached in self.scene.objects_of(number):
@@ -90,43 +88,27 @@ class World:
             self.scene.remove_object(number)
         else:
             self.items.remove(key)
-        self._tell(False, key)
+        self._notify_spies(False, key)
 
     def entity_removed(self, entity: int) -> None:
-        """Note that an entity has gone by itself, and with it what needs it."""
+        """Remove an entity that the scene may have lost already, and the items that depend on it."""
         if self.scene.has_entity(entity):
             self.remove((ItemType.ENTITY, entity))
 
     def leave(self, client: Client) -> None:
-        """Remove what a client kept for itself."""
+        """Remove the items of a client."""
         keys = self.items.of_client(client)
-        for key in sorted(keys, key=lambda key: key[0] is not ItemType.SPY):  # it need not hear of the rest
+        for key in sorted(keys, key=lambda key: key[0] is not ItemType.SPY):  # first, so that it is not sent the rest
             if self.has(*key):
                 self.remove(key)
 
-    def _tell(self, is_added: bool, key: Key) -> None:
+    def _notify_spies(self, is_added: bool, key: Key) -> None:
         kind, number = key
         for spy, item in self.items.of(ItemType.SPY).items():
             if item.client and key != (ItemType.SPY, spy):
                 item.client.post(Spied(is_added, kind, number, 1 if number < 256 else 4))
 
     # Entities.
-
-    def is_current(self, entity: int) -> bool:
-        """Return whether the entity's state is known as of now."""
-        return self.scene.is_current(entity)
-
-    def place(self, entity: int) -> Vector:
-        """Return where an entity is, m."""
-        return self.scene.place(entity)
-
-    def place_before(self, entity: int) -> Vector:
-        """Return where an entity was before the last step, m."""
-        return self.scene.place_before(entity)
-
-    def attribute(self, entity: int, attribute: int) -> AttributeValue:
-        """Return an attribute: q of the body frame, w in the model frame, as the wire has them."""
-        return self.scene.attribute(entity, attribute)
 
     def extended(self, entity: int) -> Mapping[str, bytes]:
         """Return an entity's extended attributes."""
@@ -135,24 +117,24 @@ class World:
     # Cameras.
 
     def camera(self, number: int) -> Camera:
-        """Return a camera that there is, where it is now."""
+        """Return an existing camera at its current pose."""
         camera = self._camera(number)
         if camera.is_enabled:
             self.aim(camera)
         return camera
 
     def aim(self, camera: Camera) -> None:
-        """Let a camera be where its entity is, if that is known."""
+        """Move a camera to its entity, if the entity's state is known."""
         if self.scene.is_current(camera.entity):
-            camera.update(self.scene.place(camera.entity), self.scene.model_attitude(camera.entity))
+            camera.update(self.scene.position(camera.entity), self.scene.model_attitude(camera.entity))
 
     def is_enabled(self, camera: int) -> bool:
         """Return whether a camera is enabled."""
         return self._camera(camera).is_enabled
 
     def view(self, camera: int, target: int) -> View:
-        """Return where an entity appears; to a disabled camera, from where it was disabled."""
-        return self.camera(camera).view(self.scene.place(target), self.scene.radius(target))
+        """Return where an entity appears; a disabled camera stays where it was disabled."""
+        return self.camera(camera).view(self.scene.position(target), self.scene.radius(target))
 
     def _camera(self, number: int) -> Camera:
         camera = self.items.of(ItemType.CAMERA)[number]

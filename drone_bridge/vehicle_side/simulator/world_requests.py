@@ -10,7 +10,7 @@ from typing import Any, Final
 from drone_bridge.protocols import simulator as wire
 from drone_bridge.protocols.simulator import ItemType
 from drone_bridge.vehicle_side.simulator.items import INVALID, NAMES, Client, Item, RefusedError
-from drone_bridge.vehicle_side.simulator.run import RunControl, Tempo
+from drone_bridge.vehicle_side.simulator.run import RunControl, Timing
 from drone_bridge.vehicle_side.simulator.world import World
 
 NO_ENTITY: Final = "No entity with given ID."  # as the CUAUV server says
@@ -23,15 +23,15 @@ class Context:
 
     world: World
     control: RunControl
-    tempo: Tempo
-    is_real: bool = False  # answers as the CUAUV server where that differs from the document
+    timing: Timing
+    is_real: bool = False  # follow the CUAUV server where it differs from the document
 
 
 Handler = Callable[[Context, Client, Any], wire.Response]
 
 
 def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None:
-    """Raise RefusedError with this code unless there is such an item."""
+    """Raise RefusedError with this code unless the item exists."""
     if not context.world.has(kind, number):
         raise RefusedError(code, NO_ENTITY if kind is ItemType.ENTITY else f"There is no {NAMES[kind]} {number}.")
 
@@ -45,9 +45,9 @@ def reassure(context: Context, client: Client, request: wire.Reassure) -> wire.R
 
 
 def get_config(context: Context, client: Client, request: wire.GetConfig) -> wire.Response:
-    """Tell how fast the world runs."""
-    tempo = context.tempo
-    return wire.Configured(tempo.frequency, tempo.speed, tempo.is_non_real_time, False)
+    """Return how fast the world runs."""
+    timing = context.timing
+    return wire.Configured(timing.frequency, timing.speed, timing.is_non_real_time, False)
 
 
 def run(context: Context, client: Client, request: wire.Run) -> wire.Response:
@@ -63,12 +63,12 @@ def pause(context: Context, client: Client, request: wire.Pause) -> wire.Respons
 
 
 def spy(context: Context, client: Client, request: wire.Spy) -> wire.Response:
-    """Tell the client of items that come and go from now on."""
+    """Notify the client of added and removed items from now on."""
     return wire.Added(ItemType.SPY, context.world.add(ItemType.SPY, Item(client=client)))
 
 
 def remove(context: Context, client: Client, request: wire.Remove) -> wire.Response:
-    """Remove an item and what needs it. Error 0 when there is none, 1 when there are no items of such a type."""
+    """Remove an item and those that depend on it. Error 0: no such item; 1: no such type."""
     if request.type not in NAMES:
         raise RefusedError(1, f"There is no item type {request.type}, only 0 to {max(NAMES)}.")
     key = ItemType(request.type), request.id
@@ -86,7 +86,7 @@ def list_entities(context: Context, client: Client, request: wire.ListEntities) 
 
 
 def add_entity(context: Context, client: Client, request: wire.AddEntity) -> wire.Response:
-    """Add an entity. Its attitude is that of the body frame. Error 0 when it can't be."""
+    """Add an entity, whose attitude is that of the body frame. Error 0: impossible values."""
     try:
         number = context.world.add_entity(request)
     except ValueError as error:
@@ -106,10 +106,10 @@ def set_entity(context: Context, client: Client, request: wire.SetEntity) -> wir
 
 
 def get_entity(context: Context, client: Client, request: wire.GetEntity) -> wire.Response:
-    """Tell an attribute. Errors as for setting one."""
+    """Return an attribute. Errors as for setting one."""
     expect_attribute(request.attribute, code=1)
     expect(context, ItemType.ENTITY, request.id)
-    return wire.EntityGot(request.attribute, context.world.attribute(request.id, request.attribute))
+    return wire.EntityGot(request.attribute, context.world.scene.attribute(request.id, request.attribute))
 
 
 def set_extended(context: Context, client: Client, request: wire.SetExtended) -> wire.Response:
@@ -120,7 +120,7 @@ def set_extended(context: Context, client: Client, request: wire.SetExtended) ->
 
 
 def get_extended(context: Context, client: Client, request: wire.GetExtended) -> wire.Response:
-    """Tell an extended attribute. Error 0: no such entity, or it has no such attribute."""
+    """Return an extended attribute. Error 0: no such entity or attribute."""
     expect(context, ItemType.ENTITY, request.id)
     data = context.world.extended(request.id).get(request.key)
     if data is None:
@@ -138,7 +138,7 @@ def expect_attribute(attribute: int, code: int) -> None:
 
 
 def list_object_classes(context: Context, client: Client, request: wire.ListObjectClasses) -> wire.Response:
-    """List what can be added."""
+    """List the classes of objects that can be added."""
     return wire.ObjectClassesListed(tuple(context.world.scene.object_classes))
 
 
@@ -148,7 +148,7 @@ def list_objects(context: Context, client: Client, request: wire.ListObjects) ->
 
 
 def add_object(context: Context, client: Client, request: wire.AddObject) -> wire.Response:
-    """Add an object. Error 0: no such class, or its data can't be."""
+    """Add an object. Error 0: no such class, or impossible data."""
     classes = context.world.scene.object_classes
     if request.class_name not in classes:
         there = " and ".join(map(repr, classes)) or "none"
@@ -157,14 +157,14 @@ def add_object(context: Context, client: Client, request: wire.AddObject) -> wir
 
 
 def set_object(context: Context, client: Client, request: wire.SetObject) -> wire.Response:
-    """Set an attribute of an object. Error 0: no such object; 1: no such attribute of it; 2: it can't be."""
+    """Set an attribute of an object. Error 0: no such object; 1: no such attribute; 2: impossible value."""
     expect(context, ItemType.OBJECT, request.id)
     context.world.scene.set_object(request.id, request.attribute, request.data)
     return wire.Ok()
 
 
 def get_object(context: Context, client: Client, request: wire.GetObject) -> wire.Response:
-    """Tell an attribute of an object. Errors as for setting one."""
+    """Return an attribute of an object. Errors as for setting one."""
     expect(context, ItemType.OBJECT, request.id)
     return wire.ObjectGot(request.attribute, context.world.scene.object_data(request.id, request.attribute))
 

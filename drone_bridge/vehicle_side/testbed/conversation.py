@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed's side of a conversation with an autopilot, whoever flies: constants, then frames and answers in turns.
+"""The testbed's side of a conversation with an autopilot: constants, then frames and answers in turns.
 
     conversation = Conversation(drone, Dialect())
     send(conversation.opening())
@@ -9,7 +9,7 @@
         conversation.receive_data(received)
         conversation.next_event(now_s)  # the drone flies by the answer
 
-Nothing is sent while an answer is awaited: in a testbed, simulated time stands still meanwhile.
+Nothing is sent while an answer is pending, as simulated time stands still meanwhile.
 """
 
 import math
@@ -34,34 +34,34 @@ class Vehicle(Protocol):
 
     @property
     def constants(self) -> Constants:
-        """What holds for the whole conversation, gravity counted downwards."""
+        """The constants of the conversation, with gravity positive downwards."""
 
     def sense(self) -> SensorFrame | None:
-        """Return what is sensed now, for an autopilot to answer; None: there is nothing new."""
+        """Return the next frame for the autopilot to answer, None if there is nothing new."""
 
     def fly(self, motion: MotionParameters) -> None:
-        """Follow the answer to what was sensed last."""
+        """Follow the answer to the last frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What differs from testbed to testbed."""
+    """Differences between testbeds."""
 
     layout: AttitudeLayout = AttitudeLayout.PITCH_YAW
     angle_unit: AngleUnit = AngleUnit.DEGREES
-    has_negative_gravity: bool = False  # some count it upwards
-    sends_in_pieces: bool = False  # an image after the other, as programs do that write field by field
+    has_negative_gravity: bool = False  # as announced by some testbeds
+    sends_in_pieces: bool = False  # field by field
 
     def constants_of(self, vehicle: Vehicle) -> Constants:
-        """Return what a testbed of this dialect announces."""
+        """Return the constants as this dialect announces them."""
         constants = vehicle.constants
         return replace(constants, gravity=-abs(constants.gravity)) if self.has_negative_gravity else constants
 
 
 class Conversation:
-    """One autopilot, from the constants on. Without sockets and clocks: bytes and times (s) are handed over.
+    """The conversation with one autopilot. Bytes and times (s) are passed in.
 
-    Every method raises LocalProtocolError for what the vehicle senses and the wire can't carry.
+    Every method raises LocalProtocolError for frames that can't be encoded.
     """
 
     def __init__(
@@ -73,25 +73,25 @@ class Conversation:
     ) -> None:
         self._vehicle = vehicle
         self._dialect = dialect
-        #: An answer that takes longer is not flown by. Testbeds wait forever.
+        #: Answers that take longer are not followed. Testbeds wait forever.
         self.answer_timeout_s = answer_timeout_s
         self._protocol = TestbedConnection(dialect.layout, dialect.angle_unit, limits)
-        self._asked_s: float | None = None  # when the frame went out whose answer is awaited
-        #: How many frames were answered, and how many of the answers came too late.
+        self._asked_s: float | None = None  # when the frame was sent whose answer is pending
+        #: How many frames were answered, and how many of the answers were too late.
         self.answers = 0
         self.late_answers = 0
 
     def opening(self) -> bytes:
-        """Return what a testbed says first, once the vehicle has constants."""
+        """Return the encoded constants, which are sent first."""
         return self._protocol.send(self._dialect.constants_of(self._vehicle))
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether a frame is out and its answer is not in."""
+        """Whether an answer is pending."""
         return self._asked_s is not None
 
     def next_frame(self, now_s: float) -> list[memoryview]:
-        """Return the pieces that the next frame is sent in; none while an answer is awaited or nothing was sensed."""
+        """Return the next frame in the pieces to send; none while an answer is pending or there is no frame."""
         if self.awaits_answer or (frame := self._vehicle.sense()) is None:
             return []
         whole = memoryview(self._protocol.send(frame))
@@ -102,17 +102,16 @@ class Conversation:
         return [whole[:size], whole[size : 2 * size], whole[2 * size :]]
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take bytes of the autopilot."""
         self._protocol.receive_data(data)
 
     def receive_eof(self) -> None:
-        """Say that the autopilot has closed its side."""
+        """Handle the end of the autopilot's stream."""
         self._protocol.receive_eof()
 
     def next_event(self, now_s: float) -> MotionParameters | ConnectionClosed | NeedData:
         """Return the answer to the frame, ConnectionClosed when the autopilot has left, or NEED_DATA.
 
-        The vehicle flies by an answer that came in time. Raises RemoteProtocolError.
+        The vehicle follows an answer that is not late. Raises RemoteProtocolError.
         """
         event = self._protocol.next_event()
         if isinstance(event, MotionParameters):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets an autopilot that commands rates and thrust steer a vehicle that follows velocities.
 
-The answers fly a model of the testbed's drone, and the vehicle gets the model's velocity. The autopilot is told the
-state of the model: the tilt that it has commanded, and a position that moves accordingly. If it were told the vehicle's
-own position it would see it lag behind, and autopilots tuned for a testbed tend to oscillate then. In the long run,
-however, the vehicle's position is what counts:
+The answers fly a model of the testbed's drone, and the vehicle is commanded the model's velocity. The autopilot gets
+the model's state: the tilt that it has commanded, and a position that moves accordingly. The vehicle's own position
+would lag behind, which makes autopilots tuned for a testbed oscillate. In the long run, however, the vehicle's
+position counts:
 
 - The model's position converges to the vehicle's, and stays within a maximum distance of it. To the autopilot, any
   difference between the two looks like wind, which it compensates for.
@@ -31,7 +31,7 @@ LONGEST_STEP_S: Final = 1.0  # between frames; after a longer one the model begi
 #: How fast a model at the maximum distance loses the speed that the vehicle does not have, 1/s.
 _BRAKE: Final = 4.0
 _MAX_HEADING_LEAD: Final = math.radians(30)
-_CALM: Final = np.zeros(3)
+_ZERO: Final = np.zeros(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class FlightLimits:
 
 
 class LevelVelocity(NamedTuple):
-    """A velocity in levelled axes that look where the vehicle looks."""
+    """A velocity in level axes aligned with the vehicle's heading."""
 
     ahead: float  # m/s
     right: float  # m/s
@@ -55,7 +55,7 @@ class LevelVelocity(NamedTuple):
 
 
 class ModelledFlight:
-    """The flight of one autopilot: call `told` with each frame, and `answered` with its answer, in turns."""
+    """The flight of one autopilot: call `observe` with each frame, and `follow` with its answer, in turns."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class ModelledFlight:
         Args:
             constants: what was announced to the autopilot.
             unit: of angles on the wire.
-            limits: of the model.
+            limits: the limits of the model.
             correction_gain: how fast the model's position converges to the vehicle's, 1/s.
-            heading_gain: the same of its heading, at once by default. An autopilot that is not told its roll infers it
-                from the rest, and would mistake the noise of a measured heading for it.
+            heading_gain: the same for its heading, immediate by default. An autopilot that gets no roll infers it from
+                the rest, and would mistake noise of a measured heading for roll.
         """
-        self._airframe = Airframe.announced(constants)
+        self._airframe = Airframe.from_constants(constants)
         self._unit = unit
         self._degrees = degrees_per_unit(unit)
         self._limits = limits
@@ -87,12 +87,12 @@ class ModelledFlight:
         self._state = DroneState.at_start()
         self._heading = 0.0  # of the vehicle, degrees
 
-    def rest(self) -> None:
-        """Start over, level and at rest, because the vehicle was told to stop."""
+    def reset(self) -> None:
+        """Start over, level and at rest, as the vehicle was commanded to stop."""
         self._motion = None
-        self._state = self._level(self._state.position)
+        self._state = self._level_state(self._state.position)
 
-    def told(self, frame: SensorFrame) -> SensorFrame:
+    def observe(self, frame: SensorFrame) -> SensorFrame:
         """Advance the model to the time of a frame; return the frame with the model's attitude and position.
 
         The frame needs the vehicle's heading. Without a position it stays without one.
@@ -104,13 +104,13 @@ class ModelledFlight:
         self._time_s = frame.time
         if self._motion is None or not 0.0 <= step_s <= LONGEST_STEP_S:
             self._motion = None
-            self._state = self._level(_CALM if vehicle is None else vehicle)
+            self._state = self._level_state(_ZERO if vehicle is None else vehicle)
         elif step_s:
             self._step_s = step_s
-            flown = self._state.advance(self._airframe, self._motion, _CALM, step_s)
-            position, velocity = self._held(flown, vehicle, step_s)
-            rotation = self._turned(flown.rotation[:, 1], self._held_heading(flown, step_s))
-            self._state = DroneState(position, self._slow(velocity), rotation)
+            flown = self._state.advance(self._airframe, self._motion, _ZERO, step_s)
+            position, velocity = self._near_vehicle(flown, vehicle, step_s)
+            rotation = self._rotation(flown.rotation[:, 1], self._heading_near_vehicle(flown, step_s))
+            self._state = DroneState(position, self._limited_velocity(velocity), rotation)
         heading, pitch, roll = self._state.angles
         x, y, z = self._state.position.tolist()
         return replace(
@@ -121,14 +121,14 @@ class ModelledFlight:
             position=None if vehicle is None else (x, y, z),
         )
 
-    def answered(self, answer: MotionParameters) -> LevelVelocity:
-        """Take the answer to the last frame; return the velocity that the vehicle should have until the next one."""
+    def follow(self, answer: MotionParameters) -> LevelVelocity:
+        """Apply the answer to the last frame; return the vehicle's velocity until the next one."""
         fastest = self._limits.max_yaw_rate
-        motion = Motion.answered(answer, self._unit)
+        motion = Motion.from_answer(answer, self._unit)
         motion = replace(motion, yaw_rate=_clamp(motion.yaw_rate, math.degrees(fastest)))
         self._motion = motion
-        ahead = self._state.advance(self._airframe, motion, _CALM, self._step_s)  # a step as long as the last one
-        velocity = self._slow(ahead.velocity)
+        ahead = self._state.advance(self._airframe, motion, _ZERO, self._step_s)  # a step as long as the last one
+        velocity = self._limited_velocity(ahead.velocity)
         _, up, _ = velocity.tolist()
         _, pitch, roll = np.radians(self._state.angles).tolist()
         heading = math.radians(self._heading)
@@ -141,11 +141,11 @@ class ModelledFlight:
             yaw_rate=_clamp(yaw_rate, fastest),
         )
 
-    def _level(self, position: Vector) -> DroneState:
+    def _level_state(self, position: Vector) -> DroneState:
         """Return the state of a level drone at rest, with the vehicle's heading."""
-        return DroneState(position, _CALM, self._turned(np.array([0.0, 1.0, 0.0]), self._heading))
+        return DroneState(position, _ZERO, self._rotation(np.array([0.0, 1.0, 0.0]), self._heading))
 
-    def _held(self, flown: DroneState, vehicle: Vector | None, step_s: float) -> tuple[Vector, Vector]:
+    def _near_vehicle(self, flown: DroneState, vehicle: Vector | None, step_s: float) -> tuple[Vector, Vector]:
         """Return position and velocity of the model, kept near the vehicle."""
         if vehicle is None:
             return flown.position, flown.velocity
@@ -153,26 +153,26 @@ class ModelledFlight:
         held = limited(lead, self._limits.max_lead)
         return vehicle + held, flown.velocity - _BRAKE * (lead - held)
 
-    def _held_heading(self, flown: DroneState, step_s: float) -> float:
+    def _heading_near_vehicle(self, flown: DroneState, step_s: float) -> float:
         """Return the heading of the model in degrees, kept near the vehicle's."""
         heading, _, _ = np.radians(flown.angles).tolist()
         vehicle = math.radians(self._heading)
         lead = math.exp(-self._heading_gain * step_s) * math.remainder(heading - vehicle, math.tau)
         return math.degrees(vehicle + _clamp(lead, _MAX_HEADING_LEAD))
 
-    def _slow(self, velocity: Vector) -> Vector:
+    def _limited_velocity(self, velocity: Vector) -> Vector:
         """Return a velocity within the limits."""
         x, z = limited(velocity[[0, 2]], self._limits.max_speed).tolist()
         return np.array([x, _clamp(float(velocity[1]), self._limits.max_climb_speed), z])
 
-    def _turned(self, up: Vector, heading: float) -> Matrix:
+    def _rotation(self, up: Vector, heading: float) -> Matrix:
         """Return the rotation with this heading and this upward body axis, its tilt limited."""
         tilt = self._limits.max_tilt
         sideways = math.hypot(up[0], up[2])
         if math.atan2(sideways, up[1]) > tilt:
             share = math.sin(tilt) / max(sideways, 1e-9)
             up = np.array([share * up[0], math.cos(tilt), share * up[2]])
-            up /= np.linalg.norm(up)  # upside down it has no direction to be tilted to
+            up /= np.linalg.norm(up)  # upside down, its tilt has no direction
         level = _ahead(math.radians(heading))
         forward = level - np.array([0.0, float(level @ up) / up[1], 0.0])  # above or below it, and square to up
         forward /= np.linalg.norm(forward)

@@ -36,16 +36,16 @@ class Airframe:
     drag: float = 0.2  # kg/s: the air's force per unit of air speed
 
     @classmethod
-    def announced(cls, constants: Constants) -> Airframe:
-        """Return the one that a testbed announces."""
+    def from_constants(cls, constants: Constants) -> Airframe:
+        """Return the airframe that a testbed announces."""
         return cls(constants.weight, abs(constants.gravity), constants.drag)
 
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """What the autopilot answers: body rates, which act at once, and thrust along the body's up.
+    """Body rates, which act at once, and thrust along the body's up.
 
-    Nothing is clamped to what a drone can do: the testbeds in the wild clamp nothing either.
+    Nothing is clamped, as known testbeds clamp nothing either.
     """
 
     pitch_rate: float = 0.0  # degrees/s, + turns the nose down
@@ -54,15 +54,15 @@ class Motion:
     thrust: float = 0.0  # N
 
     @classmethod
-    def answered(cls, answer: MotionParameters, unit: AngleUnit) -> Motion:
-        """Return what an answer in the unit of the wire asks for."""
+    def from_answer(cls, answer: MotionParameters, unit: AngleUnit) -> Motion:
+        """Convert an answer from the unit of the wire."""
         scale = degrees_per_unit(unit)
         return cls(answer.pitch_rate * scale, answer.roll_rate * scale, answer.yaw_rate * scale, answer.thrust)
 
 
 @dataclass(frozen=True, slots=True)
 class DroneState:
-    """Where the drone is and how it moves."""
+    """The drone's pose and velocity."""
 
     position: Vector  # midpoint between the pinholes in the world frame, m
     velocity: Vector  # in the world frame, m/s

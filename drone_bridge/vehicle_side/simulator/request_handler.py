@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulator answers to each request."""
+"""Handles requests of clients."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from drone_bridge.vehicle_side.simulator.world_requests import Context
 _HANDLERS: Final = {**world_requests.HANDLERS, **observer_requests.HANDLERS}
 
 
-class Answers:
-    """Answers the requests of all clients."""
+class RequestHandler:
+    """RequestHandler the requests of all clients."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._objects_added = 0  # by clients
 
-    def answer(self, client: Client, request: Request) -> Response:
-        """Do what is asked for, and return the answer, which is an Error where that can't be."""
+    def handle(self, client: Client, request: Request) -> Response:
+        """Carry out a request, and return the answer."""
         is_real = self._context.is_real
         if is_real and is_ignored(request):
             return Ok()
@@ -31,8 +31,7 @@ class Answers:
         except RefusedError as error:
             return error.answer
         if is_real and isinstance(request, AddObject):
-            # The CUAUV server counts these by themselves, but removes forces by their IDs: the first is taken for
-            # gravity.
+            # The CUAUV server returns a separate count, but removes by the IDs of forces, of which gravity is 0.
             response = Added(ItemType.OBJECT, self._objects_added)
             self._objects_added += 1
         return response
