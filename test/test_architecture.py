@@ -22,6 +22,7 @@ ALLOWED = {
     "geometry": set(),
     "described": set(),
     "flight": {"described", "geometry"},
+    "vision": {"described", "geometry"},
     "translate": {"flight", "geometry", "protocols", "msg", "srv"},
     "node": {"described"},
     "link_node": {"flight", "geometry", "translate", "links", "protocols", "node", "msg", "srv"},
@@ -35,12 +36,13 @@ ALLOWED = {
         "links",
         "protocols",
         "vehicle_side",
+        "vision",
         "node",
         "link_node",
         "msg",
         "srv",
     },
-    "controllers": {"described", "flight", "geometry", "translate", "node", "msg", "srv"},
+    "controllers": {"described", "flight", "geometry", "translate", "node", "vision", "msg", "srv"},
     "programs": {"links", "protocols"},
     "emulators": {"geometry", "links", "missing_package", "programs", "protocols", "vehicle_side"},
     "operators": {"flight", "geometry", "links", "programs", "protocols"},
@@ -56,7 +58,17 @@ ALLOWED = {
 }
 # A protocol has no socket, no thread and no clock; its caller has.
 FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket", "subprocess", "threading", "time"}
-WITHOUT_ROS = ("protocols", "links", "vehicle_side", "emulators", "operators", "programs", "geometry", "flight")
+WITHOUT_ROS = (
+    "protocols",
+    "links",
+    "vehicle_side",
+    "emulators",
+    "operators",
+    "programs",
+    "geometry",
+    "flight",
+    "vision",
+)
 
 SOURCE_FOLDERS = (
     ".ci",

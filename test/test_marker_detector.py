@@ -10,13 +10,14 @@ import pytest
 from pad_flight import PATTERNS, PadFlight
 
 from drone_bridge.controllers.land_on_pad.data import PadSighting
-from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector, MarkerParameters
-from drone_bridge.controllers.pinhole import Pinhole
 from drone_bridge.emulators.landing.camera import DownwardCamera
 from drone_bridge.emulators.landing.pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
 from drone_bridge.emulators.landing.scene import Scene
 from drone_bridge.emulators.landing.vehicle import jpeg
 from drone_bridge.geometry.matrices import rotation_from_angles
+from drone_bridge.vision.marker_detector import MarkerDetector
+from drone_bridge.vision.markers import MarkerParameters
+from drone_bridge.vision.pinhole import Pinhole
 
 CAMERA = DownwardCamera()
 PINHOLE = Pinhole(
@@ -117,7 +118,7 @@ def test_any_image_is_survived(shape):
 )
 def test_markers_that_can_not_be_are_refused(fields, sentence):
     with pytest.raises(ValueError, match=sentence):
-        MarkerParameters(**fields)
+        MarkerDetector(MarkerParameters(**fields))
 
 
 def see(data, rotation, stamp):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from drone_bridge.controllers.pinhole import Pinhole
 from drone_bridge.controllers.seek_target.commands_in_flight import CommandsInFlight
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.pilot import SeekState, SeekTarget
@@ -26,6 +25,7 @@ from drone_bridge.flight.flight_control import (
 )
 from drone_bridge.geometry.matrices import angles_from_rotation, rotation_from_angles, rotation_from_vector
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
+from drone_bridge.vision.pinhole import Pinhole
 
 BASELINE = 0.25  # m
 STEP = 1 / 60  # s

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
+from markers import photograph_of_pad
 from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import wait_until
@@ -17,6 +18,7 @@ from std_msgs.msg import String
 from telemetry_operator import TelemetryOperator
 from telemetry_peer import HOVER, ROVER, jpeg
 
+from drone_bridge.msg import LandingPad
 from drone_bridge.protocols.telemetry.jpeg import read_size
 
 ZERO = Twist()
@@ -63,7 +65,8 @@ class Drone:
         imu.angular_velocity.z, imu.linear_acceleration.z = 0.25, 9.81
         odometry.pose.pose.position.z = 1.5
         odometry.twist.twist.linear.x = 0.5
-        for publisher, message in self.others.values():
+        for publisher, message in list(self.others.values()):
+            message.header.stamp = stamp
             publisher.publish(message)
         self._odometry.publish(odometry)
         self._imu.publish(imu)
@@ -100,14 +103,23 @@ def test_what_topics_tell_goes_out_and_ends_with_them(ros, serve, operator):
     reports.wait(lambda report: "no topic gives imu/data" in report.status[0].message)
 
 
-def test_a_jpeg_goes_out_as_it_is_and_a_raw_image_as_a_small_one(ros, serve, operator):
+def test_a_jpeg_goes_out_as_it_is_with_the_pad_that_it_shows_and_a_raw_image_as_a_small_one(ros, serve, operator):
     serve(image_every=1)
-    data = jpeg(64, 48)
+    seen = ros.subscribe(LandingPad, "telemetry_server/landing_pad")
+    data = photograph_of_pad(3.0, ahead=0.4, left=0.2)
     publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
     drone = Drone(ros, image=(publisher, CompressedImage(format="jpeg", data=data)))
     document = operator.wait(lambda document: document["camera"]["image"])
     assert base64.b64decode(document["camera"]["image"]) == data
-    assert (document["camera"]["width"], document["camera"]["height"]) == (64, 48)
+    assert (document["camera"]["width"], document["camera"]["height"]) == (320, 240)
+    # Nobody publishes landing_pad: the server finds the pad itself, until somebody does.
+    pad = operator.wait(lambda document: document["landing_pad"])["landing_pad"]
+    assert (pad["relative_x"], pad["relative_y"], pad["distance"]) == pytest.approx((0.4, 0.2, 3.0), abs=0.06)
+    assert seen.wait().offset_x == pytest.approx(pad["relative_x"], abs=0.01)
+    told = LandingPad(detected=True, offset_x=7.0, offset_y=-1.0, distance=5.0, confidence=0.5)
+    drone.others["pad"] = ros.node.create_publisher(LandingPad, "landing_pad", 1), told
+    expected = {"relative_x": 7.0, "relative_y": -1.0, "distance": 5.0, "confidence": 0.5}
+    operator.wait(lambda document: document["landing_pad"] == expected)
     raw = Image(height=480, width=640, encoding="rgb8", step=1920, data=np.zeros(480 * 1920, np.uint8).tobytes())
     drone.others = {"image": (ros.node.create_publisher(Image, "camera/image_raw", 1), raw)}
     serve(images_from="raw")

@@ -10,7 +10,7 @@ from cv_bridge import CvBridge
 from sensor_msgs.msg import CameraInfo
 from sensor_msgs.msg import Image as ImageMessage
 
-from drone_bridge.controllers.pinhole import Image, Pinhole
+from drone_bridge.vision.pinhole import Image, Pinhole
 
 _IMAGES = CvBridge()
 

@@ -25,7 +25,6 @@ from drone_bridge.controllers.land_on_pad.frame import (
     read_measured,
     read_sighting,
 )
-from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector, MarkerParameters
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
 from drone_bridge.controllers.stamped_sets import StampedSets
@@ -35,6 +34,8 @@ from drone_bridge.msg import ControllerState, LandingPad
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.vision.marker_detector import MarkerDetector
+from drone_bridge.vision.markers import MarkerParameters
 
 NAME: Final = "land_on_pad"
 PARAMETERS: Final = (

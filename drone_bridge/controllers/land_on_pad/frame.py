@@ -15,11 +15,12 @@ from sensor_msgs.msg import Image as ImageMessage
 
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.land_on_pad.data import Measured, PadSighting
-from drone_bridge.controllers.land_on_pad.marker_detector import MarkerDetector
 from drone_bridge.controllers.pose_messages import read_angles
 from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import LandingPad
 from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.vision.marker_detector import MarkerDetector
+from drone_bridge.vision.markers import confidence
 
 IMU, VELOCITY, HEIGHT, LANDING_PAD = "imu/data", "velocity", "height", "landing_pad"
 IMAGE, CAMERA_INFO = "camera/image_raw", "camera/camera_info"
@@ -36,7 +37,6 @@ TYPES: Final[dict[str, type]] = {
 }
 
 LEAST_CONFIDENCE: Final = 0.1  # a pad that is seen with less is not looked at
-HALF_CONFIDENT_DEVIATION: Final = 0.5  # m, at which an own sighting has a confidence of a half
 # How far off landing_pad is, at a confidence of 1.
 PAD_DEVIATION: Final = 0.02  # m
 PAD_DEVIATION_PER_METRE: Final = 0.015
@@ -90,7 +90,7 @@ def pad_message(sighting: PadSighting | None, imu: Imu) -> LandingPad:
     if sighting:
         message.offset_x, message.offset_y, up = (_attitude(imu).T @ sighting.offset).tolist()
         message.distance = -up
-        message.confidence = 1 / (1 + sighting.deviation / HALF_CONFIDENT_DEVIATION)
+        message.confidence = confidence(sighting.deviation)
     return message
 
 

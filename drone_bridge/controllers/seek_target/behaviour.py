@@ -11,7 +11,6 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
-from drone_bridge.controllers.pinhole import Pinhole
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
@@ -23,6 +22,7 @@ from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.translate.drone_model import drone_model
+from drone_bridge.vision.pinhole import Pinhole
 
 NAME: Final = "seek_target"
 PARAMETERS: Final = (

@@ -22,7 +22,6 @@ from enum import Enum
 
 import numpy as np
 
-from drone_bridge.controllers.pinhole import Image, Pinhole
 from drone_bridge.controllers.seek_target.commands_in_flight import CommandsInFlight
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
@@ -36,6 +35,7 @@ from drone_bridge.flight.flight_control import (
     hover,
 )
 from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_vector
+from drone_bridge.vision.pinhole import Image, Pinhole
 
 LONGEST_GAP = 1.0  # s between frames, after which everything starts over
 FULL_TURN = 1.1 * math.tau  # rad, with some overlap

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.controllers.pinhole import Image, Pinhole, Vectors
+from drone_bridge.vision.pinhole import Image, Pinhole, Vectors
 
 # The outline runs somewhere between the centres of two neighbouring pixels.
 EDGE_DEVIATION_PIXELS = 0.4

@@ -12,10 +12,10 @@ from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
 
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
-from drone_bridge.controllers.pinhole import Image, Pinhole
 from drone_bridge.controllers.pose_messages import read_angles
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.vision.pinhole import Image, Pinhole
 
 #: The topics that make a frame.
 TOPICS: Final = ("left/image_raw", "right/image_raw", "left/camera_info", "right/camera_info", "imu/data")

@@ -5,10 +5,19 @@ from typing import Final
 
 from drone_bridge.link_node.common_parameters import SOURCE_TIMEOUT, common_parameters, full_scale_parameters
 from drone_bridge.link_node.telemetry_parameters import DEFAULT_FOV, SIGNS
+from drone_bridge.node.described_parameters import declarations
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.telemetry import DEFAULT_PORT
 from drone_bridge.translate.telemetry import FullScale
 from drone_bridge.vehicle_side.telemetry import IMAGE_EVERY, PERIOD_S
+from drone_bridge.vision.markers import MarkerParameters
+
+#: Where the pad comes from: the topic, our own search of the images, or the latter where the former is silent.
+AUTO: Final = "auto"
+LANDING_PAD: Final = "landing_pad"
+CAMERA: Final = "camera"
+#: Prefix of what is printed on the pad.
+PAD: Final = "pad"
 
 PARAMETERS: Final = (
     *common_parameters(DEFAULT_PORT, "With udp, the operator's port for telemetry.", roles=("connect",)),
@@ -52,6 +61,14 @@ PARAMETERS: Final = (
     ),
     ParameterDeclaration("jpeg_quality", 70, "With raw images, the JPEG quality, of 100.", range=(1, 100), live=True),
     DEFAULT_FOV,
+    ParameterDeclaration(
+        "pad_from",
+        AUTO,
+        "The source of the pad's position: the topic landing_pad; camera, for the pad's markers in the images; or "
+        "auto, for the camera while landing_pad is silent.",
+        choices=(AUTO, LANDING_PAD, CAMERA),
+    ),
+    *declarations(MarkerParameters, PAD),
     ParameterDeclaration(
         "rover_pattern", "unknown", "The name of its pattern in the rover's documents; no topic carries it."
     ),

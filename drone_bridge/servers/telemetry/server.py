@@ -23,8 +23,9 @@ from drone_bridge.links.udp import UdpConnector
 from drone_bridge.node.program import run
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.telemetry import DroneCommand, RoverTelemetry
+from drone_bridge.servers.telemetry.pad_source import BAD_IMAGES
 from drone_bridge.servers.telemetry.parameters import PARAMETERS
-from drone_bridge.servers.telemetry.sources import BAD_IMAGES, DroneSources
+from drone_bridge.servers.telemetry.sources import DroneSources
 from drone_bridge.servers.telemetry.transports import (
     COMMAND_TOPIC,
     DRONE_TOPIC,
@@ -98,7 +99,7 @@ class TelemetryServer(LinkNode):
 
     def converse(self, stream: Stream) -> None:
         """Handle commands until cancelled; publish zero at the end."""
-        self._sources.forget_image()
+        self._sources.begin()
         self._stream = stream
         due_s = time.monotonic()
         try:
@@ -114,6 +115,7 @@ class TelemetryServer(LinkNode):
             self._stream = None
             with self._taking:
                 self._velocities.finish()
+            self._sources.end()
 
     def follow_command(self, command: DroneCommand) -> None:
         full_scale = read_group(self.parameters, "full_scale", FullScale)

@@ -19,13 +19,14 @@ from drone_bridge.protocols.telemetry import Altimeter, Camera, DroneTelemetry, 
 from drone_bridge.protocols.telemetry import Imu as WireImu
 from drone_bridge.protocols.telemetry.jpeg import read_size
 from drone_bridge.servers.latest_messages import LatestMessages
+from drone_bridge.servers.telemetry.pad_source import BAD_IMAGES, PadSource
+from drone_bridge.servers.telemetry.parameters import CAMERA, LANDING_PAD
 from drone_bridge.translate import telemetry_from_ros as translate
 from drone_bridge.translate.frames import TelemetrySigns
 from drone_bridge.translate.jpeg import encoded
 from drone_bridge.translate.telemetry import LandingFrameNames
 from drone_bridge.translate.time import NANOSECONDS
 
-BAD_IMAGES: Final = "unusable images"
 #: Before the first image: the size in the protocol's document.
 DOCUMENTED_SIZE: Final = (320, 240)
 #: Messages that belong to one document if their stamps are equal; the Imu comes first.
@@ -38,7 +39,10 @@ class DroneSources:
     def __init__(
         self, node: LinkNode, signs: TelemetrySigns, names: LandingFrameNames, on_telemetry: Callable[[], None]
     ) -> None:
-        """Create the subscriptions. `on_telemetry` is called, in the executor, when a moment is complete."""
+        """Create the subscriptions. `on_telemetry` is called, in the executor, when a moment is complete.
+
+        Raises ValueError with a sentence for parameters that contradict each other.
+        """
         get = node.parameters.__getitem__
         self._node = node
         self._signs = signs
@@ -49,6 +53,7 @@ class DroneSources:
         self._pending: Time | None = None  # the stamp of a moment that is not complete yet
         self._image: tuple[bytes, tuple[int, int]] | None = None  # the next one to send, and its size
         self._size = DOCUMENTED_SIZE
+        self._pad = PadSource(node, self._messages, names)
         sensor = qos_profile_sensor_data
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         # Images first, as the executor handles subscriptions in this order.
@@ -63,7 +68,7 @@ class DroneSources:
             ("altitude", Range),
             ("vertical_velocity", Float64),
             ("velocity", TwistStamped),
-            ("landing_pad", LandingPad),
+            *([] if get("pad_from") == CAMERA else [(LANDING_PAD, LandingPad)]),
             ("imu/data", Imu),
         ):
             node.make_subscription(kind, topic, partial(self._take, topic), sensor)
@@ -90,7 +95,7 @@ class DroneSources:
             return None
         velocity = self._velocity(imu)
         climb = self._messages.fresh("vertical_velocity")
-        pad = self._messages.fresh("landing_pad")
+        pad = self._pad.newest()
         landed = self._messages.last("landed")
         return DroneTelemetry(
             imu=imu,
@@ -102,9 +107,14 @@ class DroneSources:
             timestamp=message.header.stamp.sec + message.header.stamp.nanosec / NANOSECONDS,
         )
 
-    def forget_image(self) -> None:
-        """Discard the image that was not sent yet."""
+    def begin(self) -> None:
+        """Start for a new operator: discard the image that was not sent yet."""
         self._image = None
+        self._pad.begin()
+
+    def end(self) -> None:
+        """Stop until `begin`."""
+        self._pad.end()
 
     def _camera(self, takes_image: bool) -> Camera:
         info = self._messages.fresh("camera/camera_info")
@@ -137,6 +147,8 @@ class DroneSources:
         return Vector(linear.x, linear.y, linear.z)
 
     def _take(self, topic: str, message: Any) -> None:
+        if topic == "imu/data":
+            self._pad.take_imu(message)
         if topic == "imu/data" and self._pending is not None:
             self._complete()  # the rest of the previous moment is missing
         self._messages.put(topic, message)
@@ -155,17 +167,19 @@ class DroneSources:
         self._on_telemetry()
 
     def _take_jpeg(self, message: CompressedImage) -> None:
-        data = bytes(message.data)
         try:
-            self._image = data, read_size(data)
+            self._take_image(bytes(message.data), message.header.stamp)
         except ValueError as error:
             self._node.complain(BAD_IMAGES, f"An image on camera/image_raw/compressed {error}.")
 
     def _take_raw(self, message: Image) -> None:
         get = self._node.parameters.__getitem__
         try:
-            data = encoded(message, get("image_width"), get("jpeg_quality"))
+            self._take_image(encoded(message, get("image_width"), get("jpeg_quality")), message.header.stamp)
         except ValueError as error:
             self._node.complain(BAD_IMAGES, f"An image on camera/image_raw {error}.")
-        else:
-            self._image = data, read_size(data)
+
+    def _take_image(self, jpeg: bytes, stamp: Time) -> None:
+        size = read_size(jpeg)
+        self._image = jpeg, size
+        self._pad.take_image(jpeg, size, stamp)

@@ -16,8 +16,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.controllers.pinhole import Image, Pinhole, Vectors
-from drone_bridge.described import described
+from drone_bridge.vision.markers import MarkerParameters
+from drone_bridge.vision.pinhole import Image, Pinhole, Vectors
 
 Corners = npt.NDArray[np.float64]  # 4 x 2: columns and rows, clockwise from the marker's top left
 
@@ -28,31 +28,6 @@ CORNER_DEVIATION_PIXELS: Final = 0.3
 ANGLE_DEVIATION: Final = 0.01  # rad, of the attitude that goes with an image
 LARGEST_RESIDUAL_PIXELS: Final = 3.0  # rms; what fits worse is no marker on a level pad
 _CORNERS: Final = np.array([(0.5, 0.5), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.5)])  # x to the marker's top, y to its left
-
-
-@dataclass(frozen=True, slots=True)
-class MarkerParameters:
-    """What is printed on the pad: markers around its middle, their tops to its front.
-
-    Raises ValueError for markers without a side, sides of nothing, and dictionaries that OpenCV does not have.
-    """
-
-    marker_dictionary: str = described("DICT_4X4_50", "Which ArUco markers are on the pad, as OpenCV names them.")
-    marker_ids: tuple[int, ...] = described((16, 1), "The markers around the pad's middle.")
-    marker_sides: tuple[float, ...] = described((0.72, 0.12), "Their sides with the black border, m.")
-
-    def __post_init__(self) -> None:
-        if len(self.marker_ids) != len(self.marker_sides):
-            raise ValueError(
-                f"marker_sides has to have a side for each of the {len(self.marker_ids)} marker_ids, "
-                f"not {len(self.marker_sides)}"
-            )
-        if not all(0 < side < math.inf for side in self.marker_sides):
-            raise ValueError(f"marker_sides have to be above 0, not {list(self.marker_sides)}")
-        if not (self.marker_dictionary.startswith("DICT_") and hasattr(cv2.aruco, self.marker_dictionary)):
-            raise ValueError(
-                f"marker_dictionary has to be one that OpenCV has, like DICT_4X4_50, not {self.marker_dictionary!r}"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +44,12 @@ class MarkerDetector:
     """Finds the pad's markers in images."""
 
     def __init__(self, parameters: MarkerParameters) -> None:
+        """Raises ValueError for a dictionary that OpenCV does not have."""
+        name = parameters.marker_dictionary
+        if not (name.startswith("DICT_") and hasattr(cv2.aruco, name)):
+            raise ValueError(f"marker_dictionary has to be one that OpenCV has, like DICT_4X4_50, not {name!r}")
         self._sides = dict(zip(parameters.marker_ids, parameters.marker_sides, strict=True))
-        self._find = _finder(getattr(cv2.aruco, parameters.marker_dictionary))
+        self._find = _finder(getattr(cv2.aruco, name))
 
     def detect(self, image: Image) -> dict[int, Corners]:
         """Return the corners of the markers that belong to the pad, by marker; a marker seen twice is not counted.
