@@ -3,6 +3,7 @@
 
 import contextlib
 import itertools
+import socket
 import struct
 import time
 
@@ -15,7 +16,9 @@ from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from testbed_autopilot import MOTION, AutopilotPeer
 from testbed_bytes import float32
+from vanishing import vanish
 
+from drone_bridge.links import tcp_options
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.protocols.testbed import (
     AngleUnit,
@@ -26,6 +29,7 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     SimulationRestarted,
 )
+from drone_bridge.servers.testbed.server import TestbedServer
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import rgb8_image, set_pixels
 from drone_bridge.translate.testbed import StereoFrameNames
@@ -235,6 +239,28 @@ def test_a_drone_that_falls_silent_ends_the_conversation_within_source_timeout(r
             r"/right/image_raw and /imu/data"
         )
         assert drone.commands.wait().thrust == pytest.approx(HOVER_N)
+
+
+def test_an_autopilot_that_vanishes_is_connected_to_again(ros, monkeypatch, closing):
+    """In this process, where the system can be told to notice it at once."""
+    for name in ("KEEPALIVE_IDLE_S", "KEEPALIVE_INTERVAL_S", "KEEPALIVE_PROBES"):
+        monkeypatch.setattr(tcp_options, name, 1)
+    listener = closing(socket.create_server(("127.0.0.1", 0)))
+    listener.settimeout(TIMEOUT_S)
+    values = {"role": "connect", "port": listener.getsockname()[1], "command_timeout": 60.0}
+    server = ros.run(TestbedServer, source_timeout=PATIENCE_S, **values)
+    drone = Drone(ros)
+    drone.announce()
+    with AutopilotPeer(connected=listener.accept()[0]) as autopilot:
+        first_frame(drone, autopilot)
+        vanish(autopilot.socket)
+        autopilot.answer()  # still arrives, and the frame after it is not acknowledged
+        assert drone.commands.wait().thrust == MOTION.thrust
+        drone.show()
+        with AutopilotPeer(connected=listener.accept()[0]) as successor:
+            assert drone.commands.wait().thrust == pytest.approx(HOVER_N)
+            assert first_frame(drone, successor).time == 0.0
+    assert server.statistics.counts["lost connections"] == 1
 
 
 def test_one_camera_and_parameters_do_where_there_is_no_more(ros, serve):

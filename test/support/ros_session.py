@@ -61,6 +61,7 @@ class RosSession:
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._idle_nodes = []
+        self._others = []
         self._thread = threading.Thread(target=self._spin)
         self._thread.start()
 
@@ -69,12 +70,23 @@ class RosSession:
             self._executor.spin()
 
     def close(self):
+        for node in self._others:
+            node.leave()
         # The node may be destroyed only when nothing spins it any more.
         self._executor.shutdown()
         self._thread.join()
-        for node in (self.node, *self._idle_nodes):
+        for node in (self.node, *self._others, *self._idle_nodes):
             node.destroy_node()
         rclpy.shutdown(context=self.context)
+
+    def run(self, node_type, **parameters):
+        """Start a node of the package in this process, and return it; it ends with the session."""
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        node = node_type(context=self.context, parameter_overrides=overrides)
+        self._others.append(node)
+        self._executor.add_node(node)
+        assert node.start()
+        return node
 
     def idle_node(self):
         """Return a node that nobody spins."""

@@ -150,6 +150,8 @@ class TestbedServer(LinkNode):
         self._idle_since_s = time.monotonic()  # since the autopilot's last answer
         self.statistics.facts["attitude layout"] = self._dialect.layout.value
         stream.acknowledge_at_once()  # some autopilots send an answer in pieces, with Nagle's algorithm on
+        if self.parameters["role"] == "connect":  # when listening, a vanished autopilot's place goes to the next one
+            stream.expect_acknowledgements()
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
         try:
             while self._receive_answer(conversation):
