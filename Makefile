@@ -14,7 +14,7 @@ setup:
 
 # The landing, live in a browser, until Ctrl-C.
 view: setup
-	@$(ACTIVATE) && drone-bridge launch landing.launch.xml emulate:=true control:=true pattern:=circular view:=true
+	@$(ACTIVATE) && drone-bridge launch landing.launch.xml emulate:=true control:=true rover_pattern:=circular view:=true
 
 demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing

@@ -35,10 +35,10 @@ def fly(ros, tmp_path):
         "emulate": True,
         "control": True,
         "namespace": "d1",
-        "port": free_port(),
+        "dronegui_port": free_port(),
         "navdata_port": free_port(),
-        "plan": plan,
-        "trajectory": trajectory,
+        "dronegui_plan": plan,
+        "dronegui_trajectory": trajectory,
     }
     options = [f"{name}:={str(value).lower() if value is True else value}" for name, value in arguments.items()]
     with Process(executable("drone-bridge"), "launch", "dronegui.launch.xml", *options) as launch:

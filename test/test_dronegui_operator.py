@@ -67,8 +67,8 @@ def test_a_signal_leaves_the_drone_hovering(ports):
 
 
 def test_the_launch_file_puts_a_flight_through_ros(domain):
-    names = ("port", "navdata_port", "vehicle_port", "vehicle_navdata_port")
-    given = {"relay": True, "emulate": True, "operate": True, "plan": "1s forward 2"}
+    names = ("dronegui_server_port", "navdata_port", "vehicle_port", "vehicle_navdata_port")
+    given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "1s forward 2"}
     with launch("dronegui_server.launch.xml", **given, **dict(zip(names, free_ports(4), strict=True))) as flight:
         flight.wait_for_line("presses take_off")
         flight.wait_for_line("1s forward 2: pitch -0.4")

@@ -69,7 +69,7 @@ def test_a_port_that_is_taken_is_named_with_the_way_out(name, start_child):
         child = start_child(executable(f"{name}_emulator"), *options(name, port))
         assert child.wait() == 2
     assert re.match(rf"{name}: .*\b{port}\b.*address already in use", child.lines[-1], re.IGNORECASE)
-    assert child.lines[-1].endswith("Another port is chosen by --port, or by port:= of the launch file.")
+    assert child.lines[-1].endswith("Another port is chosen by --port, or by the ..._port:= of the launch file.")
 
 
 def test_it_ends_the_launch_that_started_it_only_if_told_to(start_child):

@@ -37,13 +37,13 @@ def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(ros, tmp_path, fr
         control=True,
         record=True,
         bag=bag,
-        port=free_port,
+        telemetry_port=free_port,
         namespace="d1",
         frame_prefix="d1/",
-        pattern="circular",
+        rover_pattern="circular",
         use_camera=True,
-        seed=4,
-        trajectory=trajectory,
+        landing_seed=4,
+        landing_trajectory=trajectory,
     ) as composition:
         wait_until(lambda: all(ros.is_recorded(f"/d1/{topic}") for topic in RECORDED), "the recorder")
         composition.wait_for_line(GOOD, LANDING_S)
@@ -76,11 +76,11 @@ def test_the_rover_controller_leads_the_emulated_rover(ros, tmp_path, free_port)
         emulate=True,
         control=True,
         rover=True,
-        port=free_port,
-        pattern="circular",
-        amplitude=1.5,
-        start="ground",
-        trajectory=trajectory,
+        telemetry_port=free_port,
+        rover_pattern="circular",
+        rover_amplitude=1.5,
+        landing_start="ground",
+        landing_trajectory=trajectory,
     ) as composition:
         composition.wait_for_line("Pattern circular: 0.5 m/s, 1.5 m")
         states.wait(lambda state: state.state == "searching")
@@ -94,7 +94,7 @@ def test_the_rover_controller_leads_the_emulated_rover(ros, tmp_path, free_port)
 
 
 def test_without_a_controller_the_drone_hovers(ros, free_port):
-    with launch("landing.launch.xml", emulate=True, port=free_port, pattern="linear") as composition:
+    with launch("landing.launch.xml", emulate=True, telemetry_port=free_port, rover_pattern="linear") as composition:
         composition.wait_for_line(r"\[landing-\d\] commanded from")
         at = composition.wait_for_line(r"t=3.0 s, flying, x=\S+ y=\S+ z=([\d.]+) m")
         assert float(at[1]) == pytest.approx(5.0, abs=0.3)
@@ -102,7 +102,9 @@ def test_without_a_controller_the_drone_hovers(ros, free_port):
 
 def test_documents_can_come_by_topic(ros, free_port):
     """No emulator: whoever has documents publishes them."""
-    with launch("landing.launch.xml", control=True, transport="topic", port=free_port) as composition:
+    with launch(
+        "landing.launch.xml", control=True, telemetry_transport="topic", telemetry_port=free_port
+    ) as composition:
         commands = ros.subscribe(String, "/drone/command")
         assert '"thrust":0.0' in commands.wait().data.replace(" ", "")
         composition.wait_for_line("waiting: for imu/data, velocity, height, landing_pad")

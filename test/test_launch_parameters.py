@@ -38,7 +38,7 @@ def test_parameters_of_the_user_win_however_they_name_the_node(ros, tmp_path, ke
     lines = [f"    {name}: {value}" for name, value in OF_USER.items()]
     file.write_text("\n".join([f"{key.format(namespace=prefix)}:", "  ros__parameters:", *lines]))
     arguments = {"namespace": namespace} if namespace else {}
-    with launch("robot.launch.xml", params_file=file, host="127.0.0.9", wheel_separation=0.7, **arguments):
+    with launch("robot.launch.xml", params_file=file, robot_host="127.0.0.9", wheel_separation=0.7, **arguments):
         request = GetParameters.Request(names=list(OF_USER))
         values = ros.call(GetParameters, f"/{prefix}robot_bridge/get_parameters", request).values
     assert dict(zip(OF_USER, map(parameter_value_to_python, values), strict=True)) == OF_USER
@@ -80,13 +80,13 @@ def test_a_file_that_includes_others_keeps_its_profile(tmp_path, monkeypatch):
     assert PROFILE not in evaluate(path, {}, tmp_path)[-1].environment
 
 
-def test_a_group_that_forwards_nothing_keeps_common_names_apart(tmp_path):
-    """As docs/launch.md shows it, for files that have arguments of these names too."""
+def test_a_file_that_includes_ours_keeps_its_common_names(tmp_path):
+    """As docs/launch.md shows it."""
     page = (SHARE / "launch" / "testbed.launch.xml", "docs/launch.md")
     text = Path(__file__).parent.parent.joinpath(page[1]).read_text()
     path = tmp_path / "mine.launch.xml"
     path.write_text(re.search(r"```xml\n(<launch>.*?</launch>)\n```", text, re.DOTALL)[1])
     emulator, bridge = evaluate(path, {}, tmp_path)
-    assert " --rate 60.0 " in " ".join(emulator.command)
+    assert " --rate 60.0 --width 320 --height 200 " in " ".join(emulator.command)
     assert "__ns:=/field/drone1" in bridge.command
     assert any("host: 127.0.0.1" in text for text in bridge.files.values())

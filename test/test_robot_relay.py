@@ -284,7 +284,13 @@ def test_whoever_vanishes_is_gone_for_the_other_end(ros):
 
 
 def test_one_command_starts_robot_bridge_server_and_driver(free_port, domain):
-    arguments = ("relay:=true", "emulate:=true", "operate:=true", "namespace:=field", "plan:=1s forward 0.5, 1s turn 1")
+    arguments = (
+        "relay:=true",
+        "emulate:=true",
+        "operate:=true",
+        "namespace:=field",
+        "operator_plan:=1s forward 0.5, 1s turn 1",
+    )
     with Process("drone-bridge", "launch", "robot_server.launch.xml", *arguments, *_ports(free_port)) as launched:
         launched.wait_for_line(r"driving 1024 1024 \(1s forward 0.5\)")
         launched.wait_for_line(r"left motor: 0.5 of full speed")
@@ -300,7 +306,7 @@ def _ports(port):
         other.bind(("127.0.0.1", 0))
         discovery.bind(("127.0.0.1", 0))
         vehicle, asked = other.getsockname()[1], discovery.getsockname()[1]
-    return f"port:={port}", f"vehicle_port:={vehicle}", f"discovery_port:={asked}"
+    return f"robot_server_port:={port}", f"vehicle_port:={vehicle}", f"discovery_port:={asked}"
 
 
 def test_a_leg_becomes_speeds_of_both_sides_slowed_down_alike():

@@ -134,12 +134,12 @@ def drive_a_circle(ros, tmp_path, free_port):
         "frame_prefix": "r1/",
         "robot_name": "saber",
         "emulated_name": "saber",
-        "port": free_port,
+        "robot_port": free_port,
         "discovery_port": free_port,
-        "pattern": "circular",
-        "amplitude": "0.3",
+        "rover_pattern": "circular",
+        "rover_amplitude": "0.3",
         "publish_odometry": "true",
-        "trajectory": trajectory,
+        "robot_trajectory": trajectory,
     }
     odometry = ros.subscribe(Odometry, "/r1/odom")
     options = [f"{name}:={value}" for name, value in arguments.items()]

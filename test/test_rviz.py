@@ -24,7 +24,7 @@ from drone_bridge.tools.interfaces import import_interface
 VIEWS = sorted((Path(__file__).parent.parent / "rviz").glob("*.rviz"))
 # What a composition needs to be told so that it publishes all that its view shows.
 COMPLETE = {
-    "testbed": {"attitude_layout": "pose", "width": 64, "height": 64},
+    "testbed": {"attitude_layout": "pose", "testbed_image_width": 64, "testbed_image_height": 64},
 }
 NAMESPACE = "r1"
 

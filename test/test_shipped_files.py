@@ -56,9 +56,9 @@ TYPES = {
     "float": ParameterType.PARAMETER_DOUBLE,
     "str": ParameterType.PARAMETER_STRING,
 }
-# The arguments that every launch file takes, and a port, or one of each peer.
+# The arguments that every launch file takes, beside the addresses and ports of its own.
 COMMON_ARGUMENTS = {
-    *("emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix", "host"),
+    *("emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix"),
     *("params_file", "log_level", "use_sim_time"),
     *("view", "view_port", "view_host", "steer"),
 }
@@ -149,7 +149,8 @@ def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
     assert arguments.keys() >= (
         COMMON_ARGUMENTS - {"control"} | {"relay", "operate"} if is_server else COMMON_ARGUMENTS
     )
-    assert any(name == "port" or name.endswith("_port") for name in arguments)
+    assert any(name.endswith(("_port", "_file")) for name in arguments.keys() - COMMON_ARGUMENTS)
+    assert any(name.endswith("_host") for name in arguments.keys() - COMMON_ARGUMENTS)
     assert all(element.get("description") for element in arguments.values())
     text = path.read_text() + "".join(part.read_text() for part in PARTS if part.name in path.read_text())
     assert [name for name in arguments if f"$(var {name})" not in text] == []
@@ -203,7 +204,7 @@ def test_a_launch_file_looks_for_rviz2_before_it_starts_anything(path):
     """Otherwise ros2 launch fails on the way, and leaves running what it has started."""
     elements = list(ElementTree.parse(path).getroot().iter())
     (looking,) = (element for element in elements if "find-pkg-prefix rviz2" in element.get("value", ""))
-    started = [element for element in elements if element.tag in ("node", "executable", "include")]
+    started = [element for element in elements if element.tag in ("node", "executable", "include")][1:]  # old names
     assert looking.get("if") == "$(var rviz)"
     assert any(element.get("pkg") == "rviz2" for element in started)
     assert elements.index(looking) < elements.index(started[0])

@@ -53,10 +53,10 @@ def test_the_submarine_swims_around_a_box_and_is_left_standing(ros, tmp_path, fr
         "control": True,
         "namespace": "s1",
         "frame_prefix": "s1/",
-        "scene": "buoys",
-        "port": free_port,
-        "plan": plan,
-        "trajectory": trajectory,
+        "simulator_scene": "buoys",
+        "simulator_port": free_port,
+        "simulator_plan": plan,
+        "simulator_trajectory": trajectory,
     }
     with launch("simulator.launch.xml", **arguments) as composition:
         composition.wait_for_line("going: to waypoint 1 of 5: x=0 y=0 z=-1 yaw=0")
@@ -92,7 +92,14 @@ def test_triggers_of_the_scene_tell_of_buoys_nearby(ros, tmp_path, free_port):
     plan = tmp_path / "ahead.yaml"
     plan.write_text(PLAN.replace('["z=-1', '["x=0 y=3.5 z=-2", "z=-1'))
     events = ros.subscribe(TriggerEvent, "trigger_events", 100)
-    with launch("simulator.launch.xml", emulate=True, control=True, scene="buoys", port=free_port, plan=plan):
+    with launch(
+        "simulator.launch.xml",
+        emulate=True,
+        control=True,
+        simulator_scene="buoys",
+        simulator_port=free_port,
+        simulator_plan=plan,
+    ):
         names = set()
         while names != {"near_red", "near_green", "near_yellow"}:
             names.add(events.wait().name)

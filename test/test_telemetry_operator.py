@@ -36,8 +36,8 @@ def test_it_answers_an_emulated_drone_and_leaves_it_hovering():
 
 
 def test_the_launch_file_puts_a_flight_through_ros(domain):
-    given = {"relay": True, "emulate": True, "operate": True, "plan": "2s up 0.5"}
-    with launch("telemetry_server.launch.xml", **given, port=free_port(), vehicle_port=free_port()) as flight:
+    given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "2s up 0.5"}
+    with launch("telemetry_server.launch.xml", **given, operator_port=free_port(), vehicle_port=free_port()) as flight:
         flight.wait_for_line("2s up 0.5: thrust 0.5")
         flight.wait_for_line(r"leaves, hovering: \d\d+ documents, [1-9]\d* images", timeout_s=120)
         flight.wait_for_line("commanded from")

@@ -21,7 +21,7 @@ from drone_bridge.msg import ControllerState, DroneProperties
 FLIGHT_S = 60  # at most, on a busy machine
 STOPPING_S = 10
 FRAME_RATE = 60.0  # of the emulated testbed, per simulated second
-SMALL = {"width": 100, "height": 100}
+SMALL = {"testbed_image_width": 100, "testbed_image_height": 100}
 HOVER = {"pitch_rate": 0.0, "roll_rate": 0.0, "yaw_rate": 0.0, "thrust": 9.81}
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -67,14 +67,14 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(ros, tmp_path, free_por
         control=True,
         record=True,
         bag=bag,
-        port=free_port,
+        testbed_port=free_port,
         namespace="d1",
         frame_prefix="d1/",
         attitude_layout="pose",
-        sync="lockstep",
+        testbed_sync="lockstep",
         stamp_source="wire",
-        pace="--fast",
-        trajectory=trajectory,
+        testbed_pace="--fast",
+        testbed_trajectory=trajectory,
         **SMALL,
     ) as composition:
         reached = composition.wait_for_line(r"target reached at t=(\d+\.\d+) s", FLIGHT_S)
@@ -128,10 +128,10 @@ def test_a_bridge_that_listens_is_found_by_the_testbed(ros, tmp_path, free_port)
         "testbed.launch.xml",
         emulate=True,
         control=True,
-        role="listen",
-        port=free_port,
+        testbed_bridge_role="listen",
+        testbed_port=free_port,
         attitude_layout="pitch_roll",
-        trajectory=trajectory,
+        testbed_trajectory=trajectory,
         **SMALL,
     ) as composition:
         composition.wait_for_line(rf"Waiting for a peer on 127\.0\.0\.1:{free_port}")
@@ -171,7 +171,10 @@ def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("argument", "allowed"),
-    [("role:=server", "connect, listen"), ("attitude_layout:=yaw_pitch", "auto, pitch_yaw, pitch_roll, pose")],
+    [
+        ("testbed_bridge_role:=server", "connect, listen"),
+        ("attitude_layout:=yaw_pitch", "auto, pitch_yaw, pitch_roll, pose"),
+    ],
 )
 def test_a_value_that_is_none_of_the_choices_is_refused_before_anything_starts(argument, allowed):
     with Process(executable("drone-bridge"), "launch", "testbed.launch.xml", "emulate:=true", argument) as run:
@@ -181,13 +184,13 @@ def test_a_value_that_is_none_of_the_choices_is_refused_before_anything_starts(a
 
 
 def test_a_composition_whose_port_is_taken_ends_and_says_so_last(free_port):
-    with launch("testbed.launch.xml", emulate=True, port=free_port, **SMALL) as first:
+    with launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL) as first:
         first.wait_for_line("Connected to")
-        second = launch("testbed.launch.xml", emulate=True, port=free_port, **SMALL)
+        second = launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL)
         try:
             assert second.wait() == INTERRUPTED
             assert re.match(
-                rf"\[launch\] testbed-1 failed with exit status 2: testbed: .*{free_port}.*in use\. .* port:= ",
+                rf"\[launch\] testbed-1 failed with exit status 2: testbed: .*{free_port}.*in use\. .*_port:= ",
                 second.lines[-1],
             )
         finally:

@@ -44,9 +44,18 @@ def test_it_flies_its_plan(layout, free_port, tmp_path, capsys, monkeypatch):
 def test_the_launch_file_puts_a_flight_through_ros(domain, tmp_path):
     trajectory, patient = tmp_path / "flight.csv", tmp_path / "patient.yaml"
     patient.write_text("/**/testbed_server: {ros__parameters: {source_timeout: 600.0}}")  # on a busy machine
-    given = {"relay": True, "emulate": True, "operate": True, "plan": "1s, 2s up 0.5", "width": 8, "height": 8}
-    ports = {"port": next_free_port(), "vehicle_port": next_free_port()}
-    with launch("testbed_server.launch.xml", **given, **ports, trajectory=trajectory, params_file=patient) as flight:
+    given = {
+        "relay": True,
+        "emulate": True,
+        "operate": True,
+        "operator_plan": "1s, 2s up 0.5",
+        "testbed_image_width": 8,
+        "testbed_image_height": 8,
+    }
+    ports = {"testbed_server_port": next_free_port(), "vehicle_port": next_free_port()}
+    with launch(
+        "testbed_server.launch.xml", **given, **ports, testbed_trajectory=trajectory, params_file=patient
+    ) as flight:
         flight.wait_for_line("leg 2s up 0.5")
         flight.wait_for_line("the plan is flown", timeout_s=120)
         flight.wait_for_line(r"ended: \d\d+ frames")

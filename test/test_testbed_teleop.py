@@ -62,13 +62,13 @@ def test_teleop_twist_keyboard_flies(ros, tmp_path, free_port, layout):
     with launch(
         "testbed.launch.xml",
         emulate=True,
-        port=free_port,
+        testbed_port=free_port,
         attitude_layout=layout,
         stamp_source="wire",
-        seed=CALM_SEED,
-        trajectory=trajectory,
-        width=32,
-        height=32,
+        testbed_seed=CALM_SEED,
+        testbed_trajectory=trajectory,
+        testbed_image_width=32,
+        testbed_image_height=32,
     ) as composition:
         keyboard = Keyboard(ros)
         held = [keyboard.hold(key) for key in PRESSED]
@@ -92,11 +92,11 @@ def test_zero_does_not_cut_the_thrust(ros, tmp_path, free_port):
     with launch(
         "testbed.launch.xml",
         emulate=True,
-        port=free_port,
+        testbed_port=free_port,
         stamp_source="wire",
-        trajectory=trajectory,
-        width=32,
-        height=32,
+        testbed_trajectory=trajectory,
+        testbed_image_width=32,
+        testbed_image_height=32,
     ):
         keyboard = Keyboard(ros)
         keyboard.hold("i", 1.0)

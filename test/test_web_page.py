@@ -205,7 +205,7 @@ class Robot:
 def robot_composition():
     port, discovery_port = free_ports(2)
     options = {"emulate": True, "publish_odometry": True, "view": True, "view_port": 0}
-    with launch("robot.launch.xml", port=port, discovery_port=discovery_port, **options) as composition:
+    with launch("robot.launch.xml", robot_port=port, discovery_port=discovery_port, **options) as composition:
         composition.address = address_of(composition)
         yield composition
 

@@ -15,10 +15,10 @@ pytestmark = pytest.mark.timed
 
 KEYS = {"x": "KeyW", "y": "KeyA", "z": "KeyR", "yaw": "KeyQ"}
 PORTS = {
-    "testbed": ("port",),
-    "dronegui": ("port", "navdata_port"),
-    "simulator": ("port",),
-    "landing": ("port",),
+    "testbed": ("testbed_port",),
+    "dronegui": ("dronegui_port", "navdata_port"),
+    "simulator": ("simulator_port",),
+    "landing": ("telemetry_port",),
 }
 PLOTS = {"testbed": "Heading", "dronegui": "Altitude", "simulator": "Altitude", "landing": "Altitude"}
 
@@ -87,7 +87,7 @@ def test_plots_pause_and_zoom_and_the_recorder_writes_a_bag(browser, ros, tmp_pa
     monkeypatch.chdir(tmp_path)  # where web_bridge runs, and so where its bags are
     plot = f'[data-plot="{PLOTS["testbed"]}"]'
     (port,) = free_ports(1)
-    with launch("testbed.launch.xml", emulate=True, view=True, view_port=0, port=port) as composition:
+    with launch("testbed.launch.xml", emulate=True, view=True, view_port=0, testbed_port=port) as composition:
         browser.open(address_of(composition))
         grows(browser, plot, "points", 20)
         check_recorder(browser, tmp_path)

@@ -44,7 +44,7 @@ def _remedy(error: Exception) -> str:
     """Return a hint on how to resolve the error, or an empty string."""
     cause = error.__cause__ or error
     if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
-        return " Another port is chosen by --port, or by port:= of the launch file."
+        return " Another port is chosen by --port, or by the ..._port:= of the launch file."
     return ""
 
 

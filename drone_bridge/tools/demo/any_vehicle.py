@@ -55,7 +55,7 @@ class Vehicle:
     name: str
     launch_file: str
     place_of: Callable[[Row], Place]
-    ports: tuple[str, ...] = ("port",)
+    ports: tuple[str, ...]
     arguments: dict[str, object] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
     has: frozenset[str] = frozenset()  # of NEEDS, and cameras for a testbed
@@ -71,7 +71,7 @@ class Operator:
 
     name: str
     launch_file: str
-    ports: tuple[str, ...] = ("port",)
+    ports: tuple[str, ...]
     arguments_for: Callable[[Vehicle], dict[str, object]] = lambda _: {}
     parameters: Parameters = field(default_factory=dict)
     needs: str = ""  # of NEEDS
@@ -81,7 +81,7 @@ def _autopilot_for(vehicle: Vehicle) -> dict[str, object]:
     """Return what an autopilot can be told of a vehicle."""
     return {
         "attitude_layout": "pose" if "odom" in vehicle.has else "pitch_roll",
-        "cameras": "stereo" if "cameras" in vehicle.has else "none",
+        "testbed_cameras": "stereo" if "cameras" in vehicle.has else "none",
     }
 
 
@@ -92,6 +92,7 @@ VEHICLES: Final = (
         "testbed",
         "testbed.launch.xml",
         ways.place_of_testbed,
+        ports=("testbed_port",),
         arguments={"attitude_layout": "pose"},
         has=frozenset({"cameras", "odom"}),
     ),
@@ -99,24 +100,31 @@ VEHICLES: Final = (
         "dronegui",
         "dronegui.launch.xml",
         ways.place_of_drone,
-        ports=("port", "navdata_port"),
+        ports=("dronegui_port", "navdata_port"),
         parameters={"dronegui_bridge": AR_DRONE},
         has=frozenset({"odom"}),
         takeoff="dronegui_bridge/takeoff",
         remark=TILTS,
     ),
-    Vehicle("simulator", "simulator.launch.xml", ways.place_of_simulator, has=frozenset({"gyroscope", "odom"})),
+    Vehicle(
+        "simulator",
+        "simulator.launch.xml",
+        ways.place_of_simulator,
+        ports=("simulator_port",),
+        has=frozenset({"gyroscope", "odom"}),
+    ),
     Vehicle(
         "robot",
         "robot.launch.xml",
         ways.place_of_robot,
-        ports=("port", "discovery_port"),
+        ports=("robot_port", "discovery_port"),
         has=frozenset({"odom"}),
     ),
     Vehicle(
         "landing",
         "landing.launch.xml",
         ways.place_of_drone,
+        ports=("telemetry_port",),
         arguments={"gusts": 0.0},
         parameters={"telemetry_bridge": LANDING_DRONE},
         has=frozenset({"gyroscope"}),
@@ -124,16 +132,16 @@ VEHICLES: Final = (
     ),
 )
 OPERATORS: Final = (
-    Operator("testbed", "testbed_server.launch.xml", arguments_for=_autopilot_for),
+    Operator("testbed", "testbed_server.launch.xml", ports=("testbed_server_port",), arguments_for=_autopilot_for),
     Operator(
         "dronegui",
         "dronegui_server.launch.xml",
-        ports=("port", "navdata_port"),
+        ports=("dronegui_server_port", "navdata_port"),
         parameters={"dronegui_server": AR_DRONE},
     ),
-    Operator("simulator", "simulator_server.launch.xml", needs="odom"),
-    Operator("robot", "robot_server.launch.xml", ports=("port", "discovery_port")),
-    Operator("telemetry", "telemetry_server.launch.xml", needs="gyroscope"),
+    Operator("simulator", "simulator_server.launch.xml", ports=("simulator_server_port",), needs="odom"),
+    Operator("robot", "robot_server.launch.xml", ports=("robot_server_port", "discovery_port")),
+    Operator("telemetry", "telemetry_server.launch.xml", ports=("operator_port",), needs="gyroscope"),
 )
 
 
@@ -183,7 +191,7 @@ def _run(operator: Operator, vehicle: Vehicle, folder: Path) -> Outcome:
             log.with_suffix(".vehicle.log"),
             emulate=True,
             namespace=NAMESPACE,
-            trajectory=trajectory,
+            **{f"{vehicle.name}_trajectory": trajectory},
             **{port: free_port() for port in vehicle.ports},
             **_params_file(vehicle.parameters, Path(scratch) / "vehicle.yaml"),
             **vehicle.arguments,
@@ -216,7 +224,7 @@ def _operate(operator: Operator, vehicle: Vehicle, log: Path, scratch: Path) -> 
         log,
         operate=True,
         namespace=NAMESPACE,
-        plan=PLAN,
+        operator_plan=PLAN,
         **{port: free_port() for port in operator.ports},
         **_params_file(operator.parameters, scratch / "operator.yaml"),
         **operator.arguments_for(vehicle),

@@ -73,7 +73,7 @@ def show(folder: Path, drones: int = DRONES) -> int:
     print(
         f"{drones} drones look for their targets at once. All bridges and controllers are in one process.", flush=True
     )
-    composition = Composition("fleet.launch.xml", folder / "log.txt", file=file.resolve())
+    composition = Composition("fleet.launch.xml", folder / "log.txt", fleet_file=file.resolve())
     try:
         tracks = _watch(composition, drones)
     finally:

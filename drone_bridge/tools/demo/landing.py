@@ -10,6 +10,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import Range
 
 from drone_bridge.msg import ControllerState
+from drone_bridge.tools.demo.composition import free_port
 from drone_bridge.tools.demo.landing_picture import draw
 from drone_bridge.tools.demo.landing_recording import read_landing
 from drone_bridge.tools.demo.landings import TOUCHDOWN
@@ -47,7 +48,13 @@ def show(folder: Path) -> int:
     prepare(folder)
     print("A drone without GPS takes off, searches for a moving rover with its camera, follows it and lands on it.")
     composition = start_recorded(
-        "landing.launch.xml", folder, use_camera=True, pattern="circular", start="ground", seed=SEED
+        "landing.launch.xml",
+        folder,
+        telemetry_port=free_port(),
+        use_camera=True,
+        rover_pattern="circular",
+        landing_start="ground",
+        landing_seed=SEED,
     )
     landed_s = math.inf
 

@@ -95,7 +95,7 @@ def _compose(port: int, log: Path, use_camera: bool) -> Composition:
     taken = os.environ.get("ROS_DOMAIN_ID")
     while os.environ.get("ROS_DOMAIN_ID") == taken:
         isolate_ros_graph()
-    composition = Composition("landing.launch.xml", log, control=True, port=port, use_camera=use_camera)
+    composition = Composition("landing.launch.xml", log, control=True, telemetry_port=port, use_camera=use_camera)
     if not (
         composition.wait_for("Waiting for telemetry", START_TIMEOUT_S)
         and composition.wait_for("land_on_pad is ready", START_TIMEOUT_S)

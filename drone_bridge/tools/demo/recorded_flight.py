@@ -14,7 +14,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
+from drone_bridge.tools.demo.composition import Composition, isolate_ros_graph
 from drone_bridge.tools.demo.progress import Progress
 from drone_bridge.tools.reporting.command import write_report
 
@@ -40,7 +40,6 @@ def start_recorded(launch_file: str, folder: Path, **arguments: object) -> Compo
         record=True,
         bag=folder / "bag",
         compression="zstd",
-        port=free_port(),
         stamp_source="wire",
         **arguments,
     )

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from drone_bridge.emulators.testbed.world import World
+from drone_bridge.tools.demo.composition import free_port
 from drone_bridge.tools.demo.flight import Watcher, read_bag
 from drone_bridge.tools.demo.picture import draw
 from drone_bridge.tools.demo.recorded_flight import prepare, print_failure, print_results, start_recorded, watch
@@ -27,12 +28,13 @@ def show(folder: Path) -> int:
     composition = start_recorded(
         "testbed.launch.xml",
         folder,
+        testbed_port=free_port(),
         attitude_layout="pose",
         publish_clock=True,
-        seed=SEED,
+        testbed_seed=SEED,
         obstacles=OBSTACLES,
-        width=320,
-        height=240,
+        testbed_image_width=320,
+        testbed_image_height=240,
         vertical_angle_of_view=104.8,
     )
 

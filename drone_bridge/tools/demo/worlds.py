@@ -49,7 +49,13 @@ def _fly_all(mode: str, worlds: int, log: Path, progress: Progress, done: int) -
     """
     port = free_port()
     composition = Composition(
-        "testbed.launch.xml", log, control=True, role="listen", port=port, sync=mode, stamp_source="wire"
+        "testbed.launch.xml",
+        log,
+        control=True,
+        testbed_bridge_role="listen",
+        testbed_port=port,
+        testbed_sync=mode,
+        stamp_source="wire",
     )
     try:
         if not composition.wait_for("Waiting for a peer", START_TIMEOUT_S):

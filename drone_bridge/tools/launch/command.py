@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
             print(describe(declared_in(load(path))))
             return 0
         with tempfile.TemporaryDirectory(prefix="drone_bridge_launch_") as folder:
-            processes = evaluate(path, given, Path(folder))
+            processes = evaluate(path, given, Path(folder), _warn)
             if options.dry_run:
                 print(_shell_lines(processes))
                 return 0
@@ -61,6 +61,10 @@ def main(argv: Sequence[str]) -> int:
         return _REFUSED
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _warn(text: str) -> None:
+    print(f"drone-bridge launch: {text}", file=sys.stderr)
 
 
 def _find_file(words: Sequence[str]) -> tuple[Path, Sequence[str]]:

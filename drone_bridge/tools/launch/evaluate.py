@@ -4,11 +4,11 @@
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drone_bridge.tools.launch import parameters, substitutions
+from drone_bridge.tools.launch import parameters, renamed, substitutions
 from drone_bridge.tools.launch.arguments import Argument, declared_in, first_missing, refuse_unknown
 from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Template, find_executable
@@ -33,11 +33,14 @@ class Process:
     files: Mapping[Path, str] = field(default_factory=dict)  # parameter files that the command names
 
 
-def evaluate(path: Path, given: Mapping[str, str], folder: Path) -> list[Process]:
+def evaluate(
+    path: Path, given: Mapping[str, str], folder: Path, warn: Callable[[str], None] = lambda _: None
+) -> list[Process]:
     """Return the processes of a launch file, in the order of their start.
 
-    `given` are the launch arguments by name, `folder` is where the parameter files are going to be. Raises
-    LaunchFileError for anything that is wrong or not supported, in files that are included as well.
+    `given` are the launch arguments by name, `folder` is where the parameter files are going to be, and `warn` hears of
+    names that are out of date. Raises LaunchFileError for anything that is wrong or not supported, in files that are
+    included as well.
     """
     root = load(path)
     declarations = declared_in(root)
@@ -46,7 +49,7 @@ def evaluate(path: Path, given: Mapping[str, str], folder: Path) -> list[Process
     missing = first_missing(root, given)
     if missing:
         raise LaunchFileError(f"{path}:{missing.line}: {missing.demand}")
-    evaluation = _Evaluation(folder)
+    evaluation = _Evaluation(folder, given, warn)
     evaluation.run_file(root, dict(given))
     declarations.add(evaluation.declared)
     refuse_unknown(given, declarations, path)
@@ -56,10 +59,12 @@ def evaluate(path: Path, given: Mapping[str, str], folder: Path) -> list[Process
 class _Evaluation:
     """Walks the tree in the order of the files. Only a group has a scope of its own, an included file has not."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, typed: Collection[str], warn: Callable[[str], None]) -> None:
         self.processes: list[Process] = []
         self.declared: list[Argument] = []
         self._folder = folder
+        self._typed = typed
+        self._warn = warn
         self._files = 0
         self._depth = 0
         self._scope = Scope({}, dict(os.environ), Path())
@@ -162,6 +167,10 @@ class _Evaluation:
 
     def _include(self, element: Element) -> None:
         path = Path(self._text(element, "file"))
+        if path.name == renamed.PART:
+            owner = self._pairs(element.named("arg"))[renamed.OWNER]
+            renamed.rename(self._scope.configurations, owner, () if self._depth else self._typed, self._warn)
+            return
         if path.suffix in (".py", ".yaml", ".yml"):
             raise SubstitutionError(f"{path}: this runner includes XML launch files only")
         if self._depth == _INCLUDE_DEPTH:
