@@ -55,7 +55,7 @@ RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
     "telemetry_server": _prefixed("operator", "host port transport") | _LANDING | _PLAN,
 }
 
-_said: set[str] = set()
+_said: set[str] = set()  # names that were left aside
 
 
 def typed_after(file: Path, words: Iterable[str]) -> set[str]:
@@ -77,23 +77,15 @@ def rename(
 ) -> None:
     """Move the values that were typed under old names to the present ones, and leave aside those of files around.
 
-    `configurations` are the variables where `owner` (a key of RENAMED) is included or run. Each thing is said once.
+    `configurations` are the variables where `owner` (a key of RENAMED) is included or run. What is left aside is said
+    once, as several of our files can be included.
     """
     names = RENAMED[owner]
     for old in [name for name in names if name in typed and name in configurations]:
         configurations.setdefault(names[old], configurations.pop(old))
-        _say(f"{old}:= is called {names[old]}:= now; the old name is for this release only", warn)
-    inherited = [name for name in names if name in configurations]
+        warn(f"{old}:= is called {names[old]}:= now; the old name is for this release only")
+    inherited = [name for name in names if name in configurations and name not in _said]
     if inherited:
-        ours = ", ".join(f"'{names[name]}'" for name in inherited)
-        _say(
-            f"{owner}.launch.xml does not read {', '.join(map(repr, inherited))} of the file that includes it: "
-            f"where it is meant, pass {ours}",
-            warn,
-        )
-
-
-def _say(text: str, warn: Callable[[str], None]) -> None:
-    if text not in _said:
-        _said.add(text)
-        warn(text)
+        _said.update(inherited)
+        theirs, ours = (", ".join(map(repr, words)) for words in (inherited, [names[name] for name in inherited]))
+        warn(f"{owner}.launch.xml does not read {theirs} of the file that includes it: where it is meant, pass {ours}")
