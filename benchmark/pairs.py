@@ -105,6 +105,7 @@ class Kind:
     bridge: tuple[str, ...]
     is_stream: bool = True
     vehicle_begins: bool = False
+    vehicle_asks: bool = False  # for each step of its motion, so that nothing moves it until it has asked again
 
 
 KINDS: Final = (
@@ -126,6 +127,7 @@ KINDS: Final = (
             "pose",
         ),
         ("port:={near}", "attitude_layout:=pose"),
+        vehicle_asks=True,
     ),
     Kind(
         "dronegui",
@@ -298,12 +300,14 @@ class Pair:
     def becomes_neutral(self, since_s: float, within_s: float) -> float | None:
         """Return for how long after a moment the vehicle was moved; None if that goes on for longer than allowed.
 
-        A vehicle that is told nothing meanwhile, as one that is only just starting, has to be told something neutral.
+        A vehicle that is told nothing meanwhile, as one that is only just starting, has to be told something neutral
+        next. So has one that asks for each step, and has not been able to ask again.
         """
-        time.sleep(max(0.0, since_s + within_s - time.monotonic()))
+        limit_s = since_s + within_s
+        time.sleep(max(0.0, limit_s - time.monotonic()))
         said = self.words.since(since_s)
-        if not said:
-            self.words.wait(True, since_s, START_TIMEOUT_S)
+        if not said or (self.kind.vehicle_asks and not said[-1][1]):
+            self.words.wait(None, limit_s, START_TIMEOUT_S)
             said = self.words.since(since_s)
         if not said or not said[-1][1]:
             return None

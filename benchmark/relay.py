@@ -49,11 +49,12 @@ class Words:
             del self._said[:-1000]
             self._changed.notify_all()
 
-    def wait(self, is_neutral: bool, since_s: float, timeout_s: float) -> float | None:
-        """Return when the first such command after a moment came; None if none does."""
+    def wait(self, is_neutral: bool | None, since_s: float, timeout_s: float) -> float | None:
+        """Return when the first such command after a moment came, or any if `is_neutral` is None; None if none does."""
 
         def find() -> float | None:
-            return next((when for when, neutral in self._said if when >= since_s and neutral is is_neutral), None)
+            wanted = (True, False) if is_neutral is None else (is_neutral,)
+            return next((when for when, neutral in self._said if when >= since_s and neutral in wanted), None)
 
         with self._changed:
             self._changed.wait_for(lambda: find() is not None, timeout_s)

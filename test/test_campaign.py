@@ -108,7 +108,7 @@ def test_what_grows_is_found(monkeypatch, last, found):
 def words_of(*said):
     words = relay.Words()
     words._said = list(said)
-    return argparse.Namespace(words=words)
+    return argparse.Namespace(words=words, kind=argparse.Namespace(vehicle_asks=False))
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,19 @@ def test_a_vehicle_that_is_not_told_to_be_neutral_is_found(monkeypatch, said, mo
     monkeypatch.setattr(pairs, "START_TIMEOUT_S", 0.0)
     became = pairs.Pair.becomes_neutral(words_of(*said), 1.0, 0.0)
     assert became == (moved_s if moved_s is None else pytest.approx(moved_s))
+
+
+@pytest.mark.parametrize(("is_neutral", "moved_s"), [(True, 0.5), (False, None)])
+def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatch, is_neutral, moved_s):
+    """As one that the machine has held up: without an answer a testbed's drone does not move."""
+    pair = words_of((1.0, False), (1.5, False))
+    pair.kind.vehicle_asks = True
+
+    def asked_late(*_):
+        pair.words._said.append((4.0, is_neutral))
+
+    monkeypatch.setattr(pair.words, "wait", asked_late)
+    assert pairs.Pair.becomes_neutral(pair, 1.0, 2.5) == moved_s
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,14 @@ def test_a_drone_that_moves_by_itself_is_watched_and_righted(layout, changes, in
     assert answers[index + 1] != flight.neutral
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_drone_that_was_turned_by_rates_is_not_turned_back_when_they_end(layout):
+    """Nor does it take longer to come to rest where the frames are few."""
+    answers = fly(layout, [None] * 5 + [Command(BodyRates(0.0, 0.0, 0.5), 9.81)] * 20 + [None] * 5)
+    assert abs(answers[24].yaw_rate) == pytest.approx(np.degrees(0.5))
+    assert np.abs(numbers(answers[25:])[:, :3]).max() < 0.05
+
+
 def test_a_drone_that_can_not_fly_velocities_answers_with_what_is_neutral():
     flight = TestbedFlight(replace(CONSTANTS, gravity=0.0), AngleUnit.DEGREES, VelocityParameters())
     assert flight.problem

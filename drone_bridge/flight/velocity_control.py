@@ -80,6 +80,7 @@ class VelocityControl:
         self._time_s: float | None = None
         self._step_s = 1 / 60
         self._flown: Command | None = None
+        self._is_led = True  # by velocities, since the last measurement
         # Where a perfect drone would be.
         self._reference: Vector = np.zeros(3)
         self._yaw_reference = 0.0
@@ -108,6 +109,8 @@ class VelocityControl:
         self._predict(step_s, attitude)
         if position is not None:
             self._correct(step_s, position)
+        if not self._is_led:  # whatever way it went was as it should be
+            self._reference, self._yaw_reference = self._position, self._yaw
 
     def command(self, wanted: VelocityCommand) -> Command:
         """Return what to fly until the next measurement."""
@@ -154,8 +157,7 @@ class VelocityControl:
     def flown(self, command: Command, is_velocity: bool) -> None:
         """Say what the drone flies until the next measurement, and whether `command` has made it."""
         self._flown = command
-        if not is_velocity:  # whatever way it goes is as it should be
-            self._reference, self._yaw_reference = self._position, self._yaw
+        self._is_led = is_velocity
 
     def _begin(self, attitude: MeasuredAttitude, position: Vector | None) -> None:
         """Begin to estimate: at rest, as nothing says otherwise."""
