@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that an emulator injects on request, once, to test clients against."""
+"""Faults that an emulator injects once, on request, to test clients."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ KindT = TypeVar("KindT", bound=Enum)
 
 @dataclass(frozen=True, slots=True)
 class Fault(Generic[KindT]):
-    """What goes wrong, and when: emulators differ in what they can break and in what they count, from 0."""
+    """Which fault to inject, and when, counted from 0; kinds and what is counted depend on the emulator."""
 
     kind: KindT
     at: int
 
 
 def fault_of(kinds: type[KindT]) -> Callable[[str], Fault[KindT]]:
-    """Return what reads an option's text such as 'truncate@3', and names all of these kinds when it is none."""
+    """Return a parser for an option such as 'truncate@3', whose errors name all kinds."""
 
     def read(text: str) -> Fault[KindT]:
         name, _, number = text.partition("@")

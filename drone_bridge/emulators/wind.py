@@ -29,7 +29,7 @@ class Wind:
         return self._steady + self._gust
 
     def advance(self, step: float) -> None:
-        """Let step seconds pass. The statistics do not depend on the length of the steps."""
+        """Advance by `step` seconds. The statistics do not depend on the length of the steps."""
         if self._gusts:
             kept = math.exp(-step / self._correlation_time)
             fresh = self._gusts * math.sqrt(1 - kept * kept)

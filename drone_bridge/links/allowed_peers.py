@@ -9,7 +9,7 @@ ANY: Final = "any"
 
 
 class AllowedPeers:
-    """Addresses and networks, such as 10.0.7.1, 192.168.1.0/24 or fd00::/8; ANY of them allows everybody."""
+    """Addresses and networks, such as 10.0.7.1, 192.168.1.0/24 or fd00::/8; ANY allows all."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Raise ValueError with a sentence for anything that is neither an address nor a network."""
@@ -25,7 +25,7 @@ class AllowedPeers:
                 raise ValueError(f"{name!r} is not {ANY!r}, an address, or a network: {error}.") from None
 
     def allows(self, host: str) -> bool:
-        """Return whether a host, by its numeric address, is allowed."""
+        """Return whether a host is allowed, by its numeric address."""
         if self._allows_all:
             return True
         address = ipaddress.ip_address(host.partition("%")[0])  # a link-local one has its interface behind it

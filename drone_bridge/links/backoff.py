@@ -25,5 +25,5 @@ class Backoff:
         return self._random.uniform(shortest_s, longest_s)
 
     def reset(self) -> None:
-        """Start over. Call it once the peer has proved useful, not merely reachable."""
+        """Start over. To be called once the peer has proved useful, not merely reachable."""
         self._delay_s = FIRST_DELAY_S

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to interrupt another thread's wait: to cancel it, or to give it work."""
+"""Ways to interrupt another thread's wait, to cancel it or to give it work."""
 
 import contextlib
 import select
@@ -38,17 +38,17 @@ class Cancellation:
         return self._watched.fileno()
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Wait until the flag is set, or for this long; return whether it is set."""
+        """Wait until the flag is set or the timeout has passed; return whether it is set."""
         return wait_readable([self], timeout_s)[0]
 
     def close(self) -> None:
-        """Close the descriptors, once no thread waits any more."""
+        """Close the descriptors, when no thread waits any more."""
         self.cancel()
         self._watched.close()
 
 
 class Wakeup:
-    """Wakes one thread when another has left work for it, any number of times."""
+    """Wakes one thread, any number of times, when another has left work for it."""
 
     def __init__(self) -> None:
         self._watched, self._trigger = socket.socketpair()
@@ -56,7 +56,7 @@ class Wakeup:
         self._trigger.setblocking(False)
 
     def wake(self) -> None:
-        """Wake the thread, now or when it waits next. May be called from any thread."""
+        """Wake the thread, now or when it next waits. Thread-safe."""
         with contextlib.suppress(OSError):  # full: the wake-up is already pending; closed: no thread waits any more
             self._trigger.send(b"\0")
 
@@ -71,13 +71,13 @@ class Wakeup:
         return self._watched.fileno()
 
     def close(self) -> None:
-        """Close the descriptors, once no thread waits any more."""
+        """Close the descriptors, when no thread waits any more."""
         self._trigger.close()
         self._watched.close()
 
 
 def wait_readable(files: Sequence[Selectable], timeout_s: float | None) -> list[bool]:
-    """Wait until one of the files is readable, or has failed, or for this long; tell for each whether it is."""
+    """Wait until a file is readable or has failed, or for the timeout; return for each whether it is."""
     poll = select.poll()
     for file in files:
         poll.register(file, select.POLLIN)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens links to a host by name, with retries, for a thread that can be cancelled while it waits."""
+"""Opens links to a host by name, with retries, for a thread that can be cancelled."""
 
 import queue
 import socket
@@ -17,7 +17,7 @@ StreamT = TypeVar("StreamT")
 
 
 class Connector(ABC, Generic[StreamT]):
-    """Opens a link to a peer, trying forever. What opening means depends on the transport."""
+    """Opens a link to a peer, retrying forever. How depends on the transport."""
 
     kind: ClassVar[socket.SocketKind]
 
@@ -62,7 +62,7 @@ class Connector(ABC, Generic[StreamT]):
                 self._pause(delay_s)
 
     def open_once(self) -> StreamT:
-        """Try once, at once. Raises LinkError, and LinkCancelledError."""
+        """Try once, without delay. Raises LinkError and LinkCancelledError."""
         try:
             return self._stream(self._connect())
         except OSError as error:
@@ -84,7 +84,7 @@ class Connector(ABC, Generic[StreamT]):
             raise LinkCancelledError("Connecting was cancelled.")
 
     def _connect(self) -> socket.socket:
-        """Try every address that the host's name stands for."""
+        """Try every address of the host."""
         failure = OSError("the name does not resolve to an address")
         for family, kind, protocol, _, address in self._resolve():
             try:

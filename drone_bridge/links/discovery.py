@@ -39,7 +39,7 @@ class FoundRobot:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryRoute:
-    """Where robots are asked for, and through which interface. Raises ValueError."""
+    """The address and interface for discovery requests. Raises ValueError."""
 
     address: str = DISCOVERY_GROUP  # a multicast group, or the address of one robot
     port: int = DISCOVERY_PORT  # 0, for a responder only: a free one
@@ -58,7 +58,7 @@ class DiscoveryRoute:
 
     @property
     def is_multicast(self) -> bool:
-        """Whether a group is asked."""
+        """Whether the address is a multicast group."""
         return ipaddress.IPv4Address(self.address).is_multicast
 
 
@@ -68,7 +68,7 @@ def find_robots(
     cancellation: Cancellation,
     is_enough: Callable[[FoundRobot], bool] = lambda robot: False,
 ) -> list[FoundRobot]:
-    """Ask, and return who answers within the time, in the order of the answers and each once.
+    """Send a request, and return the robots that answer within the time, each once, in the order of their answers.
 
     Ends early with the robot that `is_enough`. Raises LinkCancelledError, and LinkError when nothing can be sent.
     """
@@ -112,7 +112,7 @@ def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
 
 
 def _next_answer(asking: socket.socket, timeout_s: float, cancellation: Cancellation) -> FoundRobot | None:
-    """Wait for a datagram; None when it is no answer, or none came."""
+    """Wait for a datagram; return None after a timeout, or if it is no answer."""
     wait_readable([asking, cancellation], timeout_s)
     if cancellation.is_set:
         raise LinkCancelledError("Discovery was cancelled.")
@@ -125,7 +125,7 @@ def _next_answer(asking: socket.socket, timeout_s: float, cancellation: Cancella
 
 
 class DiscoveryConnector(TcpConnector):
-    """Connects to the robot of a name, wherever it is found: it is looked for again before each attempt."""
+    """Connects to the robot of a name, which is looked up by discovery before each attempt."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class DiscoveryConnector(TcpConnector):
         timeout_s: float,
         wire_log: WireLog | None = None,
     ) -> None:
-        """`port` is the TCP port of the robot, `timeout_s` how long its answer is waited for."""
+        """`port` is the robot's TCP port, `timeout_s` how long to wait for its answer."""
         super().__init__(name, port, cancellation, on_failure, wire_log=wire_log)
         self._route = route
         self._timeout_s = timeout_s
@@ -161,13 +161,13 @@ class DiscoveryConnector(TcpConnector):
 
 
 class DiscoveryResponder:
-    """The robot's side: answers with its name, asked through the group or directly.
+    """The robot's side: answers requests to the group or to this address with a name.
 
     It owns `sockets`, none of which ever blocks; whoever waits for them calls `answer` when one is readable.
     """
 
     def __init__(self, name: str, route: DiscoveryRoute) -> None:
-        """Bind and join. Raises LinkError, and ValueError for a name that is no answer."""
+        """Bind and join. Raises LinkError, and ValueError for an invalid name."""
         self._answer = name.encode()
         if not 0 < len(self._answer) <= MAX_NAME_BYTES:
             raise ValueError(f"A robot's name has from 1 to {MAX_NAME_BYTES} bytes, and {name!r} does not.")
@@ -195,7 +195,7 @@ class DiscoveryResponder:
         return bound
 
     def answer(self, readable: socket.socket, is_silent: bool = False) -> list[str]:
-        """Answer what has come to one of the sockets, and return whom, as human-readable addresses.
+        """Answer the requests received by one of the sockets; return the senders' addresses as text.
 
         If `is_silent`, nobody gets an answer.
         """
@@ -219,7 +219,7 @@ class DiscoveryResponder:
 
 
 def _join(bound: socket.socket, route: DiscoveryRoute) -> None:
-    """Have a socket get what is sent to the group through the interface. Raises OSError.
+    """Subscribe a socket to the group on an interface. Raises OSError.
 
     ANY_INTERFACE stands for all that there are: the system by itself would choose one, by its routes, or none.
     """

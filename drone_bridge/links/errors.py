@@ -6,7 +6,7 @@ import socket
 
 
 class LinkError(Exception):
-    """The link can't be used any more; the text is a human-readable sentence."""
+    """The link is no longer usable; the text is a human-readable sentence."""
 
 
 class LinkTimeoutError(LinkError):
@@ -18,7 +18,7 @@ class LinkCancelledError(LinkError):
 
 
 class LinkRefusedError(LinkError):
-    """Nobody listens where a datagram was sent. The link stays usable: the peer may still come up."""
+    """Nobody listens at the datagram's destination. The link stays usable, as the peer may still come up."""
 
 
 def reason(error: Exception) -> str:

@@ -8,16 +8,16 @@ from drone_bridge.links.errors import LinkTimeoutError
 
 
 class ByteStream(Protocol):
-    """What bytes come from, for instance TcpStream."""
+    """A source of bytes, for instance TcpStream."""
 
     peer: str
 
     def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
-        """Wait for bytes and return how many they are."""
+        """Wait for bytes and return their number."""
 
 
 class MessageDeadline:
-    """Receives from a stream; a message that has begun has to be complete within a time."""
+    """Receives from a stream, with a time limit for each message that has begun."""
 
     def __init__(self, stream: ByteStream, timeout_s: float) -> None:
         self._stream = stream
@@ -25,7 +25,7 @@ class MessageDeadline:
         self._ends_s: float | None = None  # of the message that has begun
 
     def receive_into(self, *buffers: memoryview, is_inside_message: bool) -> int:
-        """Wait for bytes as the stream does: between messages without limit, inside one until its time is over.
+        """Wait for bytes: between messages without limit, inside one until its time is over.
 
         Raises LinkTimeoutError then, and what the stream raises.
         """

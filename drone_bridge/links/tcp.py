@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP links to one peer at a time, either way round, for a thread that can be cancelled while it waits."""
+"""TCP links to one peer at a time, by connecting or listening, for a thread that can be cancelled."""
 
 import contextlib
 import errno
@@ -36,7 +36,7 @@ class TcpStream:
         on_close: Callable[[], None] = lambda: None,
         wire_log: WireLog | None = None,
     ) -> None:
-        """Take over a connected socket. Raises OSError, the socket closed, when the peer has gone already."""
+        """Take over a connected socket. Raises OSError and closes it if the peer is gone already."""
         try:
             connected.setblocking(False)
             tcp_options.set_options(connected)
@@ -58,17 +58,17 @@ class TcpStream:
 
     @property
     def silence_s(self) -> float:
-        """How long ago bytes came, or the connection began. For any thread."""
+        """How long ago the last bytes were received, or the connection was opened. Thread-safe."""
         return time.monotonic() - self._heard_s
 
     def remove(self, reason: str) -> None:
-        """Make receiving raise LinkError with the reason, a sentence. Last words can still be sent. For any thread."""
+        """Make receiving raise LinkError with the reason, a sentence; sending still works. Thread-safe."""
         self._removal = reason
         with self._closing, contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RD)
 
     def acknowledge_at_once(self) -> None:
-        """Acknowledge what comes without delay from now on, where the system can.
+        """Send acknowledgements without delay from now on, where the system can.
 
         For peers that send a message in pieces and leave Nagle's algorithm on: each piece waits for the last one's
         acknowledgement, which is otherwise delayed by 40 ms.
@@ -76,11 +76,10 @@ class TcpStream:
         self._acknowledges_at_once = hasattr(socket, "TCP_QUICKACK")
 
     def expect_acknowledgements(self) -> None:
-        """See `tcp_options.expect_acknowledgements`."""
         tcp_options.expect_acknowledgements(self._socket)
 
     def wait_for_acknowledgements(self) -> None:
-        """Hold small pieces back until what was sent is acknowledged, as sockets do by default (Nagle's algorithm).
+        """Delay small pieces until what was sent is acknowledged, as sockets do by default (Nagle's algorithm).
 
         For emulators of peers that never change this.
         """
@@ -91,7 +90,7 @@ class TcpStream:
         return self._socket.fileno()
 
     def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
-        """Wait for bytes, fill the buffers with them in turn and return how many they are: 0 when the peer has closed.
+        """Wait for bytes, fill the buffers in turn and return their number, 0 if the peer has closed.
 
         Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
         """
@@ -117,7 +116,7 @@ class TcpStream:
         raise LinkCancelledError("Receiving was cancelled.")
 
     def wait(self, wakeup: Selectable, timeout_s: float | None) -> bool:
-        """Wait for bytes, for being woken, or for this long; return whether `receive_into` would not block.
+        """Wait for bytes, a wakeup or the timeout; return whether `receive_into` would not block.
 
         Raises LinkCancelledError.
         """
@@ -127,7 +126,7 @@ class TcpStream:
         return is_readable
 
     def send_all(self, data: bytes | memoryview, timeout_s: float | None = None) -> None:
-        """Send all the data. Raises as `receive_into` does; how much was sent is then unknown.
+        """Send all the data. Raises as `receive_into` does; the amount sent is then unknown.
 
         After LinkCancelledError the data has to stay as it is until `leave` has returned.
         """
@@ -143,7 +142,7 @@ class TcpStream:
                 self._wait(select.POLLOUT, timeout_s, "took no data")
 
     def leave(self, last_words: bytes | Sequence[bytes], timeout_s: float) -> None:
-        """Send the last messages, cancelled or not, and close without discarding them.
+        """Send the last messages, even if cancelled, and close without discarding them.
 
         Several messages are sent one by one, for peers that expect each message in a piece of its own.
         A message that was cut short by the cancellation is completed before: its receiver would take the last words
@@ -187,7 +186,7 @@ class TcpStream:
             self._log.close()
 
     def has_ended(self) -> bool:
-        """Return whether it is closed, here or by the peer, read to the end or not. May come from any thread."""
+        """Return whether either side has closed the connection, even with unread data. Thread-safe."""
         with self._closing:
             if self._socket.fileno() < 0:
                 return True
@@ -217,7 +216,7 @@ class TcpStream:
 
 
 class TcpConnector(Connector[TcpStream]):
-    """Connects to a peer, trying forever."""
+    """Connects to a peer, retrying forever."""
 
     kind = socket.SOCK_STREAM
 
@@ -244,7 +243,7 @@ class TcpConnector(Connector[TcpStream]):
 
 
 def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
-    """Return a socket that listens; port 0 picks a free one. Raises LinkError when the address is not available."""
+    """Return a listening socket; port 0 picks a free one. Raises LinkError if the address is not available."""
     if not host:  # which sockets take for all interfaces
         raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
     if not 0 <= port <= 65535:
@@ -301,7 +300,7 @@ class TcpListener:
         return int(self._socket.getsockname()[1])
 
     def open(self) -> TcpStream:
-        """Wait for a peer and return the connection to it. Raises LinkCancelledError.
+        """Wait for a peer and return its connection. Raises LinkCancelledError.
 
         The connection before has to be closed.
         """
@@ -334,7 +333,7 @@ class TcpListener:
         self._socket.close()
 
     def _refuse_others(self, stream: TcpStream, closed: Cancellation) -> None:
-        """Refuse every connection while one peer is connected, until it has lost its place to one of them."""
+        """Refuse connections while one peer is connected, until it loses its place to one of them."""
         while self._successor is None and self._somebody_waits(closed) and not stream.has_ended():
             if other := self._accept(closed):
                 with contextlib.suppress(OSError):  # it may have gone again
@@ -353,12 +352,12 @@ class TcpListener:
         stream.remove(reason)
 
     def _somebody_waits(self, *until: Cancellation) -> bool:
-        """Wait for somebody to accept; False as soon as this is cancelled or one of `until` is."""
+        """Wait for a connection to accept; return false once cancelled or one of `until` is."""
         wait_readable([self._socket, self._cancellation, *until], None)
         return not any(cancellation.is_set for cancellation in (self._cancellation, *until))
 
     def _accept(self, *until: Cancellation) -> socket.socket | None:
-        """Accept who waits; None when nobody does any more, or when it can't be done for now."""
+        """Accept a connection; return None if there is none any more, or if that fails for now."""
         try:
             return self._socket.accept()[0]
         except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several TCP clients of one server at once, for an asyncio loop. Unread data is bounded."""
+"""Several TCP clients of one server, for an asyncio loop. Unread data is bounded."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _BACKLOG: Final = 16
 
 
 class Client(Protocol):
-    """What is done with one client."""
+    """The handler of one client."""
 
     def receive_data(self, data: bytes) -> None:
-        """Take in bytes. May raise what ends the connection, with its text as the reason."""
+        """Handle received bytes. May raise to end the connection, with the text as the reason."""
 
     def receive_eof(self) -> None:
-        """Take in the end of what it sends. May raise as `receive_data` does."""
+        """Handle the end of the client's stream. May raise as `receive_data` does."""
 
     def leave(self, reason: str) -> None:
-        """Take in the end of the connection."""
+        """Handle the end of the connection."""
 
 
 class TcpClients:
-    """Accepts clients and serves them all. For one thread: that of the loop."""
+    """Accepts and serves clients. For the loop's thread."""
 
     def __init__(
         self,
@@ -71,18 +71,18 @@ class TcpClients:
         self.port = int(self._socket.getsockname()[1])
 
     async def start(self) -> None:
-        """Accept clients from now on, while the loop runs."""
+        """Accept clients from now on."""
         if self._server is None:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(lambda: Connection(self), sock=self._socket)
 
     def hang_up(self, reason: str = CLOSED_BY_US) -> None:
-        """Close all connections; what was sent before still goes out, as far as it fits the system's buffers."""
+        """Close all connections, after sending queued data as far as it fits the system's buffers."""
         for connection in tuple(self.connections):
             connection.end(reason)
 
     def close(self) -> None:
-        """Stop listening. The connections have to be closed before."""
+        """Stop listening. The connections must be closed before."""
         if self._server:
             self._server.close()
         self._socket.close()
@@ -90,7 +90,7 @@ class TcpClients:
     # For connections.
 
     def admit(self, connection: Connection) -> bool:
-        """Return whether there is room for one more, and count it."""
+        """Add a connection unless there are too many; return whether it was added."""
         if len(self.connections) >= self._most:
             self._on_refused(connection.peer)
             return False
@@ -98,11 +98,11 @@ class TcpClients:
         return True
 
     def begin(self, connection: Connection) -> Client:
-        """Return what is to be done with a new connection."""
+        """Return the handler of a new connection."""
         return self._begin(connection)
 
     def open_log(self, own: str, peer: str) -> ConnectionLog | None:
-        """Return where the bytes of a connection are logged."""
+        """Return the wire log of a connection."""
         return self._wire_log.open("tcp", own, peer) if self._wire_log else None
 
 
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
     # What is done with it.
 
     def send(self, data: bytes) -> None:
-        """Send, now or when the client reads; one that does not read is dropped."""
+        """Send, or queue until the client reads; a client that does not read is dropped."""
         if self._transport.is_closing():
             return
         if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
@@ -130,17 +130,17 @@ class Connection(asyncio.Protocol):
             self._log.sent(memoryview(data))
 
     def abort(self, why: str = CLOSED_BY_US) -> None:
-        """Close at once, whatever has not been sent. The client is told later, from the loop."""
+        """Close at once, discarding what is queued. The handler is notified later, from the loop."""
         self._reason = self._reason or why
         self._transport.abort()
 
     def close(self, why: str = CLOSED_BY_US) -> None:
-        """Close when everything is sent. The client is told later, from the loop."""
+        """Close when everything is sent. The handler is notified later, from the loop."""
         self._reason = self._reason or why
         self._transport.close()
 
     def end(self, why: str) -> None:
-        """Close when everything is sent, and tell the client now."""
+        """Close when everything is sent, and notify the handler now."""
         self.close(why)
         self._leave()
 
@@ -164,17 +164,15 @@ class Connection(asyncio.Protocol):
         self._client = self._clients.begin(self)
 
     def data_received(self, data: bytes) -> None:
-        """Hand on what has come."""
         if self._log:
             self._log.received([memoryview(data)], len(data))
         self._run(lambda client: client.receive_data(data))
 
     def eof_received(self) -> None:
-        """Hand on the end of what the client sends; the connection is closed then."""
+        """Pass on the end of the client's stream, and close."""
         self._run(lambda client: client.receive_eof())
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell the client."""
         if error and not self._reason:
             self._reason = f"the connection was lost: {reason(error) if isinstance(error, OSError) else error}"
         self._leave()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How TCP sockets are set: small messages go out at once, and a peer whose machine has vanished is noticed."""
+"""TCP socket options: small messages are sent at once, and a vanished peer is noticed."""
 
 import socket
 from typing import Final
@@ -10,7 +10,7 @@ KEEPALIVE_PROBES: Final = 3
 
 
 def vanished_after_s() -> int:
-    """Return how long after its last sign of life a peer is given up whose machine has lost its power or its cable."""
+    """Return how long after its last sign of life a peer without power or cable is given up."""
     return KEEPALIVE_IDLE_S + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL_S
 
 
@@ -29,7 +29,7 @@ def set_options(connected: socket.socket) -> None:
 
 
 def expect_acknowledgements(connected: socket.socket) -> None:
-    """Give up a peer that acknowledges nothing, too: none is probed while it owes that, which is for 15 minutes.
+    """Also give up a peer that acknowledges nothing, which is otherwise not probed for 15 minutes.
 
     Linux takes a peer that reads nothing for the same, so this is not for those that may be stopped inside a message.
     """

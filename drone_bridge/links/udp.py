@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP links to one peer, and ports for whoever sends, for a thread that can be cancelled while it waits.
+"""UDP links to one peer, and ports for any sender, for a thread that can be cancelled.
 
 A link to one peer has the shape of a TCP link, so that a bridge can keep it in the same way; what it carries are whole
 datagrams, none of which is guaranteed to arrive.
@@ -31,7 +31,7 @@ class Datagram(NamedTuple):
 
 
 class _UdpSocket:
-    """A socket on which no operation blocks beyond its time-out or the cancellation."""
+    """A socket whose operations never block beyond their timeout or the cancellation."""
 
     def __init__(
         self, opened: socket.socket, cancellation: Cancellation, peer: str = "", wire_log: WireLog | None = None
@@ -46,7 +46,7 @@ class _UdpSocket:
         self._poll.register(cancellation, select.POLLIN)
 
     def receive(self, timeout_s: float | None, who: str) -> Datagram:
-        """Wait for a datagram. Raises LinkError, or one of its kinds."""
+        """Wait for a datagram. Raises LinkError and its subclasses."""
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         while self._wait(None if deadline_s is None else max(0.0, deadline_s - time.monotonic())):
             try:
@@ -63,7 +63,7 @@ class _UdpSocket:
         raise LinkTimeoutError(f"{who} sent nothing for {timeout_s:g} s.")
 
     def close(self) -> None:
-        """Close at once. Calling it again does nothing."""
+        """Close at once. May be called twice."""
         self.socket.close()
         if self.log:
             self.log.close()
@@ -94,7 +94,7 @@ class UdpStream:
         self.own_host: str = connected.getsockname()[0]
 
     def send(self, datagram: bytes) -> None:
-        """Send, cancelled or not, without ever waiting.
+        """Send without blocking, even if cancelled.
 
         Raises:
             LinkRefusedError: nobody listened to an earlier datagram. This one has been sent all the same.
@@ -120,7 +120,7 @@ class UdpStream:
         self._socket.pause(seconds)
 
     def close(self) -> None:
-        """Close at once. Calling it again does nothing."""
+        """Close at once. May be called twice."""
         self._socket.close()
 
     def _send(self, datagram: bytes) -> None:
@@ -135,7 +135,7 @@ class UdpStream:
 
 
 class UdpConnector(Connector[UdpStream]):
-    """Opens links to one peer. Whether the peer is there shows only once something has been sent."""
+    """Opens links to one peer. Whether the peer exists is known only after sending."""
 
     kind = socket.SOCK_DGRAM
 
@@ -151,7 +151,7 @@ class UdpConnector(Connector[UdpStream]):
         super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
 
     def _resolve(self) -> list[Any]:
-        """See Connector. Nothing tells that nobody listens at the first one; legacy programs listen on IPv4."""
+        """See Connector. IPv4 comes first, as legacy programs listen on it and an unused address can't be noticed."""
         return sorted(super()._resolve(), key=_is_ipv6)
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
@@ -162,7 +162,7 @@ class UdpConnector(Connector[UdpStream]):
 
 
 class UdpListener:
-    """Takes datagrams on one port, from whoever sends."""
+    """Receives datagrams on one port from any sender."""
 
     def __init__(self, host: str, port: int, cancellation: Cancellation, wire_log: WireLog | None = None) -> None:
         """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
@@ -187,18 +187,18 @@ class UdpListener:
 
     @property
     def loopback_host(self) -> str:
-        """The address of this machine itself, of the family that this socket sends to."""
+        """This machine's own address, in the address family of the socket."""
         return "::1" if self._socket.socket.family == socket.AF_INET6 else "127.0.0.1"
 
     def receive(self, timeout_s: float | None = None) -> Datagram:
-        """Wait for the next datagram, of at most MAX_DATAGRAM_BYTES, whoever sends it.
+        """Wait for the next datagram, of at most MAX_DATAGRAM_BYTES, from any sender.
 
         Raises LinkCancelledError, LinkTimeoutError, and LinkError when the socket can't be used any more.
         """
         return self._socket.receive(timeout_s, "anybody")
 
     def send(self, datagram: bytes, address: Any) -> None:
-        """Send to an address, as sockets have it, cancelled or not, without ever waiting. For any thread.
+        """Send to a socket address without blocking, even if cancelled. Thread-safe.
 
         Raises LinkError when it could not be sent. Whether anybody listens there does not show.
         """
@@ -217,7 +217,7 @@ class UdpListener:
 def open_preferred(
     host: str, port: int, cancellation: Cancellation, wire_log: WireLog | None = None
 ) -> tuple[UdpListener, str | None]:
-    """Listen on a port or, where that can't be had, on any other one; return also a sentence on why it can't.
+    """Listen on a port or, if it is not available, on any other one; return also a sentence on why.
 
     Raises LinkError.
     """

@@ -130,10 +130,10 @@ class Chunk:
 
 
 class WireFile:
-    """A file that is being written. Everything raises OSError when the disk does not take it."""
+    """A file being written. All methods raise OSError if the disk does."""
 
     def __init__(self, path: Path, connection: Mapping[str, str]) -> None:
-        """Create it, with what there is to know of the connection."""
+        """Create the file, with facts about the connection."""
         self.path = path
         self.size = 0  # bytes
         self._channels: set[int] = set()
@@ -143,7 +143,7 @@ class WireFile:
         self._write(MAGIC + header + _record(METADATA, _string(CONNECTION) + _map(connection)))
 
     def add_channel(self, number: int, topic: str, metadata: Mapping[str, str]) -> None:
-        """Declare a channel, unless the file has it."""
+        """Declare a channel, unless it is declared."""
         if number not in self._channels:
             encoding = _string("")  # of the messages: bytes
             no_schema = 0
@@ -152,7 +152,7 @@ class WireFile:
             self._channels.add(number)
 
     def add_chunk(self, chunk: Chunk) -> None:
-        """Write a chunk with at least one message, so that all of it is in the file, or with OSError none."""
+        """Write pieces, at least one, completely or, with OSError, not at all."""
         # To take new pages for what is written is what costs most, and they would push out what others need.
         if chunk.size < _DIRECT_BYTES or not self._can_pass_the_cache:
             self._write(chunk.finish(is_padded=False))
@@ -170,7 +170,7 @@ class WireFile:
             self._write(record)
 
     def close(self) -> None:
-        """Write the end. The file is readable without it."""
+        """Write the index. The file is readable without it."""
         try:
             no_index = struct.pack("<QQI", 0, 0, 0)
             self._write(_record(DATA_END, struct.pack("<I", 0)) + _record(FOOTER, no_index) + MAGIC)
@@ -178,7 +178,7 @@ class WireFile:
             os.close(self._file)
 
     def abandon(self) -> None:
-        """Close without an end."""
+        """Close without an index."""
         os.close(self._file)
 
     def _write(self, data: bytes | memoryview) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of every connection, in both directions and with their times, kept in files of bounded size and number.
+"""Logs the bytes of every connection with directions and times, in files of bounded size and number.
 
 The link's thread only copies what it has read or sent; a thread of the log's own writes it, twice a second or when
 there is much of it. A process that is killed loses at most the last FLUSH_PERIOD_S. See docs/wire_log.md.
@@ -39,14 +39,14 @@ OTHERS: Final = "others"
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A direction, and whose bytes these are."""
+    """A direction, and whose bytes it carries."""
 
     topic: str
     peer: str
 
 
 class ConnectionLog:
-    """The log of one connection, or of one UDP port. It never blocks, and never raises."""
+    """The log of one connection or UDP port. Never blocks, never raises."""
 
     def __init__(self, log: "WireLog", facts: Mapping[str, str]) -> None:
         self.facts = dict(facts)
@@ -63,7 +63,7 @@ class ConnectionLog:
         self._left_as_they_are = 0  # large messages that are not worth the attempt to compress them
 
     def received(self, buffers: Sequence[memoryview], count: int, peer: str = "") -> None:
-        """Log the first `count` bytes of the buffers; none at all is the end of a stream, or an empty datagram."""
+        """Log the first `count` bytes of the buffers; 0 is the end of a stream, or an empty datagram."""
         if count <= len(buffers[0]):
             self._put(RECEIVED, buffers[0][:count], peer)
             return
@@ -73,15 +73,14 @@ class ConnectionLog:
             count -= len(buffer)
 
     def sent(self, data: bytes | memoryview, peer: str = "") -> None:
-        """Log what the system has taken to be sent."""
+        """Log bytes that the system has accepted."""
         self._put(SENT, memoryview(data), peer)
 
     def note(self, sentence: str) -> None:
-        """Log a sentence."""
         self._put(NOTES, memoryview(sentence.encode()), "")
 
     def close(self) -> None:
-        """End the file, when all of it is written."""
+        """End the file once everything is written."""
         if not self.is_closed:
             self._confess()
             self._log.end(self)
@@ -136,7 +135,7 @@ class ConnectionLog:
 
 
 class WireLog:
-    """The files of one bridge in a folder. `open` and the logs that it returns are for any thread."""
+    """The files of one bridge in a folder. `open` and the logs that it returns are thread-safe."""
 
     def __init__(
         self,
@@ -146,7 +145,7 @@ class WireLog:
         total_bytes: int,
         on_failure: Callable[[str], None],
     ) -> None:
-        """Start to write into `folder`, which is made if need be.
+        """Start to write into `folder`, which is created if necessary.
 
         Args:
             folder: where the files go.
@@ -184,7 +183,7 @@ class WireLog:
         self._thread.start()
 
     def open(self, transport: str, own: str, peer: str) -> ConnectionLog:
-        """Return the log of a connection between two addresses; `peer` is empty for a port that takes from anybody."""
+        """Return the log of a connection between two addresses; `peer` is empty for a port that serves anybody."""
         return ConnectionLog(self, {**self._facts, "transport": transport, "own": own, "peer": peer})
 
     def close(self) -> bool:
@@ -317,7 +316,7 @@ class WireLog:
         return self._folder / f"{self._name}-{started:%Y%m%dT%H%M%S.%f}-{part:04}.mcap"
 
     def _make_room(self) -> None:
-        """Remove the oldest files, but the beginning of no connection that goes on: the rest would not be readable."""
+        """Remove the oldest files, except the first of a connection that is still open, which the rest needs."""
         kept = {connection.file.path for connection in self._open if connection.file}
         kept |= {self._path(connection.started, 1) for connection in self._open}
         found = [(path.stat(), path) for path in self._folder.glob(f"{self._name}-*.mcap")]
@@ -333,7 +332,7 @@ class WireLog:
 
 
 def facts_of(protocol: str, side: str, name: str, parameters: Mapping[str, object]) -> dict[str, str]:
-    """Return what a file says of itself, beside its addresses.
+    """Return the facts about a file, without its addresses.
 
     `side` is "operator" for who steers a vehicle and "vehicle" for who is steered.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every node of ours does the same way: run and stop, declare parameters, answer services, limit the log."""
+"""What all nodes have in common: running and stopping, parameters, service responses, log limits."""

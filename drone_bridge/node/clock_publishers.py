@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who publishes /clock: two of them make time jump to and fro, for every node that takes its time from there."""
+"""Detects several publishers of /clock, which make simulated time jump."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -10,12 +10,12 @@ CLOCK_TOPIC: Final = "/clock"
 
 
 def is_time_simulated(node: "Node") -> bool:
-    """Return whether a node takes its time from /clock."""
+    """Return whether a node uses simulated time."""
     return bool(node.get_parameter("use_sim_time").value)
 
 
 def complaint_about_clocks(node: "Node") -> str | None:
-    """Return a sentence that names who publishes /clock beside `node`, or beside another whose time `node` takes.
+    """Return a sentence that names the publishers of /clock if they conflict for `node`.
 
     None where one at most does, or where time is none of the node's business.
     """

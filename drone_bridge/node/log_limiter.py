@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a peer, a controller, or something that is wrong for hours from filling a log."""
+"""Limits how much a peer, a controller or a persistent condition writes to the log."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ CONDITION_ENDS_AFTER_S: Final = 30.0
 
 
 class LogLimiter:
-    """Decides which lines are logged, and tells how many were suppressed. For any thread."""
+    """Decides which lines are logged, and counts suppressed ones. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,7 +26,7 @@ class LogLimiter:
         self._suppressed = 0
 
     def admit(self, line: str) -> str | None:
-        """Return the line as it is to be logged, or None."""
+        """Return the line to log, or None."""
         with self._lock:
             now_s = time.monotonic()
             self._allowance = min(BURST, self._allowance + (now_s - self._updated_s) * LINES_PER_S)
@@ -41,7 +41,7 @@ class LogLimiter:
 
 @dataclass(slots=True)
 class _Condition:
-    """Something that goes on."""
+    """An ongoing condition."""
 
     due_s: float  # when it is logged next
     interval_s: float
@@ -50,7 +50,7 @@ class _Condition:
 
 
 class Reminders:
-    """Logs a condition that goes on when it begins, and then at growing intervals. For any thread.
+    """Logs an ongoing condition when it begins, and then at growing intervals. Thread-safe.
 
     One that begins and ends again and again is limited as other lines are, each condition by itself.
     """
@@ -61,7 +61,7 @@ class Reminders:
         self._beginnings: defaultdict[str, LogLimiter] = defaultdict(LogLimiter)
 
     def admit(self, condition: str, line: str) -> str | None:
-        """Return the line about a condition as it is to be logged, or None.
+        """Return the line to log about a condition, or None.
 
         Args:
             condition: its name, one of a few: each is remembered.
@@ -83,7 +83,7 @@ class Reminders:
         return _with_suppressed(line, suppressed)
 
     def end(self, condition: str) -> None:
-        """Note that a condition has ended, so that the next one like it is logged at once."""
+        """Note that a condition has ended, so that its next beginning is logged at once."""
         with self._lock:
             self._conditions.pop(condition, None)
 

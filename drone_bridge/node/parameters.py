@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters that say what they mean, and refuse what they can't mean with a sentence."""
+"""Self-describing parameters that refuse invalid values with a sentence."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ UNCONFIGURED = "unconfigured"
 
 @dataclass(frozen=True, slots=True)
 class ParameterDeclaration:
-    """One parameter: the only place where its default and its range are written down.
+    """One parameter, with its default and range.
 
     A parameter that is not `live` is read when the node is configured, and can be changed only before.
     """
@@ -31,7 +31,7 @@ class ParameterDeclaration:
     check: Callable[[Any], str | None] | None = None  # says in a sentence what is wrong with a value, if anything is
 
     def descriptor(self) -> ParameterDescriptor:
-        """Return what `ros2 param describe` shows."""
+        """Return the descriptor for `ros2 param describe`."""
         descriptor = ParameterDescriptor(description=self.meaning, read_only=self.read_only)
         if self.choices:
             descriptor.additional_constraints = f"One of {', '.join(map(str, self.choices))}."
@@ -43,7 +43,7 @@ class ParameterDeclaration:
         return descriptor
 
     def complaint(self, value: Any, frozen: str) -> str | None:
-        """Return a sentence when the value can't be taken; `frozen` says why only live ones can change, if so."""
+        """Return why the value is refused, or None; `frozen` says why only live parameters can change, if so."""
         if isinstance(value, float) and not math.isfinite(value):  # a range, as ROS checks it, lets nan pass
             return f"{self.name} is {value}, and has to be a finite number."
         if self.choices and value not in self.choices:
@@ -58,10 +58,10 @@ class ParameterDeclaration:
 
 
 class DeclaredParameters:
-    """The parameters of a node, declared from their declarations."""
+    """The declared parameters of a node."""
 
     def __init__(self, node: Node, declarations: Iterable[ParameterDeclaration]) -> None:
-        """Declare them all. Raises what rclpy raises for an override of the wrong type or out of range."""
+        """Declare all parameters. Raises rclpy's exceptions for overrides of the wrong type or out of range."""
         self._node = node
         self._declarations = {declaration.name: declaration for declaration in declarations}
         self._frozen = ""
@@ -77,11 +77,9 @@ class DeclaredParameters:
         node.add_on_set_parameters_callback(self._check)
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a parameter."""
         return self._node.get_parameter(name).value
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is a parameter of this name."""
         return name in self._declarations
 
     def values(self) -> dict[str, Any]:
@@ -89,7 +87,7 @@ class DeclaredParameters:
         return {name: self[name] for name in self._declarations}
 
     def freeze(self, state: str) -> None:
-        """Say in which lifecycle state the node is from now on."""
+        """Set the lifecycle state that decides which parameters can change."""
         self.freeze_because(
             f"while the node is {UNCONFIGURED}, and it is {state}: deactivate and clean it up first"
             if state != UNCONFIGURED
@@ -97,11 +95,11 @@ class DeclaredParameters:
         )
 
     def freeze_because(self, reason: str) -> None:
-        """Say when parameters can be changed and why not now, as in 'before ..., and ...'; empty: they can."""
+        """Set why parameters can't change, as in 'before ..., and ...'; empty: they can."""
         self._frozen = reason
 
     def publish(self, name: str, value: Any) -> None:
-        """Set a read-only parameter, which only the node itself can do."""
+        """Set a read-only parameter, which only the node itself can."""
         descriptor = self._node.describe_parameter(name)
         descriptor.read_only = False  # rclpy knows no other way, and keeps this very object
         result = self._node.set_parameters([Parameter(name, value=value)])[0]
@@ -120,7 +118,7 @@ class DeclaredParameters:
 
 
 def has_value(node: Node, parameter: "Parameter[Any]") -> bool:
-    """Return whether a parameter of the node is set to this value already."""
+    """Return whether a parameter already has this value."""
     if not node.has_parameter(parameter.name):
         return False
     present = node.get_parameter(parameter.name)

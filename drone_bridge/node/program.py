@@ -21,32 +21,32 @@ STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stoppable(Protocol):
-    """What a node has to offer to be run here; besides, it is a Node."""
+    """The interface of a Node that can be run here."""
 
     def start(self) -> bool:
-        """Begin to work; return whether that worked. A node that can't has said why."""
+        """Start working; return whether that worked. Failures are logged."""
 
     def leave(self) -> None:
-        """Stop working: leave a vehicle with a neutral command, close what is open. May come from any thread."""
+        """Stop working: send the neutral command, close connections. Thread-safe."""
 
 
 class Work(Protocol):
-    """What a program does while ROS is there: one node at work, or many."""
+    """What a program runs: one node, or many."""
 
     def start(self) -> bool:
-        """Begin; return whether that worked. What can't has said why. Raises ValueError and ParameterException."""
+        """Start working; return whether that worked. Failures are logged. Raises ValueError and ParameterException."""
 
     def prepare(self) -> None:
-        """Make what `spin` needs of ROS."""
+        """Create what `spin` needs."""
 
     def spin(self) -> None:
         """Serve callbacks until ROS is shut down."""
 
     def leave(self) -> None:
-        """Leave vehicles with neutral commands. May come from any thread, and twice."""
+        """Send neutral commands and close connections. Thread-safe, and may be called twice."""
 
     def destroy(self) -> None:
-        """Give back what ROS has lent, after `leave`."""
+        """Release all resources, after `leave`."""
 
 
 def run(make_node: Callable[[], Stoppable]) -> int:
@@ -55,7 +55,7 @@ def run(make_node: Callable[[], Stoppable]) -> int:
 
 
 def run_work(make_work: Callable[[threading.Event], Work]) -> int:
-    """Have ROS and do the work until SIGINT, SIGTERM or the end of the context, and return the exit status.
+    """Initialize ROS and run until SIGINT, SIGTERM or the end of the context; return the exit status.
 
     A signal is waited for in a thread of its own, so that vehicles can be left while ROS is still there, at once and
     whatever executors are busy with. Then ROS is shut down properly: a process that just exits leaves its shared
@@ -138,7 +138,7 @@ class _NodeAtWork:
 
 
 def executor_of(node: Stoppable) -> SingleThreadedExecutor:
-    """Return an executor of one thread that serves the node, and loses no answer of its services."""
+    """Return a single-threaded executor for the node that loses no service responses."""
     assert isinstance(node, Node)
     resend_lost_responses(node)
     executor = SingleThreadedExecutor()
@@ -147,7 +147,7 @@ def executor_of(node: Stoppable) -> SingleThreadedExecutor:
 
 
 def _signal_socket() -> socket.socket:
-    """Return a socket that gets a byte per signal at once, while Python's own handlers wait for the main thread."""
+    """Return a socket that gets a byte per signal, without waiting for the main thread as Python's handlers do."""
     receiving, sending = socket.socketpair()
     sending.setblocking(False)
     signal.set_wakeup_fd(sending.detach(), warn_on_full_buffer=False)
@@ -157,7 +157,7 @@ def _signal_socket() -> socket.socket:
 
 
 def _name_profile_for_humble() -> None:
-    """Humble's Fast DDS reads its profile from a variable of another name; later ones complain about both.
+    """Humble's Fast DDS reads its profile from another variable; later ones complain about both.
 
     Not where topics are to stay on this machine: humble would have the profile's transports, which reach further, as
     well. Without it large images come slowly, or get lost.

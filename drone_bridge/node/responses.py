@@ -22,7 +22,7 @@ Send = Callable[[Any, Any], None]
 
 
 def resend_lost_responses(node: Node) -> None:
-    """Make every service that the node has so far resend responses that could not be delivered."""
+    """Make all existing services of a node resend responses that could not be delivered."""
     for service in node.services:
         resend_if_lost(node, service)
 
@@ -51,7 +51,7 @@ def _is_sent(send: Send, response: Any, header: Any) -> bool:
 
 
 class _Retry:
-    """Resends one response until it is delivered, or until nobody can be waiting for it any more."""
+    """Resends one response until it is delivered, or until nobody can be waiting for it."""
 
     def __init__(self, node: Node, send: Send, response: Any, header: Any) -> None:
         self._node = node

@@ -52,7 +52,7 @@ IN_THE_AIR: Final = frozenset({FlightState.FLYING, FlightState.HOVERING})
 
 
 class Client:
-    """Sends states, and hears navdata."""
+    """Sends states and receives navdata."""
 
     def __init__(self, stream: UdpStream, navdata: UdpListener | None) -> None:
         self.demo: Demo | None = None  # the newest
@@ -65,11 +65,11 @@ class Client:
 
     @property
     def state(self) -> FlightState | None:
-        """What the drone was about when it was heard last."""
+        """The last flight state in navdata."""
         return self.demo.flight_state if self.demo else None
 
     def send(self, controls: Controls) -> None:
-        """Send a state; whether anybody listens is said once."""
+        """Send a state; report once whether anybody listens."""
         datagram = self._protocol.send(controls)
         try:
             self._stream.send(datagram)
@@ -79,7 +79,7 @@ class Client:
             self._is_heard, self._was_refused = False, True
 
     def wait_for_gui(self) -> None:
-        """Send hover until somebody listens, as far as the network tells. Raises LinkCancelledError."""
+        """Send hover until somebody listens. Raises LinkCancelledError."""
         self.send(HOVER)
         self.hold(HOVER, SEND_PERIOD_S)
         while not self._is_heard:
@@ -87,7 +87,7 @@ class Client:
             self.hold(HOVER, 4 * SEND_PERIOD_S)
 
     def hold(self, controls: Controls, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Send a state again and again, for so long or until something is so; return whether it is.
+        """Repeat a state for some time or until a condition is met; return whether it was.
 
         Raises LinkCancelledError.
         """
@@ -98,14 +98,14 @@ class Client:
         return until()
 
     def press(self, button: str) -> None:
-        """Hold a button for as long as clients do, and release it."""
+        """Press and release a button, held as long as clients do."""
         say(f"presses {button}")
         pressed: dict[str, Any] = {button: True}
         self.hold(replace(HOVER, **pressed), PRESS_S)
         self.send(HOVER)
 
     def _listen(self, due_s: float) -> None:
-        """Take navdata until then."""
+        """Receive navdata until the deadline."""
         while (left_s := due_s - time.monotonic()) > 0:
             if self._navdata is None:
                 self._stream.pause(left_s)
@@ -132,7 +132,7 @@ class Client:
 
 
 def described(demo: Demo) -> str:
-    """Return navdata for people, in m, m/s, degrees and percent; what it lacks is left out."""
+    """Return navdata as text, in m, m/s, degrees and percent, without missing values."""
     state = demo.flight_state
     parts = [state.name.lower().replace("_", " ") if state is not None else "no state"]
     for name, value, scale, unit in (
@@ -148,7 +148,7 @@ def described(demo: Demo) -> str:
 
 
 def controls_for(leg: Leg, options: argparse.Namespace) -> Controls:
-    """Return a leg as shares of what the drone is configured to; at rest it hovers."""
+    """Return a leg as controls; hover at rest."""
     if not (leg.forward or leg.left or leg.up or leg.turn):
         return HOVER
     shares = (
@@ -162,7 +162,7 @@ def controls_for(leg: Leg, options: argparse.Namespace) -> Controls:
 
 
 def fly(client: Client, options: argparse.Namespace) -> None:
-    """Take off, do what the plan says, and land. Raises LinkCancelledError."""
+    """Take off, follow the plan, and land. Raises LinkCancelledError."""
     if not options.in_the_air:
         client.wait_for_gui()
         for _ in range(RESETS):  # whatever is behind the GUI may be starting, too
@@ -185,7 +185,7 @@ def fly(client: Client, options: argparse.Namespace) -> None:
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Fly until the plan is over; whatever ends it, the drone is left hovering. Raises LinkError."""
+    """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
     connector = UdpConnector(
         options.host, options.port, cancellation, lambda why, delay: say(f"{why} Trying again in {delay:.1f} s.")
     )

@@ -8,10 +8,10 @@ from drone_bridge.programs.options import ProgramParser, add_peer, read_by
 
 
 class OperatorParser(ProgramParser):
-    """The command line of one operator: whom it calls, and what it is to do there."""
+    """The command line of one operator."""
 
     def __init__(self, name: str, what: str, default_port: int, whose: str) -> None:
-        """`name` is the operator's, `what` it is; `default_port` is that of `whose` address it calls."""
+        """`name` is the operator's, `what` describes it; `default_port` is that of `whose` address it calls."""
         super().__init__("operate", name, what, "at the end of its plan")
         self.link = self.add_argument_group("link")
         add_peer(self.link, default_port, whose)

@@ -20,7 +20,7 @@ FASTEST: Final = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """Velocities of the body for some time, all zero at rest."""
+    """Body velocities for some time, all zero at rest."""
 
     duration_s: float
     forward: float = 0.0  # m/s
@@ -29,7 +29,6 @@ class Leg:
     turn: float = 0.0  # rad/s, positive to the left
 
     def __str__(self) -> str:
-        """Return the leg as it is written."""
         words = [f"{self.duration_s:g}s", *(f"{axis} {value:g}" for axis in AXES if (value := getattr(self, axis)))]
         return " ".join(words)
 
@@ -40,21 +39,20 @@ REST: Final = Leg(0.0)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Legs, one after the other."""
+    """A sequence of legs."""
 
     legs: tuple[Leg, ...]
 
     def __str__(self) -> str:
-        """Return the plan as it is written."""
         return ", ".join(map(str, self.legs))
 
     @property
     def duration_s(self) -> float:
-        """How long all legs take."""
+        """The duration of all legs."""
         return math.fsum(leg.duration_s for leg in self.legs)
 
     def leg_at(self, elapsed_s: float) -> Leg:
-        """Return the leg at a time after the start; REST before it and after the last one."""
+        """Return the leg at a time after the start, REST outside the plan."""
         if elapsed_s >= 0.0:
             for leg in self.legs:
                 if elapsed_s < leg.duration_s:
@@ -64,7 +62,7 @@ class Plan:
 
 
 def parse_plan(text: str) -> Plan:
-    """Read a plan as written above. Raises ValueError with a sentence."""
+    """Parse a plan. Raises ValueError with a sentence."""
     return Plan(tuple(_parse_leg(part.split()) for part in text.split(",")))
 
 

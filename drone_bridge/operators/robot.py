@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scripted driver of tracked robots: finds one, binds its drive, follows a plan, gives it back.
+"""A scripted driver of tracked robots: finds one, binds its drive, follows a plan, unbinds it.
 
     python3 -m drone_bridge.operators.robot --name saber --plan '2s forward 0.4, 1s turn 0.8'
 
@@ -68,7 +68,7 @@ _UNITS: Final = {
 
 
 def speeds(leg: Leg, wheel_separation: float, max_wheel_speed: float) -> tuple[int, int]:
-    """Return a leg as the speeds of the left and right side on the wire; the right side is faster to turn left.
+    """Return a leg as the speeds of the left and right side on the wire; the right side is faster in a left turn.
 
     What is too fast is slowed down on both sides alike. What tracks can't do, to the left and up, is left out.
     """
@@ -79,12 +79,12 @@ def speeds(leg: Leg, wheel_separation: float, max_wheel_speed: float) -> tuple[i
 
 
 class ScriptedDriver:
-    """What a driver says, by a plan. No socket and no clock: packets and times are given."""
+    """The driver's side of a conversation, by a plan. Packets and times are passed in."""
 
     def __init__(
         self, name: str, plan: Plan, to_speeds: Callable[[Leg], tuple[int, int]], report: Callable[[str], None]
     ) -> None:
-        """`report` takes what is commanded and what the robot says, as lines."""
+        """`report` gets commands and the robot's messages as lines."""
         self._name, self._plan, self._to_speeds, self._report = name, plan, to_speeds, report
         #: What is to be sent.
         self.outbox: list[FromDriver] = [RegisterDriver(name), QuerySubsystems()]
@@ -99,7 +99,7 @@ class ScriptedDriver:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the drive was bound, and the plan begun."""
+        """Whether the drive is bound and the plan has begun."""
         return self._started_s is not None
 
     def tick(self, now_s: float, clock_ms: int) -> None:
@@ -125,14 +125,14 @@ class ScriptedDriver:
         self.is_over = now_s - self._started_s >= self._plan.duration_s
 
     def farewell(self) -> list[FromDriver]:
-        """Return the last packets: stop, and give back."""
+        """Return the last packets: stop and unbind."""
         if self._drive is None or not self._is_bound:
             return []
         self._report(f"stopping, and giving subsystem {self._drive} back")
         return [SkidSteerUpdate(self._drive, 0, 0), UnbindSubsystem(self._drive)]
 
     def handle(self, packet: FromRobot) -> None:
-        """Take in what the robot says."""
+        """Handle a packet of the robot."""
         if isinstance(packet, SubsystemInfo):
             self._choose(packet)
         elif isinstance(packet, SensorInfo):
@@ -171,7 +171,7 @@ class ScriptedDriver:
 
 
 def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Drive until the plan is done; try again while nothing could be bound, as a robot may not be ready yet."""
+    """Drive until the plan is over; retry while nothing can be bound, as the robot may not be ready yet."""
 
     def to_speeds(leg: Leg) -> tuple[int, int]:
         return speeds(leg, options.wheel_separation, options.max_wheel_speed)
@@ -209,7 +209,7 @@ def _connector(options: argparse.Namespace, cancellation: Cancellation) -> TcpCo
 
 
 def _converse(stream: TcpStream, driver: ScriptedDriver) -> None:
-    """Talk until the plan is done. Raises LinkError when the robot ends it."""
+    """Follow the plan to its end. Raises LinkError if the robot ends the conversation."""
     connection = DriverConnection()
     buffer = memoryview(bytearray(_RECEIVE_BYTES))
     nothing = Cancellation()
@@ -232,7 +232,7 @@ def _converse(stream: TcpStream, driver: ScriptedDriver) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; return its exit code: 1 when the robot ended it."""
+    """Run the program; return its exit code, 1 if the robot ended the conversation."""
     return run_program("robot", drive, parse(arguments))
 
 

@@ -36,7 +36,7 @@ STREAMED: Final = (Attribute.POSITION, Attribute.VELOCITY, Attribute.ORIENTATION
 
 
 class Client:
-    """One connection: asks, waits for the answer, and keeps what comes in between."""
+    """One connection: sends requests, waits for answers, and queues other messages."""
 
     def __init__(self, stream: TcpStream) -> None:
         self.news: list[sim.Response] = []  # what nobody has asked for
@@ -46,7 +46,7 @@ class Client:
         stream.acknowledge_at_once()
 
     def ask(self, request: sim.Request) -> sim.Response:
-        """Return the answer, an Error too. Raises LinkError and RemoteProtocolError."""
+        """Return the answer, which may be an Error. Raises LinkError and RemoteProtocolError."""
         self._stream.send_all(self._connection.send(request), ANSWER_TIMEOUT_S)  # at once: real servers need that
         deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
         while not (answers := self._read(deadline_s)):
@@ -54,12 +54,12 @@ class Client:
         return answers[0].response
 
     def listen(self, deadline_s: float) -> None:
-        """Wait for news until then at the latest."""
+        """Wait for messages until the deadline."""
         with contextlib.suppress(LinkTimeoutError):
             self._read(deadline_s)
 
     def leave(self, *requests: sim.Request) -> None:
-        """Say these last, and close as real servers need it: only when they have closed, too."""
+        """Send the last messages, and wait for the server to close first, as real servers require."""
         self._stream.leave([sim.frame(request) for request in requests], GOODBYE_S)
 
     def _read(self, deadline_s: float) -> list[sim.Answer]:
@@ -77,7 +77,7 @@ class Client:
 
 
 class Operator:
-    """Steers, and hears where the vehicle is."""
+    """Steers the vehicle and tracks its state."""
 
     def __init__(self, requests: Client, streams: Client, vehicle: int) -> None:
         self._requests, self._streams, self._vehicle = requests, streams, vehicle
@@ -86,7 +86,7 @@ class Operator:
         self.attitude: WxyzQuaternion | None = None
 
     def begin(self) -> None:
-        """Look around, run the world, and have the vehicle's state streamed. Raises LinkError."""
+        """Run the world, and request a stream of the vehicle's state. Raises LinkError."""
         for request in (sim.GetConfig(), sim.ListEntities(), sim.Run()):
             answer = self._requests.ask(request)
             say(f"{request.NAME}: {described(answer)}")
@@ -97,7 +97,7 @@ class Operator:
             raise LinkError(f"The simulator does not stream entity {self._vehicle}: {answer.message}")
 
     def hear(self, deadline_s: float) -> None:
-        """Take what is streamed until then."""
+        """Handle streamed messages until the deadline."""
         while True:
             for news in self._streams.news:
                 if isinstance(news, sim.EntityData):
@@ -116,14 +116,14 @@ class Operator:
             say(f"receives x {_numbers(x)} m, v {_numbers(v)} m/s, q {_numbers(q)}, w {_numbers(w)} rad/s")
 
     def steer(self, leg: Leg) -> None:
-        """Set the velocities that a leg asks for. Raises LinkError."""
+        """Set the velocities of a leg. Raises LinkError."""
         for request in self.requests_for(leg):
             answer = self._requests.ask(request)
             if isinstance(answer, sim.Error):
                 say(f"was refused {request.NAME}: {answer.message}")
 
     def requests_for(self, leg: Leg) -> tuple[sim.SetEntity, sim.SetEntity]:
-        """Return what sets the velocities of a leg: v is in the world, so it depends on where the vehicle points."""
+        """Return the requests that set a leg's velocities: v is in world axes, so it depends on the attitude."""
         body: Vector = (leg.forward, -leg.left, -leg.up)
         v = rotate(self.attitude, body) if self.attitude else (0.0, 0.0, 0.0)
         w = (0.0, 0.0, -leg.turn)
@@ -134,7 +134,7 @@ class Operator:
 
 
 def described(answer: sim.Response) -> str:
-    """Return an answer for people."""
+    """Return an answer as text."""
     if isinstance(answer, sim.Error):
         return f"error {answer.code}, {answer.message}"
     if isinstance(answer, sim.EntitiesListed):
@@ -149,7 +149,7 @@ def _numbers(values: Any) -> str:
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Follow the plan. Raises LinkError when the simulator goes."""
+    """Follow the plan. Raises LinkError if the connection is lost."""
 
     def failed(sentence: str, delay_s: float) -> None:
         say(f"{sentence} Trying again in {delay_s:.1f} s.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that answers a drone's telemetry with commands, and follows a plan meanwhile.
+"""A program that answers a drone's telemetry with commands, following a plan.
 
     drone-bridge operate telemetry --plan '2s up 0.3, 4s forward 0.5'
 
@@ -40,7 +40,7 @@ HOVER: Final = DroneCommand()
 
 
 def command_for(leg: Leg, options: argparse.Namespace) -> DroneCommand:
-    """Return a leg as shares of what the drone can do."""
+    """Return a leg as a command."""
 
     def share(value: float, full: float, most: float) -> float:
         return most * max(-1.0, min(1.0, value / full))
@@ -54,7 +54,7 @@ def command_for(leg: Leg, options: argparse.Namespace) -> DroneCommand:
 
 
 def described(telemetry: DroneTelemetry) -> str:
-    """Return telemetry for people, in m, m/s and degrees."""
+    """Return telemetry as text, in m, m/s and degrees."""
     x, y, z = telemetry.velocity
     pad = telemetry.landing_pad
     parts = [
@@ -79,7 +79,7 @@ class Pilot:
         self._leg: Leg | None = None
 
     def fly(self) -> None:
-        """Answer telemetry until the plan is over. Raises LinkError, LinkCancelledError among them."""
+        """Answer telemetry until the plan is over. Raises LinkError and LinkCancelledError."""
         while self._drone is None or time.monotonic() < self._began_s + self._options.plan.duration_s:
             datagram = self._listener.receive()
             self._protocol.receive_data(datagram.data)
@@ -122,7 +122,7 @@ class Pilot:
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Fly until the plan is over; whatever ends it, the drone is left hovering. Raises LinkError."""
+    """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
     listener = UdpListener(options.host, options.port, cancellation)
     stack.callback(listener.close)
     say(f"waits for telemetry on {options.host}:{listener.port}")

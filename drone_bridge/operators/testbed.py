@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An autopilot for testbeds, real ones and testbed_server: it flies the legs of a plan by body rates and thrust.
+"""An autopilot for testbeds, including testbed_server, that flies a plan by body rates and thrust.
 
     python3 -m drone_bridge.operators.testbed --plan '4s forward 0.5, 3s turn 0.5'
 
@@ -49,7 +49,7 @@ _REPORT_PERIOD_S: Final = 1.0  # of simulated time
 
 
 class Pilot:
-    """Flies a plan in one simulation. Its axes are the testbed's: here is where they meet those of `flight`."""
+    """Flies a plan in one simulation. Converts between the testbed's axes and those of `flight`."""
 
     def __init__(self, constants: Constants, unit: AngleUnit, plan: Plan) -> None:
         """Raises ValueError for a drone that can't fly."""
@@ -77,11 +77,11 @@ class Pilot:
 
     @property
     def hover(self) -> MotionParameters:
-        """What leaves a level drone where it is."""
+        """The motion that keeps a level drone in place."""
         return MotionParameters(0.0, 0.0, 0.0, min(self._drone.mass * self._drone.gravity, self._drone.max_thrust))
 
     def answer(self, frame: SensorFrame) -> MotionParameters:
-        """Return what to fly until the next frame."""
+        """Return the motion until the next frame."""
         if self._began_s is None:
             self._began_s = frame.time
         self.elapsed_s = frame.time - self._began_s
@@ -122,12 +122,12 @@ class Pilot:
 
 
 def _levelled(x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return a point of the testbed's world, y up and -z ahead at heading 0, with x east, y north and z up."""
+    """Convert a point of the testbed's world (y up, -z ahead at heading 0) to x east, y north, z up."""
     return x, -z, y
 
 
 def fly(stream: TcpStream, options: argparse.Namespace) -> bool:
-    """Fly the plan in one conversation; return whether it was flown to its end. Raises ProtocolError and LinkError."""
+    """Fly the plan in one conversation; return whether it was completed. Raises ProtocolError and LinkError."""
     connection = AutopilotConnection(options.layout, options.angle_unit)
     stream.acknowledge_at_once()
     pilot, frames, constants = None, 0, None
@@ -176,7 +176,7 @@ def _next_event(
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Find a testbed and fly; 1 when the plan was not flown to its end."""
+    """Connect to a testbed and fly; return 1 unless the plan was completed."""
     link = make_link(options, cancellation)
     stack.callback(link.close)
     stream = link.open()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines of emulators and operators: the options that they share, and the types of options.
+"""Command line options and option types of emulators and operators.
 
 Option types raise ArgumentTypeError, which argparse turns into a usage message.
 """
@@ -25,7 +25,7 @@ class ProgramParser(argparse.ArgumentParser):
     """The command line of one program, however it was started."""
 
     def __init__(self, kind: str, name: str, what: str, ends: str) -> None:
-        """`kind` is KINDS' word for the program, `name` its own; `what` it is, and `ends` when it does so by itself."""
+        """`kind` is the program's kind in KINDS, `name` its name, `what` describes it, `ends` says when it ends."""
         super().__init__(
             prog=_started_as(kind, name),
             usage="%(prog)s [options]",
@@ -45,13 +45,13 @@ def _started_as(kind: str, name: str) -> str:
 
 
 def add_peer(group: Any, default_port: int, whose: str) -> None:
-    """Add --host and --port of whom a program calls."""
+    """Add --host and --port of the peer."""
     group.add_argument("--host", default="127.0.0.1", help=f"address of {whose} (%(default)s)")
     group.add_argument("--port", type=port, default=default_port, help=f"port of {whose} (%(default)s)")
 
 
 def add_address(group: Any, default_port: int, purpose: str = "to listen on") -> None:
-    """Add --host and --port of a program that listens."""
+    """Add --host and --port to listen on."""
     group.add_argument("--host", default="127.0.0.1", help=f"{purpose} (%(default)s)")
     group.add_argument("--port", type=port, default=default_port, help="0 picks a free one (%(default)s)")
 
@@ -80,7 +80,7 @@ def add_run(
     seed_of: str | None = None,
     rate: tuple[float, str] | None = None,
 ) -> Any:
-    """Add and return the options about a run: --duration and --trajectory, and others where they have a meaning.
+    """Add and return the options of a run: --duration, --trajectory, and others where applicable.
 
     `duration` is what it counts, `seed_of` what is random, `rate` its default and what it counts per second.
     """
@@ -95,7 +95,7 @@ def add_run(
 
 
 def port(text: str) -> int:
-    """Read a port number."""
+    """Parse a port number."""
     value = count(text)
     if value > 65535:
         raise argparse.ArgumentTypeError(f"must be at most 65535, not {text}")
@@ -103,7 +103,7 @@ def port(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """Read a whole number that is not below 0."""
+    """Parse a non-negative integer."""
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"must not be below 0, not {text}")
@@ -111,7 +111,7 @@ def count(text: str) -> int:
 
 
 def triple(text: str) -> tuple[float, float, float]:
-    """Read 'x y z'."""
+    """Parse 'x y z'."""
     try:
         x, y, z = map(float, text.split())
     except ValueError as error:
@@ -122,7 +122,7 @@ def triple(text: str) -> tuple[float, float, float]:
 
 
 def read_by(parse: Callable[[str], T], shape: str) -> Callable[[str], T]:
-    """Return what reads an option's text by `parse`, and names the expected shape when that raises ValueError."""
+    """Return an option type that calls `parse`, and names the expected format on ValueError."""
 
     def read(text: str) -> T:
         try:
@@ -134,7 +134,7 @@ def read_by(parse: Callable[[str], T], shape: str) -> Callable[[str], T]:
 
 
 def one_of(kinds: type[KindT]) -> Callable[[str], KindT]:
-    """Return what reads an option's text as the value of one of these, and names all of them when it is none."""
+    """Return an option type for values of an enumeration, whose errors name all of them."""
 
     def read(text: str) -> KindT:
         for kind in kinds:
@@ -151,7 +151,7 @@ def alternatives(words: Sequence[str]) -> str:
 
 
 def not_negative(text: str) -> float:
-    """Read a finite number that is not below 0."""
+    """Parse a finite, non-negative number."""
     value = float(text)
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"must be finite and not below 0, not {text}")
@@ -159,7 +159,7 @@ def not_negative(text: str) -> float:
 
 
 def positive(text: str) -> float:
-    """Read a finite number above 0."""
+    """Parse a finite, positive number."""
     value = not_negative(text)
     if not value:
         raise argparse.ArgumentTypeError("must be above 0")
@@ -167,7 +167,7 @@ def positive(text: str) -> float:
 
 
 def probability(text: str) -> float:
-    """Read a number from 0 to 1."""
+    """Parse a number from 0 to 1."""
     value = not_negative(text)
     if value > 1:
         raise argparse.ArgumentTypeError(f"must be from 0 to 1, not {text}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a well-behaved program: signals, exit code, output and trajectory file."""
+"""Signals, exit code, output and trajectory file of a well-behaved program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Program = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int
 
 
 def run_program(name: str, program: Program, options: argparse.Namespace) -> int:
-    """Run until the program ends or a signal cancels it; return the exit code. Prints what prevents the start."""
+    """Run until the program ends or a signal cancels it; return the exit code. Prints startup errors."""
     cancellation = Cancellation()
     try:
         with contextlib.ExitStack() as stack:
@@ -49,13 +49,13 @@ def _remedy(error: Exception) -> str:
 
 
 def end_launch() -> None:
-    """Interrupt the launch that started this program, as Ctrl-C would. Humble's launch files have no on_exit for it."""
+    """Interrupt the launch that started this program, as Ctrl-C would, since humble's launch files lack on_exit."""
     if os.getppid() > 1:
         os.kill(os.getppid(), signal.SIGINT)
 
 
 async def cancelled_or_after(cancellation: Cancellation, duration_s: float | None) -> None:
-    """Wait until cancelled, or until the duration is over if one is given."""
+    """Wait until cancelled, or for the duration if given."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     # The descriptor stays readable once cancelled; there is nothing to read from it.
@@ -69,7 +69,7 @@ async def cancelled_or_after(cancellation: Cancellation, duration_s: float | Non
 
 @contextlib.contextmanager
 def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
-    """Let SIGINT and SIGTERM cancel; afterwards, as the program is about to end, ignore them.
+    """Let SIGINT and SIGTERM cancel; ignore them afterwards, while the program ends.
 
     The interpreter gives handled signals back their deadly default on its way out, but leaves ignored ones alone: so
     the second Ctrl-C of an impatient user does not change the exit code.
@@ -84,7 +84,7 @@ def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Print one event. If stdout has been closed, the program carries on silently."""
+    """Print one event. If stdout is closed, the program continues silently."""
     _print(text, sys.stdout)
 
 

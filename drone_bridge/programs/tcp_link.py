@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link of a plain program that listens or connects, as its options say."""
+"""The TCP link of a plain program that listens or connects, as its options say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from drone_bridge.programs.program import say
 
 
 def make_link(options: argparse.Namespace, cancellation: Cancellation) -> TcpListener | TcpConnector:
-    """Return what opens connections, by --role, --host and --port; it prints where, and what goes wrong.
+    """Return a connector or listener for --role, --host and --port, which prints its address and errors.
 
     Raises LinkError when the address can't be listened on.
     """

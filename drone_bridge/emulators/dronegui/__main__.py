@@ -56,7 +56,7 @@ def fly(
     options: argparse.Namespace,
     trajectory: TrajectoryFile | None,
 ) -> None:
-    """Fly by the wall clock until the duration is over. Raises LinkError, LinkCancelledError among them."""
+    """Fly in real time until the duration is over. Raises LinkError and LinkCancelledError."""
     network: BadNetwork[Datagram] = BadNetwork(options.loss, options.reorder, options.seed)
     duration = math.inf if options.duration is None else options.duration
     step = 1 / options.rate
@@ -83,7 +83,7 @@ def fly(
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Listen and fly until it is over. Raises LinkError and OSError when that is impossible."""
+    """Listen and fly until the end. Raises LinkError and OSError."""
     airframe = Airframe(
         max_tilt=math.radians(options.max_tilt),
         max_yaw_rate=math.radians(options.max_yaw_rate),
@@ -114,7 +114,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 def open_navdata_socket(
     options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack
 ) -> UdpListener | None:
-    """Return what navdata goes out from, if it does. Raises LinkError."""
+    """Return the socket for navdata, if it is sent. Raises LinkError."""
     if options.no_navdata:
         return None
     opened, complaint = open_preferred(options.host, options.navdata_source_port, cancellation)

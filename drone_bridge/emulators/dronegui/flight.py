@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a drone like the AR.Drone flies by the controls of its GUI: tilt, turn, climb, take off, land, fall.
+"""Flight dynamics of a drone like the AR.Drone, under the controls of its GUI.
 
 World and body have the axes of REP 103: x forward (at the start), y left, z up, yaw positive to the left.
 """
@@ -36,7 +36,7 @@ COLUMNS: Final = ("time", "phase", "x", "y", "z", "yaw", "pitch", "roll", "vx", 
 
 
 class Phase(str, Enum):
-    """What the drone is about."""
+    """The phases of a flight."""
 
     LANDED = "landed"
     TAKING_OFF = "taking off"
@@ -47,7 +47,7 @@ class Phase(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Airframe:
-    """What the drone is configured to: what a control of 1 means, and how far it may go."""
+    """The drone's configuration: the scale and limits of controls."""
 
     max_tilt: float = math.radians(12)  # rad
     max_yaw_rate: float = math.radians(100)  # rad/s
@@ -57,7 +57,7 @@ class Airframe:
 
 
 class Flight:
-    """One drone, from the ground on."""
+    """One drone, initially on the ground."""
 
     def __init__(self, airframe: Airframe | None = None, gusts: float = 0.0, seed: int = 0) -> None:
         """`gusts` (m/s, standard deviation per axis) repeat with their seed."""
@@ -85,7 +85,7 @@ class Flight:
 
     @property
     def is_hovering(self) -> bool:
-        """Whether the drone keeps its place by itself."""
+        """Whether the drone holds its position by itself."""
         return self.phase is Phase.FLYING and self._controls.hover
 
     @property
@@ -95,20 +95,19 @@ class Flight:
 
     @property
     def is_flying(self) -> bool:
-        """Whether it flies, as the drone tells the GUI: until it has landed."""
+        """Whether the drone reports to be flying, which it does until it has landed."""
         return self.is_airborne
 
     def steer(self, controls: Controls) -> None:
-        """Follow hover and the axes from now on."""
+        """Set hover and the axes."""
         self._controls = controls
 
     def take_off(self) -> None:
-        """Take off; one that flies goes on, and one in an emergency stays where it is."""
+        """Take off; no effect in the air or in an emergency."""
         if self.phase in (Phase.LANDED, Phase.LANDING):
             self.phase, self._place = Phase.TAKING_OFF, None
 
     def land(self) -> None:
-        """Land where it is."""
         if self.is_airborne:
             self.phase, self._place = Phase.LANDING, None
 
@@ -120,7 +119,7 @@ class Flight:
             self.phase = Phase.LANDED
 
     def advance(self, step: float) -> None:
-        """Fly for `step` seconds under the present controls."""
+        """Fly for `step` seconds under the current controls."""
         if self.is_airborne:
             self.flown_s += step
             self._steer(step)
@@ -145,7 +144,7 @@ class Flight:
         )
 
     def _steer(self, step: float) -> None:
-        """Let the attitude and the climb follow what is wanted."""
+        """Make attitude and climb follow their targets."""
         frame, controls = self._airframe, self._controls
         climb = {Phase.TAKING_OFF: TAKE_OFF_SPEED, Phase.LANDING: -LANDING_SPEED}.get(self.phase, 0.0)
         yaw_rate = 0.0
@@ -167,7 +166,7 @@ class Flight:
         self.velocity[2] += (climb - self.velocity[2]) * -math.expm1(-step / CLIMB_LAG_S)
 
     def _tilt_of_hover(self) -> tuple[float, float]:
-        """Return the roll and pitch that brake, and then keep the drone where it is."""
+        """Return the roll and pitch that brake, and then hold the position."""
         x, y, z = self.position.tolist()
         if self._place is None and np.linalg.norm(self.velocity[:2]) < HOVER_SLOW:
             self._place = (x, y, z)

@@ -21,10 +21,10 @@ COMPLAINT_PERIOD_S: Final = 1.0
 
 
 class GuiProgram:
-    """A GUI with its window closed: it counts packets, and says who controls it."""
+    """A GUI without its window: it counts packets, and reports who controls it."""
 
     def __init__(self, flight: Flight, dialect: Dialect, navdata_socket: UdpListener | None) -> None:
-        """`navdata_socket` is what navdata goes out from; without one it is kept from the controllers."""
+        """`navdata_socket` sends navdata; without one, controllers get none."""
         self.packets = self.late = self.refused = 0
         self._flight = flight
         self._gui = Gui(flight, dialect, navdata_socket.loopback_host) if navdata_socket else Gui(flight, dialect)
@@ -34,7 +34,7 @@ class GuiProgram:
         self._may_complain_at_s = 0.0
 
     def receive(self, datagram: bytes, source: Any) -> None:
-        """Take a datagram, and have the drone do what it says. `source` is an address, as sockets have it."""
+        """Handle a datagram. `source` is a socket address."""
         sender = name(source)
         before = self._gui.hears_drone_from_s
         try:
@@ -54,7 +54,7 @@ class GuiProgram:
             say("reset: the GUI asks the drone for navdata")
 
     def send_navdata(self) -> None:
-        """Send what is due to all controllers."""
+        """Send navdata that is due to all controllers."""
         if not self._gui.navdata_is_due(self._flight.time):
             return
         datagrams = self._gui.navdata(blocks(self._flight, self._navdata_number))
@@ -67,7 +67,7 @@ class GuiProgram:
                     self._navdata_socket.send(datagram, address)
 
     def _complain(self, sentence: str) -> None:
-        """Say something that senders decide about, and so not more than once a second."""
+        """Report a fault of a sender, at most once a second."""
         if time.monotonic() >= self._may_complain_at_s:
             say(sentence)
             self._may_complain_at_s = time.monotonic() + COMPLAINT_PERIOD_S

@@ -37,7 +37,7 @@ _STATES: Final = {
 
 
 def blocks(flight: Flight, number: int) -> list[Navdata]:
-    """Return the blocks that the drone sends together; `number` counts these occasions."""
+    """Return the blocks that the drone sends together; `number` counts these sets."""
     result: list[Navdata] = [_demo(flight, number)]
     if number % DETECTION_EVERY == 0:
         result += [_detection(flight), OtherNavdata("iphoneangles", {"enable": 1, "ax": 0.0, "ay": 0.0, "az": 1.0})]
@@ -64,7 +64,7 @@ def _demo(flight: Flight, number: int) -> Demo:
 
 
 def _detection(flight: Flight) -> VisionDetect:
-    """Return the tag, if the camera sees all of it."""
+    """Return the tag, if it is entirely in the image."""
     x, y, z = (tag - own for tag, own in zip(TAG_POSITION_M, flight.position.tolist(), strict=True))
     ahead, left, up = _in_body(flight, x, y, z)
     if not TAG_SIZE_M < ahead < FARTHEST_TAG_M:

@@ -58,7 +58,7 @@ HIGHEST_START: Final = 50.0
 
 
 class Watch:
-    """Records and reports the flight, and decides when it is over."""
+    """Records and reports the flight, and decides when it ends."""
 
     def __init__(
         self, vehicle: Vehicle, duration: float, until_landed: bool, trajectory: TrajectoryFile | None
@@ -97,7 +97,7 @@ class Watch:
 
 
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Fly until it is over; return the exit code. Raises LinkError and OSError."""
+    """Fly until the end; return the exit code. Raises LinkError and OSError."""
     cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
     vehicle = Vehicle(make_setup(options))
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)

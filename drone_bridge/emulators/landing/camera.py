@@ -37,12 +37,12 @@ class DownwardCamera:
 
     @property
     def matrix(self) -> Matrix:
-        """Takes directions of the optical frame to homogeneous pixels."""
+        """Projects directions in the optical frame to homogeneous pixels."""
         focal = self.focal_length
         return np.array([[focal, 0, (self.width - 1) / 2], [0, focal, (self.height - 1) / 2], [0, 0, 1.0]])
 
     def view(self, rotation: Matrix) -> Matrix:
-        """Return what takes vectors from the drone, in the world frame, to homogeneous pixels.
+        """Return the projection of vectors from the drone, in the world frame, to homogeneous pixels.
 
         `rotation` takes the body frame to the world frame. The third homogeneous coordinate is the depth, in m.
         """

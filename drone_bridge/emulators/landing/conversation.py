@@ -41,7 +41,7 @@ class FaultKind(str, Enum):
 
 
 class Conversation:
-    """One flight with whoever listens where the telemetry goes; nobody has to."""
+    """One flight in conversation with whoever receives the telemetry, if anybody."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Conversation:
         publish_rover: bool = False,
         fault: Fault[FaultKind] | None = None,
     ) -> None:
-        """The network carries what is sent. `rover_listener` is told of a rover, beside the stream."""
+        """Datagrams are sent through `network`. `rover_listener` receives telemetry of a rover, beside the stream."""
         self.sent = self.commands = self.refused = 0
         self._vehicle = vehicle
         self._stream = stream
@@ -67,7 +67,7 @@ class Conversation:
         self._is_heard = True
 
     def run(self, speed: float, goes_on: Callable[[], bool]) -> None:
-        """Fly, `speed` simulated seconds per second, for as long as `goes_on` says so after each frame.
+        """Fly at `speed` simulated seconds per second until `goes_on` is false after a frame.
 
         Raises LinkError, LinkCancelledError among them.
         """
@@ -105,7 +105,7 @@ class Conversation:
         self.sent += 1
 
     def _receive_until(self, due: float) -> None:
-        """Read what comes until then, and some of what has come when it is too late already."""
+        """Handle datagrams until the deadline, and a few if it has already passed."""
         late = 0
         with contextlib.suppress(LinkTimeoutError):
             while (left_s := due - time.monotonic()) > 0 or late < DOCUMENTS_WHEN_LATE:
@@ -139,20 +139,20 @@ class Conversation:
             self.commands += 1
 
     def _is_not_heard(self, error: LinkRefusedError) -> None:
-        """Say so once, until something is heard again."""
+        """Report once that nobody listens, until somebody does."""
         if self._is_heard:
             say(str(error))
         self._is_heard = False
 
     def _complain(self, sentence: str) -> None:
-        """Report a fault of whoever sends, at most once a second."""
+        """Report a fault of a sender, at most once a second."""
         if time.monotonic() >= self._may_complain_at:
             say(sentence)
             self._may_complain_at = time.monotonic() + COMPLAINT_PERIOD_S
 
 
 def spoiled(document: bytes, kind: FaultKind) -> bytes:
-    """Return a telemetry document with a fault that the protocol would never make."""
+    """Return an invalid version of a telemetry document."""
     if kind is FaultKind.TRUNCATE:
         return document[: len(document) // 2]
     if kind is FaultKind.GARBAGE:

@@ -45,10 +45,10 @@ class Airframe:
 
 
 class Drone:
-    """One drone in the air, which somebody else takes out of it (`stand`) when it touches something."""
+    """One drone in the air. The caller lets it `stand` while it is in contact."""
 
     def __init__(self, position: Triple, yaw: float = 0.0, airframe: Airframe | None = None) -> None:
-        """It hangs in the air at rest. `position` is in m, `yaw` in rad."""
+        """Start at rest in the air. `position` is in m, `yaw` in rad."""
         self.position: Vector = np.array(position, dtype=float)  # m, world
         self.velocity: Vector = np.zeros(3)  # m/s, world
         self.acceleration: Vector = np.zeros(3)  # m/s^2, world, over the last step
@@ -92,7 +92,7 @@ class Drone:
         self.position += self.velocity * step
 
     def stand(self, step: float, position: Vector, velocity: Vector) -> None:
-        """Be level on something that moves, for `step` s. The motors idle, unless they are told to climb."""
+        """Stand level on a moving surface for `step` s. The motors idle unless commanded to climb."""
         self._spin(max(self.command.thrust, 0.0), step)
         self.position = position.copy()
         self.velocity = velocity.copy()
@@ -114,7 +114,7 @@ class Drone:
 
 
 class GustyWind:
-    """Wind that blows steadily, and in gusts that repeat with their seed."""
+    """Steady wind and seeded gusts."""
 
     def __init__(self, steady: Triple, gusts: float, seed: int) -> None:
         """Both in m/s; `gusts` is the standard deviation along x and y."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rover that drives a pattern by itself, or is led by telemetry of a rover.
+"""A rover that drives a pattern, or follows telemetry of a rover.
 
 The world's x and y are metres, its origin the middle of every pattern. The rover always looks along x: what is told of
 a rover on the wire is its position and its velocity, and no heading.
@@ -37,7 +37,7 @@ class Pattern(str, Enum):
 
 
 class Rover:
-    """Where the rover is, and how it moves."""
+    """The state of the rover."""
 
     def __init__(self, pattern: Pattern, speed: float = 0.5, amplitude: float = 2.0, seed: int = 0) -> None:
         """`speed` is in m/s, `amplitude` in m."""
@@ -55,7 +55,7 @@ class Rover:
             self._circle()
 
     def lead(self, position: tuple[float, float], velocity: tuple[float, float]) -> None:
-        """Be there now, and go on like that, for as long as it is told again within SILENCE_S. In m and m/s."""
+        """Move to this position (m) and continue at this velocity (m/s), for at most SILENCE_S without another call."""
         self.position = np.array(position, dtype=float)
         self.velocity = np.array(velocity, dtype=float)
         self._told_at_s = self.time
@@ -90,7 +90,7 @@ class Rover:
         self.velocity = self._speed * np.array([-sine, cosine])
 
     def _steer(self, step: float) -> None:
-        """Change the velocity towards the target as far as the acceleration allows."""
+        """Accelerate towards the target."""
         if self.pattern is Pattern.RANDOM and self.time >= self._next_draw_s:
             self._next_draw_s += RANDOM_PERIOD_S
             a = self._amplitude

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders the camera image: endless textured ground, and on it the rover, a box with the landing pad on top.
+"""Renders the camera image: endless textured ground with the rover, a box with the landing pad on top.
 
 Every surface is flat, so what the camera sees of it is a perspective warp of what is painted on it.
 """
@@ -38,7 +38,7 @@ SMALLEST_LEVEL: Final = 16  # pixels
 
 
 class Surface:
-    """A horizontal rectangle with something painted on it.
+    """A horizontal rectangle with an image painted on it.
 
     It is kept in several sizes, each half the one before, and looked at in the one whose pixels are about as large as
     the camera's, so that nothing flickers.
@@ -55,7 +55,7 @@ class Surface:
         self._repeats = repeats
 
     def show(self, image: Image, view: Matrix, centre: Vector, focal_length: float) -> None:
-        """Draw it into the image; `centre` is its middle as seen from the camera, in the world frame, in m."""
+        """Draw the surface; `centre` is its middle as seen from the camera, in the world frame, in m."""
         footprint = -float(centre[2]) / focal_length
         finest = self._length / self._levels[0].shape[0]
         wanted = math.floor(math.log2(max(footprint / finest, 1.0)))
@@ -81,7 +81,7 @@ class Surface:
 
 
 class Scene:
-    """The ground, the same for the same seed, and the rover."""
+    """The ground, which depends on the seed, and the rover."""
 
     def __init__(self, camera: DownwardCamera, seed: int = 0) -> None:
         self.camera = camera
@@ -107,7 +107,7 @@ class Scene:
         return image
 
     def _show_sides(self, image: Image, view: Matrix, top: Vector) -> None:
-        """Draw the box without its top, which hides the rest of the sides that look away."""
+        """Draw the box without its top, which hides the sides that face away."""
         corners = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]]) * (ROVER_LENGTH / 2, ROVER_WIDTH / 2)
         upper = np.column_stack([corners, np.zeros(4)]) + top
         lower = upper - (0.0, 0.0, PAD_HEIGHT)
@@ -139,7 +139,7 @@ def paint_rover() -> Image:
 
 
 def _noise(generator: np.random.Generator, exponent: float) -> npt.NDArray[np.float32]:
-    """Return noise of variance 1 that repeats itself, the coarser the larger the exponent of its spectrum."""
+    """Return periodic noise of variance 1, the coarser the larger the exponent of its spectrum."""
     white = generator.standard_normal((GROUND_PIXELS, GROUND_PIXELS), np.float32)
     spectrum = np.fft.rfft2(white)
     down = np.fft.fftfreq(GROUND_PIXELS)[:, np.newaxis]
@@ -157,7 +157,7 @@ def _halved(painted: Image, rows: int, columns: int) -> Image:
 
 
 def _fill(image: Image, view: Matrix, corners: Points, colour: Colour) -> None:
-    """Fill a flat convex shape, given from the camera in the world frame, as far as it is in front of the camera."""
+    """Fill a flat convex shape, given relative to the camera in the world frame, where it is in front of the camera."""
     seen = corners @ view.T
     kept: list[npt.NDArray[np.float64]] = []
     for one, other in zip(seen, np.roll(seen, -1, axis=0), strict=True):

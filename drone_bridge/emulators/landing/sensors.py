@@ -35,7 +35,7 @@ LARGEST_MISS_RATE: Final = 0.2
 
 
 class Measurements(NamedTuple):
-    """Everything but the image, as the wire has it."""
+    """All measurements except the image, as on the wire."""
 
     imu: Imu  # accelerometer in the body frame: at rest and level 9.81 along z
     altimeter: Altimeter  # a barometer, zeroed on the ground: above the rover it reads the height above ground as well
@@ -44,14 +44,14 @@ class Measurements(NamedTuple):
 
 
 class Sensors:
-    """The drone's sensors, all in its middle."""
+    """The drone's sensors, all at its centre."""
 
     def __init__(self, camera: DownwardCamera, seed: int = 0) -> None:
         self._camera = camera
         self._generator = np.random.default_rng([seed, 1])  # not the noise of the wind or of the ground
 
     def measure(self, drone: Drone, towards_pad: Vector) -> Measurements:
-        """Return what they read now; `towards_pad` is the way to the pad's middle in the world frame, m."""
+        """Return the current readings; `towards_pad` points to the pad's centre in the world frame, m."""
         height, climb = float(drone.position[2]), float(drone.velocity[2])
         force = drone.rotation.T @ (drone.acceleration + np.array([0.0, 0.0, GRAVITY]))
         roll, pitch, yaw = (np.array([drone.roll, drone.pitch, drone.yaw]) + self._noise(ATTITUDE_NOISE, 3)).tolist()
@@ -71,7 +71,7 @@ class Sensors:
         )
 
     def _look(self, drone: Drone, towards_pad: Vector) -> LandingPad | None:
-        """Find the pad, as software on the drone that looks at the camera's images would."""
+        """Detect the pad, as software that processes the camera's images would."""
         # Drawn in any case, so that what is seen does not change the noise of everything after it.
         noise = self._noise(1.0, 4)
         chance = self._generator.random()
@@ -91,7 +91,7 @@ class Sensors:
 
 
 def expected_confidence(towards_pad: Vector, up: Vector) -> float:
-    """Return 0 to 1: it falls with the distance, with the angle off the camera's axis and with that off the plate's.
+    """Return 0 to 1, decreasing with the distance and with the angles off the axes of the camera and the plate.
 
     Both vectors are in the world frame; `up` is the body's.
     """
@@ -102,7 +102,7 @@ def expected_confidence(towards_pad: Vector, up: Vector) -> float:
 
 
 def levelled(vector: Vector, yaw: float) -> Vector:
-    """Return a vector of the world frame in the levelled frame of a drone with this yaw, rad."""
+    """Return a vector of the world frame in the level frame of a drone with this yaw, rad."""
     sine, cosine = math.sin(yaw), math.cos(yaw)
     x, y, z = vector
     return np.array([cosine * x + sine * y, cosine * y - sine * x, z])

@@ -24,7 +24,7 @@ class Touchdown:
 
     @property
     def is_good(self) -> bool:
-        """Whether the drone has landed on the pad, gently."""
+        """Whether the drone has landed gently on the pad."""
         return (
             self.on_rover
             and self.position_error <= MAX_POSITION_ERROR
@@ -33,7 +33,7 @@ class Touchdown:
         )
 
     def describe(self) -> str:
-        """Return one line, readable by people and programs alike."""
+        """Return one line for people and programs."""
         return (
             f"touchdown on the {'rover' if self.on_rover else 'ground'} at t={self.time:.2f} s: "
             f"position error {self.position_error:.3f} m, vertical speed {self.vertical_speed:.2f} m/s, "

@@ -24,7 +24,7 @@ JPEG_QUALITY: Final = 70  # of 100
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a flight starts from. The same setup and the same commands at the same frames make the same flight."""
+    """The initial conditions of a flight, which is reproducible with the same commands at the same frames."""
 
     seed: int = 0  # of the start, the wind, the noise, the ground, and the rover's random pattern
     pattern: Pattern = Pattern.STATIONARY
@@ -60,20 +60,20 @@ class Vehicle:
 
     @property
     def touchdown(self) -> Touchdown | None:
-        """How the drone came down where it stands, or None while it flies."""
+        """The touchdown, or None in flight."""
         return self.world.touchdown if self.world.has_landed else None
 
     def follow_command(self, command: DroneCommand) -> None:
-        """Put a command into force."""
+        """Set the command in force."""
         self.drone.command = command
 
     def move_rover(self, rover: RoverTelemetry) -> None:
-        """Move the rover to where its telemetry puts it, if it is one that is led."""
+        """Move the rover to where its telemetry puts it, if it is to be moved that way."""
         if self.world.rover.pattern is Pattern.FOLLOW:
             self.world.rover.lead((rover.position.x, rover.position.y), (rover.velocity.x, rover.velocity.y))
 
     def advance(self) -> DroneTelemetry:
-        """Let a frame's time pass and return the telemetry at its end; each IMAGE_EVERYth one has an image."""
+        """Advance one frame and return the telemetry at its end; one in IMAGE_EVERY has an image."""
         self.world.advance(PERIOD_S)
         has_image = self.frames % IMAGE_EVERY == 0
         self.frames += 1
@@ -94,7 +94,7 @@ class Vehicle:
         )
 
     def photograph(self) -> bytes | None:
-        """Return what the camera sees now as a JPEG, or None when the setup has no images."""
+        """Return the current camera image as a JPEG, or None if the setup has no images."""
         if self._scene is None:
             return None
         seen = self._scene.render(self.drone.position, self.drone.rotation, self.world.rover.position)

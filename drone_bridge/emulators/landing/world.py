@@ -37,7 +37,7 @@ COLUMNS: Final = (
 
 
 class Phase(str, Enum):
-    """What the drone rests on."""
+    """What the drone stands on."""
 
     FLYING = "flying"
     ON_ROVER = "on rover"
@@ -45,7 +45,7 @@ class Phase(str, Enum):
 
 
 class World:
-    """Everything that moves. The rover's sides are walls: who flies into them falls to the ground there."""
+    """Everything that moves. A drone that hits the rover's sides falls to the ground."""
 
     def __init__(self, drone: Drone, rover: Rover, wind: GustyWind, phase: Phase = Phase.FLYING) -> None:
         self.drone = drone
@@ -65,11 +65,11 @@ class World:
 
     @property
     def towards_pad(self) -> Vector:
-        """The way from the drone to the middle of the pad, world frame, m."""
+        """The vector from the drone to the pad's centre, world frame, m."""
         return np.array([*self.rover.position, PAD_HEIGHT]) - self.drone.position
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, in steps of STEP_S."""
+        """Advance in steps of STEP_S."""
         for _ in range(round(seconds / STEP_S)):
             self._step()
 

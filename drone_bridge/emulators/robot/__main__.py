@@ -49,7 +49,7 @@ class Dialect(str, Enum):
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Serve until it is over. Raises LinkError, OSError and ValueError when that is impossible."""
+    """Serve until the end. Raises LinkError, OSError and ValueError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     if trajectory:
         trajectory.restart()
@@ -172,7 +172,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _subsystems(text: str) -> tuple[str, ...]:
-    """Read the names of subsystems, separated by commas."""
+    """Parse comma-separated names of subsystems."""
     names = tuple(name.strip() for name in text.split(","))
     if len(set(names)) < len(names) or not SUBSYSTEMS.keys() >= set(names):
         raise argparse.ArgumentTypeError(f"must be {' and '.join(SUBSYSTEMS)}, each at most once, not {text!r}")

@@ -33,7 +33,7 @@ class FaultKind(str, Enum):
 
 
 class Server:
-    """Serves drivers, and advances the simulation."""
+    """Serves drivers and advances the simulation."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Server:
         fault: Fault[FaultKind] | None = None,
         silence_s: float,
     ) -> None:
-        """Listen. `silence_s`: how long a driver may say nothing before it is dropped. Raises LinkError."""
+        """Listen. `silence_s` is the silence after which a driver is dropped. Raises LinkError."""
         self._robot = robot
         self._control = control
         self._fault = fault
@@ -68,7 +68,7 @@ class Server:
         )
 
     async def hang_up(self) -> None:
-        """End all conversations."""
+        """Close all connections."""
         self.clients.hang_up("the robot has closed the connection")
         self.clients.close()
 
@@ -113,7 +113,7 @@ class _FaultPlan:
         self._is_silent = False
 
     def takes_over(self, packet: FromRobot) -> bool:
-        """Return whether the packet must not be sent."""
+        """Return whether the packet must be suppressed."""
         if self._fault is None or self._is_silent:
             return self._is_silent
         self._keep_alives += isinstance(packet, KeepAlive)

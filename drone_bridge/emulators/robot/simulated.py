@@ -20,7 +20,7 @@ SUBSYSTEMS: Final = {
 
 
 class SimulatedRobot:
-    """A vehicle of the conversation whose motors drive the physics."""
+    """A Vehicle whose motors drive the physics."""
 
     def __init__(self, physics: Vehicle, names: Sequence[str] = tuple(SUBSYSTEMS), *, is_verbose: bool = False) -> None:
         """`names`: of the subsystems, in order. `is_verbose`: report each change of the motors."""
@@ -29,32 +29,28 @@ class SimulatedRobot:
         self._is_verbose = is_verbose
 
     def drive(self, number: int, left: int, right: int) -> None:
-        """Set the motors."""
         del number
         if self._is_verbose and (left, right) != (self.physics.left.setting, self.physics.right.setting):
             say(f"motors {left} {right}")
         self.physics.drive(left, right)
 
     def stop(self, number: int) -> None:
-        """Switch the motors off."""
         del number
         self.physics.stop()
 
     def light(self, number: int, is_on: bool) -> None:
-        """Switch the headlight."""
         del number
         self.physics.is_light_on = is_on
         say(f"light {'on' if is_on else 'off'}")
 
     def sensors(self) -> list[Sensor]:
-        """Return what is measured now."""
         full_voltage_mv = round(1000 * self.physics.chassis.full_voltage)
         battery = Sensor(SensorType.BATTERY, "battery", round(1000 * self.physics.voltage), full_voltage_mv)
         sides = (("left", self.physics.left), ("right", self.physics.right))
         return [battery, *(sensor for side, motor in sides for sensor in _motor_sensors(side, motor))]
 
     def readings(self) -> list[SensorReading]:
-        """Return the values of all sensors."""
+        """Return the current values of all sensors."""
         return [SensorReading(number, sensor.value or 0) for number, sensor in enumerate(self.sensors())]
 
 

@@ -41,7 +41,7 @@ class Motor:
     temperature: float = AMBIENT_C  # degrees Celsius
 
     def advance(self, step_s: float, other_speed: float) -> None:
-        """Let time pass. `other_speed` is the other motor's."""
+        """Advance in time. `other_speed` is the other motor's."""
         target = self.setting / FULL
         missing = abs(target - self.speed)
         skidding = abs(self.speed - other_speed) / 2
@@ -56,7 +56,7 @@ class Motor:
 
 @dataclass(slots=True)
 class Vehicle:
-    """The robot's state. It starts at the origin, looks along x, and turns left as heading grows."""
+    """The robot's state. It starts at the origin facing along x; heading increases to the left."""
 
     chassis: Chassis = field(default_factory=Chassis)
     left: Motor = field(default_factory=Motor)
@@ -70,12 +70,12 @@ class Vehicle:
 
     @property
     def current(self) -> float:
-        """Current drawn from the battery, A."""
+        """Battery current, A."""
         return IDLE_CURRENT_A + self.left.current + self.right.current
 
     @property
     def voltage(self) -> float:
-        """Of the battery under its load, V."""
+        """Battery voltage under load, V."""
         unloaded = self.chassis.full_voltage * (EMPTY_FRACTION + (1 - EMPTY_FRACTION) * self.charge)
         return unloaded - BATTERY_RESISTANCE_OHM * self.current
 
@@ -86,7 +86,7 @@ class Vehicle:
 
     @property
     def turn_rate(self) -> float:
-        """To the left, rad/s."""
+        """Positive to the left, rad/s."""
         return self.chassis.max_speed * (self.right.speed - self.left.speed) / self.chassis.wheel_separation
 
     def drive(self, left: int, right: int) -> None:
@@ -98,7 +98,7 @@ class Vehicle:
         self.drive(0, 0)
 
     def advance(self, step_s: float) -> None:
-        """Let time pass: drive along an arc, and draw the battery down."""
+        """Advance along an arc, and discharge the battery."""
         if self.charge == 0.0:
             self.stop()
         speeds = self.left.speed, self.right.speed

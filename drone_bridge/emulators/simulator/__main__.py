@@ -33,7 +33,7 @@ from drone_bridge.vehicle_side.simulator.world_requests import Context
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Serve until it is over. Raises OSError when that is impossible."""
+    """Serve until the end. Raises OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     if trajectory:
         trajectory.restart()

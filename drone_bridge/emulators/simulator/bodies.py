@@ -34,7 +34,7 @@ _SIGNS: Final = tuple(np.array(signs)[:, None] for signs in ((-1, 1, 1, -1), (-1
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a body is made of. Raises ValueError for what can't be."""
+    """The constants of a body. Raises ValueError for impossible ones."""
 
     mass: float = 1.0  # kg
     radius: float = 1.0  # m
@@ -79,7 +79,7 @@ class Bodies:
         self._arrange()
 
     def _arrange(self) -> None:
-        """Make what follows from the list of bodies."""
+        """Rebuild the arrays from the list of bodies."""
         self.columns = {number: column for column, number in enumerate(self.ids)}
         self.x, self.v, self.a, self.q, self.w = np.split(self.state, (3, 6, 9, 13))
         bodies = [self.bodies[number] for number in self.ids]
@@ -89,7 +89,7 @@ class Bodies:
     # Who is there.
 
     def add(self, number: int, body: Body, motion: Motion, is_corporeal: bool) -> None:
-        """Add a body under a new id. Raises ValueError for a state that is not finite."""
+        """Add a body with a new id. Raises ValueError for a state that is not finite."""
         column = np.array([*motion.x, *motion.v, *motion.a, *unit(motion.q), *motion.w])[:, None]
         if not np.isfinite(column).all():
             raise ValueError("The state has to be finite.")
@@ -101,7 +101,6 @@ class Bodies:
         self._arrange()
 
     def remove(self, number: int) -> None:
-        """Remove a body."""
         column = self.columns[number]
         self.ids.remove(number)
         del self.bodies[number]
@@ -127,7 +126,7 @@ class Bodies:
         return rotate(self.bodies[number].btom, self.motion(number).w)
 
     def set_position(self, number: int, x: Vector) -> None:
-        """Put a body there. It is no motion: what sweeps over the step starts from there, too."""
+        """Move a body without motion: sweeps over the step start there, too."""
         column = self.columns[number]
         self.x[:, column] = self.before[:3, column] = x
 
@@ -136,12 +135,12 @@ class Bodies:
         self.v[:, self.columns[number]] = v
 
     def push(self, number: int, a: Vector) -> None:
-        """Set the acceleration, world frame. It acts during the next step, in addition to what forces do."""
+        """Set the acceleration, world frame, for the next step, in addition to forces."""
         self.a[:, self.columns[number]] = a
         self._pushed.add(number)
 
     def set_model_attitude(self, number: int, q: WxyzQuaternion) -> None:
-        """Set the attitude of the model frame. Raises ValueError for what is no rotation."""
+        """Set the attitude of the model frame. Raises ValueError unless it is a rotation."""
         self.q[:, self.columns[number]] = multiply(unit(q), self.bodies[number].btom)
 
     def set_model_rates(self, number: int, w: Vector) -> None:
@@ -151,7 +150,7 @@ class Bodies:
     # Time.
 
     def begin_step(self, duration: float) -> None:
-        """Remember the state, and let accelerations act that were set from outside."""
+        """Store the previous state, and apply accelerations that were set."""
         np.copyto(self.before, self.state)
         for number in self._pushed:
             column = self.columns[number]
@@ -159,13 +158,13 @@ class Bodies:
         self._pushed.clear()
 
     def drift(self, duration: float) -> None:
-        """Move and turn without forces."""
+        """Move and rotate without forces."""
         self.x += self.v * duration
         if self.w.any():
             self._spin(duration)
 
     def _spin(self, duration: float) -> None:
-        """Turn freely: x, y, z, y, x, each about one axis only as if the others stood still.
+        """Rotate freely: about x, y, z, y, x in turn.
 
         Each of these turns is exact and keeps the angular momentum in the world; together they are of second order,
         and the energy's error stays bounded whatever the duration of the run.
@@ -182,7 +181,7 @@ class Bodies:
         self.q /= np.sqrt((self.q * self.q).sum(axis=0))
 
     def end_step(self, duration: float) -> list[int]:
-        """Note the accelerations, and stop bodies whose state no longer is finite where they were; return their ids."""
+        """Compute accelerations, and stop bodies with a state that is not finite where they were; return their ids."""
         np.subtract(self.v, self.before[3:6], out=self.a)
         self.a /= duration
         if np.isfinite(self.state).all():

@@ -22,7 +22,7 @@ _GARBAGE: Final = b"\x03\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x00"  # a l
 
 
 class FaultKind(str, Enum):
-    """What can be made to go wrong with one answer to the first client."""
+    """Faults that can replace one answer to the first client."""
 
     TRUNCATE = "truncate"  # half of the answer, then the connection is closed
     GARBAGE = "garbage"  # a list that is longer than its message
@@ -57,18 +57,18 @@ class Connection(Conversation):
 
     @property
     def is_lost(self) -> bool:
-        """Whether writing has failed, as the client has gone."""
+        """Whether writing has failed because the client is gone."""
         return self._writer.transport.is_closing()
 
     @property
     def unread_bytes(self) -> int:
-        """How much the client has still to take."""
+        """How much is queued for the client."""
         return self._writer.transport.get_write_buffer_size() + super().unread_bytes
 
     # Sending.
 
     def answer(self, response: wire.Response) -> None:
-        """Answer the oldest request, at the next flush. Raises HangUpError when a fault wants that."""
+        """Queue the answer to the oldest request, or inject the fault. Raises HangUpError."""
         message = self.protocol.send(response)
         fault, self._request_handler = self._fault, self._request_handler + 1
         if fault is None or fault.at >= self._request_handler:
@@ -94,7 +94,7 @@ class Connection(Conversation):
             self._writer.transport.abort()
 
     def flush(self) -> None:
-        """Hand everything to the system, or to what waits for it."""
+        """Write everything that is queued."""
         pieces = self.take()
         if self._writer.is_closing():
             return
@@ -106,7 +106,7 @@ class Connection(Conversation):
                 self._writer.write(piece)
 
     def send_goodbye(self) -> None:
-        """Send what waits and say that nothing more will come; the client may still read to the end."""
+        """Write everything and shut down the sending side."""
         self.flush()
         self._is_silent = True
         if not self._writer.is_closing():
@@ -114,7 +114,7 @@ class Connection(Conversation):
                 self._writer.write_eof()
 
     def close(self) -> None:
-        """Send what waits and close, whether the client reads it soon or not."""
+        """Write everything and close without waiting for the client."""
         if not self._is_silent:
             self.flush()
         self._writer.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pushes bodies. Forces act on every corporeal body, engines on the one they are attached to.
+"""Forces act on every corporeal body, engines on the one that they are attached to.
 
 An engine works on a body's velocities over a part of a step, so that drag can be solved exactly and stays stable at
 any speed.
@@ -26,23 +26,23 @@ class Force(Protocol):
 
     @property
     def acceleration(self) -> Vector:
-        """What it gives to a body of any mass, world frame, m/s^2."""
+        """The acceleration of a body of any mass, world frame, m/s^2."""
 
     @property
     def force(self) -> Vector:
-        """What it does to every body at its centre of mass, world frame, N."""
+        """The force on every body's centre of mass, world frame, N."""
 
     @property
     def torque(self) -> Vector:
-        """What it does to every body, world frame, N m."""
+        """The torque on every body, world frame, N m."""
 
     def begin_step(self, duration: float) -> None:
-        """Let time pass, s."""
+        """Advance in time, s."""
 
 
 @dataclass(slots=True)
 class Gravity:
-    """Pulls down."""
+    """Gravity, downwards."""
 
     strength: float = GRAVITY  # m/s^2
     force: Vector = (0.0, 0.0, 0.0)
@@ -54,12 +54,12 @@ class Gravity:
         return 0.0, 0.0, self.strength
 
     def begin_step(self, duration: float) -> None:
-        """Do nothing: it never changes."""
+        """Do nothing, as gravity is constant."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurbulenceLimits:
-    """How turbulence walks: each component of the wrench within its limits, at a rate redrawn for each step.
+    """The limits of each component of the wrench and of its rate, which is redrawn for each step.
 
     Equal limits make a constant wrench, which is one way to steer. Raises ValueError for what can't be.
     """
@@ -90,7 +90,7 @@ class TurbulenceLimits:
 
 @dataclass(slots=True)
 class Turbulence:
-    """A bounded random walk of one wrench that acts on every corporeal body alike. It starts at zero."""
+    """A bounded random walk of a wrench on every corporeal body. It starts at zero."""
 
     limits: TurbulenceLimits
     random: random.Random
@@ -99,7 +99,7 @@ class Turbulence:
     acceleration: Vector = (0.0, 0.0, 0.0)
 
     def begin_step(self, duration: float) -> None:
-        """Walk on by one step."""
+        """Advance the random walk by one step."""
         limits = self.limits
         self.force = self._walk(self.force, limits.force_a, limits.force_b, limits.force_rate, duration)
         self.torque = self._walk(self.torque, limits.torque_a, limits.torque_b, limits.torque_rate, duration)
@@ -114,13 +114,13 @@ class Turbulence:
 
 @dataclass(slots=True)
 class Velocities:
-    """What an engine works on."""
+    """The velocities that engines change."""
 
     v: Vector  # body frame, m/s
     w: Vector  # body frame, rad/s
 
     def push(self, body: Body, impulse: Vector, twist: Vector) -> None:
-        """Change by an impulse, N s, and an angular one, N m s, both in the body frame."""
+        """Apply an impulse, N s, and an angular impulse, N m s, both in the body frame."""
         (vx, vy, vz), (px, py, pz), mass = self.v, impulse, body.mass
         (wx, wy, wz), (tx, ty, tz), (ix, iy, iz) = self.w, twist, body.inertia
         self.v = vx + px / mass, vy + py / mass, vz + pz / mass
@@ -128,28 +128,27 @@ class Velocities:
 
 
 class Engine(Protocol):
-    """Acts on the one body that it is attached to."""
+    """Acts on the body that it is attached to."""
 
     def act(self, body: Body, q: WxyzQuaternion, velocities: Velocities, duration: float) -> None:
-        """Change the velocities as it does in this time, s. `q`: of the body frame in the world."""
+        """Change the velocities over a time, s. `q`: of the body frame in the world."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buoyancy:
-    """Pushes up, always alike: there is no surface."""
+    """Constant buoyancy: there is no surface."""
 
     force: float  # N
     centre: Vector  # body frame, m
 
     def act(self, body: Body, q: WxyzQuaternion, velocities: Velocities, duration: float) -> None:
-        """See Engine."""
         up = rotate(conjugate(q), (0.0, 0.0, -self.force * duration))
         velocities.push(body, up, cross(self.centre, up))
 
 
 @dataclass(frozen=True, slots=True)
 class DragPlane:
-    """Resists motion along its normal with the square of the speed."""
+    """Drag along its normal, proportional to the square of the speed."""
 
     centre: Vector  # body frame, m
     normal: Vector  # body frame, unit vector
@@ -162,7 +161,7 @@ class DragPlane:
         object.__setattr__(self, "_lever", cross(self.centre, self.normal))
 
     def act(self, body: Body, q: WxyzQuaternion, velocities: Velocities, duration: float) -> None:
-        """See Engine. Exact: alone, it slows u along the normal down to u / (1 + k u t)."""
+        """See Engine. Exact: it alone slows u along the normal down to u / (1 + k u t)."""
         (nx, ny, nz), (lx, ly, lz) = self.normal, self._lever
         ix, iy, iz = body.inertia
         speed = dot(self.normal, velocities.v) + dot(self._lever, velocities.w)

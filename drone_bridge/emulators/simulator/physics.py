@@ -13,7 +13,7 @@ from drone_bridge.geometry.wxyz import conjugate, rotate
 
 
 class Physics:
-    """Everything that moves.
+    """All bodies, forces and engines.
 
     A step is symmetric and of second order: forces over half of it, free motion over all of it, forces over the other
     half. What is under constant force moves exactly as it should.
@@ -29,7 +29,7 @@ class Physics:
         self._next_engine = 0
 
     def add_force(self, force: Force) -> int:
-        """Let a force act; return its id."""
+        """Add a force; return its id."""
         self.forces[self._next_force] = force
         self._next_force += 1
         return self._next_force - 1
@@ -46,7 +46,7 @@ class Physics:
         self.engines = {key: value for key, value in self.engines.items() if value[0] != number}
 
     def step(self) -> list[int]:
-        """Let one step pass; return the ids of bodies that were stopped because their state left what is finite."""
+        """Advance one step; return the ids of bodies that were stopped as their state was not finite."""
         engines: dict[int, list[Engine]] = {}
         for number, engine in self.engines.values():
             engines.setdefault(number, []).append(engine)
@@ -77,7 +77,7 @@ class Physics:
             bodies.w += twist / bodies.inertia * (duration * bodies.is_corporeal)
 
     def _run(self, engines: dict[int, list[Engine]], duration: float, reverse: bool) -> None:
-        """Let engines act, one after the other: the opposite order in the other half makes up for the order."""
+        """Apply the engines, in opposite orders in the two halves of a step, which cancels the effect of the order."""
         for number, attached in engines.items():
             column = self.bodies.columns[number]
             if not self.bodies.is_corporeal[column]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated bodies, forces and engines, as the entities and objects that clients know."""
+"""The scene of simulated bodies, forces and engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENGINE_OBJECTS: Final = 1 << 31  # forces and engines both count from 0: as obje
 
 
 class SimulatedScene:
-    """A Scene that moves by itself, step by step."""
+    """A simulated Scene."""
 
     object_classes = (wire.Turbulence.CLASS,)
 
@@ -46,11 +46,11 @@ class SimulatedScene:
 
     @property
     def time(self) -> float:
-        """Simulated, s."""
+        """Simulated time, s."""
         return self.steps * self.physics.duration
 
     def step(self) -> None:
-        """Let one step pass."""
+        """Advance one step."""
         lost = self.physics.step()
         self.steps += 1
         self._forget_rows()
@@ -63,15 +63,12 @@ class SimulatedScene:
 
     @property
     def entities(self) -> list[int]:
-        """See Scene."""
         return self.physics.bodies.ids
 
     def has_entity(self, entity: int) -> bool:
-        """See Scene."""
         return entity in self.physics.bodies.columns
 
     def is_current(self, entity: int) -> bool:
-        """See Scene."""
         return True
 
     def add_entity(self, request: AddEntity) -> int:
@@ -88,25 +85,21 @@ class SimulatedScene:
         return number
 
     def remove_entity(self, entity: int) -> None:
-        """See Scene."""
         self.physics.remove_body(entity)
         self._stopped.discard(entity)
         self._forget_rows()
 
     def position(self, entity: int) -> Vector:
-        """See Scene."""
         x, y, z = self._row(entity)[:3]
         return x, y, z
 
     def previous_position(self, entity: int) -> Vector:
-        """See Scene."""
         if self._rows_before is None:
             self._rows_before = self.physics.bodies.before[:3].T.tolist()
         x, y, z = self._rows_before[self.physics.bodies.columns[entity]]
         return x, y, z
 
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
-        """See Scene."""
         row = self._row(entity)
         if attribute == Attribute.POSITION:
             return tuple(row[0:3])
@@ -122,7 +115,6 @@ class SimulatedScene:
         return bool(bodies.is_corporeal[bodies.columns[entity]])
 
     def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
-        """See Scene."""
         bodies = self.physics.bodies
         if attribute == Attribute.CORPOREAL:
             bodies.is_corporeal[bodies.columns[entity]] = bool(value)
@@ -145,15 +137,12 @@ class SimulatedScene:
         self._forget_rows()
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
-        """See Scene."""
         return self.physics.bodies.model_attitude(entity)
 
     def body_to_model(self, entity: int) -> WxyzQuaternion:
-        """See Scene."""
         return self.physics.bodies.bodies[entity].btom
 
     def radius(self, entity: int) -> float:
-        """See Scene."""
         return self.physics.bodies.bodies[entity].radius
 
     def _row(self, entity: int) -> list[float]:
@@ -168,19 +157,16 @@ class SimulatedScene:
 
     @property
     def objects(self) -> tuple[int, ...]:
-        """See Scene. Engines have their IDs and 2^31."""
+        """See Scene. The IDs of engines are offset by 2^31."""
         return (*self.physics.forces, *(ENGINE_OBJECTS + number for number in self.physics.engines))
 
     def has_object(self, number: int) -> bool:
-        """See Scene."""
         return number in self.physics.forces or number - ENGINE_OBJECTS in self.physics.engines
 
     def objects_of(self, entity: int) -> list[int]:
-        """See Scene."""
         return [ENGINE_OBJECTS + number for number, (body, _) in self.physics.engines.items() if body == entity]
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        """See Scene."""
         return self.add_force(Turbulence(_turbulence_limits(data, code=0), self._random))
 
     def add_force(self, force: Force) -> int:
@@ -192,14 +178,13 @@ class SimulatedScene:
         return ENGINE_OBJECTS + self.physics.attach(entity, engine)
 
     def remove_object(self, number: int) -> None:
-        """See Scene."""
         if number >= ENGINE_OBJECTS:
             del self.physics.engines[number - ENGINE_OBJECTS]
         else:
             del self.physics.forces[number]
 
     def object_data(self, number: int, attribute: int) -> bytes:
-        """See Scene. The limits of turbulence are all that there is."""
+        """See Scene. Only the limits of turbulence exist."""
         limits = self._turbulence(number, attribute).limits
         parameters = wire.Turbulence(
             limits.force_a, limits.force_b, *limits.force_rate, limits.torque_a, limits.torque_b, *limits.torque_rate
@@ -207,7 +192,6 @@ class SimulatedScene:
         return parameters.encode()
 
     def set_object(self, number: int, attribute: int, data: bytes) -> None:
-        """See Scene."""
         turbulence = self._turbulence(number, attribute)
         turbulence.limits = _turbulence_limits(data, code=2)
 

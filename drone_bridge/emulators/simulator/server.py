@@ -38,7 +38,7 @@ _CATCH_UP_S: Final = 0.02  # for clients that are behind, after each slice: slow
 
 
 class Server:
-    """Serves clients, and advances the simulation."""
+    """Serves clients and advances the simulation."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Server:
         is_verbose: bool = False,
         is_fragile: bool = False,
     ) -> None:
-        """`is_fragile`: notice late that a client has closed, and end when its connection breaks meanwhile."""
+        """`is_fragile`: notice late that a client has closed, and die if its connection breaks meanwhile."""
         self._context = context
         self._scene = scene
         self._request_handler = RequestHandler(context)
@@ -68,7 +68,7 @@ class Server:
     # Clients.
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Talk to one client until either side has had enough."""
+        """Serve one client until either side ends the connection."""
         peer = "{}:{}".format(*writer.get_extra_info("peername")[:2])
         task = asyncio.current_task()
         assert task
@@ -109,7 +109,7 @@ class Server:
             say(f"{connection} is gone: {connection.drop_reason or reason}")
 
     async def _go_on_writing(self, connection: Connection) -> None:
-        """Stream for a while to a client that has closed, as the CUAUV server does until it notices."""
+        """Keep streaming to a client that has closed, as the CUAUV server does until it notices."""
         if self._is_fragile and self._context.world.items.of_client(connection):
             await asyncio.sleep(LATE_S)
             if connection.is_lost:
@@ -118,7 +118,7 @@ class Server:
                 signal.raise_signal(signal.SIGPIPE)
 
     async def _handle(self, connection: Connection) -> None:
-        """Answer all requests that have come, by turns with everybody else."""
+        """Answer all received requests, taking turns with other clients."""
         handled = 0
         while not connection.drop_reason and (request := connection.next_request()) is not None:
             connection.answer(self._answer(connection, request))
@@ -145,7 +145,7 @@ class Server:
             connection.flush()
 
     async def hang_up(self) -> None:
-        """Tell clients that it is over, and end all conversations."""
+        """Shut down all connections."""
         self._is_leaving = True
         self._complete()
         for connection in self._connections:
@@ -160,7 +160,7 @@ class Server:
     # Time.
 
     async def keep_time(self) -> None:
-        """Make steps while the world runs."""
+        """Step while the world runs."""
         control, timing = self._context.control, self._context.timing
         loop = asyncio.get_running_loop()
         while True:
@@ -198,7 +198,7 @@ class Server:
             connection.post(Completed())
 
     def record(self) -> None:
-        """Write the vehicle's state to the trajectory, if there are both."""
+        """Write the vehicle's state to the trajectory, if both exist."""
         bodies = self._scene.physics.bodies
         if self._trajectory and VEHICLE in bodies.columns:
             motion = bodies.motion(VEHICLE)

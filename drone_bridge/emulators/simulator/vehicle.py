@@ -36,7 +36,7 @@ _POST_RADIUS: Final = 0.1  # m
 
 
 def add_default_environment(world: World, scene: SimulatedScene, btom: WxyzQuaternion = IDENTITY) -> None:
-    """Add the vehicle, entity 0, gravity, force 0, and on the vehicle buoyancy, engine 0, and drag, engines 1 to n.
+    """Add the vehicle (entity 0), gravity (force 0), and the vehicle's buoyancy (engine 0) and drag (engines 1 to n).
 
     `btom`: from the vehicle's body frame to its model frame, which is level at the start and looks north.
     """
@@ -57,7 +57,7 @@ def add_nothing(world: World, scene: SimulatedScene) -> None:
 
 
 def add_buoys(world: World, scene: SimulatedScene) -> None:
-    """Add three buoys ahead of the vehicle, and a gate of two posts behind them, all of them at a depth of 2 m."""
+    """Add three buoys ahead of the vehicle, and behind them a gate of two posts, all at a depth of 2 m."""
     for name, x, y in ((b"red_buoy", 4.0, -1.5), (b"green_buoy", 5.0, 0.0), (b"yellow_buoy", 4.0, 1.5)):
         _add_marker(world, scene, name, _BUOY_RADIUS, (x, y, 2.0))
     for y in (-1.0, 1.0):
@@ -69,7 +69,7 @@ SCENES: Final[dict[str, Callable[[World, SimulatedScene], None]]] = {"empty": ad
 
 
 def _add_marker(world: World, scene: SimulatedScene, name: bytes, radius: float, x: Vector) -> None:
-    """Add something that stays where it is, whatever the forces: it is anchored."""
+    """Add an anchored body."""
     moment = 0.4 * _MARKER_MASS * radius * radius  # of a solid sphere
     body = Body(_MARKER_MASS, radius, (moment, moment, moment))
     world.entity_added(scene.add_body(body, Motion(x=x), False), {RENDER: name})

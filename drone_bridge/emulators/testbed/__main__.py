@@ -83,7 +83,7 @@ def serve(
 
 
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Fly until it is over; return the exit code. Raises ValueError, OSError, ProtocolError and LinkError."""
+    """Fly until the end; return the exit code. Raises ValueError, OSError, ProtocolError and LinkError."""
     setup = make_setup(options)
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     link = make_link(options, cancellation)
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_setup(options: argparse.Namespace) -> Setup:
-    """Turn command line options into what they mean. Raises ValueError and ProtocolError for what can't be."""
+    """Build the setup from command line options. Raises ValueError and ProtocolError."""
     unit = 1.0 if options.angle_unit is AngleUnit.DEGREES else math.radians(1)
     steps = min(
         math.inf if options.steps is None else options.steps,

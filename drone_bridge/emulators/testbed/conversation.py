@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation of the emulated testbed with an autopilot, over a socket: its pace, its faults and its end."""
+"""One conversation of the emulated testbed with an autopilot over a socket, with its pace, faults and end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RECEIVE_BYTES = 256
 
 
 class FaultKind(str, Enum):
-    """What can be made to go wrong in one frame of the first conversation."""
+    """Faults that can be injected into one frame of the first conversation."""
 
     TRUNCATE = "truncate"  # half of the frame, then the connection is closed
     STALL = "stall"  # half of the frame, then nothing more
@@ -33,7 +33,7 @@ class FaultKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What stays the same from conversation to conversation."""
+    """What all conversations have in common."""
 
     scenario: Scenario
     dialect: Dialect
@@ -62,7 +62,7 @@ class Conversation:
 
     @property
     def flight(self) -> Flight:
-        """The flight that goes on, or went on last."""
+        """The current or last flight."""
         return self._drone.flight
 
     def run(self, fault: Fault[FaultKind] | None) -> bool:
@@ -111,7 +111,7 @@ class Conversation:
         say(f"stalling inside frame {self.steps}, as requested")
 
     def _receive_answer(self) -> bool:
-        """Wait for the autopilot's answer, and fly by it; False when it has left instead."""
+        """Wait for the autopilot's answer and follow it; return false if it has left."""
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
         while (event := self._conversation.next_event(time.monotonic())) is NEED_DATA:
             if count := self._stream.receive_into(buffer):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One flight through a world from its start, step by step, with a record of it."""
+"""One recorded flight through a world."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = (*_STATE_COLUMNS, "pitch_rate", "roll_rate", "yaw_rate", "thrust", "di
 
 
 class Flight:
-    """A drone on its way through a world: state, wind, and how near it has come to the target."""
+    """The state of a drone in a world, the wind, and the smallest distance to the target."""
 
     def __init__(self, world: World, airframe: Airframe, step: float, gusts: float = 0.0, seed: int = 0) -> None:
         """`step` is in s; `gusts` (m/s, standard deviation) repeat with their seed."""
@@ -35,12 +35,12 @@ class Flight:
 
     @property
     def distance(self) -> float:
-        """The distance to the target's centre now, m."""
+        """The current distance to the target's centre, m."""
         return math.dist(self.state.position, self._target.centre)
 
     @property
     def has_left_the_world(self) -> bool:
-        """Whether the drone is where nothing can be computed any more."""
+        """Whether the position is too far away to compute with."""
         return math.hypot(*self.state.position) > EDGE_OF_THE_WORLD_M
 
     def advance(self, motion: Motion) -> None:
@@ -51,7 +51,7 @@ class Flight:
         self._look_at_distance()
 
     def row(self, motion: Motion) -> list[float]:
-        """Return the values of COLUMNS: the state now and the motion that led to it."""
+        """Return the values of COLUMNS: the state and the motion that led to it."""
         values = [self.state.time, *self.state.position, *self.state.angles, *self.state.velocity]
         return [*values, motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust, self.distance]
 

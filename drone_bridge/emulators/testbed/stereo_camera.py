@@ -79,7 +79,7 @@ class StereoCamera:
             pixels[first + 3 * start : first + 3 * end] = colour_row[: 3 * (end - start)]
 
     def _spans(self, centre: Vector, power: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return for each row the first column that shows the sphere, and the first one after it that doesn't.
+        """Return the first column of each row that shows the sphere, and the first one after the sphere.
 
         A ray d = (u, v, 1) meets a sphere around c in front of the pinhole where d.c > 0 and
         (d.c)^2 - power (d.d) >= 0. The directions that do so are a convex cone, therefore one interval in each row;

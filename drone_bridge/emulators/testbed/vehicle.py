@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated drone behind an emulated testbed: a flight through a world, seen by two cameras."""
+"""The simulated drone of an emulated testbed: a flight through a world, seen by two cameras."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drone_bridge.vehicle_side.testbed.motion import Airframe, Motion, degrees_p
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What every flight begins with."""
+    """The initial conditions of every flight."""
 
     world: World
     airframe: Airframe
@@ -28,12 +28,12 @@ class Scenario:
     restart_every: int | None = None  # steps after which a new simulation starts on the same connection
 
     def flight(self) -> Flight:
-        """Return a flight from the start."""
+        """Return a new flight."""
         return Flight(self.world, self.airframe, self.step, self.gusts, self.seed)
 
 
 class SimulatedDrone:
-    """A drone that moves by one step of simulated time for each answer."""
+    """A drone that advances one step of simulated time per answer."""
 
     def __init__(self, scenario: Scenario, trajectory: TrajectoryFile | None) -> None:
         self.steps = 0  # of all flights
@@ -45,11 +45,10 @@ class SimulatedDrone:
 
     @property
     def constants(self) -> Constants:
-        """What the testbed announces."""
         return self._scenario.constants
 
     def sense(self) -> SensorFrame:
-        """Return what the drone senses, with everything that any layout carries."""
+        """Return the current frame, with the values of all layouts."""
         state = self.flight.state
         left, right = self._scenario.camera.render(state, self._scenario.world.spheres)
         heading, pitch, roll = (angle / self._degrees_per_unit for angle in state.angles)
@@ -57,7 +56,7 @@ class SimulatedDrone:
         return SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
 
     def fly(self, motion: MotionParameters) -> None:
-        """Fly one step, and start over when the scenario says so."""
+        """Fly one step, and start over when the scenario requires it."""
         flown = Motion.from_answer(motion, self._scenario.angle_unit)
         was_reached = self.flight.reached_at is not None
         self.flight.advance(flown)

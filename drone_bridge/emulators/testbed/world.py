@@ -19,7 +19,7 @@ GREY: Colour = (128, 128, 128)
 
 @dataclass(frozen=True, slots=True)
 class Sphere:
-    """A ball of one flat colour. Raises ValueError when it has no place or no size."""
+    """A ball of one colour. Raises ValueError for impossible values."""
 
     centre: Triple  # in the world frame, m
     radius: float  # m, above 0
@@ -34,7 +34,7 @@ class Sphere:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What surrounds the drone, which starts at the origin with heading 0.
+    """The drone's surroundings; it starts at the origin with heading 0.
 
     Raises ValueError without a target, and when two spheres intersect: the camera relies on that.
     """
@@ -52,14 +52,14 @@ class World:
 
     @property
     def spheres(self) -> tuple[Sphere, ...]:
-        """Everything that can be seen."""
+        """All visible spheres."""
         return self.targets + self.obstacles
 
     @classmethod
     def random(
         cls, seed: int, obstacles: int = 0, *, target: Triple | None = None, wind: Triple | None = None
     ) -> World:
-        """Return the world of this seed, with another target (x, y, z) or wind if given.
+        """Return the world of a seed, with another target (x, y, z) or wind if given.
 
         A red target of radius 0.5 m at any bearing, 4 to 12 m away, at most 35 degrees above or below the horizon;
         grey obstacles of 0.3 to 0.7 m radius, half of them near the way to the target; up to 1 m/s of wind.
