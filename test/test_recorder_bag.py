@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorder's bag on disk, and the thread that writes it. No ROS graph."""
 
+import queue
 import resource
 import threading
 import time
@@ -309,6 +310,38 @@ def test_what_comes_late_is_still_written_in_the_order_of_its_time(tmp_path):
     writer.close(5)
     stored = [content for kind, content in mcap_records(tmp_path / "flight") if kind == 0x05]
     assert [int.from_bytes(content[6:14], "little") for content in stored] == [1, 3, 5, 7, 7, 9, 11]
+
+
+def test_on_a_busy_machine_messages_wait_for_those_that_are_taken_later(tmp_path, monkeypatch):
+    """As long as the longest delay of late makes likely; what is much older has a clock of its own."""
+    monkeypatch.setattr("drone_bridge.tools.recording.background.ORDERING_S", 0.0)
+    monkeypatch.setattr("drone_bridge.tools.recording.background.MAX_DELAY_S", 100.0)
+    bag = NotingBag(tmp_path / "flight")
+    topic = make_topic()
+    writer = BackgroundWriter(bag, 10**6, on_failure=pytest.fail)
+    now_ns = time.time_ns()
+    for delay_s in (1000, -1000, 0):
+        writer.put(topic, now_ns - delay_s * 10**9, 0, string_cdr("x"))
+        assert bag.written.get(timeout=30) == now_ns - delay_s * 10**9
+    for delay_s in (60, 10):
+        writer.put(topic, now_ns - delay_s * 10**9, 0, string_cdr("x"))
+    with pytest.raises(queue.Empty):
+        bag.written.get(timeout=0.2)
+    writer.put(topic, now_ns - 30 * 10**9, 0, string_cdr("x"))
+    writer.close(5)
+    assert [(now_ns - bag.written.get(timeout=5)) // 10**9 for _ in range(3)] == [60, 30, 10]
+
+
+class NotingBag(Bag):
+    """Notes the times of what is written."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.written = queue.SimpleQueue()
+
+    def write(self, topic, log_ns, publish_ns, data):
+        super().write(topic, log_ns, publish_ns, data)
+        self.written.put(log_ns)
 
 
 def test_a_queue_under_pressure_is_written_at_once(tmp_path):

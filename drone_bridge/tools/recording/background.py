@@ -13,8 +13,12 @@ from drone_bridge.tools.recording.bag import Bag, Topic
 
 MESSAGE_OVERHEAD = 200  # bytes that a queued message takes beside its data, roughly
 FLUSH_INTERVAL_S = 2.0  # what a power cut can cost
-# What several publishers send on one topic is taken from them in turn, and not in the order of its time.
-ORDERING_S = 0.3
+# Topics, and the publishers of one, are taken in turn, and not in the order of time: a message waits for those from
+# before it. On a busy machine these wait longer themselves before they are taken, which is what is gone by.
+ORDERING_S = 0.3  # at least
+DELAYS_WAITED_FOR = 2  # times the longest delay of late
+MAX_DELAY_S = 2.5  # whatever is older has a clock of its own: simulated time, say
+FORGETTING = 0.1  # s less of the longest delay, for each second
 ORDERING_SHARE = 4  # of the queue's room; beyond that, order matters less than what else would be dropped
 
 
@@ -40,6 +44,8 @@ class BackgroundWriter:
         self._on_failure = on_failure
         self._queue: list[_Queued] = []  # a heap
         self._serials = itertools.count()
+        self._delay_s = 0.0  # between arrival on this machine and put(), the longest of late
+        self._delay_at_s = 0.0  # of time.monotonic()
         self._changed = threading.Condition()
         self._deadline: float | None = None  # of time.monotonic(), once close() was called
         self._failed = False
@@ -55,7 +61,9 @@ class BackgroundWriter:
             if size > self._room or self._failed:
                 return False
             self._room -= size
-            queued = _Queued(log_ns, next(self._serials), time.monotonic(), topic, publish_ns, data)
+            now = time.monotonic()
+            self._note_delay((time.time_ns() - log_ns) / 1e9, now)
+            queued = _Queued(log_ns, next(self._serials), now, topic, publish_ns, data)
             heapq.heappush(self._queue, queued)
             if len(self._queue) == 1 or self._room < self._room_for_ordering:
                 self._changed.notify()
@@ -117,10 +125,15 @@ class BackgroundWriter:
             with self._changed:
                 self._room += len(message.data) + MESSAGE_OVERHEAD
 
+    def _note_delay(self, delay_s: float, now: float) -> None:
+        remembered = self._delay_s - FORGETTING * (now - self._delay_at_s)
+        self._delay_s = max(0.0, remembered, delay_s if delay_s <= MAX_DELAY_S else 0.0)
+        self._delay_at_s = now
+
     def _next_is_ready_at(self) -> float | None:
         """Return the time (s) from which on nothing earlier than the first message is expected; None without one."""
         if not self._queue:
             return None
         if self._deadline is not None or self._room < self._room_for_ordering:
             return 0.0
-        return self._queue[0].arrived_s + ORDERING_S
+        return self._queue[0].arrived_s + max(ORDERING_S, DELAYS_WAITED_FOR * self._delay_s)
