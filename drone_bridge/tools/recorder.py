@@ -43,11 +43,13 @@ def main(args: list[str] | None = None) -> int:
     from rclpy.signals import SignalHandlerOptions
     from rclpy.utilities import remove_ros_args
 
+    from drone_bridge.node.discovery_server import ask_for_all_topics
     from drone_bridge.tools.recording.node import Recorder
 
     arguments = sys.argv if args is None else [sys.argv[0], *args]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args(remove_ros_args(arguments)[1:])
+    ask_for_all_topics()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = Recorder()

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A discovery server of Fast DDS on 127.0.0.1, from a profile, as any program can be one: discovery_server.py PORT."""
+
+import contextlib
+import os
+import sys
+import tempfile
+
+PROFILE = """
+<dds xmlns="http://www.eprosima.com">
+  <profiles>
+    <participant profile_name="server" is_default_profile="true">
+      <rtps>
+        <prefix>44.53.00.5f.45.50.52.4f.53.49.4d.41</prefix>
+        <builtin>
+          <discovery_config>
+            <discoveryProtocol>SERVER</discoveryProtocol>
+          </discovery_config>
+          <metatrafficUnicastLocatorList>
+            <locator>
+              <udpv4>
+                <address>127.0.0.1</address>
+                <port>{port}</port>
+              </udpv4>
+            </locator>
+          </metatrafficUnicastLocatorList>
+        </builtin>
+      </rtps>
+    </participant>
+  </profiles>
+</dds>
+"""
+
+
+def main():
+    import rclpy
+    from rclpy.executors import ExternalShutdownException
+
+    with tempfile.NamedTemporaryFile("w", suffix=".xml") as profile:
+        profile.write(PROFILE.format(port=sys.argv[1]))
+        profile.flush()
+        family = "FASTRTPS" if os.environ.get("ROS_DISTRO") == "humble" else "FASTDDS"
+        os.environ[f"{family}_DEFAULT_PROFILES_FILE"] = profile.name
+        rclpy.init()
+        node = rclpy.create_node("discovery_server")
+        print("serving", flush=True)
+        with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+            rclpy.spin(node)
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+main()

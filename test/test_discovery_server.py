@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that know nothing of each other but a discovery server (Fast DDS)."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from processes import executable
+from ros_session import RosSession, wait_until
+
+PROGRAM = Path(__file__).parent / "support" / "discovery_server.py"
+
+pytestmark = pytest.mark.skipif(
+    "fastrtps" not in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps"), reason="the server is one of Fast DDS"
+)
+
+
+def test_a_server_brings_a_bridge_a_subscriber_and_a_recorder_together(
+    start_child, domain, free_port, tmp_path, monkeypatch
+):
+    """A participant that uses a server is found by no other means, so whatever they know they have from it."""
+    server = start_child(sys.executable, PROGRAM, free_port)
+    server.wait_for_line("serving")
+    monkeypatch.setenv("ROS_DISCOVERY_SERVER", f"127.0.0.1:{free_port}")
+    start_child(executable("testbed_bridge"), "--ros-args", "-p", "role:=listen", "-p", "port:=0")
+    start_child(executable("recorder"), "--ros-args", "-p", f"bag:={tmp_path / 'bag'}")
+    session = RosSession()
+    try:
+        assert session.subscribe(DiagnosticArray, "/diagnostics").wait().status
+        # It has to be told of topics that it does not have itself.
+        session.node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        wait_until(lambda: session.is_recorded("/diagnostics"), "the recorder to find the bridge's topics")
+    finally:
+        session.close()
