@@ -14,7 +14,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from processes import Process
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from rclpy.task import Future
 from ros_session import undisturbed, wait_until
 from sensor_msgs.msg import BatteryState, Imu, Range
@@ -209,6 +209,17 @@ def test_take_off_is_a_toggle_by_what_the_drone_tells(ros, serve, operator):
     drone.answer = False
     operator.press("take_off")
     server.wait_for_line("takeoff was refused: as the test wants")
+
+
+def test_a_drone_that_does_not_keep_whether_it_flies_is_heard(ros, serve, operator):
+    """As most drivers publish: neither kept for who comes later, nor reliable."""
+    server = serve()
+    imu = ros.node.create_publisher(Imu, "imu/data", qos_profile_sensor_data)
+    flying = ros.node.create_publisher(Bool, "flying", qos_profile_sensor_data)
+    ros.node.create_timer(0.05, lambda: imu.publish(Imu()) or flying.publish(Bool(data=True)))
+    operator.keep_sending(hover=False)
+    operator.state(FLYING)
+    server.wait_for_line("/flying is published without durability transient_local, so that what it said before is not")
 
 
 def test_a_press_for_which_there_is_no_service_is_said(serve, operator):

@@ -18,6 +18,7 @@ from std_msgs.msg import String
 from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.controllers.velocity_commands import VelocityCommands
+from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.node.program import run
@@ -63,7 +64,7 @@ class RoverController(Node):
         self._was_following = False
         self._log_limiter = LogLimiter()
         self._commands = VelocityCommands(self)
-        self.create_subscription(Odometry, "odom", self._measure, 1)
+        subscribe(self, Odometry, "odom", self._measure, 1)
         self._telemetry: RoverTelemetryPublisher | None = None
         if self._declared["publish_telemetry"]:
             self._telemetry = RoverTelemetryPublisher(

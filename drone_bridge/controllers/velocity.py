@@ -19,6 +19,7 @@ from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
+from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.lifespan import Lifespan
 from drone_bridge.node.log_limiter import LogLimiter
@@ -48,10 +49,10 @@ class VelocityBehaviour:
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         self._states = node.create_publisher(ControllerState, "~/state", 10)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        node.create_subscription(DroneProperties, "drone_properties", self._on_properties, latched)
-        node.create_subscription(Odometry, "odom", self._on_odometry, 1)
+        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched)
+        subscribe(node, Odometry, "odom", self._on_odometry, 1)
         for topic, message_type in (("cmd_vel", Twist), ("cmd_vel_stamped", TwistStamped)):
-            node.create_subscription(message_type, topic, partial(self._on_twist, Lifespan(node, topic)), 1)
+            subscribe(node, message_type, topic, partial(self._on_twist, Lifespan(node, topic)), 1)
         self._tell("waiting", "for drone_properties and odom")
 
     def leave(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from rclpy.duration import Duration
 from rclpy.qos import LivelinessPolicy, QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
@@ -48,7 +49,15 @@ class LeaseWatch:
         events = SubscriptionEventCallbacks(liveliness=self._changed, use_default_callbacks=False)
         # A middleware that knows no leases finds out in its own time.
         with contextlib.suppress(UnsupportedEventTypeError):
-            node.make_subscription(message_type, topic, lambda _: None, qos, event_callbacks=events)
+            subscription = node.create_subscription(
+                message_type,
+                topic,
+                lambda _: None,
+                qos,
+                event_callbacks=events,
+                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            )
+            node.keep_subscription(subscription)
 
     def _changed(self, info: Any) -> None:
         self.is_expired = not info.alive_count

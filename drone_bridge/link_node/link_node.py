@@ -37,6 +37,7 @@ from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.links.wire_log import WireLog
 from drone_bridge.node.clock_publishers import complaint_about_clocks
+from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.translate.time import NANOSECONDS
 
@@ -156,20 +157,14 @@ class LinkNode(LifecycleNode):
         callback: Callable[[Any], Any],
         depth: QoSProfile | int,
         callback_group: CallbackGroup | None = None,
-        *,
-        event_callbacks: Any = None,
     ) -> None:
-        """Create a subscription whose QoS, of a depth or a whole profile, can be overridden by parameters."""
+        """Create a subscription whose QoS can be overridden by parameters; publishers that offer less are heard too."""
         options = QoSOverridingOptions.with_default_policies()
-        subscription = self.create_subscription(
-            message_type,
-            topic,
-            callback,
-            copy.copy(depth),  # as for publishers
-            callback_group=callback_group,
-            event_callbacks=event_callbacks,
-            qos_overriding_options=options,
-        )
+        group, keep = callback_group, self.keep_subscription
+        subscribe(self, message_type, topic, callback, depth, callback_group=group, overridable=options, keep=keep)
+
+    def keep_subscription(self, subscription: Any) -> None:
+        """Destroy a subscription with what else configure has created."""
         self._made.append((self.destroy_subscription, subscription))
 
     def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":

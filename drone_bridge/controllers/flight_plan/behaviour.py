@@ -14,6 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.controllers.flight_plan.pilot import Call, FlightPlan, PlanParameters
 from drone_bridge.msg import ControllerState
+from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 
@@ -41,7 +42,7 @@ class FlightPlanBehaviour:
         }
         self._is_bridge_there = False
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        node.create_subscription(Bool, "flying", self._on_flying, latched)
+        subscribe(node, Bool, "flying", self._on_flying, latched)
         # A drone keeps flying while ROS time stands still.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)

@@ -31,6 +31,7 @@ from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.geometry.matrices import NOT_COMPUTABLE
 from drone_bridge.msg import ControllerState, LandingPad
+from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
@@ -93,7 +94,7 @@ class LandOnPadBehaviour:
         for topic in topics:
             self._subscribe(topic, [each for each in sets if topic in each.topics])
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        node.create_subscription(Bool, "landed", self._on_landed, latched)
+        subscribe(node, Bool, "landed", self._on_landed, latched)
         # A steady clock: a paused simulation must not keep the drone flying on its last command.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(self._timeout_s, self._watch, clock=clock)
@@ -108,7 +109,7 @@ class LandOnPadBehaviour:
             for each in sets:
                 each.add(topic, message)
 
-        self._node.create_subscription(TYPES[topic], topic, receive, _QUEUE)
+        subscribe(self._node, TYPES[topic], topic, receive, _QUEUE)
 
     def _on_landed(self, message: Bool) -> None:
         self._landed = message.data

@@ -3,6 +3,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from geometry_msgs.msg import Twist, TwistStamped
@@ -18,6 +19,7 @@ from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.flight.flight_control import Command, DroneModel
 from drone_bridge.geometry.matrices import NOT_COMPUTABLE
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
+from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
@@ -58,10 +60,10 @@ class SeekTargetBehaviour:
         self._send = self._make_sender(topic)
         self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        node.create_subscription(DroneProperties, "drone_properties", self._on_properties, latched)
+        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched)
         frames = StampedSets(TOPICS, self._on_frame)
         for topic, kind in zip(TOPICS, MESSAGE_TYPES, strict=True):
-            node.create_subscription(kind, topic, lambda message, topic=topic: frames.add(topic, message), _FRAME_QUEUE)
+            subscribe(node, kind, topic, partial(frames.add, topic), _FRAME_QUEUE)
 
     def leave(self) -> None:
         """Stop commanding."""

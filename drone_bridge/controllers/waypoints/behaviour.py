@@ -15,6 +15,7 @@ from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.controllers.waypoints.pilot import Decision, Waypoint, WaypointParameters, Waypoints, WaypointState
 from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import ControllerState, DroneProperties
+from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
@@ -55,10 +56,10 @@ class WaypointsBehaviour:
         self._log_limiter = LogLimiter()
         self._commands = VelocityCommands(node)
         self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
-        node.create_subscription(Odometry, "odom", self._on_odometry, 1)
+        subscribe(node, Odometry, "odom", self._on_odometry, 1)
         self._is_announced = False
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        node.create_subscription(DroneProperties, "drone_properties", self._on_properties, latched)
+        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched)
         # A steady clock: a simulation that stands still is no reason to leave a vehicle uncommanded.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)

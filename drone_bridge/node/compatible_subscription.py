@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Subscriptions that hear every publisher of their topic, whatever QoS it offers.
+
+A subscription that wants what was published before it (transient local), or lost messages again (reliable), gets
+nothing at all from a publisher that does not offer that. Such publishers are heard as they are, by a second one.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any, Final
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
+
+_CONSEQUENCES: Final = {
+    QoSPolicyKind.DURABILITY: "without durability transient_local, so that what it said before is not known",
+    QoSPolicyKind.RELIABILITY: "without reliability reliable, so that what gets lost is not sent again",
+}
+
+
+def subscribe(
+    node: Node,
+    message_type: type,
+    topic: str,
+    callback: Callable[[Any], Any],
+    qos: QoSProfile | int,
+    *,
+    callback_group: CallbackGroup | None = None,
+    overridable: QoSOverridingOptions | None = None,
+    keep: Callable[[Any], None] = lambda subscription: None,
+) -> None:
+    """Subscribe to all publishers of a topic: with this QoS, or depth, and with less to those that offer less.
+
+    That happens as soon as such a publisher is discovered, and is logged. What those say that offer more comes twice
+    from then on. `keep` gets each of the subscriptions; `overridable` is for the first one.
+    """
+    made: set[tuple[DurabilityPolicy, ReliabilityPolicy]] = set()
+
+    def create(wanted: QoSProfile, events: Any) -> Any:
+        return node.create_subscription(
+            message_type,
+            topic,
+            callback,
+            copy.copy(wanted),  # an override changes the profile that it is given, and others may have the same
+            callback_group=callback_group,
+            event_callbacks=events,
+            qos_overriding_options=None if made else overridable,  # a topic has those parameters once
+        )
+
+    def add(wanted: QoSProfile) -> None:
+        def on_incompatible(info: Any) -> None:
+            less = _without(subscription.qos_profile, info.last_policy_kind)
+            if less and (less.durability, less.reliability) not in made:
+                name = node.resolve_topic_name(topic)
+                node.get_logger().info(f"{name} is published {_CONSEQUENCES[info.last_policy_kind]}.")
+                add(less)
+
+        try:
+            subscription = create(wanted, SubscriptionEventCallbacks(incompatible_qos=on_incompatible))
+        except UnsupportedEventTypeError:  # as where every subscription hears every publisher
+            subscription = create(wanted, None)
+        made.add((subscription.qos_profile.durability, subscription.qos_profile.reliability))
+        keep(subscription)
+
+    add(QoSProfile(depth=qos) if isinstance(qos, int) else qos)
+
+
+def _without(qos: QoSProfile, kind: QoSPolicyKind) -> QoSProfile | None:
+    """Return the profile without what this policy asks for; None if it asks for nothing there that is known here."""
+    less = copy.copy(qos)
+    if kind == QoSPolicyKind.DURABILITY:
+        less.durability = DurabilityPolicy.VOLATILE
+    elif kind == QoSPolicyKind.RELIABILITY:
+        less.reliability = ReliabilityPolicy.BEST_EFFORT
+    else:
+        return None
+    return less

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishers that offer less than a subscription asks for are heard all the same."""
+
+import re
+
+import pytest
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from ros_session import Inbox, module_ros, wait_until
+from std_msgs.msg import Int32
+
+from drone_bridge.node.compatible_subscription import subscribe
+
+ros = module_ros()
+
+KEPT, NOT_KEPT = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
+RELIABLE, BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
+
+
+def qos(durability=KEPT, reliability=RELIABLE):
+    return QoSProfile(depth=1, durability=durability, reliability=reliability)
+
+
+@pytest.fixture
+def topic(request):
+    return "topic_" + "".join(letter if letter.isalnum() else "_" for letter in request.node.name)
+
+
+@pytest.fixture
+def hear(ros, topic):
+    """Subscribe with a profile; return what comes."""
+
+    def start(wanted):
+        inbox = Inbox()
+        subscribe(ros.node, Int32, topic, inbox.put, wanted)
+        return inbox
+
+    return start
+
+
+@pytest.fixture
+def lacking(topic, capfd):
+    """Return the policies that the log says are not offered."""
+    return lambda: re.findall(rf"/{topic} is published without (\w+) ", capfd.readouterr().err)
+
+
+@pytest.mark.parametrize("subscribed_first", [True, False])
+@pytest.mark.parametrize(
+    ("durability", "reliability", "missing"),
+    [
+        (NOT_KEPT, RELIABLE, ["durability"]),
+        (KEPT, BEST_EFFORT, ["reliability"]),
+        (NOT_KEPT, BEST_EFFORT, ["durability", "reliability"]),
+    ],
+)
+def test_a_publisher_that_offers_less_is_heard(
+    ros, topic, hear, lacking, subscribed_first, durability, reliability, missing
+):
+    inbox = hear(qos()) if subscribed_first else None
+    publisher = ros.node.create_publisher(Int32, topic, qos(durability, reliability))
+    if not subscribed_first:
+        inbox = hear(qos())
+    # Both ends find each other in their own time, and what a volatile one says before that is lost.
+    wait_until(lambda: publisher.publish(Int32(data=7)) or len(inbox), "what it says to arrive")
+    assert sorted(lacking()) == missing
+
+
+def test_what_was_said_before_still_comes_from_a_publisher_that_keeps_it_and_once(ros, topic, hear, lacking):
+    publisher = ros.node.create_publisher(Int32, topic, qos())
+    publisher.publish(Int32(data=1))
+    inbox = hear(qos())
+    assert inbox.wait().data == 1
+    for number in (2, 3):
+        publisher.publish(Int32(data=number))
+        assert inbox.wait().data == number
+    assert lacking() == []
+
+
+def test_a_depth_will_do_and_many_publishers_are_told_of_once(ros, topic, hear, lacking):
+    inbox = hear(10)
+    for number in range(3):
+        publisher = ros.node.create_publisher(Int32, topic, qos(NOT_KEPT, BEST_EFFORT))
+        wait_until(lambda publisher=publisher, number=number: publisher.publish(Int32(data=number)) or len(inbox), "it")
+        inbox.wait(lambda message, number=number: message.data == number)
+    assert lacking() == ["reliability"]
