@@ -22,7 +22,6 @@ from drone_bridge.translate.simulator import STREAMED, Axes, BodyToModel, Veloci
 from drone_bridge.vehicle_side.simulator.items import RefusedError
 
 AXES = [Axes(), Axes(convert=False)]
-STAMP = Time(sec=5)
 SEEDS = range(20)
 
 
@@ -52,8 +51,10 @@ def test_odometry_and_imu_carry_all_attributes(axes, seed):
     values = random_values(seed)
     state = bridge.entity_state(values, axes, BodyToModel())
     odometry, imu = Odometry(), Imu()
-    bridge.fill_odometry(odometry, state, STAMP)
-    bridge.fill_imu(imu, state, axes.against_gravity(9.81), STAMP)
+    bridge.fill_orientation(odometry.pose.pose.orientation, state)
+    bridge.fill_odometry(odometry, state)
+    bridge.fill_orientation(imu.orientation, state)
+    bridge.fill_imu(imu, state, axes.against_gravity(9.81))
     mirrored = server.with_imu(server.state_from_odometry(odometry), imu, axes.against_gravity(9.81))
     for attribute, value, there in zip(STREAMED, on_the_wire(mirrored, axes), values, strict=True):
         assert value == pytest.approx(there, abs=1e-13), attribute
@@ -65,13 +66,15 @@ def test_pose_and_twist_carry_all_but_the_acceleration(axes, seed):
     values = random_values(seed)
     state = bridge.entity_state(values, axes, BodyToModel())
     pose, twist = PoseStamped(), TwistStamped()
-    bridge.fill_pose(pose, state, STAMP)
-    bridge.fill_twist(twist, state, STAMP)
+    bridge.fill_position(pose.pose.position, state)
+    bridge.fill_orientation(pose.pose.orientation, state)
+    bridge.fill_twist(twist, state)
     x, v, a, q, w = on_the_wire(server.with_stamped_twist(server.state_from_pose(pose), twist), axes)
     assert [x, q, a] == [pytest.approx(values[0]), pytest.approx(values[3]), (0, 0, 0)]
     assert [v, w] == [pytest.approx(values[1]), pytest.approx(values[4])]
     transform = TransformStamped()
-    bridge.fill_transform(transform, state, STAMP)
+    bridge.fill_position(transform.transform.translation, state)
+    bridge.fill_orientation(transform.transform.rotation, state)
     assert on_the_wire(server.state_from_transform(transform.transform), axes)[0] == pytest.approx(values[0])
 
 

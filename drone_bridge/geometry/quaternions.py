@@ -63,3 +63,14 @@ def rotated(q: Quaternion, x: float, y: float, z: float) -> tuple[float, float, 
         y + qw * ty + qz * tx - qx * tz,
         z + qw * tz + qx * ty - qy * tx,
     )
+
+
+def rotated_back(q: Quaternion, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return a vector of the frame that the rotation is given in, in the rotated frame: `rotated` by the inverse."""
+    qx, qy, qz, qw = q
+    tx, ty, tz = 2 * (qz * y - qy * z), 2 * (qx * z - qz * x), 2 * (qy * x - qx * y)
+    return (
+        x + qw * tx - qy * tz + qz * ty,
+        y + qw * ty - qz * tx + qx * tz,
+        z + qw * tz - qx * ty + qy * tx,
+    )

@@ -2,15 +2,15 @@
 """Entity states of the underwater simulator as ROS messages, and velocity commands the other way."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseStamped, TransformStamped, Twist, TwistStamped
+from geometry_msgs.msg import Point, Twist, TwistStamped, Vector3
+from geometry_msgs.msg import Quaternion as QuaternionMessage
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
-from drone_bridge.geometry.quaternions import Quaternion, inverse, multiplied, rotated
+from drone_bridge.geometry.quaternions import Quaternion, inverse, multiplied, rotated, rotated_back
 from drone_bridge.protocols.simulator import Attribute, SetEntity
 from drone_bridge.translate import frames
 
@@ -35,14 +35,10 @@ class Axes:
 
     def __init__(self, convert: bool = True) -> None:
         self.convert = convert
-
-    def world(self, x: float, y: float, z: float) -> Vector:
-        """Return a point or vector of the world in the other axes."""
-        return frames.enu_from_ned(x, y, z) if self.convert else (x, y, z)
-
-    def body(self, x: float, y: float, z: float) -> Vector:
-        """Return a vector of a body in the other axes."""
-        return frames.flu_from_frd(x, y, z) if self.convert else (x, y, z)
+        #: Turns a point or vector of the world, given as x, y, z, into the other axes.
+        self.world: Callable[[float, float, float], Vector] = frames.enu_from_ned if convert else _as_it_is
+        #: Turns a vector of a body into the other axes.
+        self.body: Callable[[float, float, float], Vector] = frames.flu_from_frd if convert else _as_it_is
 
     def orientation(self, q: Sequence[float]) -> Quaternion:
         """Return the orientation in ROS's axes of a body that has w, x, y, z in the simulator."""
@@ -65,6 +61,10 @@ class Axes:
     def against_gravity(self, gravity: float) -> Vector:
         """Return what something at rest is accelerated with against free fall, m/s², in the world."""
         return (0.0, 0.0, gravity if self.convert else -gravity)
+
+
+def _as_it_is(x: float, y: float, z: float) -> Vector:
+    return x, y, z
 
 
 class BodyToModel:
@@ -134,7 +134,7 @@ def entity_state(values: Sequence[Any], axes: Axes, body_to_model: BodyToModel) 
     """Return what the values of STREAMED say. Raises ValueError for what is no number or no rotation."""
     x, v, a, q, w = values
     # The sum is no number if any of them is none.
-    if not math.isfinite(sum(x) + sum(v) + sum(a) + sum(w)):
+    if not math.isfinite(sum(x + v + a + w)):
         raise ValueError(f"The state x {x}, v {v}, a {a}, w {w} is not made of finite numbers.")
     return EntityState(
         axes.world(*x),
@@ -145,57 +145,44 @@ def entity_state(values: Sequence[Any], axes: Axes, body_to_model: BodyToModel) 
     )
 
 
-# Messages are made once and filled for each state: publishing writes them out at once.
+# Messages are made once and filled for each state: publishing writes them out at once. Those of one entity can share
+# headers and orientation, which then are filled once.
 
 
-def fill_odometry(message: Odometry, state: EntityState, stamp: Time) -> None:
-    """Fill in the pose in the world, and velocities in the body's own frame."""
-    message.header.stamp = stamp
+def fill_odometry(message: Odometry, state: EntityState) -> None:
+    """Fill in the position in the world, and velocities in the body's own frame."""
     pose, twist = message.pose.pose, message.twist.twist
     _set_vector(pose.position, state.position)
-    _set_quaternion(pose.orientation, state.orientation)
-    _set_vector(twist.linear, rotated(inverse(state.orientation), *state.velocity))
+    _set_vector(twist.linear, rotated_back(state.orientation, *state.velocity))
     _set_vector(twist.angular, state.angular_velocity)
 
 
-def fill_imu(message: Imu, state: EntityState, against_gravity: Vector, stamp: Time) -> None:
+def fill_imu(message: Imu, state: EntityState, against_gravity: Vector) -> None:
     """Fill in what an IMU in the body would read: specific force, which is + gravity upwards for a body at rest."""
-    message.header.stamp = stamp
-    _set_quaternion(message.orientation, state.orientation)
     _set_vector(message.angular_velocity, state.angular_velocity)
     ax, ay, az = state.acceleration
     gx, gy, gz = against_gravity
-    force = rotated(inverse(state.orientation), ax + gx, ay + gy, az + gz)
-    _set_vector(message.linear_acceleration, force)
+    _set_vector(message.linear_acceleration, rotated_back(state.orientation, ax + gx, ay + gy, az + gz))
 
 
-def fill_pose(message: PoseStamped, state: EntityState, stamp: Time) -> None:
-    """Fill in the pose in the world."""
-    message.header.stamp = stamp
-    _set_vector(message.pose.position, state.position)
-    _set_quaternion(message.pose.orientation, state.orientation)
-
-
-def fill_twist(message: TwistStamped, state: EntityState, stamp: Time) -> None:
+def fill_twist(message: TwistStamped, state: EntityState) -> None:
     """Fill in the velocities, in the entity's own frame."""
-    message.header.stamp = stamp
-    _set_vector(message.twist.linear, rotated(inverse(state.orientation), *state.velocity))
+    _set_vector(message.twist.linear, rotated_back(state.orientation, *state.velocity))
     _set_vector(message.twist.angular, state.angular_velocity)
 
 
-def fill_transform(message: TransformStamped, state: EntityState, stamp: Time) -> None:
-    """Fill in the pose in the world."""
-    message.header.stamp = stamp
-    _set_vector(message.transform.translation, state.position)
-    _set_quaternion(message.transform.rotation, state.orientation)
+def fill_orientation(message: QuaternionMessage, state: EntityState) -> None:
+    """Fill in the orientation in the world."""
+    message.x, message.y, message.z, message.w = state.orientation
+
+
+def fill_position(message: Point | Vector3, state: EntityState) -> None:
+    """Fill in the position in the world."""
+    message.x, message.y, message.z = state.position
 
 
 def _set_vector(message: Any, vector: Vector) -> None:
     message.x, message.y, message.z = vector
-
-
-def _set_quaternion(message: Any, q: Quaternion) -> None:
-    message.x, message.y, message.z, message.w = q
 
 
 # Commands.

@@ -35,7 +35,7 @@ from drone_bridge.link_node.commands import CommandIntake
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_requests import LinkRequest
 from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.links.cancellation import Cancellation, Selectable, Wakeup, wait_readable
+from drone_bridge.links.cancellation import Cancellation, Selectable, Wakeup, Watch
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.node.program import run
 from drone_bridge.protocols import simulator as sim
@@ -48,6 +48,8 @@ from drone_bridge.translate.simulator_plans import read_cameras, read_entities, 
 LEAVE_TIMEOUT_S: Final = 0.3
 #: After so much silence a simulator of which nothing is asked is asked for a sign of life.
 PROBE_AFTER_S: Final = 1.0
+#: How long what is streamed may keep the link's thread from finding out what else is due by now.
+STREAM_TURN_S: Final = 0.03
 
 
 class SimulatorBridge(LinkNode):
@@ -69,7 +71,6 @@ class SimulatorBridge(LinkNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_bridge", PARAMETERS, **options)
         self._wakeup = Wakeup()
-        self._axes = Axes()
         self._simulator_services = SimulatorServices(self, self._wakeup.wake)
 
     # The lifecycle.
@@ -77,7 +78,7 @@ class SimulatorBridge(LinkNode):
     def set_up(self) -> None:
         """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
-        self._axes.convert = get("convert_frames")
+        self._axes = Axes(get("convert_frames"))
         self._vehicle: int = get("vehicle")
         self._timeout_s: float = get("request_timeout")
         if any(get("body_to_model")):
@@ -166,28 +167,40 @@ class SimulatorBridge(LinkNode):
         channels = [session.requests]
         if session.streams is not session.requests:
             channels.append(session.streams)
+        always: list[Selectable] = [self._link_cancellation, self._wakeup, *(channel.stream for channel in channels)]
+        probe = session.probe
+        watch = Watch([*always, probe.stream] if probe else always)
+        due_s = -math.inf
         while True:
-            timeout_s = self._do_what_is_due(session)
-            files: list[Selectable] = [self._link_cancellation, self._wakeup, *(channel.stream for channel in channels)]
-            if session.probe:
-                files.append(session.probe.stream)
-            is_cancelled, is_woken, *are_readable = wait_readable(files, timeout_s)
+            now_s = time.monotonic()
+            self._outputs.keeper.tick(now_s)
+            if now_s >= due_s:
+                due_s = self._do_what_is_due(session, now_s)
+            if session.probe is not probe:  # it has been closed
+                probe, watch = None, Watch(always)
+            next_s = min(due_s, self._outputs.keeper.due_s)
+            timeout_s = None if next_s == math.inf else max(0.0, next_s - time.monotonic())
+            is_cancelled, is_woken, *are_readable = watch.wait(timeout_s)
             if is_cancelled:
                 raise LinkCancelledError("Talking to the simulator was cancelled.")
             if is_woken:
                 self._wakeup.clear()
             for channel, is_readable in zip(channels, are_readable, strict=False):
+                event = None
                 if is_readable:
                     for event in channel.read(buffer):
-                        self.statistics.liveness.heard()
                         session.handle(event, channel)
-            if session.probe and are_readable[-1]:
+                if event:
+                    self.statistics.liveness.heard()
+            if probe and are_readable[-1]:
                 session.read_probe(buffer)
             self._outputs.flush()
+            # To find out what is due takes as long as two states do.
+            has_answers = are_readable[0]
+            due_s = -math.inf if is_woken or has_answers else min(due_s, now_s + STREAM_TURN_S)
 
-    def _do_what_is_due(self, session: SimulatorSession) -> float | None:
-        """Return in how many seconds there is more to do; None: only when something comes."""
-        now_s = time.monotonic()
+    def _do_what_is_due(self, session: SimulatorSession, now_s: float) -> float:
+        """Return when there is more to do, on the monotonic clock, unless something comes before."""
         session.tick(now_s)
         for link_request in self._simulator_services.link_requests.take():
             self._do(link_request, session)
@@ -196,17 +209,9 @@ class SimulatorBridge(LinkNode):
             session.requests.ask(request, on_outcome)
 
         self._steering.tick(now_s, self._outputs.attitude, ask)
-        self._outputs.keeper.tick(now_s)
         self.statistics.facts["outstanding requests"] = str(session.outstanding)
         self._learner.tick(now_s)
-        due_s = min(
-            self._probe(session, now_s),
-            session.due_s,
-            self._steering.due_s,
-            self._outputs.keeper.due_s,
-            self._learner.due_s,
-        )
-        return None if due_s == float("inf") else max(0.0, due_s - time.monotonic())
+        return min(self._probe(session, now_s), session.due_s, self._steering.due_s, self._learner.due_s)
 
     def _do(self, link_request: LinkRequest[Call], session: SimulatorSession) -> None:
         def finish(result: Result) -> None:

@@ -4,11 +4,12 @@
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
+from geometry_msgs.msg import Pose, PoseStamped, Quaternion, TransformStamped, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import Imu
+from std_msgs.msg import Header
 
 from drone_bridge.link_node.common_parameters import odometry_covariances
 from drone_bridge.link_node.link_node import LinkNode
@@ -32,32 +33,32 @@ class EntityTopics:
         """`name` of the entity, None of the vehicle; `gravity` is what keeps something from falling."""
         self._against_gravity = gravity
         self.frame = frames.base_link if name is None else f"{frames.prefix}{topic_token(name, 'entity')}"
-        world = frames.odom
         self._made: list[Publisher[Any]] = []
         self._node = node
+        # All messages share what is the same in them, so that it is filled once.
+        self._world, self._body = Header(frame_id=frames.odom), Header(frame_id=self.frame)
+        self._orientation = Quaternion()
+        pose = Pose(orientation=self._orientation)
         if name is None:
-            self._odometry = Odometry(child_frame_id=self.frame)
+            self._odometry = Odometry(header=self._world, child_frame_id=self.frame)
             odometry_covariances(node.parameters).fill(self._odometry)
-            self._odometry.header.frame_id = world
-            self._imu = Imu()
-            self._imu.header.frame_id = self.frame
+            self._odometry.pose.pose = pose
+            self._imu = Imu(header=self._body, orientation=self._orientation)
             outputs = [
                 Output(node.make_publisher(Odometry, "odom", QUEUE_DEPTH), self._fill_odometry),
                 Output(node.make_publisher(Imu, "imu/data", QUEUE_DEPTH), self._fill_imu),
             ]
         else:
-            self._pose, self._twist = PoseStamped(), TwistStamped()
-            self._pose.header.frame_id = world
-            self._twist.header.frame_id = self.frame
+            self._pose = PoseStamped(header=self._world, pose=pose)
+            self._twist = TwistStamped(header=self._body)
             topic = f"entities/{topic_token(name, 'entity')}"
             outputs = [
                 Output(self._make(PoseStamped, f"{topic}/pose"), self._fill_pose),
                 Output(self._make(TwistStamped, f"{topic}/twist"), self._fill_twist),
             ]
         self._outputs: Outputs[EntityState] = Outputs(node, outputs, AUDIENCE_PERIOD_S)
-        self.transform = TransformStamped(child_frame_id=self.frame)
-        self.transform.header.frame_id = world
-        self.has_transform_waiting = False
+        self._transform = TransformStamped(header=self._world, child_frame_id=self.frame)
+        self._transform.transform.rotation = self._orientation
 
     def _make(self, message_type: type, topic: str) -> "Publisher[Any]":
         # Without parameters that override their QoS: those would pile up with every name ever given. And without
@@ -69,26 +70,33 @@ class EntityTopics:
 
     def publish(self, state: EntityState, stamp: Time) -> None:
         """Publish a state to whoever listens."""
+        self._world.stamp = self._body.stamp = stamp
+        translate.fill_orientation(self._orientation, state)
         self._outputs.publish(state, stamp)
 
-    def _fill_odometry(self, state: EntityState, stamp: Time) -> Odometry:
-        translate.fill_odometry(self._odometry, state, stamp)
+    def transform(self, state: EntityState) -> TransformStamped:
+        """Return the transform of the state that was published just now, in a message that the next one changes."""
+        translate.fill_position(self._transform.transform.translation, state)
+        return self._transform
+
+    def _fill_odometry(self, state: EntityState, _: Time) -> Odometry:
+        translate.fill_odometry(self._odometry, state)
         return self._odometry
 
-    def _fill_imu(self, state: EntityState, stamp: Time) -> Imu:
-        translate.fill_imu(self._imu, state, self._against_gravity, stamp)
+    def _fill_imu(self, state: EntityState, _: Time) -> Imu:
+        translate.fill_imu(self._imu, state, self._against_gravity)
         return self._imu
 
     def mark_attitude(self, *, is_known: bool) -> None:
         """Tell readers of imu/data whether to believe what depends on the vehicle's attitude."""
         self._imu.orientation_covariance[0] = self._imu.linear_acceleration_covariance[0] = 0.0 if is_known else -1.0
 
-    def _fill_pose(self, state: EntityState, stamp: Time) -> PoseStamped:
-        translate.fill_pose(self._pose, state, stamp)
+    def _fill_pose(self, state: EntityState, _: Time) -> PoseStamped:
+        translate.fill_position(self._pose.pose.position, state)
         return self._pose
 
-    def _fill_twist(self, state: EntityState, stamp: Time) -> TwistStamped:
-        translate.fill_twist(self._twist, state, stamp)
+    def _fill_twist(self, state: EntityState, _: Time) -> TwistStamped:
+        translate.fill_twist(self._twist, state)
         return self._twist
 
     def close(self) -> None:

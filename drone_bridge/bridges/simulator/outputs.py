@@ -68,7 +68,7 @@ class SimulatorOutputs:
         self._item_events = node.make_publisher(ItemEvent, "item_events", with_lease(QoSProfile(depth=100)))
         self._attributes = node.make_publisher(ExtendedAttributes, "attributes", QUEUE_DEPTH)
         self._completed = node.make_publisher(Empty, "completed", QUEUE_DEPTH)
-        self._transforms: list[EntityTopics] = []
+        self._transforms: dict[EntityTopics, TransformStamped] = {}  # that wait
         self._static_transforms: dict[str, TransformStamped] = {}
         self._topics[vehicle] = EntityTopics(node, None, self._frames, self._against_gravity)
 
@@ -157,21 +157,16 @@ class SimulatorOutputs:
         state = self.state(entity, values)
         if entity == self._vehicle:
             self.attitude = state.orientation if self.is_body_to_model_known else None
-        stamp = self.keeper.stamp()
-        topics.publish(state, stamp)
+        if topics in self._transforms:  # a new step has begun
+            self.flush()
+        topics.publish(state, self.keeper.stamp())
         if self._publishes_tf and self._tf.wanted():
-            if topics.has_transform_waiting:  # a new step has begun
-                self.flush()
-            translate.fill_transform(topics.transform, state, stamp)
-            topics.has_transform_waiting = True
-            self._transforms.append(topics)
+            self._transforms[topics] = topics.transform(state)
 
     def flush(self) -> None:
         """Publish the transforms that wait, of all entities together."""
         if self._transforms:
-            self._tf.publish([topics.transform for topics in self._transforms], self.keeper.stamp())
-            for topics in self._transforms:
-                topics.has_transform_waiting = False
+            self._tf.publish(list(self._transforms.values()), self.keeper.stamp())
             self._transforms.clear()
 
     # The rest.

@@ -48,6 +48,7 @@ class SimulatorSession:
         """`channels`: for requests and for streams, perhaps the same."""
         get = node.parameters.__getitem__
         self._node = node
+        self._counts = node.statistics.counts
         self.requests, self.streams = channels
         self.probe: Channel | None = None
         self._probe_id: int | None = None
@@ -225,7 +226,7 @@ class SimulatorSession:
 
     def _handle_entity_data(self, data: sim.EntityData) -> None:
         stream = self.items.find(ItemType.ENTITY_STREAM, data.id)
-        counts = self._node.statistics.counts
+        counts = self._counts
         counts["stream messages"] += 1
         if not isinstance(stream, EntityStream):
             counts["unknown streams"] += 1  # just added, or just removed

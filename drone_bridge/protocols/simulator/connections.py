@@ -148,7 +148,7 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
     def next_event(self) -> Answer | Response | ConnectionClosed | NeedData:
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
         event = super().next_event()
-        if isinstance(event, Response) and event.is_in_band:
+        if type(event) is not EntityData and isinstance(event, Response) and event.is_in_band:
             return self._answer(event)
         return event
 

@@ -37,7 +37,7 @@ class EntityDataLayout:
     Raises KeyError for an attribute that the document does not have, as its width is not known.
     """
 
-    __slots__ = ("_attributes", "_expected", "_layout", "_marks", "_places")
+    __slots__ = ("_attributes", "_expected", "_layout", "_marks", "_values")
 
     def __init__(self, attributes: tuple[int, ...]) -> None:
         self._attributes = attributes
@@ -50,7 +50,9 @@ class EntityDataLayout:
             position = first + value.width
             places.append(first if value.width == 1 else slice(first, position))
         self._layout = struct.Struct(form)
-        self._places: list[Any] = places
+        self._values: Any = (
+            itemgetter(*places) if len(places) > 1 else lambda numbers: tuple(map(numbers.__getitem__, places))
+        )
         self._marks = itemgetter(*marks)  # where the number of attributes and their IDs are
         self._expected = (len(attributes), *attributes) if attributes else 0
 
@@ -64,7 +66,7 @@ class EntityDataLayout:
         numbers = self._layout.unpack_from(buffer, start)
         if self._marks(numbers) != self._expected:
             return None
-        return EntityData(numbers[0], self._attributes, tuple([numbers[place] for place in self._places]))
+        return EntityData(numbers[0], self._attributes, self._values(numbers))
 
     def encode(self, stream: int, values: Sequence[AttributeValue]) -> bytes:
         """Return the body. Raises LocalProtocolError for values that don't fit the attributes."""
