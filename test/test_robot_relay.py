@@ -6,15 +6,17 @@ import itertools
 import re
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
 from processes import TIMEOUT_S, Process
 from robot_driver import RobotDriver
 from robot_peer import DRIVE, LAMP, RobotPeer
-from ros_session import wait_until
+from ros_session import undisturbed, wait_until
 from vanishing import kill
 
+from drone_bridge.link_node.lease import EXPECTED_S
 from drone_bridge.operators.plan import Leg, parse_plan
 from drone_bridge.operators.robot import ScriptedDriver, speeds
 from drone_bridge.protocols.robot import (
@@ -278,6 +280,39 @@ def test_whoever_vanishes_is_gone_for_the_other_end(ros):
                 driver.close()
     finally:
         peer.close()
+
+
+def test_a_robot_that_says_nothing_answers_no_keep_alive_here_either(drive, shared, shared_peer):
+    """As beside it: answers come when it is heard again."""
+    alice, bob = drive("alice"), drive("bob")
+    shared_peer.answers_keep_alives = False
+    shared.server.wait_for_line("The robot behind the bridge has been silent for a second")
+    for driver in (alice, bob):
+        driver.events.clear()
+        driver.send(KeepAlive(1), KeepAlive(2))
+        driver.list_subsystems()  # which the server answers
+        assert not any(isinstance(event, KeepAlive) for event in driver.events)
+    shared_peer.answers_keep_alives = True
+    for driver in (alice, bob):
+        assert [driver.wait_for(KeepAlive).time_ms for _ in range(2)] == [1, 2]
+
+
+def test_answers_end_within_a_second_of_the_robot_s_last_word(drive, shared_peer):
+    """Beside it they end with that word."""
+
+    def measure():
+        driver = drive("alice")
+        shared_peer.answers_keep_alives = False
+        silent_s = time.monotonic()
+        answered_s = silent_s
+        with contextlib.suppress(TimeoutError):
+            while answered_s < silent_s + 2 * EXPECTED_S:
+                answered_s = driver.answered_s(timeout_s=EXPECTED_S / 2)
+        shared_peer.answers_keep_alives = True
+        driver.close()
+        return answered_s - silent_s
+
+    undisturbed(measure, lambda seconds: seconds < EXPECTED_S)
 
 
 # The launch file, and the scripted driver.

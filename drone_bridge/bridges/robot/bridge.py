@@ -5,6 +5,7 @@ import contextlib
 import getpass
 import math
 import time
+from copy import copy
 from typing import Any, Final
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -21,7 +22,7 @@ from drone_bridge.bridges.robot.services import BIND, UNBIND, RobotServices, Tas
 from drone_bridge.bridges.robot.session import RobotSession
 from drone_bridge.link_node.commands import CommandIntake
 from drone_bridge.link_node.common_parameters import frame_names, odometry_covariances
-from drone_bridge.link_node.lease import with_lease
+from drone_bridge.link_node.lease import VehicleLease, with_lease, with_vehicle_lease
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_requests import LinkRequest, ServiceResult
 from drone_bridge.link_node.link_thread import Endpoint
@@ -105,7 +106,8 @@ class RobotBridge(LinkNode):
         self._robot_log = LogLimiter()
 
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._sensors_publisher = self.make_publisher(SensorArray, "sensors", latched)
+        self._sensors_publisher = self.make_publisher(SensorArray, "sensors", with_vehicle_lease(copy(latched)))
+        self._robot_lease = VehicleLease(self._sensors_publisher)
         self._subsystems_publisher = self.make_publisher(SubsystemArray, "subsystems", with_lease(latched))
         self._sensor_topics = SensorTopics(
             self, self._frame_id, self._topic_budget, BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
@@ -193,6 +195,7 @@ class RobotBridge(LinkNode):
                 self.statistics.counts["packets"] += 1
                 if not isinstance(event, UnknownPacket):  # nobody knows what that is a sign of
                     self.statistics.liveness.heard()
+                    self._robot_lease.renew(time.monotonic())
                 session.handle(event, time.monotonic())
 
     def _due_s(self, session: RobotSession) -> float:

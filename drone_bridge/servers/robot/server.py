@@ -20,6 +20,7 @@ from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.robot import PROTOCOL_VERSION, FirmwareInfo
 from drone_bridge.servers.robot.drive_commands import DriveCommands
 from drone_bridge.servers.robot.endpoint import DriverEndpoint, Drivers
+from drone_bridge.servers.robot.late_answers import LateAnswers
 from drone_bridge.servers.robot.listing import LIGHT_TOPIC, NONE, Listing, light_topics, listing_of_parameters
 from drone_bridge.servers.robot.log_lines import LogLines
 from drone_bridge.servers.robot.parameters import PARAMETERS, Dialect, Lists
@@ -29,13 +30,15 @@ from drone_bridge.servers.robot.values import SensorValues
 from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
 from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
 from drone_bridge.vehicle_side.robot.conversation import Conversation
-from drone_bridge.vehicle_side.robot.drivers import HangUpError, Now
+from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Now
 from drone_bridge.vehicle_side.robot.robotd import RobotdControl
 
 #: As told to drivers in packet 0x09.
 FIRMWARE: Final = FirmwareInfo("drone_bridge", "0.2", PROTOCOL_VERSION)
 ROBOT_GONE: Final = "the robot behind this server is not available"
 OTHER_ROBOT: Final = "the robot behind this server has other subsystems or sensors now"
+#: The condition of a robot behind a bridge that says nothing.
+SILENT_ROBOT: Final = "silent robot"
 #: Maximum delay in noticing the silence of a driver that does not drive.
 WATCH_PERIOD_S: Final = 0.25
 
@@ -89,6 +92,7 @@ class RobotServer(LinkNode):
             lambda: float(self.parameters["source_timeout"]),
         )
         self._is_robot_connected = self._listed is None
+        self._late_answers: dict[Driver, LateAnswers] = {}
         if get("dialect") == Dialect.ROBOTD_1_2.value:
             self._control: Control = RobotdControl(self._vehicle, self.inform)
         else:
@@ -139,7 +143,11 @@ class RobotServer(LinkNode):
             self._note_drivers()
 
     def _begin(self, connection: Connection) -> "_DriverClient":
-        conversation = Conversation(self._control, connection.peer, connection.send, connection.abort, _now)
+        answers = LateAnswers(self._is_robot_silent)
+        conversation = Conversation(
+            self._control, connection.peer, connection.send, connection.abort, _now, is_suppressed=answers.keeps
+        )
+        self._late_answers[conversation.driver] = answers
         if not self._is_robot_connected:
             conversation.driver.drop(ROBOT_GONE)
         elif len(self._control.drivers) > 1:  # the first one is reported by the link
@@ -151,13 +159,18 @@ class RobotServer(LinkNode):
             "refused peers", f"{peer} was refused: {MAX_DRIVERS} drivers are connected already."
         )
 
+    def _is_robot_silent(self) -> bool:
+        return self._listed is not None and self._listed.is_silent
+
     def heard(self) -> None:
         """Note that a driver has sent a valid packet."""
         self.statistics.liveness.heard()
         self.gone()
 
-    def gone(self) -> None:
-        """Update who drives what, after any change."""
+    def gone(self, driver: Driver | None = None) -> None:
+        """Update who drives what, after any change; `driver` is who has gone, if anybody has."""
+        if driver:
+            self._late_answers.pop(driver, None)
         self._note_drivers()
         self._endpoint.changed()
 
@@ -175,6 +188,7 @@ class RobotServer(LinkNode):
         get = self.parameters.__getitem__
         if self._listed:
             self._follow_robot(self._listed.newest(), now)
+            self._follow_silence()
         allowed_s, dropped_s, period_s = get("command_timeout"), get("driver_timeout"), get("sensor_period")
         for driver in self._control.halt_silent(now, allowed_s):
             sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
@@ -206,6 +220,16 @@ class RobotServer(LinkNode):
             for number in self._control.holders:
                 if not listing.subsystems[number].is_available:
                     self._control.revoke(number, now)
+
+    def _follow_silence(self) -> None:
+        """Tell of a robot that says nothing, and send the answers that waited for it once it is heard again."""
+        self.reports.keep_condition(
+            SILENT_ROBOT,
+            "The robot behind the bridge has been silent for a second" if self._is_robot_silent() else None,
+            "keep-alives of drivers are answered when it is heard again",
+        )
+        for driver, answers in self._late_answers.items():
+            answers.tick(driver.send)
 
     # Commands of drivers, on the link's thread.
 
@@ -245,7 +269,7 @@ class _DriverClient:
     def leave(self, reason: str) -> None:
         """Handle the end of the connection."""
         self._conversation.leave(reason)
-        self._node.gone()
+        self._node.gone(self._conversation.driver)
 
     def _reject(self, error: ProtocolError) -> None:
         sentence = f"{self._conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from drone_bridge.link_node.lease import LeaseWatch
+from drone_bridge.link_node.lease import LeaseWatch, with_vehicle_lease
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.protocols.robot import SensorReading
@@ -85,6 +85,7 @@ class ListedSources:
         node.make_subscription(SensorArray, SENSORS_TOPIC, self._hear_sensors, latched)
         node.make_subscription(SubsystemArray, SUBSYSTEMS_TOPIC, self._hear_subsystems, latched)
         self._lease = LeaseWatch(node, SubsystemArray, SUBSYSTEMS_TOPIC, wake)
+        self._robot_lease = LeaseWatch(node, SensorArray, SENSORS_TOPIC, wake, with_vehicle_lease)
         node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
 
     def newest(self) -> Listing | None:
@@ -93,6 +94,11 @@ class ListedSources:
             if not self._is_connected or self._lease.is_expired or self._subsystems is None or self._sources is None:
                 return None
             return Listing(self._subsystems, self._sources)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the robot is connected to the bridge, and has said nothing for a second. For any thread."""
+        return self._is_connected and self._robot_lease.is_expired
 
     def _hear_sensors(self, message: SensorArray) -> None:
         sources = sources_of_message(message)
