@@ -56,7 +56,7 @@ def test_the_meter_tells_what_comes_what_is_late_and_what_is_missing(ros, meter,
 
 
 def test_all_bridges_together_bring_their_topics(tmp_path):
-    with Process(executable("drone-bridge"), "demo", "all", "--duration", 10, "--folder", tmp_path) as demo:
+    with Process(executable("drone-bridge"), "demo", "all", "--duration", 5, "--folder", tmp_path) as demo:
         status = demo.wait(300)
     # A machine that is busy elsewhere for two seconds costs messages, which is rightly told; nothing else may be wrong.
     assert demo.count_lines("was not received|exited cleanly") == 0, demo.output

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.emulators.dronegui.flight import GRAVITY, TAKE_OFF_HEIGHT, Airframe, Flight, Phase
@@ -213,7 +214,7 @@ def test_steps_of_another_length_fly_the_same_way():
 controls = st.builds(Controls, **dict.fromkeys(BUTTONS, st.booleans()), **dict.fromkeys(AXES, st.floats(-1, 1)))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.tuples(controls, st.integers(1, 100)), max_size=15))
 def test_whatever_is_commanded_the_drone_stays_in_the_world(commands):
     flight = Flight(gusts=1.0)

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.emulators.landing.flight import (
@@ -170,7 +171,7 @@ def test_gusts_have_their_deviation_and_repeat_with_their_seed():
 commands = st.builds(DroneCommand, st.floats(-1, 1), *[st.floats(-0.5, 0.5)] * 3)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.tuples(commands, st.integers(1, 200)), max_size=10))
 def test_whatever_is_commanded_the_camera_looks_down(flown):
     """Attitude stays so far from the horizon that each corner of the image shows ground."""

@@ -2,7 +2,8 @@
 """Whatever clients ask of the emulated simulator: an answer that fits the request, and a world that goes on."""
 
 import numpy as np
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from offline_simulator import OfflineSimulator
 
@@ -96,7 +97,7 @@ def test_every_request_of_the_protocol_is_answered_and_tried_here():
     assert not set(HANDLERS) & set(WATCHING_HANDLERS)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.lists(st.one_of(*REQUESTS.values()), max_size=30))
 def test_any_requests_get_fitting_answers_and_the_world_goes_on(requests):
     simulator = OfflineSimulator()

@@ -5,7 +5,8 @@ import math
 import struct
 from dataclasses import astuple, replace
 
-from hypothesis import example, given, settings
+from examples import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from testbed_bytes import (
     CONSTANTS,
@@ -91,7 +92,7 @@ def stream_cases(draw):
     return layout, unit, data, draw(st.lists(st.integers(min_value=0), max_size=8))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(stream_cases())
 def test_any_bytes_in_any_split_give_the_autopilot_the_same_events_or_an_error(case):
     layout, unit, data, cuts = case
@@ -115,7 +116,7 @@ def test_any_bytes_in_any_split_give_the_autopilot_the_same_events_or_an_error(c
     assert isinstance(end, str | ConnectionClosed)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.one_of(st.binary(max_size=80), st.lists(any_float, max_size=12).map(lambda f: struct.pack(f">{len(f)}f", *f))),
     st.lists(st.integers(min_value=0), max_size=6),
@@ -132,7 +133,7 @@ def test_any_bytes_in_any_split_give_the_testbed_the_same_events_or_an_error(dat
     assert isinstance(outcomes[0][-1], str | ConnectionClosed)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(any_float, max_size=24), st.lists(st.integers(min_value=0), max_size=10))
 def test_a_testbed_in_lockstep_survives_any_answers(floats, cuts):
     testbed = TestbedConnection()
@@ -193,7 +194,7 @@ def conversations(draw):
     return layout, unit, constants, frames, replies
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(conversations())
 def test_any_valid_conversation_arrives_as_it_was_sent(conversation):
     layout, unit, constants, frames, replies = conversation
@@ -217,7 +218,7 @@ def near(edge):
     return st.one_of(st.floats(edge * 0.9999999, edge * 1.0002), st.floats(0, 1e-40), st.floats())
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.sampled_from(UNITS).flatmap(lambda unit: st.tuples(st.just(unit), *2 * [near(unit.half_turn)])), st.floats())
 @example((AngleUnit.DEGREES, math.nextafter(180, 0), math.nextafter(180 * 1.0001, 0)), 0)
 @example((AngleUnit.RADIANS, math.nextafter(math.pi, 0), math.nextafter(math.pi * 1.0001, 0)), 0)

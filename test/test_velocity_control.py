@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
@@ -68,7 +69,7 @@ def test_zero_holds_the_place_in_gusts():
     assert max(np.linalg.norm(moment.state.position) for moment in flight) < 0.3
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     layout=st.sampled_from(LAYOUTS),
     heading=st.floats(-180, 180),
@@ -130,7 +131,7 @@ def test_a_new_simulation_begins_anew():
     assert control.command(HOVER) == Command(0.0, 0.0, 0.0, 9.81)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     steps=st.lists(
         st.tuples(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start Python programs as forks of one process that has imported what they need: half of what a start takes.
+"""Start Python programs as forks of one process that has imported what they need: a quarter of what a start takes.
 
-What is the package's own is imported in the fork, as it would be without this, and so is rclpy: a library of Fast DDS
-comes with it, and starts threads, which a fork would lack. A fork runs to the end of its interpreter, and who asked
-for it is told its exit status, as if it were a child of its own.
+rclpy, and what needs it, is imported in the fork, as it would be without this: a library of Fast DDS comes with it, and
+starts threads, which a fork would lack. A fork runs to the end of its interpreter, and who asked for it is told its
+exit status, as if it were a child of its own.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -32,6 +33,7 @@ PREPARED = (
     "csv",
     "cv2",
     "diagnostic_msgs.msg",
+    "em",
     "geometry_msgs.msg",
     "lifecycle_msgs.msg",
     "lifecycle_msgs.srv",
@@ -42,17 +44,26 @@ PREPARED = (
     "rcl_interfaces.msg",
     "rcl_interfaces.srv",
     "rosgraph_msgs.msg",
+    "rosidl_generator_py",
+    "rosidl_parser.parser",
+    "rosidl_pycommon",
     "rpyutils",
     "sensor_msgs.msg",
     "service_msgs.msg",
     "std_msgs.msg",
     "std_srvs.srv",
     "tf2_msgs.msg",
+    "type_description_interfaces.msg",
     "type_description_interfaces.srv",
     "typing_extensions",
     "unique_identifier_msgs.msg",
     "uuid",
     "yaml",
+)
+#: Rooms of the package, and its messages, that know nothing of rclpy.
+ROOMS = (
+    *("protocols", "links", "geometry", "flight", "vehicle_side", "emulators", "operators", "translate", "programs"),
+    *("msg", "srv"),
 )
 #: What Python, or the linker, reads only at the start: who sets these needs a start of its own.
 READ_AT_THE_START = ("PYTHON", "LD_")
@@ -200,10 +211,22 @@ def become(command, environment, folder):
         runpy.run_path(command[0], run_name="__main__")
 
 
-if __name__ == "__main__":
+def prepare():
+    """Import what can be imported before a fork."""
     for name in PREPARED:
         with contextlib.suppress(ModuleNotFoundError):  # of what is optional
             importlib.import_module(name)
+    for room in ROOMS:
+        package = importlib.import_module(f"drone_bridge.{room}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith(".__main__"):
+                with contextlib.suppress(ModuleNotFoundError):
+                    importlib.import_module(module.name)
+    assert "rclpy" not in sys.modules
+
+
+if __name__ == "__main__":
+    prepare()
     gc.freeze()  # what is there is not looked at, and so not copied, by a fork's garbage collector
     with socket.socket(fileno=int(sys.argv[1])) as given:
         request = serve(given)

@@ -6,6 +6,7 @@ Every surface is flat, so what the camera sees of it is a perspective warp of wh
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Final
 
@@ -85,7 +86,7 @@ class Scene:
 
     def __init__(self, camera: DownwardCamera, seed: int = 0) -> None:
         self.camera = camera
-        self._ground = Surface(paint_ground(seed), GROUND_SIDE, GROUND_SIDE, repeats=True)
+        self._ground = _ground(seed)
         self._top = Surface(paint_rover(), ROVER_LENGTH, ROVER_WIDTH)
 
     def render(self, position: Vector, rotation: Matrix, rover: Vector) -> Image:
@@ -116,14 +117,22 @@ class Scene:
             _fill(image, view, np.array([upper[first], upper[second], lower[second], lower[first]]), ROVER_SIDES)
 
 
+@functools.lru_cache(maxsize=2)
+def _ground(seed: int) -> Surface:
+    """Return the ground, painted once for all vehicles of a process that share a seed: it takes half a second."""
+    return Surface(paint_ground(seed), GROUND_SIDE, GROUND_SIDE, repeats=True)
+
+
 def paint_ground(seed: int) -> Image:
     """Return the ground: patches of grass on earth and grain of every size, the same at opposite edges."""
     generator = np.random.default_rng([seed, 2])  # not the noise of the wind or of the sensors
     patches = _noise(generator, exponent=1.6)
     grain = _noise(generator, exponent=0.8)
-    share = np.clip(0.5 + 0.4 * patches, 0.0, 1.0)[..., np.newaxis]
-    colours = np.array(EARTH, np.float32) * (1 - share) + np.array(GRASS, np.float32) * share
-    painted: Image = np.clip(colours * (1.0 + 0.22 * grain[..., np.newaxis]), 0, 255).astype(np.uint8)
+    grass = np.clip(0.5 + 0.4 * patches, 0.0, 1.0)
+    earth, light = 1 - grass, 1.0 + 0.22 * grain
+    painted = np.empty((*grass.shape, 3), np.uint8)
+    for channel, (of_earth, of_grass) in enumerate(zip(EARTH, GRASS, strict=True)):
+        painted[..., channel] = np.clip((of_earth * earth + of_grass * grass) * light, 0, 255)
     return painted
 
 

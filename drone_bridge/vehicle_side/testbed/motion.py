@@ -86,15 +86,14 @@ class DroneState:
         of the forces with exp(-drag t / m). It is evaluated with the attitude turning through the step, not frozen.
         """
         rates = -np.radians([motion.pitch_rate, motion.yaw_rate, motion.roll_rate])  # about body x, y, z
-        speed = float(np.linalg.norm(rates))
+        speed = math.sqrt(float(rates @ rates))
         axis = rates / speed if speed else np.array([0.0, 1.0, 0.0])
 
         angles = (speed * step * _NODES)[:, np.newaxis]
         body_up = np.array([0.0, 1.0, 0.0])
         along = axis * axis[1]
-        directions = (along + np.cos(angles) * (body_up - along) + np.sin(angles) * np.cross(axis, body_up)) @ (
-            self.rotation.T
-        )
+        across = np.array([-axis[2], 0.0, axis[0]])  # axis x body_up
+        directions = (along + np.cos(angles) * (body_up - along) + np.sin(angles) * across) @ self.rotation.T
         decay = airframe.drag / airframe.mass
         accelerations = (motion.thrust * directions + airframe.drag * wind) / airframe.mass
         accelerations[:, 1] -= airframe.gravity
