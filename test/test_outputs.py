@@ -65,6 +65,6 @@ def test_a_new_subscriber_is_found_at_once_when_that_matters(node):
     outputs = outputs_of(node, 60.0)
     outputs.publish({"pose": 1}, Time())
     node.subscribed = {"image"}
-    outputs.ask_anew()
+    outputs.recheck()
     outputs.publish({"image": 2}, Time())
     assert node.published == [("pose", 1), ("image", 2)]

@@ -308,11 +308,11 @@ def test_nothing_is_driven_while_the_robot_says_that_it_is_in_safe_mode(bound):
     for speed in range(6, 16):
         bound.hear(SAFE_MODE, *bound.keep_alive())
         assert bound.drive(speed, speed) == ([SkidSteerUpdate(0, 0, 0)] if speed == 6 else [])
-    assert "compare the clocks" in bound.session.why_to_stand_still(bound.now_s)
+    assert "compare the clocks" in bound.session.standstill_reason(bound.now_s)
     for _ in range(round(SAFE_MODE_LASTS_S / KEEP_ALIVE_PERIOD_S)):
         assert bound.drive(7, 7) == []
         bound.hear(*bound.keep_alive())
-    assert bound.session.why_to_stand_still(bound.now_s) is None
+    assert bound.session.standstill_reason(bound.now_s) is None
     assert bound.drive(7, 7) == [SkidSteerUpdate(0, 7, 7)]
 
 
@@ -325,11 +325,11 @@ def test_other_lines_of_the_log_stop_nothing(bound, text):
 def test_nothing_is_driven_when_keep_alives_come_back_late(bound):
     delayed = []
     for _ in range(round(OLDEST_KEEP_ALIVE_S / KEEP_ALIVE_PERIOD_S) + 2):
-        assert bound.session.why_to_stand_still(bound.now_s) is None
+        assert bound.session.standstill_reason(bound.now_s) is None
         delayed += bound.keep_alive()
         bound.hear(LogMessage("still here"))
     assert bound.drive(5, 5) == [SkidSteerUpdate(0, 0, 0)]
-    assert "answered no keep-alive" in bound.session.why_to_stand_still(bound.now_s)
+    assert "answered no keep-alive" in bound.session.standstill_reason(bound.now_s)
     bound.hear(delayed[0])
     assert bound.counts() == ["slow keep-alives"]
     assert "took 2.5 s to the robot and back" in bound.log.complaints[0][1]

@@ -103,7 +103,7 @@ def test_links_without_a_word_do_not_start_the_count_of_silence_anew(clock):
 
 
 def test_a_peer_that_may_stay_mute_counts_as_silent_once_it_has_spoken(clock):
-    liveness = Liveness(may_stay_mute=True)
+    liveness = Liveness(may_be_silent=True)
     liveness.opened()
     clock[0] += 60.0
     assert liveness.silence_s == 0.0

@@ -54,7 +54,7 @@ def fly(layout, commands, airframe=None, flight=None):
     flight = flight or TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
     state, answers = DroneState.at_start(), []
     for command in commands:
-        flight.saw(frame(layout, state))
+        flight.observe(frame(layout, state))
         answer, _ = flight.answer(command)
         flight.answered()
         answers.append(answer)
@@ -107,7 +107,7 @@ def test_a_drone_that_moves_by_itself_is_watched_and_righted(layout, changes, in
     flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
     answers = []
     for seen in moved(frame(layout, DroneState.at_start()), index, **changes):
-        flight.saw(seen)
+        flight.observe(seen)
         answers.append(flight.answer(None)[0])
         flight.answered()
     # From the frame before it on; a turned or displaced start is where the drone is at home, until it moves.
@@ -132,7 +132,7 @@ def test_a_drone_that_can_not_fly_velocities_answers_with_what_is_neutral():
 
 def test_images_of_a_drone_at_rest_are_not_kept():
     flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
-    flight.saw(replace(frame("pose", DroneState.at_start()), left=b"left", right=b"right"))
+    flight.observe(replace(frame("pose", DroneState.at_start()), left=b"left", right=b"right"))
     flight.answer(None)
     flight.answered()
     assert not flight._unseen

@@ -58,10 +58,10 @@ from drone_bridge.translate.transforms import odometry_transform
 FRAME_END_SILENCE_S: Final = 0.5
 VELOCITY: Final = "velocity"
 RATES_AND_THRUST: Final = "rates_and_thrust"
-#: How long a testbed that is being left gets to finish its frame and close.
+#: How long the testbed has to finish its frame and close.
 LEAVE_TIMEOUT_S: Final = 0.3
-#: How often it is asked who listens to what.
-AUDIENCE_PERIOD_S: Final = 0.2
+#: How often subscribers are counted.
+SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
 _MEBIBYTE: Final = 1024 * 1024
 _LIMITS: Final = Limits()
 
@@ -118,7 +118,7 @@ PARAMETERS: Final = (
 
 
 class TestbedBridge(LinkNode):
-    """Publishes what the testbed's drone senses, and answers every frame with a command."""
+    """Publishes the testbed drone's sensor data, and answers every frame with a command."""
 
     __test__ = False  # not a test, whatever its name tells pytest
     rates = ("frames", "images")
@@ -140,7 +140,7 @@ class TestbedBridge(LinkNode):
         self._covariances = odometry_covariances(self.parameters)
         self._memory = ImageMemory(turns=len(SIDES))  # a frame is published before the next one is read
         self._outputs: Outputs[SensorFrame] | None = None  # from a testbed's constants to its end
-        self._has_told_of_unstamped = False
+        self._has_warned_of_unstamped = False
 
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -166,7 +166,7 @@ class TestbedBridge(LinkNode):
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 
     def stop_waiting(self) -> None:
-        """Wake the link's thread when it waits for a command."""
+        """Wake the link's thread if it waits for a command."""
         self._commands.mailbox.close()
 
     # The conversation, on the link's thread.
@@ -176,7 +176,7 @@ class TestbedBridge(LinkNode):
         connection = AutopilotConnection(self._layout, self._unit, self._limits, self._memory.lend)
         deadline = MessageDeadline(stream, self._silence_timeout_s)
         constants = None
-        self._is_layout_told = False
+        self._is_layout_reported = False
         stream.expect_acknowledgements()  # or one that vanishes with an answer on its way would be waited for
         stream.acknowledge_at_once()  # many testbeds send a frame in pieces, with Nagle's algorithm on
         self.statistics.facts["attitude layout"] = self._layout.value if self._layout else "to be decided"
@@ -191,25 +191,25 @@ class TestbedBridge(LinkNode):
                     elif isinstance(event, SimulationRestarted) and constants:
                         self._restart(constants, event)
                     elif isinstance(event, SensorFrame) and constants:
-                        if self._layout is None and connection.layout and not self._is_layout_told:
-                            self._tell_layout(connection.layout, constants)
+                        if self._layout is None and connection.layout and not self._is_layout_reported:
+                            self._report_layout(connection.layout, constants)
                         self._serve(stream, connection, event)
                     else:
                         self.inform("The testbed ended the conversation.")
                         return
         except Exception as error:
-            # Whatever it is, the drone must not be left with what was commanded last.
+            # In any case, the drone must not be left with the last command.
             if constants:
                 stream.leave(connection.finish(self._flight.neutral), LEAVE_TIMEOUT_S)
             if isinstance(error, RemoteProtocolError) and (hint := connection.layout_hint):
                 raise RemoteProtocolError(f"{error} {self._layout_advice(hint)}") from error
             raise
-        finally:  # a peer that has gone takes its images along
+        finally:  # free the image memory
             self._memory.give_back()
             self._outputs = None
 
     def _receive(self, stream: TcpStream, deadline: MessageDeadline, connection: AutopilotConnection) -> None:
-        """Take what comes next. Raises LinkError, with what tells of a wrong layout."""
+        """Receive data. Raises LinkError, with advice if the layout may be wrong."""
         buffers = connection.get_buffers()
         is_undecided = connection.silence_decides
         try:
@@ -227,9 +227,9 @@ class TestbedBridge(LinkNode):
         else:
             connection.buffer_updated(count) if count else connection.receive_eof()
 
-    def _tell_layout(self, layout: AttitudeLayout, constants: Constants) -> None:
-        """Say which layout was found."""
-        self._is_layout_told = True
+    def _report_layout(self, layout: AttitudeLayout, constants: Constants) -> None:
+        """Log the detected layout."""
+        self._is_layout_reported = True
         self.statistics.facts["attitude layout"] = f"{layout.value} ({AUTO})"
         floats = f"{len(layout.floats)} floats after the images"
         if layout is AttitudeLayout.POSE:
@@ -248,14 +248,14 @@ class TestbedBridge(LinkNode):
         )
 
     def _announce(self, constants: Constants) -> None:
-        """Publish what holds for the whole conversation, and prepare what holds for every frame of it."""
+        """Publish the constants, and prepare the outputs of every frame."""
         self._flight = TestbedFlight(constants, self._unit, self._velocity_parameters)
         if self._flight.problem:
             self.warn(f"No velocity can be flown with what the testbed has announced: {self._flight.problem}.")
         self._commands.mailbox.clear()
         self._publish_properties(constants)
         self._publish_static_transforms(constants, self._layout is AttitudeLayout.POSE)
-        self._outputs = Outputs(self, self._make_outputs(constants), AUDIENCE_PERIOD_S)
+        self._outputs = Outputs(self, self._make_outputs(constants), SUBSCRIBER_CHECK_PERIOD_S)
 
     def _publish_properties(self, constants: Constants) -> None:
         properties = translate.drone_properties(constants, self._unit)
@@ -273,7 +273,7 @@ class TestbedBridge(LinkNode):
         self.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
 
     def _restart(self, constants: Constants, restart: SimulationRestarted) -> None:
-        """Begin again with a new simulation: nothing that was commanded or estimated before holds any more."""
+        """Start over for a new simulation, discarding commands and estimates."""
         self.statistics.counts["new simulations"] += 1
         self.inform(
             f"The testbed has started a new simulation on the same connection: its time is 0 after "
@@ -284,8 +284,8 @@ class TestbedBridge(LinkNode):
 
     def _serve(self, stream: TcpStream, connection: AutopilotConnection, frame: SensorFrame) -> None:
         """Answer one frame and publish it, in the order that keeps the testbed waiting least."""
-        came_s = time.monotonic()
-        self._flight.saw(frame)
+        received_s = time.monotonic()
+        self._flight.observe(frame)
         if not self._is_lockstep:
             self._answer(stream, connection, self._commands.newest())
         stamp = self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)
@@ -298,17 +298,17 @@ class TestbedBridge(LinkNode):
         statistics = self.statistics
         statistics.liveness.heard()
         statistics.counts["frames"] += 1
-        statistics.took("frame received to published and answered", time.monotonic() - came_s)
+        statistics.took("frame received to published and answered", time.monotonic() - received_s)
 
     def _command_for(self, stamp: Time) -> Command | VelocityCommand | None:
-        """Wait for the command that answers the frame of this stamp, but not forever."""
+        """Wait for the command that answers the frame of this stamp, with a timeout."""
         waited_from_s = time.monotonic()
         timeout_s = self.parameters["command_timeout"]
         command = self._commands.mailbox.wait_for((stamp.sec, stamp.nanosec), timeout_s)
         self.statistics.took("waiting for the lockstep command", time.monotonic() - waited_from_s)
         self.statistics.counts["missed lockstep commands"] += command is None
-        if command is None and not self._has_told_of_unstamped and self._commands.mailbox.has_unstamped(timeout_s):
-            self._has_told_of_unstamped = True
+        if command is None and not self._has_warned_of_unstamped and self._commands.mailbox.has_unstamped(timeout_s):
+            self._has_warned_of_unstamped = True
             self.warn(
                 f"sync is lockstep, and commands on cmd_vel have no stamp that says which frame they answer, so each "
                 f"frame waits {timeout_s:g} s (command_timeout) in vain: publish cmd_vel_stamped or cmd_rates with the "
@@ -326,7 +326,7 @@ class TestbedBridge(LinkNode):
         stream.send_all(connection.send(answer), self._silence_timeout_s)
 
     def _make_outputs(self, constants: Constants) -> Iterator[Output]:
-        """Pair every topic with what makes its message of a frame; what no frame changes is made here."""
+        """Yield every topic with the function that makes its message; constant parts are made here."""
         if self._stamps.clock_publisher:
             yield Output(self._stamps.clock_publisher, lambda frame, _: Clock(clock=time_from_seconds(frame.time)))
         for side, publisher in zip(SIDES, self._info_publishers, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What testbed_bridge makes of commands: it knows how the drone moves, and lets it fly velocities."""
+"""Turns commands of testbed_bridge into answers, using a model of the drone to fly velocities."""
 
 from dataclasses import replace
 from typing import Final
@@ -21,7 +21,7 @@ RATES_AND_THRUST_AXES: Final = ("linear.z", "angular.x", "angular.y", "angular.z
 
 
 class TestbedFlight:
-    """One conversation's drone. For every frame `saw`, `answer` and `answered` are to be called, in this order.
+    """The flight of one conversation. For every frame, call `observe`, `answer` and `answered`, in this order.
 
     To estimate how a drone moves costs as much as to publish an image. One that has stood level and still since the
     beginning, and that nobody has commanded, is known to be at rest: estimating begins when either changes.
@@ -49,14 +49,14 @@ class TestbedFlight:
         except ValueError as error:
             self.problem = str(error)
 
-    def saw(self, frame: SensorFrame) -> None:
-        """Take note of a frame."""
+    def observe(self, frame: SensorFrame) -> None:
+        """Note a frame."""
         if self._is_at_rest and not _is_still(frame, self._resting or frame):
             self._leave_rest()
         self._unseen = frame
 
     def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
-        """Return the answer to the frame, and whether the command was within what the drone may do.
+        """Return the answer to the frame, and whether the command was within the drone's limits.
 
         None hovers: the drone levels out and stops.
         """
@@ -79,7 +79,7 @@ class TestbedFlight:
         return motion, was_within
 
     def answered(self) -> None:
-        """Say that the answer has gone to the testbed."""
+        """Note that the answer was sent."""
         if self._is_at_rest:
             self._rest()
             return
@@ -93,14 +93,14 @@ class TestbedFlight:
         self._rested_until_s = frame.time
 
     def _leave_rest(self) -> None:
-        """Begin to estimate, from the last frame in which the drone was at rest; it has been hovering since."""
+        """Start estimating from the last frame at rest, since when the drone has been hovering."""
         self._is_at_rest = False
         if self._resting:
             self._measure(replace(self._resting, time=self._rested_until_s))
             self._flown = self._flight_of(self.neutral), True
 
     def _catch_up(self) -> None:
-        """Estimate how the drone moves, unless that was done for this frame."""
+        """Update the estimate, unless it was updated for this frame."""
         frame, self._unseen = self._unseen, None
         if frame is None or self._control is None:
             return
@@ -121,5 +121,5 @@ class TestbedFlight:
 
 
 def _is_still(frame: SensorFrame, before: SensorFrame) -> bool:
-    """Return whether a drone is level, and has neither turned nor moved, as far as the wire tells."""
+    """Return whether a drone is level, and has neither turned nor moved."""
     return not frame.pitch and not frame.roll and frame.yaw == before.yaw and frame.position == before.position

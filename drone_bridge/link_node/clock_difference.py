@@ -44,7 +44,7 @@ class Judgement(Enum):
 
 
 class ClockDifference:
-    """By how much our clock is ahead of that which the commands of one topic are stamped by, s.
+    """The offset of our clock from the one that stamps the commands of a topic, s.
 
     It is 0 until something else is learned from a steady stream of commands, all of which are refused meanwhile. It
     falls whenever a command proves that it is less; it rises, apart from drift, before any command was followed only:
@@ -52,12 +52,12 @@ class ClockDifference:
     """
 
     def __init__(self, may_learn: bool = True) -> None:
-        """If it may not learn, the clocks are taken to agree."""
+        """If it may not learn, the clocks are assumed to agree."""
         self._may_learn = may_learn
         self.forget()
 
     def forget(self) -> None:
-        """Start over, as with commands of somebody else."""
+        """Start over, as commands now come from somebody else."""
         self.difference_s = 0.0
         #: Whether it was learned: only then do the clocks differ by more than they may.
         self.is_learned = False
@@ -70,7 +70,7 @@ class ClockDifference:
         self._begin_stream()
 
     def age_s(self, apparent_s: float) -> float:
-        """Return how old a command is, at the least."""
+        """Return the minimum age of a command."""
         return apparent_s - self.difference_s
 
     def judge(self, stamp_s: float, apparent_s: float, now_s: float, allowed_s: float) -> Judgement:
@@ -117,7 +117,7 @@ class ClockDifference:
         self._before_s = now_s
 
     def _notice_queue(self, apparent_s: float, now_s: float, is_stale: bool, is_steady: bool) -> None:
-        """Note whether commands come out of a queue: too old at first, and then less so from one to the next.
+        """Notice commands from a queue that empties: too old at first, then increasingly fresh.
 
         By a clock ahead of ours they would seem fresh for a moment. Two who disagree about the time are no queue.
         """
@@ -164,7 +164,7 @@ class ClockDifference:
         self._least_now_s = min(self._least_now_s, apparent_s)
 
     def _least_of_steady_stream(self) -> float | None:
-        """Return the least apparent age, if commands have been arriving as they were given for long enough."""
+        """Return the least apparent age, if commands have arrived steadily for long enough."""
         if len(self._least) < PERIODS or max(self._least) - min(self._least) > GREATEST_TREND_S:
             return None
         return min(*self._least, self._least_now_s)

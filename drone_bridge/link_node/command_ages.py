@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which stamped commands are fresh, and reports clocks that differ. See docs/network.md."""
+"""Decides which stamped commands are fresh, and reports clock differences. See docs/network.md."""
 
 import time
 from collections.abc import Callable
@@ -16,10 +16,10 @@ _LEARNING_S: Final = PERIOD_S * PERIODS
 
 
 class CommandAges:
-    """Judges the commands of one topic by their stamps and by when they arrive."""
+    """Judges the commands of one topic by their stamps and arrival times."""
 
     def __init__(self, node: LinkNode, topic: str, now: Callable[[], Time] | None) -> None:
-        """`now` is the time that stamps are of, if it is not the node's: all who stamp have it from this node then."""
+        """`now` is the clock of the stamps if it is not the node's; all publishers then get it from this node."""
         self._node = node
         self._topic = topic
         self._now = now or (lambda: node.get_clock().now().to_msg())
@@ -27,10 +27,10 @@ class CommandAges:
         self._are_by_machines = now is None and not is_time_simulated(node)
         self._clock = ClockDifference(may_learn=node.parameters["clock_difference"] == "learn")
         self._publishers: frozenset[tuple[int, ...]] = frozenset()  # of the commands that were followed
-        self._told_difference_s = 0.0
+        self._reported_difference_s = 0.0
 
     def complaint(self, stamp: Time) -> str | None:
-        """Return why a command that has just arrived is not to be followed; None if it may be."""
+        """Return why a command that has just arrived is refused, or None."""
         allowed_s = self._node.parameters["command_timeout"]
         if not self._are_by_machines or stamp == Time():
             age_s = seconds_between(self._now(), stamp)
@@ -45,7 +45,7 @@ class CommandAges:
             judgement = self._judge(stamp, allowed_s)
         if judgement is Judgement.FRESH and not self._publishers:
             self._publishers = self._present_publishers()
-        self._tell_difference()
+        self._report_difference()
         return self._sentence(judgement, allowed_s)
 
     def _judge(self, stamp: Time, allowed_s: float) -> Judgement:
@@ -71,12 +71,12 @@ class CommandAges:
             )
         return None
 
-    def _tell_difference(self) -> None:
-        """Name a difference in the log when it is learned, and in diagnostics for as long as it holds."""
+    def _report_difference(self) -> None:
+        """Report a clock difference in the log when it is learned, and in diagnostics while it holds."""
         difference_s = self._clock.difference_s if self._clock.is_learned else 0.0
-        if abs(difference_s - self._told_difference_s) <= TOLERANCE_S:
+        if abs(difference_s - self._reported_difference_s) <= TOLERANCE_S:
             return
-        self._told_difference_s = difference_s
+        self._reported_difference_s = difference_s
         complaint = (
             f"{self._topic} is stamped by a clock {abs(difference_s):.2f} s "
             f"{'behind' if difference_s > 0 else 'ahead of'} this machine's"
@@ -88,7 +88,7 @@ class CommandAges:
         )
 
     def _has_another_publisher(self) -> bool:
-        """Return whether all publishers of the commands followed so far have gone, and another one has appeared."""
+        """Return whether all publishers of the commands so far are gone, and there is another one."""
         present = self._present_publishers() if self._publishers else frozenset()
         if not present or not present.isdisjoint(self._publishers):
             return False

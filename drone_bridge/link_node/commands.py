@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands from topics: stale and non-finite ones are refused, the newest other one waits in a mailbox."""
+"""Commands from topics: stale and non-finite ones are refused, the newest valid one is kept."""
 
 import math
 import time
@@ -45,19 +45,19 @@ class CommandIntake(Generic[CommandT]):
         self.mailbox: Mailbox[CommandT] = Mailbox()
         self._followed: Arrival[CommandT] | None = None
         self._overruled_until_s = 0.0
-        self._told_axes: set[str] = set()
+        self._warned_axes: set[str] = set()
 
     def newest(self) -> CommandT | None:
-        """Return the newest command, if it came within `command_timeout` and its publisher's lifespan."""
+        """Return the newest command, if it arrived within `command_timeout`."""
         arrival = self.newest_arrival()
         return arrival.command if arrival else None
 
     def newest_arrival(self) -> Arrival[CommandT] | None:
-        """Do what `newest` does, and return when the command came as well."""
+        """Return the newest command and its arrival time, if within `command_timeout`."""
         return self.mailbox.newest(self._node.parameters["command_timeout"])
 
     def follow(self) -> CommandT | None:
-        """Return the newest command, as `newest` does, for it to be sent now; how long it waited is noted once."""
+        """Return the newest command, to be sent now; its waiting time is measured once."""
         arrival = self.newest_arrival()
         if arrival is None:
             return None
@@ -69,7 +69,7 @@ class CommandIntake(Generic[CommandT]):
     def take_limited_velocities(
         self, read: Callable[[Twist], tuple[CommandT, bool]], follows: Collection[str] = tuple(TWIST_AXES)
     ) -> None:
-        """Do what `take_velocities` does, where `read` also tells whether the Twist was within the limits."""
+        """Subscribe as `take_velocities` does; `read` also returns whether the Twist was within the limits."""
 
         def read_and_count(twist: Twist) -> CommandT:
             command, was_within = read(twist)
@@ -79,27 +79,27 @@ class CommandIntake(Generic[CommandT]):
         self.take_velocities(read_and_count, follows)
 
     def take_velocities(self, read: Callable[[Twist], CommandT], follows: Collection[str] = tuple(TWIST_AXES)) -> None:
-        """Subscribe to cmd_vel and cmd_vel_stamped; `read` makes a command of a Twist.
+        """Subscribe to cmd_vel and cmd_vel_stamped; `read` converts a Twist to a command.
 
         The latter takes precedence, so that a person who takes over does not fight a controller.
         `follows` names the TWIST_AXES that the vehicle can move along or about. A command for others is logged once.
         """
 
-        def read_what_it_can(twist: Twist) -> CommandT:
-            self._tell_what_it_can_not(twist, follows)
+        def read_supported(twist: Twist) -> CommandT:
+            self._warn_of_unsupported_axes(twist, follows)
             return read(twist)
 
-        self.take("cmd_vel", Twist, read_what_it_can)
-        self.take("cmd_vel_stamped", TwistStamped, lambda message: read_what_it_can(message.twist), overrules=True)
+        self.take("cmd_vel", Twist, read_supported)
+        self.take("cmd_vel_stamped", TwistStamped, lambda message: read_supported(message.twist), overrules=True)
 
-    def _tell_what_it_can_not(self, twist: Twist, follows: Collection[str]) -> None:
+    def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
         asked = {axis: value for axis, value in _floats(twist) if value and axis not in follows}
         if not asked:
             return
         self._node.statistics.counts["commands for axes that it lacks"] += 1
-        if asked.keys() <= self._told_axes:
+        if asked.keys() <= self._warned_axes:
             return
-        self._told_axes |= asked.keys()
+        self._warned_axes |= asked.keys()
         wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis]}" for axis, value in asked.items())
         self._node.warn(
             f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {', '.join(follows)}. The rest of the "
@@ -107,7 +107,7 @@ class CommandIntake(Generic[CommandT]):
         )
 
     def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT], *, overrules: bool = False) -> None:
-        """Subscribe to a topic; a message with a header is refused when it is older than `command_timeout`.
+        """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused.
 
         How old it is, by a clock that may differ from this machine's, CommandAges knows. After one on a topic that
         `overrules`, those on topics that do not are left aside for `command_timeout`.
@@ -142,7 +142,7 @@ def _complaint_about_numbers(message: Any) -> str | None:
 
 
 def _floats(message: Any, prefix: str = "") -> Iterable[tuple[str, float]]:
-    """Return every float of a message with its name, for instance angular.x."""
+    """Yield every float of a message with its name, for instance angular.x."""
     for field in message.get_fields_and_field_types():
         value = getattr(message, field)
         if isinstance(value, float):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters that bridges and servers share, each declared here and nowhere else. See docs/bridges.md."""
+"""Parameters shared by bridges and servers. See docs/bridges.md."""
 
 import math
 from collections.abc import Sequence
@@ -94,7 +94,7 @@ def covariance_parameters(
 
 
 def odometry_covariances(parameters: DeclaredParameters) -> OdometryCovariances:
-    """Return the covariances that the parameters give."""
+    """Return the covariances given by the parameters."""
     return OdometryCovariances(*(parameters[f"{what}_covariance_diagonal"] for what in ("pose", "twist")))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last packets to a vehicle, repeated as datagrams may be lost."""
+"""The last packets to a vehicle, repeated because datagrams may be lost."""
 
 import time
 from collections.abc import Callable

@@ -86,7 +86,7 @@ class LinkNode(LifecycleNode):
     #: The parameter that says after how many seconds of silence a connected peer is a warning.
     silence_parameter = "silence_warning"
     #: Whether a healthy peer may be one that never says anything.
-    peer_may_stay_mute = False
+    peer_may_be_silent = False
     #: What a link that works does, for logs and /diagnostics.
     open_state = "connected"
 
@@ -139,7 +139,7 @@ class LinkNode(LifecycleNode):
     # What a bridge can use.
 
     def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
-        """Create a publisher that is enabled while active and whose QoS can be overridden by parameters."""
+        """Create a lifecycle publisher whose QoS can be overridden by parameters."""
         options = QoSOverridingOptions.with_default_policies()
         publisher: Publisher[Any] = self.create_lifecycle_publisher(
             message_type,
@@ -168,19 +168,18 @@ class LinkNode(LifecycleNode):
         self._made.append((self.destroy_subscription, subscription))
 
     def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
-        """Create a service client."""
         client: Client[Any, Any] = self.create_client(service_type, name)
         self._made.append((self.destroy_client, client))
         return client
 
     def make_guard_condition(self, callback: Callable[[], None]) -> GuardCondition:
-        """Create a guard condition: any thread can trigger it, and the executor calls back."""
+        """Create a guard condition, which any thread may trigger to have the executor call back."""
         guard = self.create_guard_condition(callback)
         self._made.append((self.destroy_guard_condition, guard))
         return guard
 
     def make_timer(self, period_s: float, callback: Callable[[], None]) -> None:
-        """Create a timer that keeps running while simulated time stands still."""
+        """Create a timer that runs even while simulated time stands still."""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._made.append((self.destroy_timer, self.create_timer(period_s, callback, clock=steady)))
 
@@ -192,7 +191,7 @@ class LinkNode(LifecycleNode):
         callback_group: CallbackGroup,
         old_name: str = "",
     ) -> None:
-        """Create a service below the node's name, and, if `old_service_names` is true, under its old name as well.
+        """Create a service below the node's name and, if `old_service_names` is true, under its old name.
 
         `old_name` is what it was called beside the node's name, where that is not `name`.
         """
@@ -203,7 +202,7 @@ class LinkNode(LifecycleNode):
             self.create_service(service_type, old, advising, callback_group=callback_group)
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
-        """Publish from the link's thread or the ticker's; what can't be published is counted and dropped."""
+        """Publish from any thread; failures are counted."""
         try:
             publisher.publish(message)
         except (rclpy_implementation.RCLError, InvalidHandle):
@@ -211,25 +210,25 @@ class LinkNode(LifecycleNode):
             self.statistics.counts["dropped messages"] += 1
 
     def is_wanted(self, publisher: "Publisher[Any]") -> bool:
-        """Return whether the topic has subscribers, so that messages are not built for nothing."""
+        """Return whether the topic has subscribers."""
         try:
             return publisher.get_subscription_count() > 0
         except (rclpy_implementation.RCLError, InvalidHandle):
             return False
 
     def now(self) -> Time:
-        """Return the node's time. rclpy's own conversion to a message takes three times as long, too long per frame."""
+        """Return the node's time, three times as fast as rclpy's conversion to a message."""
         clock: Any = self.get_clock()  # a ROSClock, whatever the stubs say
         nanoseconds = clock.now().nanoseconds if clock.ros_time_is_active else time.time_ns()
         return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
 
     def opened(self) -> None:
-        """Note that the peer has proved useful, so that a lost connection is retried at once."""
+        """Note that the peer has proved useful, so that a lost connection is reopened without delay."""
         if link := self._link:
             link.endpoint.backoff.reset()
 
     def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
-        """Set parameters; those that have the value already are left alone, even where they can't be changed.
+        """Set parameters, ignoring those that already have their value, even if they can't be changed now.
 
         So that what `ros2 param dump` wrote can be loaded again.
         """
@@ -247,8 +246,8 @@ class LinkNode(LifecycleNode):
 
     @_log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Read the parameters, create publishers and subscriptions, start to report."""
-        self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_stay_mute)
+        """Read the parameters, create publishers and subscriptions, start reporting."""
+        self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_be_silent)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._made.append((self.destroy_publisher, self._diagnostics))
         try:
@@ -264,7 +263,7 @@ class LinkNode(LifecycleNode):
 
     @_log_failure
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Open the link, and keep it open from now on."""
+        """Open the link, and keep it open."""
         self.wire_log = open_wire_log(
             type(self).__name__, self.get_fully_qualified_name(), self.parameters, self.get_logger()
         )
@@ -281,7 +280,7 @@ class LinkNode(LifecycleNode):
 
     @_log_failure
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Leave the vehicle with a neutral command and close the link."""
+        """Send the neutral command and close the link."""
         self.leave()
         return super().on_deactivate(state)
 
@@ -294,21 +293,21 @@ class LinkNode(LifecycleNode):
 
     @_log_failure
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Do what deactivate and cleanup do."""
+        """Deactivate and clean up."""
         self.leave()
         self._destroy_made()
         return TransitionCallbackReturn.SUCCESS
 
     @_log_failure
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Go back to unconfigured after a transition that raised."""
+        """Return to unconfigured after a transition that raised."""
         self.leave()
         self._destroy_made()
         self.parameters.freeze(UNCONFIGURED)
         return TransitionCallbackReturn.SUCCESS
 
     def leave(self) -> None:
-        """Leave the vehicle with a neutral command and close the link. May come from any thread, and twice."""
+        """Send the neutral command and close the link. Thread-safe, and may be called twice."""
         with self._leaving:
             if self._link and not self._link.stop(self.stop_waiting):
                 self.get_logger().error(f"The link thread did not stop within {STOP_TIMEOUT_S:g} s; it is abandoned.")
@@ -318,7 +317,6 @@ class LinkNode(LifecycleNode):
             self.wire_log = None
 
     def destroy_node(self) -> None:
-        """Destroy everything that was created."""
         self._destroy_made()
         super().destroy_node()
 
@@ -326,7 +324,7 @@ class LinkNode(LifecycleNode):
 
     @property
     def statistics(self) -> LinkStatistics:
-        """What the link has done since the node was configured."""
+        """The statistics since the node was configured."""
         return self.reports.statistics
 
     def complain(self, count: str, sentence: str) -> None:
@@ -342,14 +340,14 @@ class LinkNode(LifecycleNode):
         self.reports.warn(sentence)
 
     def undelivered(self, topic: str) -> None:
-        """Count a command that can't reach the vehicle, and log why: at once, then at growing intervals."""
+        """Count a command that can't reach the vehicle, and log why, at growing intervals."""
         if reason := self.undeliverable():
             self.reports.complain_while(UNDELIVERED, f"Commands on {topic} reach no vehicle: {reason}")
         else:
             self.reports.end(UNDELIVERED)
 
     def undeliverable(self) -> str | None:
-        """Return a sentence on why no command can reach the vehicle now; None when one can. For the executor."""
+        """Return why no command can reach the vehicle now, or None. For the executor."""
         statistics = self.statistics
         if self._link is None:
             return "the bridge is not active."

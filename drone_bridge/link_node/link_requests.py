@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests from services in the executor to the link's thread, and their results back, without blocking either."""
+"""Requests from services in the executor to the link's thread, and their results, without blocking either."""
 
 import contextlib
 import queue
@@ -21,7 +21,7 @@ TaskT = TypeVar("TaskT")
 
 
 class ServiceResult(NamedTuple):
-    """What a service returns to its caller."""
+    """The result of a service."""
 
     success: bool
     message: str
@@ -38,7 +38,7 @@ class FutureCompleter:
         self._guard = node.create_guard_condition(self._deliver, callback_group=group)
 
     def complete(self, future: "Future[Any]", result: Any) -> None:
-        """Complete a future. May be called from any thread."""
+        """Complete a future. Thread-safe."""
         self._completed.append((future, result))
         try:
             self._guard.trigger()
@@ -54,7 +54,7 @@ class FutureCompleter:
 
 @dataclass(slots=True, eq=False)
 class LinkRequest(Generic[TaskT]):
-    """A request of the executor to the link's thread."""
+    """A request from the executor to the link's thread."""
 
     task: TaskT
     result: "Future[Any]" = field(default_factory=Future)
@@ -63,7 +63,7 @@ class LinkRequest(Generic[TaskT]):
 
 
 class LinkRequests(Generic[TaskT]):
-    """The requests to the link's thread. Each gets a result, whatever happens to the link."""
+    """The requests to the link's thread, each of which gets a result, even if the link ends."""
 
     def __init__(self, completer: FutureCompleter, peer: str) -> None:
         """`peer` names the other side in errors."""
@@ -75,12 +75,12 @@ class LinkRequests(Generic[TaskT]):
         self._is_open = False
 
     def open(self) -> None:
-        """Take requests from now on: there is a link."""
+        """Accept requests, as there is a link."""
         with self._lock:
             self._is_open = True
 
     def close(self, reason: str) -> None:
-        """Take no more requests, and fail all that have no result yet."""
+        """Accept no more requests, and fail all pending ones."""
         with self._lock:
             self._is_open = False
             unfinished, self._waiting = [*self._taken, *self._waiting], []
@@ -88,7 +88,7 @@ class LinkRequests(Generic[TaskT]):
             self.finish(request, ServiceResult(False, reason))
 
     def submit(self, task: TaskT, *, is_awaited: bool = True) -> LinkRequest[TaskT]:
-        """Submit a request, in the executor. Raises ValueError with a sentence when nobody can do it.
+        """Submit a request, in the executor. Raises ValueError with a sentence if it can't be accepted.
 
         Its result comes by the future if that `is_awaited`.
         """
@@ -120,14 +120,14 @@ class LinkRequests(Generic[TaskT]):
         return await request.result
 
     def take(self) -> list[LinkRequest[TaskT]]:
-        """Return what is to be done, in the link's thread."""
+        """Return the new requests, in the link's thread."""
         with self._lock:
             taken, self._waiting = self._waiting, []
             self._taken.update(taken)
             return taken
 
     def finish(self, request: LinkRequest[TaskT], result: Any) -> None:
-        """Deliver a result to the caller; ServiceResult(False, ...) is what `close` hands out."""
+        """Deliver a result to the caller."""
         with self._lock:
             self._taken.discard(request)
             if not request._is_awaited:

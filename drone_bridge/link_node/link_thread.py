@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that keeps a link: opens it, talks, and opens it again when it is lost."""
+"""The thread that opens a link, uses it, and reopens it when it is lost."""
 
 import threading
 import traceback
@@ -31,11 +31,11 @@ class Stream(Protocol):
 
 
 class Endpoint(Protocol):
-    """Where links to a peer come from, for instance TcpConnector and TcpListener."""
+    """A source of links to a peer, for instance TcpConnector and TcpListener."""
 
     @property
     def backoff(self) -> Backoff:
-        """How long to wait between attempts."""
+        """The delays between attempts."""
 
     @property
     def port(self) -> int:
@@ -59,7 +59,7 @@ class LinkThread:
         converse: Callable[[Any], None],
         reports: Reports,
     ) -> None:
-        """`converse` talks to a peer until it ends the conversation or anything is raised."""
+        """`converse` uses a link until the peer ends it or an exception is raised."""
         self.endpoint = endpoint
         self._cancellation = cancellation
         self._converse = converse
@@ -68,7 +68,6 @@ class LinkThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to open the link."""
         self._thread.start()
 
     def stop(self, stop_waiting: Callable[[], None]) -> bool:

@@ -5,20 +5,19 @@ import time
 
 
 class Liveness:
-    """Silence while a link is open, over all links since the peer was last heard.
+    """The duration of silence while a link is open, accumulated over all links since the peer was last heard.
 
     The system of a hung peer often still accepts connections: links that are opened and closed without a word from
     the peer do not restart the count. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
     """
 
-    def __init__(self, may_stay_mute: bool = False) -> None:
-        """`may_stay_mute`: a peer that has never said anything need not be able to, and does not count as silent."""
-        self._counts = not may_stay_mute
+    def __init__(self, may_be_silent: bool = False) -> None:
+        """`may_be_silent`: a peer that has never sent anything does not count as silent."""
+        self._counts = not may_be_silent
         self._since_s: float | None = None  # of the silence on the open link; None: there is none
         self._before_s = 0.0  # silence on the links before
 
     def opened(self) -> None:
-        """Note that there is a link."""
         self._since_s = time.monotonic()
 
     def heard(self) -> None:
@@ -26,7 +25,6 @@ class Liveness:
         self._since_s, self._before_s, self._counts = time.monotonic(), 0.0, True
 
     def closed(self) -> None:
-        """Note that there is no link any more."""
         if self._since_s is not None and self._counts:
             self._before_s += time.monotonic() - self._since_s
         self._since_s = None
@@ -38,6 +36,6 @@ class Liveness:
 
     @property
     def silence_s(self) -> float:
-        """For how long the peer has been silent while it was connected; 0 without a link."""
+        """How long the peer has been silent while connected; 0 without a link."""
         since_s = self._since_s
         return self._before_s + time.monotonic() - since_s if since_s is not None and self._counts else 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the executor leaves commands and the IO thread finds the newest one."""
+"""Passes the newest command from the executor to the link's thread."""
 
 import math
 import threading
@@ -12,7 +12,7 @@ CommandT = TypeVar("CommandT")
 
 @dataclass(frozen=True, slots=True)
 class Arrival(Generic[CommandT]):
-    """A command and when it came, by time.monotonic."""
+    """A command and its arrival time, by time.monotonic."""
 
     command: CommandT
     arrived_s: float
@@ -25,7 +25,7 @@ class Arrival(Generic[CommandT]):
 
 
 class Mailbox(Generic[CommandT]):
-    """Holds one command, the newest, for as long as it is fresh. Every method may be called from any thread."""
+    """Holds the newest command while it is fresh. Thread-safe."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -44,12 +44,12 @@ class Mailbox(Generic[CommandT]):
             self._changed.notify_all()
 
     def newest(self, timeout_s: float) -> Arrival[CommandT] | None:
-        """Return the command if it came within the last `timeout_s` and its lifespan, with when it came."""
+        """Return the command with its arrival time, if it arrived within the last `timeout_s`."""
         latest = self._latest
         return latest if latest and time.monotonic() <= latest.expires_s(timeout_s) else None
 
     def wait_for(self, stamp: tuple[int, int], timeout_s: float) -> CommandT | None:
-        """Wait for the command that answers the frame of this stamp; None when it does not come, or on `close`."""
+        """Wait for the command that answers the frame of this stamp; return None after the timeout or on `close`."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._answer[1] == stamp, timeout_s)
             command, answered = self._answer
@@ -62,7 +62,7 @@ class Mailbox(Generic[CommandT]):
             return newest is not None and newest.command is not self._answer[0]
 
     def clear(self) -> None:
-        """Forget the command, as at the start of a conversation; waiting is possible again after `close`."""
+        """Forget the command, and allow waiting again after `close`."""
         with self._changed:
             self._latest, self._answer, self._is_closed = None, (None, None), False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services under their names before 0.2, with a deprecation warning."""
+"""The names of services before 0.2, with a deprecation warning."""
 
 import inspect
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from rclpy.node import Node
 
 
 class OldServiceNames:
-    """Logs the new name of a service once."""
+    """Logs the new name of each service once."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._advised: set[str] = set()  # those that were called
 
     def advising(self, old: str, name: str, callback: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Return a callback that serves a service under its old name and logs the new one once."""
+        """Return a callback for a service under its old name, which logs the new one once."""
         if not inspect.iscoroutinefunction(callback):
 
             def serve(request: Any, response: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics whose messages are made only while somebody subscribes to them."""
+"""Topics whose messages are made only while they have subscribers."""
 
 import math
 import time
@@ -17,35 +17,35 @@ SourceT = TypeVar("SourceT")
 
 
 class Output(NamedTuple):
-    """A topic, and what makes its message, or None, from a source and a stamp."""
+    """A topic, and the function that makes its message, or None, from a source and a stamp."""
 
     publisher: "Publisher[Any]"
     make: Callable[[Any, Time], Any]
 
 
 class Outputs(Generic[SourceT]):
-    """The topics on which one source, such as a camera frame or the state of an entity, is published.
+    """The topics of one source, such as a camera frame or the state of an entity.
 
     DDS is queried for subscribers only now and then: a query can take longer than everything but publishing.
     """
 
     def __init__(self, node: "LinkNode", outputs: Iterable[Output], period_s: float) -> None:
-        """`period_s` is how long a new subscriber may be overlooked."""
+        """`period_s` is how long a new subscriber may go unnoticed."""
         self._node = node
         self._outputs = tuple(outputs)
         self._period_s = period_s
         self._wanted: list[Output] = []
-        self.ask_anew()
+        self.recheck()
 
-    def ask_anew(self) -> None:
+    def recheck(self) -> None:
         """Query the subscribers again before the next publication."""
-        self._asked_s = -math.inf
+        self._checked_s = -math.inf
 
     def wanted(self) -> list[Output]:
         """Return the topics that have subscribers."""
         now_s = time.monotonic()
-        if now_s - self._asked_s > self._period_s:
-            self._asked_s = now_s
+        if now_s - self._checked_s > self._period_s:
+            self._checked_s = now_s
             self._wanted = [output for output in self._outputs if self._node.is_wanted(output.publisher)]
         return self._wanted
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports to people: counts and conditions on /diagnostics, rate-limited sentences in the log."""
+"""Reports to users: counts and conditions on /diagnostics, rate-limited log lines."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ CLOCKS = "clock"
 
 
 class Reports:
-    """Counts, logs and reports. For any thread, but for `make_report` and `start_over`."""
+    """Counts, logs and reports. Thread-safe, except for `make_report` and `start_over`."""
 
     def __init__(self, logger: Any, open_state: str) -> None:
-        """`open_state` is what a link that works does."""
+        """`open_state` names the state of a working link."""
         self._logger = logger
         self._open_state = open_state
         self._warnings = LogLimiter()
@@ -27,12 +27,12 @@ class Reports:
         self._was_silent = False
         self.statistics = LinkStatistics(open_state)
 
-    def start_over(self, silence_limit_s: float, may_stay_mute: bool) -> None:
-        """Count from 0 again; a peer that is silent for longer than this limit is reported.
+    def start_over(self, silence_limit_s: float, may_be_silent: bool) -> None:
+        """Reset the counts; a peer that is silent for longer than this limit is reported.
 
-        Not one that has never said anything, if it `may_stay_mute`.
+        Not one that has never said anything, if it `may_be_silent`.
         """
-        self.statistics = LinkStatistics(self._open_state, silence_limit_s, liveness=Liveness(may_stay_mute))
+        self.statistics = LinkStatistics(self._open_state, silence_limit_s, liveness=Liveness(may_be_silent))
         self._was_silent = False
 
     def inform(self, sentence: str) -> None:
@@ -63,11 +63,11 @@ class Reports:
         self.remind(count, sentence)
 
     def end(self, condition: str) -> None:
-        """Note that a condition has ended, so that it is logged at once when it begins again."""
+        """Note that a condition has ended, so that its next beginning is logged at once."""
         self._reminders.end(condition)
 
     def keep_condition(self, condition: str, complaint: str | None, advice: str) -> None:
-        """Report a complaint for as long as there is one, log it when it begins and then at growing intervals.
+        """Report a complaint while there is one; log it when it begins and then at growing intervals.
 
         Neither it nor the advice, which only the log gives, has a full stop.
         """
@@ -79,7 +79,7 @@ class Reports:
             self.end(condition)
 
     def make_report(self, name: str, hardware_id: str, rates: tuple[str, ...], problems: tuple[str, ...]) -> Any:
-        """Return the message for /diagnostics, with one status of this name. For the executor."""
+        """Return the message for /diagnostics, with one status. For the executor."""
         self._notice_silence()
         return DiagnosticArray(status=[self.statistics.report(name, hardware_id, rates, problems)])
 

@@ -17,7 +17,7 @@ from drone_bridge.node.parameters import ParameterDeclaration
 
 
 def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters of time; `whose`, for instance: the testbed's simulated."""
+    """Return the parameters of time; `whose` is for instance "the testbed's simulated"."""
     return (
         ParameterDeclaration(
             "stamp_source",
@@ -35,7 +35,6 @@ class SimulatedTime:
     """Applies the parameters of time."""
 
     def __init__(self, node: LinkNode) -> None:
-        """Create the publisher of /clock if publish_clock is true."""
         #: Publishes /clock; None unless this node is configured to.
         self.clock_publisher: Publisher[Any] | None = None
         if node.parameters["publish_clock"]:

@@ -23,15 +23,15 @@ class Stamps:
         self.newest = Time()
 
     def stamp(self, wire_time: Time | None) -> Time:
-        """Return the stamp of what the vehicle has just sent, and remember it. `wire_time` is as for `of`."""
+        """Return and remember the stamp of data that has just arrived. `wire_time` is as for `of`."""
         self.newest = self.of(wire_time)
         return self.newest
 
     def of(self, wire_time: Time | None) -> Time:
-        """Return the stamp of what has just come; `wire_time` is what it says itself, if it does."""
+        """Return the stamp of data that has just arrived; `wire_time` is its own time, if any."""
         return wire_time if wire_time and self.are_wire_time else self._node.now()
 
     @property
     def command_clock(self) -> Callable[[], Time] | None:
-        """What the stamps of commands are compared with; None: the node's clock."""
+        """The clock of command stamps; None for the node's."""
         return (lambda: self.newest) if self.are_wire_time else None

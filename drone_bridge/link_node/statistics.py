@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a link has done, for /diagnostics."""
+"""The statistics of a link, for /diagnostics."""
 
 import time
 from collections import Counter
@@ -12,7 +12,7 @@ from drone_bridge.link_node.liveness import Liveness
 
 
 class Condition(NamedTuple):
-    """Something that is wrong for as long as it lasts, unlike a count, which is a warning while it grows."""
+    """A problem that is reported while it lasts, unlike a count, which is a warning while it grows."""
 
     sentence: str
     level: bytes
@@ -20,7 +20,7 @@ class Condition(NamedTuple):
 
 @dataclass(slots=True)
 class LinkStatistics:
-    """Counters of one link since the node was configured. Written by its IO thread, read once a second.
+    """The statistics of one link since the node was configured. Written by its thread, read once a second.
 
     `counts` holds what grows: frames, dropped images, rejected input, commands. `durations_s` holds, by name, the sum
     and the number of what took time since the last report. `facts` holds what the peer has told of itself.
@@ -41,7 +41,7 @@ class LinkStatistics:
     _reported_counts: Counter[str] = field(default_factory=Counter)
 
     def took(self, name: str, seconds: float) -> None:
-        """Note how long something took."""
+        """Add a measured duration."""
         total, number = self.durations_s.get(name, (0.0, 0))
         self.durations_s[name] = (total + seconds, number + 1)
 
@@ -51,11 +51,11 @@ class LinkStatistics:
         return self.liveness.silence_s > self.silence_limit_s
 
     def begin_condition(self, name: str, sentence: str, level: bytes = DiagnosticStatus.WARN) -> None:
-        """Report that something is wrong, until `end_condition`. For any thread."""
+        """Report a problem until `end_condition`. Thread-safe."""
         self.conditions[name] = Condition(sentence, level)
 
     def end_condition(self, name: str) -> None:
-        """Report it no more. For any thread."""
+        """Thread-safe."""
         self.conditions.pop(name, None)
 
     def report(

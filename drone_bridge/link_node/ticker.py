@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something done at steady intervals, in a thread of its own.
+"""Calls a function at steady intervals, in a separate thread.
 
 An executor that a timer wakes asks every subscription, service and timer of its node again, which takes longer than to
 make and publish a report. What comes once a second is spared that.
@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 
 class Ticker:
-    """Calls a function every so many seconds, however simulated time goes, until it is stopped."""
+    """Calls a function periodically in real time, until it is stopped."""
 
     def __init__(self, name: str, period_s: float, call: Callable[[], None], on_failure: Callable[[str], None]) -> None:
-        """`call` does not block for long; what it raises goes to `on_failure` as a traceback."""
+        """`call` must not block for long; its exceptions go to `on_failure` as tracebacks."""
         self._period_s = period_s
         self._call = call
         self._on_failure = on_failure
@@ -23,7 +23,7 @@ class Ticker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, once a call that is under way has returned."""
+        """Stop, after a call in progress has returned."""
         self._over.set()
         self._thread.join()
 

@@ -34,34 +34,34 @@ from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate.dronegui import HOVER, FullScale
 from drone_bridge.translate.frame_names import DroneFrameNames
 
-#: How often hover is said at the start, because UDP may lose some of them.
+#: Hover packets at the start, as UDP may lose some.
 HOVER_PACKETS: Final = 3
-#: The count of packets that nobody listened to, as far as the network tells.
+#: The count of packets for which the network reported that nobody listens.
 UNHEARD: Final = "undelivered packets"
 
-# What diagnostics say for as long as it lasts.
+# Conditions in diagnostics.
 NO_NAVDATA: Final = "navdata"
 EMERGENCY: Final = "emergency"
 
 
 class DroneGuiBridge(LinkNode):
-    """Sends the controls at a steady rate: what is commanded while it is fresh, otherwise hover.
+    """Sends the controls at a steady rate: the newest command while it is fresh, otherwise hover.
 
     Whether the drone flies is known from navdata. Where none comes it is this node's own idea, and its answers say so.
     """
 
     open_state = "sending"
-    peer_may_stay_mute = True
+    peer_may_be_silent = True
     rates = ("packets", "commands", "navdata", "detections")
     problems = (*LinkNode.problems, UNHEARD, "refused commands", "dropped messages", *PROBLEMS)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)
-        self._is_flying = False  # as it is published
+        self._is_flying = False  # as published
         self._flying_publisher: Publisher[Any] | None = None
         self._is_hover_held = False
-        self._was_refused = False  # the packet before
-        # A press that is under way keeps nobody else waiting. Services are there from the start and say what is wrong.
+        self._was_refused = False  # the previous packet
+        # Reentrant, as presses take time. Services always exist, and return an error until connected.
         self._group = ReentrantCallbackGroup()
         self._wait_ended = self.create_guard_condition(self._finish_waits, callback_group=self._group)
         self._buttons = ButtonPanel()
@@ -73,7 +73,7 @@ class DroneGuiBridge(LinkNode):
         self.make_service(SetBool, "assume_flying", self._serve_assume_flying, callback_group=self._group)
 
     def _flight_commands(self) -> tuple[tuple[str, Callable[[], Coroutine[Any, Any, str]]], ...]:
-        """Return what can be asked for by a service and by a topic of the same name."""
+        """Return the commands that are both a service and a topic."""
         return ("takeoff", self._flight.take_off), ("land", self._flight.land), ("reset", self._flight.reset)
 
     # The lifecycle.
@@ -95,7 +95,7 @@ class DroneGuiBridge(LinkNode):
             self.make_subscription(Empty, name, self._on_topic(name, command), 1, callback_group=self._group)
 
     def make_endpoint(self, cancellation: Cancellation) -> UdpConnector:
-        """Send to one peer, with numbers that start from 1 for as long as the node is active."""
+        """Send to one peer, with sequence numbers that start at 1 when the node is activated."""
         self._cancelled = cancellation
         self._connection = ControllerConnection()
         self._flight.was_reset_pressed = False
@@ -108,7 +108,7 @@ class DroneGuiBridge(LinkNode):
     # The conversation, on the link's thread.
 
     def converse(self, stream: UdpStream) -> None:
-        """Send the controls and take navdata until cancelled; leave the drone hovering, whatever has happened."""
+        """Send the controls and receive navdata until cancelled; leave the drone hovering in any case."""
         self._commands.mailbox.clear()
         port = NavdataPort(self, stream, self._connection, self._cancelled, self._take_navdata)
         self._flight.navdata_port = port if self._flight.receives_navdata else None
@@ -121,9 +121,9 @@ class DroneGuiBridge(LinkNode):
                 if number == HOVER_PACKETS:
                     self.opened()
                 self._send(stream, HOVER if number < HOVER_PACKETS else self._commanded())
-                # After a delay it goes on from there, without a burst to catch up.
+                # After a delay, continue from now without catching up.
                 due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
-                self._attend_until(due_s)
+                self._receive_until(due_s)
         except Exception:
             self._leave_hovering(stream)
             raise
@@ -136,7 +136,7 @@ class DroneGuiBridge(LinkNode):
             self._watch.close()
 
     def _commanded(self) -> Controls:
-        """Return what the drone is to do now, but for the buttons that are pressed for a moment."""
+        """Return the controls to send, without momentary button presses."""
         controls = None if self._is_hover_held else self._commands.follow()
         if controls is None:
             self.statistics.counts["hover packets"] += 1
@@ -146,7 +146,7 @@ class DroneGuiBridge(LinkNode):
         return controls
 
     def _send(self, stream: UdpStream, controls: Controls) -> None:
-        """Send one packet with the buttons that are pressed, and publish it. Raises LinkError."""
+        """Send a packet with the pressed buttons, and publish it. Raises LinkError."""
         now_s = time.monotonic()
         down = self._buttons.down(now_s)
         controls = translate.with_buttons(controls, down)
@@ -158,7 +158,7 @@ class DroneGuiBridge(LinkNode):
                 stream.send(datagram)
         except LinkRefusedError as error:
             was_refused = True
-            if not self._cancelled.is_set:  # nothing is sent on after a farewell, and a GUI may leave before us
+            if not self._cancelled.is_set:  # the GUI may have closed before us
                 self.reports.complain_while(UNHEARD, f"{error} Packets are sent on, for when somebody does.")
         if not was_refused and self._was_refused and not self._cancelled.is_set:
             self.reports.end(UNHEARD)
@@ -171,33 +171,33 @@ class DroneGuiBridge(LinkNode):
             message.header.frame_id = self._frame_id
             self.publish(self._state_publisher, message)
 
-    def _attend_until(self, due_s: float) -> None:
-        """Take navdata until then, of time.monotonic. Raises LinkCancelledError."""
+    def _receive_until(self, due_s: float) -> None:
+        """Receive navdata until a time of time.monotonic. Raises LinkCancelledError."""
         if port := self._flight.navdata_port:
-            port.attend_until(due_s)
+            port.receive_until(due_s)
             self._report_navdata()
         elif self._cancelled.wait(max(0.0, due_s - time.monotonic())):
             raise LinkCancelledError("Waiting was cancelled.")
         self._watch.end_overdue()
 
     def _take_navdata(self, block: Navdata, datagram: bytes) -> None:
-        came_s = time.monotonic()
+        received_s = time.monotonic()
         self.statistics.liveness.heard()
         if isinstance(block, Demo):
             self._watch.note(block.flight_state)
-            self._flight.was_reset_pressed = False  # a GUI that falls silent after this may be a new one
+            self._flight.was_reset_pressed = False  # if the GUI falls silent after this, it may be a new one
             if self._watch.is_flying is not None and self._watch.is_flying != self._is_flying:
                 self._publish_flying(self._watch.is_flying)
             self.statistics.facts |= translate.navdata_facts(block)
         self._outputs.publish(block, datagram, self.now())
-        self.statistics.took("navdata read to published", time.monotonic() - came_s)
+        self.statistics.took("navdata read to published", time.monotonic() - received_s)
 
     def _report_navdata(self) -> None:
-        """Show in diagnostics whether navdata comes, and whether it tells of an emergency."""
+        """Report in diagnostics whether navdata arrives, and an emergency."""
         if self._flight.hears_gui:
             self.statistics.end_condition(NO_NAVDATA)
         elif self._watch.listened_s > self.parameters["navdata_timeout"]:
-            self._begin_condition(NO_NAVDATA, f"no navdata: {self._flight.why_unseen}", DiagnosticStatus.WARN)
+            self._begin_condition(NO_NAVDATA, f"no navdata: {self._flight.blind_reason}", DiagnosticStatus.WARN)
         if self._flight.sees_drone and self._watch.state is FlightState.DEFAULT:
             sentence = "the drone's motors are off, as after an emergency: call reset when it is on the ground"
             self._begin_condition(EMERGENCY, sentence, DiagnosticStatus.ERROR)
@@ -205,20 +205,20 @@ class DroneGuiBridge(LinkNode):
             self.statistics.end_condition(EMERGENCY)
 
     def _begin_condition(self, name: str, sentence: str, level: bytes) -> None:
-        """Report what goes on, and log it when it begins."""
+        """Begin a condition, and log it the first time."""
         if name not in self.statistics.conditions:
             self.warn(f"{sentence[0].upper()}{sentence[1:]}.")
         self.statistics.begin_condition(name, sentence, level)
 
     def _leave_hovering(self, stream: UdpStream) -> None:
-        """Say hover, with all other buttons released, as the last thing there is to say."""
+        """Send hover, with all other buttons released, as the last packets."""
 
-        def say_hover() -> None:
+        def send_hover() -> None:
             with contextlib.suppress(LinkError):
                 self._send(stream, HOVER)
 
         self._buttons.close()
-        repeat_farewell(say_hover)
+        repeat_farewell(send_hover)
 
     # What the executor does.
 
@@ -237,11 +237,11 @@ class DroneGuiBridge(LinkNode):
 
     def _publish_flying(self, is_flying: bool) -> None:
         self._is_flying = is_flying
-        if self._flying_publisher:  # which says nothing while the node is not active
+        if self._flying_publisher:  # a lifecycle publisher, silent while inactive
             self.publish(self._flying_publisher, Bool(data=is_flying))
 
     def _on_topic(self, topic: str, command: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[Empty], Any]:
-        """Return what an empty message does: the same as the service of that name, with nobody to answer to."""
+        """Return a callback that runs a command for an empty message."""
 
         async def receive(_: Empty) -> None:
             try:
@@ -252,7 +252,7 @@ class DroneGuiBridge(LinkNode):
         return receive
 
     def _on_call(self, command: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[Any, Any], Any]:
-        """Return what a call of a service does."""
+        """Return a callback that runs a command for a service call."""
 
         async def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buttons that act when they are pressed, on a wire that may lose some of the packets that say so."""
+"""Button presses that survive the loss of some packets."""
 
 import threading
 from typing import Final
@@ -11,7 +11,7 @@ PACKETS_PER_LEVEL: Final = 3
 
 
 class Press:
-    """One press of a button: held for a time, then released, each for PACKETS_PER_LEVEL packets at least."""
+    """One press of a button: held for a time, then released, each for at least PACKETS_PER_LEVEL packets."""
 
     def __init__(self, hold_s: float) -> None:
         #: Done, in the executor, when the press is over.
@@ -22,31 +22,31 @@ class Press:
         self._packets_up = 0
         #: Whether nobody listened to one of the packets.
         self.was_refused = False
-        self._is_broken_off = False
+        self._is_aborted = False
 
     @property
     def was_sent(self) -> bool:
-        """Whether a packet said that the button is pressed."""
+        """Whether a packet with the button pressed was sent."""
         return self._packets_down > 0
 
     @property
     def was_released(self) -> bool:
-        """Whether it went to its end."""
+        """Whether the release was sent."""
         return self._packets_up >= PACKETS_PER_LEVEL
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will be sent of it."""
-        return self.was_released or self._is_broken_off
+        """Whether no more packets belong to it."""
+        return self.was_released or self._is_aborted
 
     def is_down(self, now_s: float) -> bool:
-        """Return whether the packet that is about to be sent has to say that the button is pressed."""
+        """Return whether the next packet has the button pressed."""
         if self._packets_up or self.is_over:
             return False
         return self._packets_down < PACKETS_PER_LEVEL or now_s < self._first_sent_s + self._hold_s
 
     def sent(self, was_down: bool, now_s: float, was_refused: bool) -> None:
-        """Note a packet that has just been sent; `was_refused` tells that nobody listened to the one before."""
+        """Note a sent packet; `was_refused`: nobody listened to the one before."""
         self.was_refused |= was_refused and self._packets_down > 0
         if not was_down:
             # One that was on its way already when the press began says nothing about it.
@@ -56,13 +56,12 @@ class Press:
             self._first_sent_s = now_s
         self._packets_down += 1
 
-    def break_off(self) -> None:
-        """Note that no more packets will be sent."""
-        self._is_broken_off = True
+    def abort(self) -> None:
+        self._is_aborted = True
 
 
 class ButtonPanel:
-    """Which buttons are being pressed. The executor begins and ends presses, the link's thread sends them."""
+    """The buttons being pressed. The executor begins and ends presses, the link's thread sends them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -70,19 +69,19 @@ class ButtonPanel:
         self._is_open = False
 
     def open(self) -> None:
-        """Allow presses, from now on there is a link to send them."""
+        """Allow presses, as there is a link."""
         with self._lock:
             self._is_open = True
 
     def close(self) -> None:
-        """Allow no more presses, and break off those under way."""
+        """Allow no more presses, and abort those in progress."""
         with self._lock:
             self._is_open = False
             for press in self._presses.values():
-                press.break_off()
+                press.abort()
 
     def press(self, button: str, hold_s: float) -> Press:
-        """Begin to press. Raises ValueError with a sentence when that is impossible."""
+        """Begin a press. Raises ValueError with a sentence if that is impossible."""
         self.check_released(button)
         with self._lock:
             if not self._is_open:
@@ -94,23 +93,23 @@ class ButtonPanel:
             return self._presses[button]
 
     def check_released(self, button: str) -> None:
-        """Raise ValueError with a sentence while the button is being pressed. Only the executor begins presses."""
+        """Raise ValueError with a sentence while the button is pressed. Only the executor begins presses."""
         with self._lock:
             if button in self._presses:
                 raise ValueError(f"{button} is still being pressed.")
 
     def forget(self, button: str) -> None:
-        """Allow the button, whose press is over, to be pressed again."""
+        """Allow a button to be pressed again after its press is over."""
         with self._lock:
             del self._presses[button]
 
     def down(self, now_s: float) -> frozenset[str]:
-        """Return the buttons that the packet about to be sent has to name as pressed."""
+        """Return the buttons that are pressed in the next packet."""
         with self._lock:
             return frozenset(button for button, press in self._presses.items() if press.is_down(now_s))
 
     def sent(self, down: frozenset[str], now_s: float, was_refused: bool) -> bool:
-        """Note a packet with these buttons pressed; return whether a press is over now.
+        """Note a packet with these buttons pressed; return whether a press is over.
 
         `was_refused` tells that nobody listened to the packet before.
         """
@@ -120,6 +119,6 @@ class ButtonPanel:
             return any(press.is_over for press in self._presses.values())
 
     def over(self) -> list[Press]:
-        """Return the presses that are over and wait to be forgotten."""
+        """Return the presses that are over but not forgotten."""
         with self._lock:
             return [press for press in self._presses.values() if press.is_over]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take off, land, reset: which button that takes, when it would do the opposite, and what has to be seen of it.
+"""Take off, land, reset: which button each takes, when it would do the opposite, and how it is confirmed.
 
 In the executor, but for what the link's thread says through `buttons`, `watch` and `navdata_port`.
 """
@@ -25,7 +25,7 @@ UNKNOWN: Final = (
 
 
 class FlightCommands:
-    """Presses buttons for those who ask. Every refusal is a ValueError with a sentence."""
+    """Carries out flight commands by pressing buttons. Every refusal is a ValueError with a sentence."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class FlightCommands:
         watch: FlightWatch,
         assume_flying: Callable[[bool], None],
     ) -> None:
-        """`assume_flying` is called with what a press is taken to have done where nobody sees it."""
+        """`assume_flying` is called with the expected effect of a press that navdata can't confirm."""
         self._node = node
         self._buttons = buttons
         self._watch = watch
@@ -46,17 +46,17 @@ class FlightCommands:
 
     @property
     def sees_drone(self) -> bool:
-        """Whether navdata tells what the drone does at present."""
+        """Whether navdata gives the drone's state at present."""
         return bool(self._watch.state_age_s <= self._node.parameters["navdata_timeout"])
 
     @property
     def hears_gui(self) -> bool:
-        """Whether navdata comes at present, whatever it tells."""
+        """Whether navdata arrives at present, whatever its content."""
         return bool(self._watch.silence_s <= self._node.parameters["navdata_timeout"])
 
     @property
-    def why_unseen(self) -> str:
-        """Why nobody sees what the drone does, as a clause."""
+    def blind_reason(self) -> str:
+        """Why the drone's state is unknown, as a clause."""
         if not self.receives_navdata:
             return "receive_navdata is false"
         port = self._node.parameters["navdata_port"]
@@ -69,7 +69,7 @@ class FlightCommands:
         return f"the GUI sends none to port {port}, which it does once reset has been pressed"
 
     async def take_off(self) -> str:
-        """Have the drone take off, and return what came of it. Asks the GUI for navdata first, if need be."""
+        """Take off, and return the outcome. Makes the GUI request navdata first, if necessary."""
         self._buttons.check_released("take_off")  # what it does shows only afterwards
         if self._is_taking_off:
             raise ValueError("takeoff is under way.")
@@ -85,17 +85,17 @@ class FlightCommands:
             self._is_taking_off = False
 
     async def land(self) -> str:
-        """Have the drone land, and return what came of it: only what is seen is a success."""
+        """Land, and return the outcome. Only a landing that navdata confirms is a success."""
         self._buttons.check_released("take_off")  # what it does shows only afterwards
         if self.sees_drone and self._watch.state is FlightState.LANDING:
             return "The drone is landing already."
         self._check_in_the_air()
         if self.sees_drone:
-            if await self._press_and_look_for("take_off", LANDING_OR_LANDED):
+            if await self._press_and_wait_for("take_off", LANDING_OR_LANDED):
                 return "take_off was pressed and released, and the drone lands."
-            raise ValueError(f"take_off was pressed and released, but the drone does not land: {self._told_by_drone}")
+            raise ValueError(f"take_off was pressed and released, but the drone does not land: {self._reported_state}")
         await self._press("take_off")
-        unseen = f"take_off was pressed and released. Nobody sees whether the drone lands: {self.why_unseen}."
+        unseen = f"take_off was pressed and released. Nobody sees whether the drone lands: {self.blind_reason}."
         if not self.receives_navdata:
             self._assume_flying(False)
             return unseen
@@ -103,7 +103,7 @@ class FlightCommands:
         raise ValueError(f"{unseen} Look at it, and call assume_flying with what it does.")
 
     async def reset(self) -> str:
-        """Press reset, whatever the drone does: an emergency stop in the air."""
+        """Press reset in any state; in the air it is an emergency stop."""
         message = await self._press("reset")
         if not self.sees_drone:
             self._assume_flying(False)
@@ -136,54 +136,54 @@ class FlightCommands:
         )
 
     async def _wait_for_first_navdata(self) -> None:
-        """Give navdata, which may show that the drone flies, the time to come."""
+        """Wait for navdata, which may show that the drone is flying."""
         left_s = self._node.parameters["navdata_timeout"] - self._watch.listened_s
         if self.navdata_port and not self.hears_gui and left_s > 0:
-            await self._watch.look_for(ANY_STATE, left_s).over
+            await self._watch.wait_for(ANY_STATE, left_s).over
 
     @property
     def _needs_bootstrap(self) -> bool:
         return self._node.parameters["bootstrap"] and not self.hears_gui and not self.was_reset_pressed
 
     async def _bootstrap(self) -> None:
-        """Have the GUI ask its drone, on the ground, for navdata."""
+        """Make the GUI request navdata from the drone on the ground."""
         if self.navdata_port and not self.navdata_port.is_open:
             # The drone may fly, and its navdata go to somebody else: reset would then be an emergency stop.
             raise ValueError(
-                f"Nobody can see whether the drone is on the ground: {self.why_unseen}. Free that port, or set "
+                f"Nobody can see whether the drone is on the ground: {self.blind_reason}. Free that port, or set "
                 "receive_navdata to false."
             )
         self._node.inform("No navdata comes: reset is pressed, so that the GUI asks its drone for it.")
         await self._press("reset")
         if self.receives_navdata:
-            await self._watch.look_for(ANY_STATE, self._node.parameters["bootstrap_timeout"]).over
+            await self._watch.wait_for(ANY_STATE, self._node.parameters["bootstrap_timeout"]).over
 
     async def _press_take_off(self) -> str:
-        """Press the button for a drone on the ground."""
+        """Press take_off for a drone on the ground."""
         if not self.sees_drone:
             await self._press("take_off")
             self._assume_flying(True)
-            return f"take_off was pressed and released. Nobody sees whether the drone takes off: {self.why_unseen}."
-        if await self._press_and_look_for("take_off", TAKEN_OFF):
+            return f"take_off was pressed and released. Nobody sees whether the drone takes off: {self.blind_reason}."
+        if await self._press_and_wait_for("take_off", TAKEN_OFF):
             return "take_off was pressed and released, and the drone takes off."
-        raise ValueError(f"take_off was pressed and released, but the drone does not take off: {self._told_by_drone}")
+        raise ValueError(f"take_off was pressed and released, but the drone does not take off: {self._reported_state}")
 
-    async def _press_and_look_for(self, button: str, wanted: frozenset[FlightState]) -> bool:
-        """Press a button; return whether the drone then shows one of these states."""
+    async def _press_and_wait_for(self, button: str, wanted: frozenset[FlightState]) -> bool:
+        """Press a button; return whether navdata then shows one of these states."""
         timeout_s = self._node.parameters["press_time"] + self._node.parameters["confirm_timeout"]
-        sighting = self._watch.look_for(wanted, timeout_s)
+        wait = self._watch.wait_for(wanted, timeout_s)
         await self._press(button)
-        await sighting.over
-        return sighting.was_seen
+        await wait.over
+        return wait.was_seen
 
     @property
-    def _told_by_drone(self) -> str:
+    def _reported_state(self) -> str:
         if not self.sees_drone:
             return "navdata has ended."
         return f"its navdata says {self._node.statistics.facts['flight state']}."
 
     async def _press(self, button: str) -> str:
-        """Press a button, and return a sentence when it has been released."""
+        """Press a button, and return a sentence after its release."""
         press = self._buttons.press(button, self._node.parameters["press_time"])
         await press.over
         self._buttons.forget(button)

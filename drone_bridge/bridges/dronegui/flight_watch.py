@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the drone flies: as navdata shows, or, where none comes, as is assumed from what was pressed."""
+"""Whether the drone flies: from navdata, or assumed from presses if there is none."""
 
 import math
 import threading
@@ -11,8 +11,8 @@ from rclpy.task import Future
 from drone_bridge.protocols.dronegui import FlightState
 
 
-class Sighting:
-    """Waits for navdata to show one of some states. Awaited in the executor, ended by the link's thread."""
+class StateWait:
+    """A wait for navdata with one of some states. Awaited in the executor, ended by the link's thread."""
 
     def __init__(self, wanted: Container[FlightState | None], deadline_s: float) -> None:
         #: Done, in the executor, when the wait is over.
@@ -24,102 +24,102 @@ class Sighting:
 
 
 class FlightWatch:
-    """Keeps the newest state of the drone, and what is believed without one. For any thread."""
+    """The newest state of the drone, and whether it is assumed to fly. Thread-safe."""
 
-    def __init__(self, on_sighting_over: Callable[[], None]) -> None:
-        """`on_sighting_over` is called in the thread that ends a sighting; the executor then calls `finish`."""
-        self._on_sighting_over = on_sighting_over
+    def __init__(self, on_wait_over: Callable[[], None]) -> None:
+        """`on_wait_over` is called in the thread that ends a wait; the executor then calls `finish`."""
+        self._on_wait_over = on_wait_over
         self._lock = threading.Lock()
-        self._sightings: list[Sighting] = []
+        self._waits: list[StateWait] = []
         self._state: FlightState | None = None
-        self._heard_s = self._told_s = self._listening_since_s = -math.inf
+        self._heard_s = self._state_s = self._listening_since_s = -math.inf
         self._is_flying: bool | None = False
         self._is_open = False
 
     @property
     def is_flying(self) -> bool | None:
-        """Whether the drone flies, as far as is known; None after a press of which nobody saw what came."""
+        """Whether the drone flies, as far as known; None after a press with an unknown effect."""
         return self._is_flying
 
     @property
     def state(self) -> FlightState | None:
-        """The newest known state that navdata has told, however old it is."""
+        """The last known state in navdata, however old."""
         return self._state
 
     @property
     def silence_s(self) -> float:
-        """For how long no navdata has come; infinite if none ever has."""
+        """Time since the last navdata; infinite if there was none."""
         return time.monotonic() - self._heard_s
 
     @property
     def state_age_s(self) -> float:
-        """For how long no navdata has told a known state; infinite if none ever has."""
-        return time.monotonic() - self._told_s
+        """Time since navdata with a known state; infinite if there was none."""
+        return time.monotonic() - self._state_s
 
     @property
     def listened_s(self) -> float:
-        """For how long navdata has been listened for."""
+        """How long navdata has been listened for."""
         return time.monotonic() - self._listening_since_s
 
     def listen(self) -> None:
-        """Start over: the GUI may be another one, though the drone flies as long as nothing says otherwise."""
+        """Start over, as the GUI may be another one; whether the drone flies is kept."""
         with self._lock:
-            self._state, self._heard_s, self._told_s = None, -math.inf, -math.inf
+            self._state, self._heard_s, self._state_s = None, -math.inf, -math.inf
             self._listening_since_s = time.monotonic()
 
     def note(self, state: FlightState | None) -> None:
-        """Take what navdata shows; None for a state that is missing or unknown."""
+        """Handle a state in navdata, None if missing or unknown."""
         with self._lock:
             self._heard_s = time.monotonic()
             if state is not None:
-                self._state, self._told_s = state, self._heard_s
+                self._state, self._state_s = state, self._heard_s
                 self._is_flying = state.is_airborne
-            for sighting in self._sightings:
-                if not sighting.is_over and state in sighting.wanted:
-                    sighting.was_seen = sighting.is_over = True
+            for wait in self._waits:
+                if not wait.is_over and state in wait.wanted:
+                    wait.was_seen = wait.is_over = True
         self.end_overdue()
 
     def assume(self, is_flying: bool | None) -> None:
-        """Take what somebody says, or what a press is likely to have done."""
+        """Set whether the drone flies, as told by a user or expected from a press."""
         with self._lock:
             self._is_flying = is_flying
 
-    def look_for(self, wanted: Container[FlightState | None], timeout_s: float) -> Sighting:
-        """Begin to wait for one of these states, if there is a link by which they can come."""
-        sighting = Sighting(wanted, time.monotonic() + timeout_s)
+    def wait_for(self, wanted: Container[FlightState | None], timeout_s: float) -> StateWait:
+        """Begin to wait for one of these states, if there is a link."""
+        wait = StateWait(wanted, time.monotonic() + timeout_s)
         with self._lock:
-            self._sightings.append(sighting)
-            sighting.is_over = not self._is_open
-        if sighting.is_over:
-            self._on_sighting_over()
-        return sighting
+            self._waits.append(wait)
+            wait.is_over = not self._is_open
+        if wait.is_over:
+            self._on_wait_over()
+        return wait
 
     def end_overdue(self) -> None:
-        """End the sightings whose time is over."""
+        """End waits that have timed out."""
         with self._lock:
-            for sighting in self._sightings:
-                sighting.is_over |= time.monotonic() >= sighting.deadline_s
-            are_over = any(sighting.is_over for sighting in self._sightings)
+            for wait in self._waits:
+                wait.is_over |= time.monotonic() >= wait.deadline_s
+            are_over = any(wait.is_over for wait in self._waits)
         if are_over:
-            self._on_sighting_over()
+            self._on_wait_over()
 
     def open(self) -> None:
-        """Allow sightings: from now on there is a link."""
+        """Allow waits, as there is a link."""
         with self._lock:
             self._is_open = True
 
     def close(self) -> None:
-        """End all sightings, as nothing more will be seen."""
+        """End all waits, as there is no link any more."""
         with self._lock:
             self._is_open = False
-            for sighting in self._sightings:
-                sighting.is_over = True
-        self._on_sighting_over()
+            for wait in self._waits:
+                wait.is_over = True
+        self._on_wait_over()
 
     def finish(self) -> None:
-        """Resume whoever awaits a sighting that is over. For the executor."""
+        """Complete the futures of waits that are over. For the executor."""
         with self._lock:
-            over = [sighting for sighting in self._sightings if sighting.is_over]
-            self._sightings = [sighting for sighting in self._sightings if not sighting.is_over]
-        for sighting in over:
-            sighting.over.set_result(None)
+            over = [wait for wait in self._waits if wait.is_over]
+            self._waits = [wait for wait in self._waits if not wait.is_over]
+        for wait in over:
+            wait.over.set_result(None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The port that navdata comes to, and the topics that it is published on."""
+"""The port that receives navdata, and the topics that it is published on."""
 
 import math
 import time
@@ -29,24 +29,24 @@ from drone_bridge.translate import dronegui_navdata as translate
 from drone_bridge.translate.dronegui_navdata import DeadReckoning
 from drone_bridge.translate.frame_names import DroneFrameNames
 
-#: How long to wait before a port that could not be had is tried again.
+#: Time between attempts to open the port.
 RETRY_S: Final = 2.0
-#: How often it is asked who listens to what.
-AUDIENCE_PERIOD_S: Final = 0.1
-#: Blocks of navdata that wait for whoever wants them as they came.
+#: How often subscribers are counted.
+SUBSCRIBER_CHECK_PERIOD_S: Final = 0.1
+#: Queue depth for raw blocks of navdata.
 DEPTH: Final = 50
-#: What is worth a name of its own in diagnostics; a peer chooses what it sends, but not how much is kept of it.
+#: Limits what diagnostics keep of unknown types, which peers choose.
 MAX_OTHER_TYPES: Final = 8
 MAX_TYPE_LETTERS: Final = 24
 
 # Counts whose growth is a warning.
-STRANGERS: Final = "refused navdata"
-PORT_MISSED: Final = "missed navdata ports"
-PROBLEMS: Final = (STRANGERS, PORT_MISSED)
+FOREIGN_NAVDATA: Final = "refused navdata"
+PORT_UNAVAILABLE: Final = "missed navdata ports"
+PROBLEMS: Final = (FOREIGN_NAVDATA, PORT_UNAVAILABLE)
 
 
 class NavdataPort:
-    """Takes the GUI's datagrams on our side's address to it. For the link's thread."""
+    """Receives the GUI's datagrams at our address towards it. For the link's thread."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class NavdataPort:
         cancellation: Cancellation,
         take: Callable[[Navdata, bytes], None],
     ) -> None:
-        """`take` gets each block that could be read, and the datagram that it came in."""
+        """`take` gets each block that could be decoded, and its datagram."""
         self._node = node
         self._own_host, self._gui_host = stream.own_host, stream.peer_host
         self._connection = connection
@@ -68,11 +68,11 @@ class NavdataPort:
 
     @property
     def is_open(self) -> bool:
-        """Whether datagrams can come."""
+        """Whether datagrams can be received."""
         return self._listener is not None
 
-    def attend_until(self, due_s: float) -> None:
-        """Take what comes until then, of time.monotonic. Raises LinkCancelledError."""
+    def receive_until(self, due_s: float) -> None:
+        """Receive navdata until a time of time.monotonic. Raises LinkCancelledError."""
         while True:
             self._open()
             left_s = max(0.0, due_s - time.monotonic())
@@ -84,7 +84,6 @@ class NavdataPort:
                 return
 
     def close(self) -> None:
-        """Give the port back."""
         if self._listener:
             self._listener.close()
             self._listener = None
@@ -98,9 +97,9 @@ class NavdataPort:
         try:
             self._listener = UdpListener(self._own_host, port, self._cancellation, self._node.wire_log)
         except LinkError as error:
-            self._node.reports.complain_while(PORT_MISSED, f"{error} No navdata can come; it is tried again.")
+            self._node.reports.complain_while(PORT_UNAVAILABLE, f"{error} No navdata can come; it is tried again.")
         else:
-            self._node.reports.end(PORT_MISSED)
+            self._node.reports.end(PORT_UNAVAILABLE)
             self._node.inform(f"Listening for navdata on {address_name(self._own_host, port)}.")
 
     def _receive(self, listener: UdpListener, timeout_s: float) -> None:
@@ -112,7 +111,7 @@ class NavdataPort:
             raise
         except LinkError as error:
             self.close()
-            self._node.complain(PORT_MISSED, f"{error} The port is opened again.")
+            self._node.complain(PORT_UNAVAILABLE, f"{error} The port is opened again.")
             return
         self._read(datagram)
 
@@ -120,7 +119,7 @@ class NavdataPort:
         counts = self._node.statistics.counts
         if datagram.source[0] != self._gui_host:
             self._node.reports.complain_while(
-                STRANGERS,
+                FOREIGN_NAVDATA,
                 f"Navdata of {name_of(datagram.source)} was refused: the GUI is at {self._gui_host}.",
             )
             return
@@ -151,7 +150,7 @@ class NavdataOutputs:
     """Publishes navdata. For the link's thread."""
 
     def __init__(self, node: LinkNode, names: DroneFrameNames) -> None:
-        """Create the publishers that the parameters want."""
+        """Create the publishers that the parameters ask for."""
         self._node = node
         self._names = names
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -164,11 +163,11 @@ class NavdataOutputs:
                 Output(make(Range, "altitude", 10), self._by(translate.altitude)),
                 Output(make(TwistStamped, "velocity", 10), self._by(translate.velocity)),
             ],
-            AUDIENCE_PERIOD_S,
+            SUBSCRIBER_CHECK_PERIOD_S,
         )
         self._detections = make(DetectionArray, "detections", 10)
-        as_it_came = Output(make(String, "dronegui/navdata", DEPTH), _as_it_came)
-        self._as_it_came: Outputs[bytes] = Outputs(node, [as_it_came], AUDIENCE_PERIOD_S)
+        raw = Output(make(String, "dronegui/navdata", DEPTH), _raw)
+        self._raw: Outputs[bytes] = Outputs(node, [raw], SUBSCRIBER_CHECK_PERIOD_S)
         has_odometry = node.parameters["publish_odometry"]
         self._covariances = odometry_covariances(node.parameters)
         self._odometry = make(Odometry, "odom", 10) if has_odometry else None
@@ -177,15 +176,15 @@ class NavdataOutputs:
         self.restart()
 
     def restart(self) -> None:
-        """Start over: odometry from where the drone is, and what is published once."""
+        """Start over with odometry and static transforms."""
         self._dead_reckoning = DeadReckoning()
         self._has_static_transforms = False
-        self._demo.ask_anew()
-        self._as_it_came.ask_anew()
+        self._demo.recheck()
+        self._raw.recheck()
 
     def publish(self, block: Navdata, datagram: bytes, stamp: Time) -> None:
-        """Publish what a block tells, and the datagram that it came in."""
-        self._as_it_came.publish(datagram, stamp)
+        """Publish a block, and the datagram that contains it."""
+        self._raw.publish(datagram, stamp)
         if isinstance(block, VisionDetect):
             self._node.publish(self._detections, translate.detections(block, stamp, self._names))
         elif isinstance(block, Demo):
@@ -208,5 +207,5 @@ class NavdataOutputs:
         return lambda demo, stamp: make(demo, stamp, self._names)
 
 
-def _as_it_came(datagram: bytes, _: Time) -> String:
+def _raw(datagram: bytes, _: Time) -> String:
     return String(data=datagram.decode())

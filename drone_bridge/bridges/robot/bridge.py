@@ -51,12 +51,12 @@ from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, STOPPE
 from drone_bridge.translate.transforms import odometry_transform
 from drone_bridge.translate.wheel_odometry import WheelOdometry
 
-#: How long a robot that is being left gets to read the last packets and close.
+#: How long the robot has to read the last packets and close.
 LEAVE_TIMEOUT_S: Final = 0.3
 LIST_PERIOD_S: Final = 0.1  # lists are not published more often
 LONGEST_DRIVER_NAME: Final = 255  # bytes
 _RECEIVE_BYTES: Final = 4096
-#: What /diagnostics call conditions.
+#: Conditions in diagnostics.
 OBSTRUCTION: Final = "obstruction"
 STANDSTILL: Final = "standstill"
 
@@ -122,11 +122,11 @@ class RobotBridge(LinkNode):
         self.make_subscription(Bool, "light", self._operator_services.switch_light, depth=1)
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        """Connect to a host, or to whoever has a name."""
+        """Connect to a host, or to a robot found by name."""
         get = self.parameters.__getitem__
         self._desired = DesiredSubsystems(get("skid_steer"), get("lights"))
         self._holders = Holders(self._driver_name)
-        self._why_undrivable: str | None = None
+        self._undrivable_reason: str | None = None
         self._odometry = WheelOdometry()
         self._light = None
         if not get("robot_name"):
@@ -148,7 +148,7 @@ class RobotBridge(LinkNode):
     # The conversation, on the link's thread.
 
     def converse(self, stream: TcpStream) -> None:
-        """Drive until either side ends it, and leave the robot stopped, whatever has happened."""
+        """Drive until either side ends the connection, and leave the robot stopped in any case."""
         now_s = time.monotonic()
         connection = DriverConnection()
         session = RobotSession(self._desired, self._holders, self._link_timeout_s, self, now_s)
@@ -158,7 +158,7 @@ class RobotBridge(LinkNode):
         self._odometry_due_s = now_s + self._odometry_period_s
         self._lists_due_s = math.inf
         self._obstruction: Obstruction | None = None
-        self._why_still: str | None = None
+        self._standstill_reason: str | None = None
         self._operator_services.link_requests.open()
         reason = "The connection to the robot ended."
         try:
@@ -193,13 +193,13 @@ class RobotBridge(LinkNode):
                 if isinstance(event, ConnectionClosed):
                     raise LinkError(self._explain_closing(session))
                 self.statistics.counts["packets"] += 1
-                if not isinstance(event, UnknownPacket):  # nobody knows what that is a sign of
+                if not isinstance(event, UnknownPacket):  # which may mean anything
                     self.statistics.liveness.heard()
                     self._robot_lease.renew(time.monotonic())
                 session.handle(event, time.monotonic())
 
     def _due_s(self, session: RobotSession) -> float:
-        """Return when there is something to do, unless something comes before."""
+        """Return when there is something to do, unless a packet arrives before."""
         due_s = min(session.due_s, self._odometry_due_s, self._lists_due_s)
         if command := self._commands.newest_arrival():
             is_sent = command.command == self._driven
@@ -235,7 +235,7 @@ class RobotBridge(LinkNode):
                     self.statistics.took("command received to sent", now_s - command.arrived_s)
         self._driven = session.drive(speeds, now_s)
 
-    # What is wrong, for as long as it lasts.
+    # Conditions.
 
     def _update_conditions(self, session: RobotSession, now_s: float) -> None:
         obstruction = session.obstruction
@@ -243,14 +243,14 @@ class RobotBridge(LinkNode):
             self._obstruction = obstruction
             self._set_condition(OBSTRUCTION, obstruction and obstruction.sentence, bool(obstruction and obstruction[1]))
         is_bound = bool(session.bound_of(SubsystemType.SKID_STEER))
-        why_still = session.why_to_stand_still(now_s) if is_bound else None
-        if why_still != self._why_still:
-            self._why_still = why_still
-            self._set_condition(STANDSTILL, why_still, is_error=False)
+        standstill_reason = session.standstill_reason(now_s) if is_bound else None
+        if standstill_reason != self._standstill_reason:
+            self._standstill_reason = standstill_reason
+            self._set_condition(STANDSTILL, standstill_reason, is_error=False)
         if is_bound:
-            self._why_undrivable = why_still
+            self._undrivable_reason = standstill_reason
         else:
-            self._why_undrivable = obstruction.sentence if obstruction else "No skid steer is bound."
+            self._undrivable_reason = obstruction.sentence if obstruction else "No skid steer is bound."
 
     def _set_condition(self, name: str, sentence: str | None, is_error: bool) -> None:
         if sentence is None:
@@ -261,20 +261,20 @@ class RobotBridge(LinkNode):
         self.warn(sentence)
 
     def _end_conditions(self) -> None:
-        self._why_undrivable = None
+        self._undrivable_reason = None
         for name in (OBSTRUCTION, STANDSTILL):
             self.statistics.end_condition(name)
 
     def undeliverable(self) -> str | None:
         """Return why no command can move the robot now; None when one can. For the executor."""
-        return super().undeliverable() or self._why_undrivable
+        return super().undeliverable() or self._undrivable_reason
 
     def _explain_closing(self, session: RobotSession) -> str:
-        """Return a sentence about a robot that has closed the connection."""
+        """Return why the robot has closed the connection, as a sentence."""
         if attempts := session.attempts:
             return (
                 f"The robot closed the connection while {attempts} was being bound: "
-                f"{self._holders.why_binds_end_connections}."
+                f"{self._holders.closing_explanation}."
             )
         return "The robot closed the connection."
 
@@ -282,7 +282,7 @@ class RobotBridge(LinkNode):
         return self._updated_s + 1 / float(self.parameters["max_update_rate"])
 
     def _stale_s(self, command: Arrival[Speeds]) -> float:
-        # A little later, for the command to be stale indeed.
+        # A little later, when the command is really stale.
         return command.expires_s(float(self.parameters["command_timeout"])) + 1e-3
 
     def _do(self, link_request: LinkRequest[Task], session: RobotSession, now_s: float) -> None:
@@ -299,42 +299,38 @@ class RobotBridge(LinkNode):
         else:
             answer(False, "No light of the robot is bound.")
 
-    # What the session reports, on the link's thread.
+    # Events of the session, on the link's thread.
 
     def inform(self, sentence: str) -> None:
-        """Log something that is as it should be."""
+        """Log an expected event."""
         if line := self._robot_log.admit(sentence):
             self.get_logger().info(line)
 
     def subsystems_changed(self) -> None:
-        """Publish the lists soon."""
+        """Schedule publication of the lists."""
         self._lists_due_s = min(self._lists_due_s, time.monotonic() + LIST_PERIOD_S)
 
     def sensors_listed(self, info: SensorInfo) -> None:
-        """Make topics for the sensors."""
         self._sensor_topics.update(info)
         self.subsystems_changed()
 
     def sensors_read(self, update: SensorUpdate) -> None:
-        """Publish readings."""
         self._sensor_topics.read(update)
 
     def robot_logged(self, text: str) -> None:
-        """Log what the robot says, as one line without control characters."""
+        """Log a line of the robot without control characters."""
         if line := self._robot_log.admit(printable(text.strip())):
             self.get_logger().info(f"{translate.ROBOT_SAYS}{line}")
 
     def firmware_identified(self, firmware: FirmwareInfo) -> None:
-        """Show it in /diagnostics."""
         self.statistics.facts["firmware"] = f"{printable(firmware.type)} {printable(firmware.version)}"
         self.statistics.facts["protocol version"] = str(firmware.protocol_version)
 
     def round_trip_measured(self, seconds: float) -> None:
-        """Show it in /diagnostics."""
         self.statistics.took("keep-alive round trip", seconds)
 
     def settled(self) -> None:
-        """Connect again at once when this connection is lost."""
+        """Reconnect without delay when this connection is lost."""
         self.opened()
 
     def _publish_lists(self, session: RobotSession) -> None:

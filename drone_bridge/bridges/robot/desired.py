@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of a robot's subsystems to bind: by parameters at first, then by what the operator asks for."""
+"""The subsystems to bind: given by parameters, then changed by services."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,17 +13,17 @@ class DesiredSubsystems:
     """Remembers across connections which subsystems to bind. For the link's thread."""
 
     def __init__(self, skid_steer: Sequence[str], lights: Sequence[str]) -> None:
-        """Each is what there should be of its kind: FIRST, ALL, NONE, names, or numbers in the list of subsystems."""
+        """Each parameter is FIRST, ALL, NONE, names, or numbers in the list of subsystems."""
         self._asked = {SubsystemType.SKID_STEER: skid_steer, SubsystemType.LIGHTS: lights}
         # By number and name: another robot, or a robot with another list, is a new start.
         self._operator: dict[tuple[int, str], bool] = {}
 
     def note(self, number: int, subsystem: Subsystem, is_wanted: bool) -> None:
-        """Note that the operator wants a subsystem, or does not want it any more."""
+        """Note that a service has asked to bind or unbind a subsystem."""
         self._operator[number, subsystem.name] = is_wanted
 
     def choose(self, subsystems: Sequence[Subsystem]) -> tuple[set[int], list[str]]:
-        """Return the numbers of those to bind, and a sentence for each choice that the robot does not have."""
+        """Return the numbers of those to bind, and a sentence for each choice that the robot lacks."""
         wanted: set[int] = set()
         missing = []
         for kind, asked in self._asked.items():

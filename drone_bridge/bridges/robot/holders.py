@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds what this driver wants, and whether they are still there."""
+"""Which drivers hold subsystems that this driver wants, and whether they are still connected."""
 
 import re
 from typing import Final, NamedTuple
@@ -16,14 +16,14 @@ _MOST_NAMES: Final = 64  # of drivers who have gone, and of subsystems
 
 
 class Obstruction(NamedTuple):
-    """Why something wanted can't be had."""
+    """Why a desired subsystem is not available."""
 
     sentence: str
     is_error: bool  # it can't change by itself
 
 
 class Holders:
-    """What is known of drivers who have gone, across connections. For the link's thread.
+    """What is known of drivers that are gone, across connections. For the link's thread.
 
     robotd 1.2 never forgets a driver. Once one has gone, the next bind fails after ownership was noted, and the
     binder, whose connection that ends, holds the subsystem until robotd is restarted.
@@ -38,22 +38,22 @@ class Holders:
         ] = {}  # names of subsystems that earlier connections were binding at their end
 
     def begin(self) -> None:
-        """Note a new connection: what the robot's log said before may be about another run of it."""
+        """Start over for a new connection, as the robot may have been restarted."""
         self._gone.clear()
 
     def note_firmware(self, kind: str) -> None:
-        """Note what the robot runs."""
+        """Note the robot's firmware."""
         self.is_robotd = kind == ROBOTD
 
     def note_log(self, text: str) -> str | None:
-        """Note what the robot's log says of drivers; return the subsystem that it says is in safe mode, if any."""
+        """Note drivers that are gone according to the robot's log; return the subsystem in safe mode, if any."""
         if found := _GONE.search(text):
             _remember(self._gone, found[1])
         found = _SAFE_MODE.search(text)
         return found[1] if found else None
 
     def note_driver(self, name: str) -> None:
-        """Note that a driver has just been granted something: it is there."""
+        """Note that a driver was granted a subsystem, and so is connected."""
         self._gone.pop(name, None)
 
     def note_end(self, subsystem_names: list[str]) -> None:
@@ -62,25 +62,25 @@ class Holders:
             _remember(self._left_behind, name)
 
     def note_granted(self, subsystem_name: str) -> None:
-        """Note that this driver has a subsystem after all."""
+        """Note that this driver was granted a subsystem after all."""
         self._left_behind.pop(subsystem_name, None)
         self._gone.pop(self.driver_name, None)
 
     @property
-    def why_binds_end_connections(self) -> str:
-        """What it means that the robot closes a connection on which something is being bound."""
+    def closing_explanation(self) -> str:
+        """Why a robot closes a connection on which a subsystem is being bound."""
         if self.is_robotd:
             return "another driver has gone before, and robotd lets nobody drive any more until it is restarted"
         return "so does robotd when another driver has gone before"
 
-    def obstruction(self, called: str, subsystem_name: str, kind: int, holder: str) -> Obstruction:
-        """Return why a subsystem that the robot has refused can't be had; `holder` is empty when nobody has it."""
-        called = called[:1].upper() + called[1:]
+    def obstruction(self, label: str, subsystem_name: str, kind: int, holder: str) -> Obstruction:
+        """Return why the robot refused a subsystem; `holder` is empty if nobody holds it."""
+        label = label[:1].upper() + label[1:]
         is_error = self.is_robotd and kind == SubsystemType.SKID_STEER
         if not holder:
             advice = ": restart robotd." if self.is_robotd else "."
-            return Obstruction(f"{called} was refused, although nobody holds it{advice}", is_error)
-        who = f"{called} is held by '{printable(holder)}'"
+            return Obstruction(f"{label} was refused, although nobody holds it{advice}", is_error)
+        who = f"{label} is held by '{printable(holder)}'"
         if not self.is_robotd:
             return Obstruction(f"{who}.", is_error)
         is_ours = holder == self.driver_name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver's keep-alives, and what their answers say about driving. No clock: times are given, in s."""
+"""A driver's keep-alives, and whether their answers allow driving. Times are passed in, in s."""
 
 import math
 from typing import Final
@@ -16,7 +16,7 @@ _MOST_IN_FLIGHT: Final = 100  # nearly a minute of them
 
 
 class KeepAlives:
-    """Sends keep-alives, and tells when they come back too late, or reach the robot too late, to drive by."""
+    """Sends keep-alives, and checks whether they come back, or reach the robot, in time to drive."""
 
     def __init__(self, now_s: float) -> None:
         self.due_s = now_s
@@ -25,7 +25,7 @@ class KeepAlives:
         self._safe_mode_s = -math.inf  # when the robot last said that it is in safe mode
 
     def make(self, now_s: float, clock_ms: int) -> KeepAlive:
-        """Return the one that is due. `clock_ms` is the time of day."""
+        """Return the next keep-alive. `clock_ms` is the time of day."""
         self.due_s = now_s + KEEP_ALIVE_PERIOD_S
         while len(self._in_flight) >= _MOST_IN_FLIGHT:
             del self._in_flight[next(iter(self._in_flight))]
@@ -33,7 +33,7 @@ class KeepAlives:
         return KeepAlive(clock_ms)
 
     def answered(self, packet: KeepAlive, now_s: float) -> float | None:
-        """Return the round trip, in s; None when no such keep-alive is under way."""
+        """Return the round trip, in s, or None if no such keep-alive is pending."""
         sent_s = self._in_flight.pop(packet.time_ms, None)
         if sent_s is None:
             return None
@@ -41,11 +41,11 @@ class KeepAlives:
         return now_s - sent_s
 
     def note_safe_mode(self, now_s: float) -> None:
-        """Note that the robot says that it has stopped its motors."""
+        """Note that the robot has stopped its motors."""
         self._safe_mode_s = now_s
 
-    def why_to_stand_still(self, now_s: float) -> str | None:
-        """Return why the motors must not be driven now; None when they may.
+    def standstill_reason(self, now_s: float) -> str | None:
+        """Return why the motors must not be driven now, or None.
 
         A robot that stops for late keep-alives would start again with the next update.
         """

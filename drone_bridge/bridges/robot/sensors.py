@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A topic for each sensor that a robot has. Which those are shows only when it is there."""
+"""A topic for each sensor of a robot, which are known only once it is connected."""
 
 import time
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from drone_bridge.protocols.robot import Sensor, SensorInfo, SensorUpdate
 from drone_bridge.translate.robot import BATTERY_TOPIC, Measurement, sensor_topics
 
 MAX_TOPICS: Final = 64  # of one robot
-#: What DDS keeps of a topic that is destroyed is never given back, so there is a limit for the life of the node: on
-#: the names of all robots together, and on how often those may come back.
+#: DDS never frees all of a destroyed topic, so there is a limit for the life of the node, on the number of names and on
+#: how often they return.
 MAX_NAMES_EVER: Final = 128
 MAX_RETURNS: Final = 128  # at once
 RETURNS_PER_S: Final = 0.1  # in the long run
@@ -21,7 +21,7 @@ QUEUE_DEPTH: Final = 10
 
 
 class TopicBudget:
-    """Decides which topics may be made, over all robots and connections of a node. For the link's thread."""
+    """Limits the topics created over all robots and connections of a node. For the link's thread."""
 
     def __init__(self) -> None:
         self._known: set[tuple[str, type]] = set()
@@ -29,7 +29,7 @@ class TopicBudget:
         self._updated_s = time.monotonic()
 
     def grants(self, topic: str, message_type: type) -> bool:
-        """Return whether a publisher may be made, and count it."""
+        """Return whether a publisher may be created, and count it."""
         if (topic, message_type) not in self._known:
             if len(self._known) >= MAX_NAMES_EVER:
                 return False
@@ -45,12 +45,12 @@ class TopicBudget:
 
 
 class SensorTopics:
-    """Publishers by topic, kept for as long as the robot lists the sensor. For the link's thread."""
+    """Publishers by topic, kept while the robot lists the sensor. For the link's thread."""
 
     def __init__(
         self, node: LinkNode, frame_id: str, budget: TopicBudget, measurements: Mapping[int, Measurement]
     ) -> None:
-        """`measurements` says what is published for each type of sensor."""
+        """`measurements` by type of sensor."""
         self._node = node
         self._measurements = measurements
         self._budget = budget
@@ -58,7 +58,7 @@ class SensorTopics:
         self._info = SensorInfo(())
         self._is_listed = False
         self._publishers: dict[str, tuple[type, Publisher[Any]]] = {}
-        self._unheard: dict[int, Any] = {}  # messages about sensors, by number, that nobody has listened to
+        self._unheard: dict[int, Any] = {}  # messages by sensor that were not published yet
         #: The topic of each sensor in the list; empty for none.
         self.topics: list[str] = []
 
@@ -68,7 +68,7 @@ class SensorTopics:
         return self._info
 
     def update(self, info: SensorInfo) -> None:
-        """Take a new list, make and destroy topics as it says, and offer the values in it."""
+        """Create and destroy topics for a new list, and offer its values."""
         self._info = info
         self._is_listed = True
         self.topics = sensor_topics(info.sensors, MAX_TOPICS)
@@ -87,7 +87,7 @@ class SensorTopics:
             if not self._budget.grants(topic, message_type):
                 withheld.add(topic)
             else:
-                # Without parameters that override their QoS: those would pile up with the names of a hostile robot.
+                # Without QoS override parameters, which would pile up with a hostile robot's names.
                 publisher: Publisher[Any] = self._node.create_publisher(message_type, topic, QUEUE_DEPTH)
                 self._publishers[topic] = message_type, publisher
         left_out = sum(sensor.type in self._measurements for sensor in info.sensors) - len(wanted)
@@ -108,7 +108,7 @@ class SensorTopics:
         self.offer()
 
     def offer(self) -> None:
-        """Publish each value in the list once, as soon as somebody listens.
+        """Publish each value of the list once, as soon as there is a subscriber.
 
         A topic that has just been made has no listeners yet, and not every robot sends readings later.
         """
@@ -120,7 +120,7 @@ class SensorTopics:
     def read(self, update: SensorUpdate) -> None:
         """Publish the newest reading of each sensor."""
         if not self._is_listed:
-            return  # some robots send readings to whoever is connected, before the list that tells what they are
+            return  # some robots send readings before the list
         sensors = self._info.sensors
         if not update.has_ids and len(update.readings) != len(sensors):
             self._node.complain(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of robot_bridge, and the topic light: what the executor asks of the link's thread."""
+"""The services of robot_bridge and the topic light, as requests to the link's thread."""
 
 import threading
 from collections.abc import Callable
@@ -23,7 +23,7 @@ BIND, UNBIND, LIGHT = "bind", "unbind", "light"
 
 
 class Task(NamedTuple):
-    """What is asked of the link's thread."""
+    """A request to the link's thread."""
 
     kind: str  # one of the above
     number: int  # the id of a subsystem, or whether lights are on
@@ -33,12 +33,12 @@ class RobotServices:
     """Always available; they return an error until a robot is connected."""
 
     def __init__(self, node: LinkNode, wake: Callable[[], None], read_route: Callable[[], DiscoveryRoute]) -> None:
-        """`wake` has the link's thread look at the link requests; `read_route` tells where robots are asked for."""
+        """`wake` wakes the link's thread; `read_route` returns the route for discovery."""
         self._node = node
         self._wake = wake
         self._read_route = read_route
         self._discovery: Future[Discover.Response] | None = None
-        # One that waits keeps nobody else waiting.
+        # Reentrant, as callbacks wait.
         group = ReentrantCallbackGroup()
         self._completer = FutureCompleter(node, group)
         self.link_requests: LinkRequests[Task] = LinkRequests(self._completer, "robot")
@@ -48,16 +48,16 @@ class RobotServices:
         node.make_service(SetBool, "light", self._serve_light, callback_group=group)
 
     def switch_light(self, message: Bool) -> None:
-        """Do what the service does, with nobody to answer to."""
+        """Switch the light as the service does, without a response."""
         try:
             link_request = self.link_requests.submit(Task(LIGHT, int(message.data)))
         except ValueError as error:
             self._refuse_light(str(error))
             return
-        link_request.result.add_done_callback(self._look_at_light)
+        link_request.result.add_done_callback(self._report_light)
         self._wake()
 
-    def _look_at_light(self, done: "Future[ServiceResult]") -> None:
+    def _report_light(self, done: "Future[ServiceResult]") -> None:
         answer = done.result()
         if answer and not answer.success:
             self._refuse_light(answer.message)
@@ -75,7 +75,7 @@ class RobotServices:
         return await self._run(LIGHT, int(request.data), response)
 
     async def _run(self, task: str, number: int, response: Any) -> Any:
-        """Have the link's thread do something, and answer when it is done."""
+        """Run a task on the link's thread, and fill the response."""
         try:
             link_request = self.link_requests.submit(Task(task, number))
         except ValueError as error:
@@ -86,7 +86,7 @@ class RobotServices:
         return response
 
     async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
-        """Ask once for everybody who wants to know at the same time."""
+        """Run discovery, once for all concurrent callers."""
         discovery = self._discovery
         if discovery is None:
             discovery = self._discovery = Future()

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver's conversation with a robot: registers, binds, keeps alive, drives what it has. No socket and no clock."""
+"""A driver's conversation with a robot: registers, binds, sends keep-alives, drives. No sockets, no clock."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from drone_bridge.bridges.robot.anomalies import anomalies
 from drone_bridge.bridges.robot.desired import DesiredSubsystems
 from drone_bridge.bridges.robot.holders import Holders, Obstruction
 from drone_bridge.bridges.robot.keep_alives import OLDEST_KEEP_ALIVE_S, SLOW_ROUND_TRIP_S, KeepAlives
 from drone_bridge.bridges.robot.listener import Listener
-from drone_bridge.bridges.robot.oddities import oddities
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,
@@ -34,8 +34,8 @@ from drone_bridge.protocols.robot import (
 from drone_bridge.protocols.text import printable
 from drone_bridge.translate.robot import STOPPED, Speeds
 
-BIND_PAUSE_S: Final = 1.0  # between two attempts to bind the same, so that a robot that takes it away is not stormed
-#: While something wanted is held by others. A robot need not announce that it was given back.
+BIND_PAUSE_S: Final = 1.0  # between attempts to bind the same subsystem
+#: While others hold a desired subsystem, as a robot need not announce its release.
 QUERY_PERIOD_S: Final = 3.0
 
 #: Gets whether something worked, and a sentence.
@@ -64,7 +64,7 @@ class RobotSession:
         listener: Listener,
         now_s: float,
     ) -> None:
-        """`holders` tells who this driver is, too."""
+        """`holders` also has this driver's name."""
         self.outbox: list[FromDriver] = [RegisterDriver(holders.driver_name), QuerySubsystems()]
         self.info: SubsystemInfo | None = None
         self.bound: set[int] = set()
@@ -79,7 +79,7 @@ class RobotSession:
         self._drivers: dict[int, str] = {}
         self._attempts: dict[int, _Attempt] = {}
         self._attempted_s: dict[int, float] = {}
-        self._to_bind: dict[int, float] = {}  # when, at the earliest
+        self._to_bind: dict[int, float] = {}  # and when, at the earliest
         self._refused: set[int] = set()
         self._keep_alives = KeepAlives(now_s)
         self._started_s = self._heard_s = now_s
@@ -88,65 +88,65 @@ class RobotSession:
         self._sent_lights: dict[int, bool] = {}
         self._is_settled = False
 
-    # What there is.
+    # Subsystems.
 
     def subsystem_type(self, number: int) -> int | None:
-        """Return the type of a subsystem; None when there is none of this number."""
+        """Return the type of a subsystem, None if there is no such number."""
         if self.info is None or number >= len(self.info.subsystems):
             return None
         return self.info.subsystems[number].type
 
     def bound_of(self, kind: SubsystemType) -> list[int]:
-        """Return what this driver has of a type."""
+        """Return the bound subsystems of a type."""
         return [number for number in sorted(self.bound) if self.subsystem_type(number) == kind]
 
     def driver(self, number: int) -> str:
-        """Return who has a subsystem; empty when nobody has."""
+        """Return the driver of a subsystem, empty if none."""
         return self._drivers.get(number, "")
 
     @property
     def attempts(self) -> str:
-        """What is being bound, for people; empty when nothing is."""
-        return ", ".join(map(self._called, self._attempts))
+        """The subsystems being bound, as text; empty if none."""
+        return ", ".join(map(self._label, self._attempts))
 
     @property
     def obstruction(self) -> Obstruction | None:
-        """Why something wanted can't be had, the worst of it; None when all is bound, or being bound."""
+        """The worst reason why a desired subsystem is not available; None if all are bound or being bound."""
         found = [
             self._holders.obstruction(
-                self._called(number), self._name(number), self.subsystem_type(number) or 0, self.driver(number)
+                self._label(number), self._name(number), self.subsystem_type(number) or 0, self.driver(number)
             )
             for number in sorted(self._refused & self._wanted - self.bound)
         ]
         return max(found, key=lambda obstruction: obstruction.is_error, default=None)
 
-    def why_to_stand_still(self, now_s: float) -> str | None:
-        """Return why the motors must not be driven now; None when they may."""
-        return self._keep_alives.why_to_stand_still(now_s)
+    def standstill_reason(self, now_s: float) -> str | None:
+        """Return why the motors must not be driven now, or None."""
+        return self._keep_alives.standstill_reason(now_s)
 
     def _name(self, number: int) -> str:
         return "" if self.subsystem_type(number) is None or not self.info else self.info.subsystems[number].name
 
-    def _called(self, number: int) -> str:
+    def _label(self, number: int) -> str:
         name = self._name(number)
         return f"subsystem {number} ({printable(name)})" if name else f"subsystem {number}"
 
-    # What time brings.
+    # Time.
 
     @property
     def due_s(self) -> float:
-        """When `tick` has something to do."""
+        """When `tick` is due."""
         due = [self._keep_alives.due_s, self._heard_s + self._link_timeout_s, *self._to_bind.values()]
         due += [attempt.until_s for attempt in self._attempts.values()]
         if self.info is None:
             due.append(self._started_s + self._link_timeout_s)
-        elif self._is_lacking:
+        elif self._is_incomplete:
             due.append(self._query_due_s)
         return min(due)
 
     @property
-    def _is_lacking(self) -> bool:
-        """Whether something wanted is neither bound nor about to be."""
+    def _is_incomplete(self) -> bool:
+        """Whether a desired subsystem is neither bound nor about to be."""
         return bool(self._wanted - self.bound - self._attempts.keys() - self._to_bind.keys())
 
     def tick(self, now_s: float, clock_ms: int) -> None:
@@ -158,11 +158,11 @@ class RobotSession:
         if now_s >= self._keep_alives.due_s:
             # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))
-        if self.info and self._is_lacking and now_s >= self._query_due_s:
+        if self.info and self._is_incomplete and now_s >= self._query_due_s:
             self._query_due_s = now_s + QUERY_PERIOD_S
             self.outbox.append(QuerySubsystems())
         for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
-            sentence = f"The robot has not answered the bind of {self._called(number)}."
+            sentence = f"The robot has not answered the bind of {self._label(number)}."
             self._complain("unanswered binds", sentence)
             self._end_attempt(number, False, sentence)
             self._bind_later(number, now_s)
@@ -171,14 +171,14 @@ class RobotSession:
             if number in self._wanted and number not in self.bound and not self.driver(number):
                 self._bind(number, now_s)
 
-    # What the robot says.
+    # Packets of the robot.
 
     def handle(self, packet: FromRobot, now_s: float) -> None:
-        """Take in a packet."""
-        for count, sentence in oddities(packet):
+        """Handle a packet."""
+        for count, sentence in anomalies(packet):
             self._complain(count, sentence)
         if isinstance(packet, UnknownPacket):
-            return  # which is no sign of life: nobody knows what it is a sign of
+            return  # which may mean anything, so it is no sign of life
         self._heard_s = now_s
         if isinstance(packet, KeepAlive):
             self._handle_keep_alive(packet, now_s)
@@ -240,16 +240,16 @@ class RobotSession:
             elif is_other or not self.driver(number):
                 self._bind_later(number, now_s)
         self._listener.subsystems_changed()
-        self._look_whether_settled()
+        self._check_settled()
 
     def _handle_success(self, number: int) -> None:
         was_asked = number in self._attempts
         if number not in self._wanted:
-            if was_asked:  # and given up meanwhile
+            if was_asked:  # but no longer desired
                 self.outbox.append(UnbindSubsystem(number))
-                self._end_attempt(number, False, f"{self._called(number)} is not wanted any more.")
+                self._end_attempt(number, False, f"{self._label(number)} is not wanted any more.")
             else:
-                self._complain("unexpected packets", f"The robot granted {self._called(number)}, unasked.")
+                self._complain("unexpected packets", f"The robot granted {self._label(number)}, unasked.")
             return
         if number in self.bound:
             return
@@ -260,17 +260,17 @@ class RobotSession:
         self._drivers[number] = self._driver_name
         self._sent_speeds.pop(number, None)
         self._sent_lights.pop(number, None)
-        sentence = f"The robot has granted {self._called(number)}."
+        sentence = f"The robot has granted {self._label(number)}."
         self._listener.inform(sentence)
         self._end_attempt(number, True, sentence)
         self._listener.subsystems_changed()
 
     def _handle_failure(self, number: int) -> None:
         if number not in self._attempts:
-            self._complain("unexpected packets", f"The robot refused {self._called(number)}, unasked.")
+            self._complain("unexpected packets", f"The robot refused {self._label(number)}, unasked.")
             return
         who = printable(self.driver(number)) or "nobody, as far as is known,"
-        sentence = f"The robot refused {self._called(number)}: {who} has it."
+        sentence = f"The robot refused {self._label(number)}: {who} has it."
         self._refused.add(number)
         self._complain("refused binds", f"{sentence} It is asked for again when it is released.")
         self._end_attempt(number, False, sentence)
@@ -280,7 +280,7 @@ class RobotSession:
         if self.subsystem_type(number) is None:
             self._complain(
                 "unexpected packets",
-                f"The robot announced a driver of {self._called(number)}, unlisted so far.",
+                f"The robot announced a driver of {self._label(number)}, unlisted so far.",
             )
             return
         self._drivers[number] = driver
@@ -295,12 +295,12 @@ class RobotSession:
         self.bound.discard(number)
         driver = self.driver(number)
         who = f"given it to {printable(driver)}" if driver else "taken it away"
-        self._complain("lost subsystems", f"{self._called(number)}: the robot has {who}.")
+        self._complain("lost subsystems", f"{self._label(number)}: the robot has {who}.")
 
     # Binding.
 
     def _bind_later(self, number: int, now_s: float) -> None:
-        """Bind as soon as the last attempt is long enough ago."""
+        """Bind once the last attempt is long enough ago."""
         self._to_bind[number] = max(now_s, self._attempted_s.get(number, -BIND_PAUSE_S) + BIND_PAUSE_S)
 
     def _bind(self, number: int, now_s: float) -> _Attempt:
@@ -313,9 +313,9 @@ class RobotSession:
         if attempt := self._attempts.pop(number, None):
             for answer in attempt.answers:
                 answer(success, sentence)
-        self._look_whether_settled()
+        self._check_settled()
 
-    def _look_whether_settled(self) -> None:
+    def _check_settled(self) -> None:
         if self.info and not self._attempts and not self._is_settled:
             self._is_settled = True
             self._listener.settled()
@@ -328,7 +328,7 @@ class RobotSession:
         return None
 
     def bind(self, number: int, now_s: float, answer: Answer) -> None:
-        """Ask for a subsystem, from now on; `answer` is called once, now or later."""
+        """Bind a subsystem, and keep it bound; `answer` is called once, now or later."""
         if complaint := self._complaint_about(number):
             answer(False, complaint)
             return
@@ -336,13 +336,13 @@ class RobotSession:
         self._desired.note(number, self.info.subsystems[number], is_wanted=True)
         self._wanted.add(number)
         if number in self.bound:
-            answer(True, f"{self._called(number)} is bound already.")
+            answer(True, f"{self._label(number)} is bound already.")
             return
         self._to_bind.pop(number, None)
         (self._attempts.get(number) or self._bind(number, now_s)).answers.append(answer)
 
     def unbind(self, number: int, answer: Answer) -> None:
-        """Give a subsystem back, stopped, and want it no more; `answer` is called at once."""
+        """Stop and unbind a subsystem, and no longer desire it; `answer` is called at once."""
         if complaint := self._complaint_about(number):
             answer(False, complaint)
             return
@@ -351,13 +351,13 @@ class RobotSession:
         self._wanted.discard(number)
         self._refused.discard(number)
         if number not in self.bound:
-            answer(True, f"{self._called(number)} was not bound, and is not asked for any more.")
+            answer(True, f"{self._label(number)} was not bound, and is not asked for any more.")
             return
         self.outbox += self._release(number)
         self.bound.discard(number)
         self._drivers[number] = ""
         self._listener.subsystems_changed()
-        answer(True, f"{self._called(number)} is given back.")
+        answer(True, f"{self._label(number)} is given back.")
 
     def _release(self, number: int) -> list[FromDriver]:
         is_skid_steer = self.subsystem_type(number) == SubsystemType.SKID_STEER
@@ -366,11 +366,8 @@ class RobotSession:
     # Driving.
 
     def drive(self, speeds: Speeds, now_s: float) -> Speeds:
-        """Give every skid steer that this driver has its speeds, if they are new; return what they are.
-
-        While keep-alives are late, they are none.
-        """
-        if self.why_to_stand_still(now_s):
+        """Send changed speeds to every bound skid steer; return them. They are STOPPED while keep-alives are late."""
+        if self.standstill_reason(now_s):
             speeds = STOPPED
         for number in self.bound_of(SubsystemType.SKID_STEER):
             if self._sent_speeds.get(number) != speeds:
@@ -379,22 +376,22 @@ class RobotSession:
         return speeds
 
     def light(self, is_on: bool) -> None:
-        """Switch every light that this driver has, if that is new."""
+        """Switch every bound light, if its state has changed."""
         for number in self.bound_of(SubsystemType.LIGHTS):
             if self._sent_lights.get(number) != is_on:
                 self._sent_lights[number] = is_on
                 self.outbox.append(LightUpdate(number, is_on))
 
     def farewell(self) -> list[FromDriver]:
-        """Return the last packets: everything is stopped and given back, so that the robot needs to remember nobody."""
+        """Return the last packets, which stop and unbind everything."""
         packets = [packet for number in sorted(self.bound) for packet in self._release(number)]
         self._drivers.update(dict.fromkeys(self.bound, ""))
         self.bound.clear()
         return packets
 
     def end(self, sentence: str) -> None:
-        """Answer what has not been answered, and remember what the robot may still call ours."""
-        self._drivers.clear()  # who has what is not known any more
+        """Fail pending binds, and remember what the robot may still regard as ours."""
+        self._drivers.clear()  # unknown from now on
         self._holders.note_end([self._name(number) for number in self._attempts])
         for number in tuple(self._attempts):
             self._end_attempt(number, False, sentence)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the vehicle's principal axes lie to its model, without which its heading is not known. For the link's thread.
+"""Learns the rotation from the vehicle's principal axes to its model frame, which its heading depends on.
 
 No message says it. But the simulator takes q about the model and tells it about the principal axes: to set it and to
 ask for it shows the difference, and turns the vehicle for a moment, which does no harm while the simulation is paused.
@@ -28,7 +28,7 @@ _LARGEST_TURN: Final = 1e-9  # 1 - cos of half the angle by which a vehicle may 
 
 
 class BodyToModelLearner:
-    """Learns it when the simulation is paused, and warns of what it means while it can't."""
+    """Learns the rotation when the simulation is paused, and warns while it is unknown."""
 
     def __init__(self, node: LinkNode, session: SimulatorSession) -> None:
         self._node = node
@@ -39,7 +39,7 @@ class BodyToModelLearner:
 
     @property
     def due_s(self) -> float:
-        """When `tick` has something to do, unless a step comes before."""
+        """When `tick` is due, unless a step comes before."""
         session = self._session
         if session.outputs.is_body_to_model_known or self._is_learning or not session.sees_steps:
             return math.inf
@@ -48,7 +48,7 @@ class BodyToModelLearner:
         return max(session.quiet_since_s + quiet_s, self._not_before_s)
 
     def tick(self, now_s: float) -> None:
-        """Learn if that is due; warn if the simulation runs."""
+        """Learn if due; warn if the simulation runs."""
         session = self._session
         if session.outputs.is_body_to_model_known:
             return
@@ -89,7 +89,7 @@ class BodyToModelLearner:
 
 
 def _learn(session: SimulatorSession) -> Task:
-    """Set q to what it is and see what becomes of it; the value is the rotation, and the vehicle's q."""
+    """Set q to its own value and read it back; the value is the rotation, and the vehicle's q."""
     vehicle = session.vehicle
     ask = sim.GetEntity(vehicle, Attribute.ORIENTATION)
     try:

@@ -44,16 +44,16 @@ from drone_bridge.protocols.simulator import Attribute
 from drone_bridge.translate.simulator import Axes, BodyToModel, Velocity, velocity_from_twist
 from drone_bridge.translate.simulator_plans import read_cameras, read_entities, read_triggers
 
-#: How long a simulator that is being left gets to read the last velocities and close its connections.
+#: How long the simulator has to read the last velocities and close its connections.
 LEAVE_TIMEOUT_S: Final = 0.3
-#: After so much silence a simulator of which nothing is asked is asked for a sign of life.
+#: Silence of an idle simulator after which it is probed.
 PROBE_AFTER_S: Final = 1.0
 #: How long what is streamed may keep the link's thread from finding out what else is due by now.
 STREAM_TURN_S: Final = 0.03
 
 
 class SimulatorBridge(LinkNode):
-    """Publishes what happens in the simulator's world, steers its vehicle, and passes on what services ask."""
+    """Publishes the simulator's world, steers its vehicle, and forwards service calls."""
 
     rates = ("steps", "stream messages", "requests", "velocities")
     problems = (
@@ -103,7 +103,7 @@ class SimulatorBridge(LinkNode):
         self._world: bytes | None = None  # the mark of the world with our cameras
 
     def _read_items(self, entities: dict[int, str]) -> list[DesiredItem]:
-        """Return the items that the parameters desire. Raises ValueError."""
+        """Return the items given by parameters. Raises ValueError."""
         get = self.parameters.__getitem__
         period = get("stream_period")
         # The clock counts the steps that the vehicle's stream tells of.
@@ -136,7 +136,7 @@ class SimulatorBridge(LinkNode):
     # The conversation, on the link's thread.
 
     def converse(self, link: SimulatorLink) -> None:
-        """Publish and steer until the connection ends, and leave a vehicle that was steered standing still."""
+        """Publish and steer until the connection ends, and stop a vehicle that is being steered."""
         requests = Channel(link.requests, self._timeout_s, self._measured)
         is_single = link.streams is link.requests
         streams = requests if is_single else Channel(link.streams, self._timeout_s, self._measured)
@@ -200,7 +200,7 @@ class SimulatorBridge(LinkNode):
             due_s = -math.inf if is_woken or has_answers else min(due_s, now_s + STREAM_TURN_S)
 
     def _do_what_is_due(self, session: SimulatorSession, now_s: float) -> float:
-        """Return when there is more to do, on the monotonic clock, unless something comes before."""
+        """Do what is due; return when to call this again, on the monotonic clock, unless an event comes before."""
         session.tick(now_s)
         for link_request in self._simulator_services.link_requests.take():
             self._do(link_request, session)
@@ -225,7 +225,7 @@ class SimulatorBridge(LinkNode):
             raise
 
     def _probe(self, session: SimulatorSession, now_s: float) -> float:
-        """Ask a simulator that has been silent for a while whether it is there; return when to look again."""
+        """Send a request to an idle simulator to see whether it responds; return when to check again."""
         left_s = PROBE_AFTER_S - self.statistics.liveness.silence_s
         if session.outstanding:
             return math.inf  # which is overdue by itself

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services of simulator_bridge do about cameras. See tasks.py."""
+"""Service tasks about cameras. See tasks.py."""
 
 from dataclasses import replace
 from typing import Final
@@ -21,7 +21,7 @@ _OWN_ENTITY: Final = 2
 
 
 def add_camera(session: SimulatorSession, request: srv.AddCamera.Request) -> Task:
-    """Add a camera and stream to whom it looks; the value is its ID."""
+    """Add a camera and streams of its targets; the value is its ID."""
     plan = translate.camera_plan(request)
     taken = session.outputs.entity_frames() | session.items.camera_frames()
     number = 0
@@ -39,7 +39,7 @@ def add_camera(session: SimulatorSession, request: srv.AddCamera.Request) -> Tas
 
 
 def set_camera(session: SimulatorSession, request: srv.SetCamera.Request) -> Task:
-    """Set attributes of a camera that is there: the CUAUV server crashes at CSET of one that is not."""
+    """Set attributes of an existing camera; the CUAUV server crashes on CSET of an unknown one."""
     translate.check_camera(request)
     yield from _expect_camera(request.id)
     # That server takes a pose about the principal axes, though CADD takes it about the model.
@@ -54,7 +54,7 @@ def set_camera(session: SimulatorSession, request: srv.SetCamera.Request) -> Tas
 
 
 def _expect_camera(camera: int) -> Task:
-    """Ask for a stream that can't be, which shows what is missing. Raises RefusedError if the camera is."""
+    """Request an impossible stream, whose error shows whether the camera exists. Raises RefusedError if not."""
     try:
         added = yield sim.StreamCamera(camera, 0, _NO_ENTITY)
     except RefusedError as error:
@@ -65,7 +65,7 @@ def _expect_camera(camera: int) -> Task:
 
 
 def _body_to_model_under(session: SimulatorSession, camera: int) -> Task:
-    """Return how the principal axes of the entity that a camera is on lie to its model; none where nothing is known.
+    """Return the rotation from principal axes to model of the entity that a camera is on, identity if unknown.
 
     Raises ValueError when the camera is on the vehicle, and that is not known of the vehicle yet.
     """
@@ -86,7 +86,7 @@ def _body_to_model_under(session: SimulatorSession, camera: int) -> Task:
 
 
 def stream_camera(session: SimulatorSession, request: srv.StreamCamera.Request) -> Task:
-    """Publish where an entity appears; the value is the ID of the stream."""
+    """Publish where an entity appears; the value is the stream's ID."""
     ours = session.items.find(ItemType.CAMERA, request.camera_id)
     camera = ours if isinstance(ours, Camera) else request.camera_id
     added = yield CameraStream(camera, request.target_id, request.period or 1)
@@ -94,7 +94,7 @@ def stream_camera(session: SimulatorSession, request: srv.StreamCamera.Request) 
 
 
 def view_camera(session: SimulatorSession, request: srv.ViewCamera.Request) -> Task:
-    """Ask where an entity appears; the value is a CameraView."""
+    """Return where an entity appears; the value is a CameraView."""
     got = yield sim.ViewCamera(request.camera_id, request.target_id)
     ours = session.items.find(ItemType.CAMERA, request.camera_id)
     name = ours.plan.name if isinstance(ours, Camera) else ""

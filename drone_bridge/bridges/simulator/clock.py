@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulation's time, by its steps."""
+"""Simulation time, counted in steps."""
 
 import math
 
@@ -10,7 +10,7 @@ from drone_bridge.translate.time import NANOSECONDS
 
 
 class SimulationClock:
-    """Counts steps from when the bridge first saw one. Never runs back, whatever the simulator is restarted with."""
+    """Counts steps from the first one seen. Never runs back, even if the simulator is restarted."""
 
     def __init__(self) -> None:
         self._step_ns = 0.0  # 0: not known
@@ -19,16 +19,15 @@ class SimulationClock:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known how long a step is."""
+        """Whether the duration of a step is known."""
         return self._step_ns > 0.0
 
     @property
     def nanoseconds(self) -> int:
-        """The time."""
         return self._base_ns + round(self._steps * self._step_ns)
 
     def configure(self, configured: Configured) -> None:
-        """Take how long a step is: a second of the wall clock has `frequency` steps and `speed` simulated seconds.
+        """Set the duration of a step: `frequency` steps and `speed` simulated seconds per second of the wall clock.
 
         Raises ValueError when that makes no sense.
         """
@@ -43,7 +42,7 @@ class SimulationClock:
         self._step_ns = step_ns
 
     def step(self) -> None:
-        """Note a step."""
+        """Count a step."""
         self._steps += 1
 
     def message(self) -> Time:

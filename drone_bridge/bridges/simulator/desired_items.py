@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Desired items: the streams, cameras and triggers that a simulator is to have on every connection."""
+"""Desired items: the streams, cameras and triggers to add on every connection."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MAX_DESIRED_ITEMS: Final = 512
 
 @dataclass(slots=True, eq=False)
 class DesiredItem:
-    """Something that the simulator is to add for us."""
+    """An item that the simulator is to add for us."""
 
     kind: ClassVar[ItemType]
     is_configured: bool = field(default=False, kw_only=True)  # by a parameter: in every world, whatever was removed
@@ -25,28 +25,28 @@ class DesiredItem:
     messages: int = field(default=0, kw_only=True)  # that have come of it
 
     def take_message_count(self) -> int:
-        """Return how many messages have come since the last time."""
+        """Return how many messages were received since the last call."""
         count, self.messages = self.messages, 0
         return count
 
     @property
     def name(self) -> str:
-        """What to call it in /diagnostics and in complaints."""
+        """Its name in diagnostics and logs."""
         raise NotImplementedError
 
     @property
     def entities(self) -> set[int]:
-        """The entities that it needs."""
+        """The entities that it depends on."""
         raise NotImplementedError
 
     def request(self, axes: Axes) -> sim.Request | None:
-        """Return what to ask for; None when that can't be done yet."""
+        """Return the request that adds it, None if that is not possible yet."""
         raise NotImplementedError
 
 
 @dataclass(slots=True, eq=False)
 class EntityStream(DesiredItem):
-    """The states of an entity; or, with other attributes, just a message per step."""
+    """The states of an entity or, with other attributes, one message per step."""
 
     kind = ItemType.ENTITY_STREAM
     entity: int
@@ -55,44 +55,38 @@ class EntityStream(DesiredItem):
 
     @property
     def name(self) -> str:
-        """What to call it."""
         return f"entity {self.entity}" if self.attributes == STREAMED else "steps"
 
     @property
     def entities(self) -> set[int]:
-        """The entities that it needs."""
         return {self.entity}
 
     def request(self, axes: Axes) -> sim.Request:
-        """Return what to ask for."""
         return sim.StreamEntity(self.entity, self.period, self.attributes)
 
 
 @dataclass(slots=True, eq=False)
 class Camera(DesiredItem):
-    """A camera. It is part of the world, and there to stay when a connection ends."""
+    """A camera, which belongs to the world and outlives the connection."""
 
     kind = ItemType.CAMERA
     plan: CameraPlan
 
     @property
     def name(self) -> str:
-        """What to call it."""
         return f"camera {self.plan.name}"
 
     @property
     def entities(self) -> set[int]:
-        """The entities that it needs."""
         return {self.plan.entity}
 
     def request(self, axes: Axes) -> sim.Request:
-        """Return what to ask for."""
         return add_camera(self.plan, axes)
 
 
 @dataclass(slots=True, eq=False)
 class CameraStream(DesiredItem):
-    """Where an entity appears in a camera: in one of ours, or in one that somebody else has added."""
+    """Where an entity appears in a camera, which may be ours or another client's."""
 
     kind = ItemType.CAMERA_STREAM
     camera: Camera | int
@@ -103,26 +97,23 @@ class CameraStream(DesiredItem):
 
     @property
     def camera_id(self) -> int | None:
-        """The simulator's ID of the camera, if it is there."""
+        """The simulator's ID of the camera, if it exists."""
         return self.camera.id if isinstance(self.camera, Camera) else self.camera
 
     @property
     def camera_name(self) -> str:
-        """What the camera is called here; empty if it is not ours."""
+        """The camera's name, empty if it is not ours."""
         return self.camera.plan.name if isinstance(self.camera, Camera) else ""
 
     @property
     def name(self) -> str:
-        """What to call it."""
         return f"entity {self.target} in camera {self.camera_name or self.camera_id}"
 
     @property
     def entities(self) -> set[int]:
-        """The entities that it needs."""
         return {self.target} | (self.camera.entities if isinstance(self.camera, Camera) else set())
 
     def request(self, axes: Axes) -> sim.Request | None:
-        """Return what to ask for, once there is the camera."""
         return None if self.camera_id is None else sim.StreamCamera(self.camera_id, self.period, self.target)
 
 
@@ -135,19 +126,16 @@ class Trigger(DesiredItem):
 
     @property
     def name(self) -> str:
-        """What to call it."""
         return f"trigger {self.plan.name}"
 
     @property
     def entities(self) -> set[int]:
-        """The entities that it needs."""
         trigger = self.plan.trigger
         if isinstance(trigger, sim.PathTrigger):
             return {trigger.entity}
         return set() if isinstance(trigger, sim.BytecodeTrigger) else {trigger.a, trigger.b}
 
     def request(self, axes: Axes) -> sim.Request:
-        """Return what to ask for."""
         return sim.AddTrigger(self.plan.trigger)
 
 
@@ -162,24 +150,21 @@ class ExtendedStream(DesiredItem):
 
     @property
     def name(self) -> str:
-        """What to call it."""
         return f"attributes of entity {self.entity}"
 
     @property
     def entities(self) -> set[int]:
-        """The entities that it needs."""
         return {self.entity}
 
     def request(self, axes: Axes) -> sim.Request:
-        """Return what to ask for."""
         return sim.StreamExtended(self.entity, self.period, self.keys)
 
 
 class DesiredItems:
-    """All of them, in the order in which they were made, and which of them the simulator has added."""
+    """All desired items in order of creation, and which of them the simulator has added."""
 
     def __init__(self, configured: Iterable[DesiredItem]) -> None:
-        """`configured`: those of the parameters. Raises ValueError when they are too many."""
+        """`configured`: those given by parameters. Raises ValueError if there are too many."""
         self._all = list(configured)
         self.check_room(0)
         for item in self._all:
@@ -187,16 +172,15 @@ class DesiredItems:
         self._added: dict[tuple[int, int], DesiredItem] = {}  # by the simulator's type and ID
 
     def __iter__(self) -> Iterator[DesiredItem]:
-        """All of them."""
         return iter(tuple(self._all))
 
     def add(self, item: DesiredItem) -> None:
-        """Desire one more. Raises ValueError when there are too many."""
+        """Add a desired item. Raises ValueError if there are too many."""
         self.check_room(1)
         self._all.append(item)
 
     def check_room(self, count: int) -> None:
-        """Raise ValueError when so many more would be too many."""
+        """Raise ValueError if `count` more would be too many."""
         if len(self._all) + count > MAX_DESIRED_ITEMS:
             raise ValueError(
                 f"{len(self._all)} streams, cameras and triggers are asked for, and {count} more would exceed "
@@ -208,7 +192,7 @@ class DesiredItems:
         return {item.plan.frame for item in self._all if isinstance(item, Camera)}
 
     def start_over(self) -> None:
-        """Prepare for a new connection. Cameras keep their IDs until it shows that this is another world."""
+        """Prepare for a new connection. Cameras keep their IDs until this proves to be another world."""
         self._added.clear()
         for item in self._all:
             item.is_requested = False
@@ -226,29 +210,29 @@ class DesiredItems:
                 self.mark_missing(item)
 
     def mark_added(self, item: DesiredItem, number: int) -> None:
-        """Note that the simulator has added it."""
+        """Note that the simulator has added an item."""
         item.id = number
         self._added[item.kind, number] = item
 
     def mark_missing(self, item: DesiredItem) -> None:
-        """Note that the simulator has it no more."""
+        """Note that the simulator no longer has an item."""
         if item.id is not None:
             self._added.pop((item.kind, item.id), None)
             item.id = None
 
     def find(self, kind: int, number: int) -> DesiredItem | None:
-        """Return what the simulator has added under a type and an ID."""
+        """Return the item that the simulator has added with a type and ID."""
         return self._added.get((kind, number))
 
     def drop(self, item: DesiredItem) -> None:
-        """Desire it no more, nor for what is seen by it."""
+        """No longer desire an item, nor the streams of a camera."""
         for other in self:
             if other is item or (isinstance(other, CameraStream) and other.camera is item):
                 self.mark_missing(other)
                 self._all.remove(other)
 
     def removed(self, kind: int, number: int, *, is_ours: bool = False) -> None:
-        """Note that something was removed, and with it what needed it; `is_ours`: because we asked for that."""
+        """Note that an item and its dependents were removed; `is_ours`: at our request."""
         item = self.find(kind, number)
         if item:
             (self.drop if is_ours or not item.is_configured else self.mark_missing)(item)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_bridge publishes of one entity. For the link's thread, apart from the making of topics."""
+"""The topics of one entity. For the link's thread, except for creating topics."""
 
 from typing import Any, Final
 
@@ -19,18 +19,18 @@ from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.simulator import EntityState
 from drone_bridge.translate.topic_names import topic_token
 
-#: How often it is asked who listens to what.
-AUDIENCE_PERIOD_S: Final = 0.2
+#: How often subscribers are counted.
+SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
 QUEUE_DEPTH: Final = 10
 
 
 class EntityTopics:
-    """The topics of one entity: odom and imu/data of the vehicle, a pose and a twist of any other one."""
+    """The topics of one entity: odom and imu/data of the vehicle, pose and twist of others."""
 
     def __init__(
         self, node: LinkNode, name: str | None, frames: FrameNames, gravity: tuple[float, float, float]
     ) -> None:
-        """`name` of the entity, None of the vehicle; `gravity` is what keeps something from falling."""
+        """`name` is None for the vehicle; `gravity` is the acceleration against gravity at rest."""
         self._against_gravity = gravity
         self.frame = frames.base_link if name is None else f"{frames.prefix}{topic_token(name, 'entity')}"
         self._made: list[Publisher[Any]] = []
@@ -56,20 +56,20 @@ class EntityTopics:
                 Output(self._make(PoseStamped, f"{topic}/pose"), self._fill_pose),
                 Output(self._make(TwistStamped, f"{topic}/twist"), self._fill_twist),
             ]
-        self._outputs: Outputs[EntityState] = Outputs(node, outputs, AUDIENCE_PERIOD_S)
+        self._outputs: Outputs[EntityState] = Outputs(node, outputs, SUBSCRIBER_CHECK_PERIOD_S)
         self._transform = TransformStamped(header=self._world, child_frame_id=self.frame)
         self._transform.transform.rotation = self._orientation
 
     def _make(self, message_type: type, topic: str) -> "Publisher[Any]":
-        # Without parameters that override their QoS: those would pile up with every name ever given. And without
-        # warnings of subscribers whose QoS does not fit, who are warned themselves: rclpy's executor would look at
-        # each publisher whenever it wakes, and take half as long again for each service call.
+        # Without QoS override parameters, which would pile up with every name ever given. And without warnings about
+        # incompatible subscribers, which warn themselves: rclpy's executor would check every publisher at each wakeup,
+        # which makes service calls 50 % slower.
         silent = PublisherEventCallbacks(use_default_callbacks=False)
         self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH, event_callbacks=silent))
         return self._made[-1]
 
     def publish(self, state: EntityState, stamp: Time) -> None:
-        """Publish a state to whoever listens."""
+        """Publish a state on the topics that have subscribers."""
         self._world.stamp = self._body.stamp = stamp
         translate.fill_orientation(self._orientation, state)
         self._outputs.publish(state, stamp)
@@ -88,7 +88,7 @@ class EntityTopics:
         return self._imu
 
     def mark_attitude(self, *, is_known: bool) -> None:
-        """Tell readers of imu/data whether to believe what depends on the vehicle's attitude."""
+        """Set in imu/data whether values that depend on the vehicle's attitude are valid."""
         self._imu.orientation_covariance[0] = self._imu.linear_acceleration_covariance[0] = 0.0 if is_known else -1.0
 
     def _fill_pose(self, state: EntityState, _: Time) -> PoseStamped:
@@ -100,7 +100,6 @@ class EntityTopics:
         return self._twist
 
     def close(self) -> None:
-        """Destroy the topics."""
         for publisher in self._made:
             self._node.destroy_publisher(publisher)
         self._made.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first requests to a simulator: how it is run, whether it has our cameras, how the vehicle lies and is built.
+"""The first requests to a simulator: its configuration, whether it has our cameras, and the vehicle's state.
 
 For the link's thread.
 """
@@ -38,7 +38,7 @@ FIRST_ATTRIBUTES: Final = (
 
 
 class Handshake:
-    """Asks, tells `ready` when all is answered, and remembers in the world what later connections need."""
+    """Sends the first requests, calls `ready` when all are answered, and stores what later connections need."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Handshake:
         self.configured: sim.Configured | None = None
 
     def start(self, token: bytes | None) -> None:
-        """Ask the first questions; `token` marks the world of the connection before, if there was one."""
+        """Send the requests; `token` marks the previous connection's world, if any."""
         self._unrecognized_token = token
         ask = self._requests.ask
         ask(sim.GetConfig(), self._take_configuration)
@@ -75,7 +75,7 @@ class Handshake:
 
     @property
     def token(self) -> bytes | None:
-        """What this world is marked with, if it is or if that is not known yet."""
+        """The mark of this world, if it has one or that is not known yet."""
         return self._token if self._is_marked else self._unrecognized_token
 
     def _take_configuration(self, outcome: Outcome) -> None:
@@ -103,7 +103,7 @@ class Handshake:
             self._token, self._is_marked = held, True
 
     def mark_world(self) -> None:
-        """Have the world remember that it has our cameras."""
+        """Mark the world as one that has our cameras."""
         if not self._is_marked:
             self._is_marked = True
             self._requests.ask(sim.SetExtended(self._vehicle, WORLD_KEY, self._token), ignore)
@@ -116,7 +116,7 @@ class Handshake:
                 self._node.complain("bad numbers", str(error))
 
     def _stop_what_was_left(self, outcome: Outcome) -> None:
-        """Stop a vehicle that the bridge before has left without a last word. One that steers still sets it again."""
+        """Stop a vehicle that a killed bridge has left moving. A bridge that still steers it will set it again."""
         if not isinstance(outcome, sim.ExtendedGot) or outcome.data != STEERED:
             return
         self._node.warn(f"A bridge has left entity {self._vehicle} while it steered it: it is stopped.")
@@ -129,7 +129,7 @@ class Handshake:
             self._vehicle_values[outcome.attribute] = outcome.value
 
     def _prepare(self, outcome: Outcome) -> None:
-        """Learn what the answers say of the vehicle."""
+        """Evaluate the vehicle's attributes."""
         if isinstance(outcome, ServiceResult):
             return
         self._take_vehicle(outcome)
@@ -147,12 +147,12 @@ class Handshake:
 
     @property
     def has_vehicle(self) -> bool:
-        """Whether the vehicle was there when it was asked for."""
+        """Whether the vehicle exists."""
         return Attribute.ORIENTATION in self._vehicle_values
 
 
 def decode_rotation(data: bytes) -> BodyToModel:
-    """Return what BODY_TO_MODEL_KEY holds. Raises ValueError."""
+    """Return the value of BODY_TO_MODEL_KEY. Raises ValueError."""
     try:
         return BodyToModel(sim.EntityGot.decode(bytes([Attribute.ORIENTATION]) + data).value)  # type: ignore[arg-type]
     except (ValueError, MisfitError) as error:

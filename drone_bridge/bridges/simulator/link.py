@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connections to a simulator: one for requests and one for streams, which disturb each other on a single one."""
+"""The connections to a simulator: one for requests and one for streams, which interfere on a single one."""
 
 import time
 from collections import deque
@@ -28,10 +28,10 @@ def ignore(outcome: Outcome) -> None:
 
 
 class Channel:
-    """One connection: requests, who waits for their answers, and what comes in between. For the link's thread."""
+    """One connection, with its pending requests. For the link's thread."""
 
     def __init__(self, stream: TcpStream, timeout_s: float, measured: Callable[[float], None]) -> None:
-        """`timeout_s`: how long an answer may take. `measured` gets each round trip's seconds."""
+        """`timeout_s` applies to each answer. `measured` gets each round trip, s."""
         self.stream = stream
         self._connection = ClientConnection()
         self._timeout_s = timeout_s
@@ -41,7 +41,7 @@ class Channel:
 
     @property
     def outstanding(self) -> int:
-        """How many requests have no answer yet."""
+        """The number of pending requests."""
         return len(self._waiting)
 
     @property
@@ -53,7 +53,7 @@ class Channel:
         return max(self._waiting[0][1], self._answered_s) + self._timeout_s
 
     def ask(self, request: Request, on_outcome: OnOutcome) -> None:
-        """Send a request; `on_outcome` is called once, by `read` or by `fail`.
+        """Send a request; `on_outcome` is called once, by `read` or `fail`.
 
         Raises LocalProtocolError, and nothing has happened then; and what sending raises.
         """
@@ -62,7 +62,7 @@ class Channel:
         self.stream.send_all(data, self._timeout_s)
 
     def read(self, buffer: memoryview) -> Iterator[Response]:
-        """Take what has come: answer who waits, and yield what was sent out of band.
+        """Receive data: pass on answers, and yield messages that are none.
 
         Raises RemoteProtocolError, and LinkError at the simulator's end of the connection.
         """
@@ -83,12 +83,12 @@ class Channel:
                 yield event
 
     def check(self, now_s: float) -> None:
-        """Raise LinkTimeoutError when an answer is overdue: nothing tells which question the next one is to."""
+        """Raise LinkTimeoutError if an answer is overdue, as later ones could not be matched to requests."""
         if now_s >= self.due_s:
             raise LinkTimeoutError(f"The simulator has not answered {self._oldest} within {self._timeout_s:g} s.")
 
     def fail(self, reason: str) -> None:
-        """Tell everybody who waits that no answer will come."""
+        """Fail all pending requests."""
         while self._waiting:
             self._waiting.popleft()[0](ServiceResult(False, reason))
 
@@ -107,10 +107,10 @@ class Channel:
 
 
 class SimulatorLink:
-    """Open connections to one simulator."""
+    """The open connections to one simulator."""
 
     def __init__(self, requests: TcpStream, streams: TcpStream | None, probe: TcpStream | None) -> None:
-        """Without a connection for streams they share the one for requests."""
+        """Without `streams`, the connection for requests is used for streams, too."""
         self.requests = requests
         self.streams = streams or requests
         self.probe = probe
@@ -133,7 +133,7 @@ class SimulatorLink:
         return streams
 
     def leave(self, last_words: list[bytes], timeout_s: float) -> None:
-        """Send the last requests, and close when the simulator has closed, or after `timeout_s`.
+        """Send the last requests, and close once the simulator has closed, or after `timeout_s`.
 
         The CUAUV server ends, of SIGPIPE, when it writes twice to a connection that has been closed, as it may with
         each step. One that is only closed for writing takes what is written until the server has noticed.
@@ -144,13 +144,13 @@ class SimulatorLink:
             stream.leave(words, max(0.0, deadline_s - time.monotonic()))
 
     def close(self) -> None:
-        """Close them all at once."""
+        """Close all connections at once."""
         for stream in self.all:
             stream.close()
 
 
 class SimulatorEndpoint:
-    """Opens the connections, trying forever."""
+    """Opens the connections, retrying forever."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class SimulatorEndpoint:
         is_single: bool,
         has_probe: bool,
     ) -> None:
-        """`is_single`: one connection for all. `has_probe`: one more, to try a request that may get it closed."""
+        """`is_single`: use one connection. `has_probe`: open another one to try a request that may close it."""
         self._make_connector = partial(TcpConnector, host, port, cancellation, on_failure, wire_log=wire_log)
         self._on_failure = on_failure
         self._connector = self._make_connector()

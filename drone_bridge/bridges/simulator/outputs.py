@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_bridge publishes. For the link's thread, apart from the making of topics."""
+"""The topics of simulator_bridge. For the link's thread, except for creating topics."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.simulator.entity_topics import AUDIENCE_PERIOD_S, QUEUE_DEPTH, EntityTopics
+from drone_bridge.bridges.simulator.entity_topics import QUEUE_DEPTH, SUBSCRIBER_CHECK_PERIOD_S, EntityTopics
 from drone_bridge.bridges.simulator.time import TimeKeeper
 from drone_bridge.geometry.quaternions import Quaternion
 from drone_bridge.link_node.common_parameters import frame_names
@@ -61,7 +61,7 @@ class SimulatorOutputs:
         tf = Output(
             node.make_publisher(TFMessage, "/tf", TF_DEPTH), lambda transforms, _: TFMessage(transforms=transforms)
         )
-        self._tf: Outputs[list[TransformStamped]] = Outputs(node, [tf], AUDIENCE_PERIOD_S)
+        self._tf: Outputs[list[TransformStamped]] = Outputs(node, [tf], SUBSCRIBER_CHECK_PERIOD_S)
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched)
         self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
         self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)
@@ -75,7 +75,7 @@ class SimulatorOutputs:
     # Entities.
 
     def name_entity(self, entity: int, name: str) -> str:
-        """Give an entity a name that no other one has, and return it."""
+        """Give an entity a unique name, unless it has one, and return it."""
         if entity in self.names:
             return self.names[entity]
         token = topic_token(name, "entity")
@@ -87,11 +87,11 @@ class SimulatorOutputs:
         return token
 
     def entity_frames(self) -> set[str]:
-        """Return the tf frames that entities have, without prefix, and those that only the bridge's own can have."""
+        """Return the tf frames of entities and the bridge's own, without prefix."""
         return {topic_token(name, "entity") for name in self.names.values()} | self._frames.own
 
     def open_entity(self, entity: int) -> None:
-        """Make the topics of an entity that has a name. Raises ValueError when there are too many."""
+        """Create the topics of a named entity. Raises ValueError if there are too many."""
         if entity in self._topics:
             return
         if len(self._topics) >= MAX_ENTITIES:
@@ -99,7 +99,7 @@ class SimulatorOutputs:
         self._topics[entity] = EntityTopics(self._node, self.names[entity], self._frames, self._against_gravity)
 
     def forget_entity(self, entity: int) -> None:
-        """Destroy the topics of an entity that will not come back."""
+        """Destroy the topics of a removed entity."""
         if entity == self._vehicle:
             return
         self.names.pop(entity, None)
@@ -109,27 +109,27 @@ class SimulatorOutputs:
             topics.close()
 
     def close(self) -> None:
-        """Destroy the topics that entities have."""
+        """Destroy the topics of entities."""
         for topics in self._topics.values():
             topics.close()
         self._topics.clear()
 
     def frame(self, entity: int) -> str:
-        """Return the tf frame of an entity; empty if it has none."""
+        """Return the tf frame of an entity, empty if it has none."""
         topics = self._topics.get(entity)
         return topics.frame if topics else ""
 
     def state(self, entity: int, values: Any) -> EntityState:
-        """Return what the attributes of an entity say. Raises ValueError."""
+        """Return the state given by an entity's attributes. Raises ValueError."""
         return translate.entity_state(values, self.axes, self.body_to_model.get(entity, self._no_rotation))
 
     @property
     def is_body_to_model_known(self) -> bool:
-        """Whether it is known how the vehicle's principal axes lie to its model, and so where it points to."""
+        """Whether the rotation from the vehicle's principal axes to its model is known, and so its heading."""
         return self._vehicle in self.body_to_model
 
     def learn_body_to_model(self, rotation: BodyToModel | None) -> None:
-        """Take how the vehicle's principal axes lie to its model; None: that is not known."""
+        """Set the rotation from the vehicle's principal axes to its model, None if unknown."""
         self.body_to_model.pop(self._vehicle, None)
         if rotation:
             self.body_to_model[self._vehicle] = rotation
@@ -140,17 +140,17 @@ class SimulatorOutputs:
         )
 
     def known_body_to_model(self, entity: int) -> BodyToModel:
-        """Return it for an entity; none for those of which nothing is known. Raises ValueError for such a vehicle."""
+        """Return the rotation of an entity, identity by default. Raises ValueError if the vehicle's is unknown."""
         if entity == self._vehicle and not self.is_body_to_model_known:
             raise ValueError(UNKNOWN_HEADING)
         return self.body_to_model.get(entity, self._no_rotation)
 
     def orientation(self, entity: int, q: Any) -> Quaternion:
-        """Return what q says of an entity. Raises ValueError, also when that is not known of the vehicle."""
+        """Return an entity's orientation from q. Raises ValueError, also if the vehicle's rotation is unknown."""
         return self.axes.orientation(self.known_body_to_model(entity).model(q))
 
     def publish_state(self, entity: int, values: Any) -> None:
-        """Publish the attributes of an entity after a step. Raises ValueError for what is no state."""
+        """Publish an entity's attributes after a step. Raises ValueError for an invalid state."""
         topics = self._topics.get(entity)
         if topics is None:
             return
@@ -164,7 +164,7 @@ class SimulatorOutputs:
             self._transforms[topics] = topics.transform(state)
 
     def flush(self) -> None:
-        """Publish the transforms that wait, of all entities together."""
+        """Publish the queued transforms of all entities in one message."""
         if self._transforms:
             self._tf.publish(list(self._transforms.values()), self.keeper.stamp())
             self._transforms.clear()
@@ -172,17 +172,17 @@ class SimulatorOutputs:
     # The rest.
 
     def announce(self) -> None:
-        """Publish what does not move: map is where odom is, as no position here drifts."""
+        """Publish the static transform from map to odom, which coincide, as positions do not drift."""
         if self._node.parameters["publish_map_to_odom"]:
             self._publish_static(transform(self._frames.map, self._frames.odom))
 
     def announce_camera(self, plan: CameraPlan) -> None:
-        """Publish where a camera is on its entity."""
+        """Publish the static transform of a camera."""
         if frame := self.frame(plan.entity):
             self._publish_static(transform(frame, self.camera_frame(plan.name), plan.position, plan.rotation))
 
     def keep_cameras(self, frames: set[str]) -> None:
-        """Forget where cameras of other frames, without prefix, were."""
+        """Forget the static transforms of all other cameras; `frames` are without prefix."""
         kept = {self._frames.odom, *(f"{self._frames.prefix}{frame}" for frame in frames)}
         for frame in self._static_transforms.keys() - kept:
             del self._static_transforms[frame]
@@ -199,7 +199,7 @@ class SimulatorOutputs:
     def view(
         self, view: sim.CameraData | sim.CameraGot, camera: tuple[int, str], target: int, stream: int
     ) -> CameraView:
-        """Return where an entity appears; `camera` is its ID and its name."""
+        """Return a message about where an entity appears; `camera` is its ID and name."""
         message = CameraView(camera=camera[1], camera_id=camera[0], target=self.names.get(target, ""))
         message.target_id, message.stream_id = target, stream
         message.header.stamp = self.keeper.stamp()
@@ -208,29 +208,27 @@ class SimulatorOutputs:
         return message
 
     def publish_view(self, message: CameraView) -> None:
-        """Publish where an entity appears."""
         self._node.publish(self._views, message)
 
     def publish_trigger(self, event: int, number: int, name: str) -> None:
-        """Publish what a trigger has found."""
+        """Publish an event of a trigger."""
         message = TriggerEvent(event=event, trigger_id=number, name=name)
         message.header.stamp = self.keeper.stamp()
         self._node.publish(self._trigger_events, message)
 
     def publish_item(self, is_added: bool, kind: int, number: int, former_name: str = "") -> None:
-        """Publish that something was added or removed; `former_name` of an entity that has none any more."""
+        """Publish that an item was added or removed; `former_name` is for an entity that has lost its name."""
         name = self.names.get(number, former_name) if kind == sim.ItemType.ENTITY else ""
         message = ItemEvent(added=is_added, type=kind, id=number, name=name)
         message.header.stamp = self.keeper.stamp()
         self._node.publish(self._item_events, message)
 
     def publish_attributes(self, entity: int, data: sim.ExtendedData) -> None:
-        """Publish extended attributes."""
         message = ExtendedAttributes(entity=self.names.get(entity, ""), entity_id=entity, stream_id=data.id)
         message.header.stamp = self.keeper.stamp()
         message.attributes = [attribute_message(attribute.key, attribute.data) for attribute in data.attributes]
         self._node.publish(self._attributes, message)
 
     def publish_completed(self) -> None:
-        """Publish that steps are done."""
+        """Publish that a run is complete."""
         self._node.publish(self._completed, Empty())

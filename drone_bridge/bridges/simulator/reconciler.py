@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has a simulator add the desired items as soon as it can. For the link's thread."""
+"""Adds the desired items to the simulator as soon as possible. For the link's thread."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from drone_bridge.translate.simulator_errors import explanation
 
 
 class Reconciler:
-    """Requests desired items: at first, when an entity comes that was missing, and when a service says so."""
+    """Requests desired items: initially, when a missing entity appears, and on behalf of services."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class Reconciler:
         channels: tuple[Channel, Channel],
         camera_added: Callable[[], None],
     ) -> None:
-        """`channels`: for requests and for streams. `camera_added` is called for each."""
+        """`channels`: for requests and for streams. `camera_added` is called for each camera."""
         self._node = node
         self._items = items
         self._outputs = outputs
@@ -33,7 +33,7 @@ class Reconciler:
         self._camera_moves = 0  # how often cameras have come or gone
 
     def request_all(self, entity: int | None = None) -> None:
-        """Request the desired items that are missing; only those that need an entity, if one is given."""
+        """Request all missing items, or those that depend on an entity."""
         for item in self._items:
             if item.id is None and not item.is_requested and (entity is None or entity in item.entities):
                 if isinstance(item, CameraStream) and self._are_cameras_coming:
@@ -42,7 +42,7 @@ class Reconciler:
                     self.request(item)
 
     def request(self, item: DesiredItem, on_outcome: OnOutcome | None = None) -> None:
-        """Request one item; without anybody to tell, what goes wrong is logged.
+        """Request one item; without `on_outcome`, errors are logged.
 
         Raises LocalProtocolError if there is somebody to tell.
         """
@@ -74,7 +74,7 @@ class Reconciler:
             self._complain(item, str(error))
 
     def add(self, item: DesiredItem, on_outcome: OnOutcome) -> None:
-        """Request a new item, and keep it if the simulator grants it. Raises LocalProtocolError and ValueError."""
+        """Request a new item, and keep it if the simulator adds it. Raises LocalProtocolError and ValueError."""
         self._items.add(item)
 
         def settle(outcome: Outcome) -> None:
@@ -99,7 +99,7 @@ class Reconciler:
             self._camera_added()
 
     def cameras_moved(self) -> None:
-        """Note that cameras or their streams may be gone, and have all streams of ours made again.
+        """Note that cameras or streams may be gone, and renew all our camera streams.
 
         The CUAUV server keeps its cameras side by side in memory. When one comes or goes the others move, but their
         streams go on looking at where they were: at what was seen last, or at anything.
@@ -115,7 +115,7 @@ class Reconciler:
         return [item for item in self._items if isinstance(item, CameraStream)]
 
     def _ask_camera_streams(self) -> None:
-        """Ask for those that were not asked for yet, and again for those that are there since before cameras moved."""
+        """Request camera streams that were not requested yet, and renew those that precede a move of cameras."""
         if self._are_cameras_coming:
             return  # once for all of them
         for stream in self._streams_of_cameras():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of simulator_bridge: what users ask of the link's thread, one for each request of the protocol."""
+"""The services of simulator_bridge, as tasks for the link's thread."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -21,24 +21,24 @@ from drone_bridge.translate.simulator_requests import fill_state
 #: How long an answer is waited for on the spot: a simulator on this machine takes a tenth of that.
 PATIENCE_S: Final = 0.003
 
-#: What is called otherwise below the node's name, where a lifecycle node has a get_state of its own.
+#: Services renamed because every lifecycle node has its own ~/get_state.
 _NAMES: Final = {"get_state": "get_entity_state", "set_state": "set_entity_state"}
 
 Fill = Callable[[Any, Any], None]
 
 
 class Call(NamedTuple):
-    """What a caller asks of the link's thread."""
+    """A service call for the link's thread."""
 
     make: MakeTask
     request: Any  # of the service
 
     def task(self, session: SimulatorSession) -> Task:
-        """Return the task that does it."""
+        """Return its task."""
         return self.make(session, self.request)
 
 
-class Offer(NamedTuple):
+class Service(NamedTuple):
     """A service."""
 
     type: Any
@@ -47,8 +47,8 @@ class Offer(NamedTuple):
     fill: Fill = lambda response, value: None  # the response with the task's value
 
 
-def _put(field: str, attribute: str = "") -> Fill:
-    """Return how to write a value, or an attribute of it, into a field."""
+def _set(field: str, attribute: str = "") -> Fill:
+    """Return a function that writes a value, or one of its attributes, into a field."""
     return lambda response, value: setattr(response, field, getattr(value, attribute) if attribute else value)
 
 
@@ -69,43 +69,43 @@ def _fill_names(response: srv.ListObjectClasses.Response, value: sim.ObjectClass
     response.names = [printable(name) for name in value.names]
 
 
-_OFFERS: Final = (
+_SERVICES: Final = (
     # The world.
-    Offer(srv.Run, "run", world_tasks.run),
-    Offer(srv.SimulatorRequest, "pause", world_tasks.pause),
-    Offer(srv.SimulatorRequest, "reassure", ask(lambda _: sim.Reassure())),
-    Offer(srv.GetConfiguration, "get_configuration", ask(lambda _: sim.GetConfig()), _fill_configuration),
-    Offer(srv.RemoveItem, "remove", world_tasks.remove),
+    Service(srv.Run, "run", world_tasks.run),
+    Service(srv.SimulatorRequest, "pause", world_tasks.pause),
+    Service(srv.SimulatorRequest, "reassure", ask(lambda _: sim.Reassure())),
+    Service(srv.GetConfiguration, "get_configuration", ask(lambda _: sim.GetConfig()), _fill_configuration),
+    Service(srv.RemoveItem, "remove", world_tasks.remove),
     # Entities.
-    Offer(srv.ListEntities, "list_entities", world_tasks.list_entities, _fill_entities),
-    Offer(srv.Spawn, "spawn", world_tasks.spawn, _put("id")),
-    Offer(srv.GetState, "get_state", world_tasks.get_state, lambda response, value: fill_state(response, *value)),
-    Offer(srv.SetState, "set_state", world_tasks.set_state),
-    Offer(srv.StreamEntity, "stream_entity", world_tasks.stream_entity, _put("stream_id")),
+    Service(srv.ListEntities, "list_entities", world_tasks.list_entities, _fill_entities),
+    Service(srv.Spawn, "spawn", world_tasks.spawn, _set("id")),
+    Service(srv.GetState, "get_state", world_tasks.get_state, lambda response, value: fill_state(response, *value)),
+    Service(srv.SetState, "set_state", world_tasks.set_state),
+    Service(srv.StreamEntity, "stream_entity", world_tasks.stream_entity, _set("stream_id")),
     # Extended attributes.
-    Offer(srv.GetAttribute, "get_attribute", ask(lambda q: sim.GetExtended(q.id, q.key)), _fill_attribute),
-    Offer(srv.SetAttribute, "set_attribute", ask(translate.set_attribute)),
-    Offer(srv.StreamAttributes, "stream_attributes", world_tasks.stream_attributes, _put("stream_id")),
+    Service(srv.GetAttribute, "get_attribute", ask(lambda q: sim.GetExtended(q.id, q.key)), _fill_attribute),
+    Service(srv.SetAttribute, "set_attribute", ask(translate.set_attribute)),
+    Service(srv.StreamAttributes, "stream_attributes", world_tasks.stream_attributes, _set("stream_id")),
     # Cameras and triggers.
-    Offer(srv.AddCamera, "add_camera", camera_tasks.add_camera, _put("id")),
-    Offer(srv.SetCamera, "set_camera", camera_tasks.set_camera),
-    Offer(srv.StreamCamera, "stream_camera", camera_tasks.stream_camera, _put("stream_id")),
-    Offer(srv.ViewCamera, "view_camera", camera_tasks.view_camera, _put("view")),
-    Offer(srv.ListItems, "list_cameras", ask(lambda _: sim.ListCameras()), _put("ids", "ids")),
-    Offer(
+    Service(srv.AddCamera, "add_camera", camera_tasks.add_camera, _set("id")),
+    Service(srv.SetCamera, "set_camera", camera_tasks.set_camera),
+    Service(srv.StreamCamera, "stream_camera", camera_tasks.stream_camera, _set("stream_id")),
+    Service(srv.ViewCamera, "view_camera", camera_tasks.view_camera, _set("view")),
+    Service(srv.ListItems, "list_cameras", ask(lambda _: sim.ListCameras()), _set("ids", "ids")),
+    Service(
         srv.BroadcastCamera,
         "broadcast_camera",
         ask(lambda q: sim.BroadcastCamera(q.camera_id)),
-        _put("broadcast_id", "id"),
+        _set("broadcast_id", "id"),
     ),
-    Offer(srv.AddTrigger, "add_trigger", world_tasks.add_trigger, _put("id")),
+    Service(srv.AddTrigger, "add_trigger", world_tasks.add_trigger, _set("id")),
     # Objects.
-    Offer(srv.AddTurbulence, "add_turbulence", world_tasks.add_turbulence, _put("id")),
-    Offer(srv.AddObject, "add_object", world_tasks.add_object, _put("id")),
-    Offer(srv.ListObjectClasses, "list_object_classes", ask(lambda _: sim.ListObjectClasses()), _fill_names),
-    Offer(srv.ListItems, "list_objects", ask(lambda _: sim.ListObjects()), _put("ids", "ids")),
-    Offer(srv.GetObject, "get_object", ask(lambda q: sim.GetObject(q.id, q.attribute)), _put("data", "data")),
-    Offer(srv.SetObject, "set_object", ask(lambda q: sim.SetObject(q.id, q.attribute, bytes(q.data)))),
+    Service(srv.AddTurbulence, "add_turbulence", world_tasks.add_turbulence, _set("id")),
+    Service(srv.AddObject, "add_object", world_tasks.add_object, _set("id")),
+    Service(srv.ListObjectClasses, "list_object_classes", ask(lambda _: sim.ListObjectClasses()), _fill_names),
+    Service(srv.ListItems, "list_objects", ask(lambda _: sim.ListObjects()), _set("ids", "ids")),
+    Service(srv.GetObject, "get_object", ask(lambda q: sim.GetObject(q.id, q.attribute)), _set("data", "data")),
+    Service(srv.SetObject, "set_object", ask(lambda q: sim.SetObject(q.id, q.attribute, bytes(q.data)))),
 )
 
 
@@ -113,21 +113,21 @@ class SimulatorServices:
     """Always available; without a connection to a simulator they return an error."""
 
     def __init__(self, node: LinkNode, wake: Callable[[], None]) -> None:
-        """`wake` has the link's thread look at the link requests."""
+        """`wake` wakes the link's thread."""
         self._wake = wake
-        # One that waits keeps nobody else waiting.
+        # Reentrant, as callbacks wait.
         group = ReentrantCallbackGroup()
         self.link_requests: LinkRequests[Call] = LinkRequests(FutureCompleter(node, group), "simulator")
-        for offer in _OFFERS:
-            name = _NAMES.get(offer.name, offer.name)
-            node.make_service(offer.type, name, self._server(offer), group, old_name=offer.name)
+        for service in _SERVICES:
+            name = _NAMES.get(service.name, service.name)
+            node.make_service(service.type, name, self._server(service), group, old_name=service.name)
 
-    def _server(self, offer: Offer) -> Callable[[Any, Any], Any]:
+    def _server(self, service: Service) -> Callable[[Any, Any], Any]:
         async def serve(request: Any, response: Any) -> Any:
-            result = await self._run(Call(offer.make, request))
+            result = await self._run(Call(service.make, request))
             response.success, response.message, response.code = result.success, result.message, result.code
             if result.success:
-                offer.fill(response, result.value)
+                service.fill(response, result.value)
             return response
 
         return serve

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client's conversation with a simulator, from the first question on. For the link's thread."""
+"""A client's conversation with a simulator. For the link's thread."""
 
 import math
 import time
@@ -36,7 +36,7 @@ _TRIGGER_EVENTS: Final = (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.P
 
 
 class SimulatorSession:
-    """What is known of the simulator on one pair of connections."""
+    """The state of one pair of connections."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class SimulatorSession:
         self.handshake = Handshake(node, self.requests, items, outputs, self._begin)
         self.reconciler = Reconciler(node, items, outputs, channels, self.handshake.mark_world)
         self._entities: set[int] | None = None
-        self._former_names: dict[int, str] = {}  # of entities that we have removed, until that is noticed
+        self._former_names: dict[int, str] = {}  # of entities that we have removed, until the removal is reported
         self.runs = Runs(self._timeout_s)
         #: Since when no step has come, on the monotonic clock; never before steps would be seen.
         self.quiet_since_s = math.inf
         self.has_stepped = False
-        self._waiting_for_heading: list[Callable[[], None]] | None = []  # None: nothing is waited for any more
-        self.is_cuauv_server: bool | None = None  # None: nobody has asked yet
+        self._waiting_for_heading: list[Callable[[], None]] | None = []  # None: settled
+        self.is_cuauv_server: bool | None = None  # None: not known yet
         self._handlers: dict[type, Callable[[Any], None]] = {
             sim.EntityData: self._handle_entity_data,
             sim.CameraData: self._handle_camera_data,
@@ -81,7 +81,7 @@ class SimulatorSession:
             **dict.fromkeys(_TRIGGER_EVENTS, self._handle_trigger),
         }
 
-    # The beginning.
+    # Start.
 
     def _take_list(self, outcome: Outcome) -> None:
         if not isinstance(outcome, sim.EntitiesListed):
@@ -103,13 +103,13 @@ class SimulatorSession:
         self._take_list(outcome)
 
     def start(self, token: bytes | None) -> None:
-        """Ask the first questions; `token` marks the world of the connection before, if there was one."""
+        """Send the first requests; `token` marks the previous connection's world, if any."""
         self.items.start_over()
         self.handshake.start(token)
         self.requests.ask(sim.ListEntities(), self._take_list)
 
     def _begin(self) -> None:
-        """Request all desired items, now that all is known that is needed to understand them."""
+        """Request all desired items after the handshake."""
         self.outputs.announce()
         self.reconciler.request_all()
         if self._node.parameters["run_on_connect"]:
@@ -127,29 +127,29 @@ class SimulatorSession:
             self.quiet_since_s = min(self.quiet_since_s, time.monotonic())
 
     def when_heading_is_settled(self, proceed: Callable[[], None]) -> None:
-        """Call `proceed` when the vehicle's heading is known, or can't be learned, as it can be only while paused."""
+        """Call `proceed` when the vehicle's heading is known, or can't be learned because the simulation runs."""
         if self._waiting_for_heading is None:
             proceed()
         else:
             self._waiting_for_heading.append(proceed)
 
     def settle_heading(self) -> None:
-        """Let those proceed who wait for the vehicle's heading."""
+        """Call those that wait for the vehicle's heading."""
         waiting, self._waiting_for_heading = self._waiting_for_heading or [], None
         for proceed in waiting:
             proceed()
 
     def channel_for(self, request: sim.Request) -> Channel:
-        """Return where to send a request: streams and triggers are removed by whoever has added them."""
+        """Return the channel of a request: streams and triggers must be removed by the connection that added them."""
         is_of_stream = isinstance(request, sim.Remove) and request.type in STREAM_CHANNEL_TYPES
         return self.streams if is_of_stream else self.requests
 
     @property
     def sends_unimplemented(self) -> bool:
-        """Whether requests are sent that the CUAUV server closes the connection on."""
+        """Whether to send requests on which the CUAUV server closes the connection."""
         return bool(self._node.parameters["unimplemented_requests"] == "send")
 
-    # Entities come and go.
+    # Added and removed entities.
 
     def _begin_to_notice_items(self) -> None:
         if self._item_events == SPY:
@@ -175,7 +175,7 @@ class SimulatorSession:
             self._poll()
 
     def read_probe(self, buffer: memoryview) -> None:
-        """Read what has come on the connection that was opened to try SPY, and close it when that is known."""
+        """Read from the connection that tries SPY, and close it once the outcome is known."""
         assert self.probe
         try:
             for _ in self.probe.read(buffer):
@@ -188,7 +188,7 @@ class SimulatorSession:
             self.close_probe()
 
     def close_probe(self) -> None:
-        """Close that connection."""
+        """Close the connection that tries SPY."""
         if self.probe:
             probe, self.probe = self.probe, None
             probe.stream.close()
@@ -203,7 +203,7 @@ class SimulatorSession:
             self._former_names.pop(entity, None)
 
     def forget(self, kind: int, number: int, *, is_ours: bool = False) -> None:
-        """Note that an item was removed; `is_ours`: because we asked for that."""
+        """Note that an item was removed; `is_ours`: at our request."""
         # With an entity the CUAUV server removes its cameras; if it has none, the streams of camera 0.
         disturbs_cameras = kind == ItemType.ENTITY and number not in self._former_names
         disturbs_cameras |= is_ours and kind == ItemType.CAMERA
@@ -216,10 +216,10 @@ class SimulatorSession:
         if kind == ItemType.ENTITY and not any(number in item.entities for item in self.items):
             self.outputs.forget_entity(number)
 
-    # What comes unasked.
+    # Messages that are no answers.
 
     def handle(self, event: sim.Response, channel: Channel) -> None:
-        """Take what was sent out of band."""
+        """Handle a message that is no answer."""
         if isinstance(event, sim.Completed) and channel is not self.requests:
             return  # it comes on every connection
         self._handlers[type(event)](event)
@@ -246,11 +246,11 @@ class SimulatorSession:
 
     @property
     def sees_steps(self) -> bool:
-        """Whether each step is told of."""
+        """Whether a stream reports every step."""
         return any(item.id is not None and self.counts_steps(item) for item in self.items)
 
     def counts_steps(self, item: DesiredItem) -> bool:
-        """Return whether a item brings a message per step: the one of the vehicle."""
+        """Return whether an item is the stream that reports every step."""
         return isinstance(item, EntityStream) and item.entity == self.vehicle and item.period == 1
 
     def _handle_camera_data(self, data: sim.CameraData) -> None:
@@ -276,7 +276,7 @@ class SimulatorSession:
 
     def _handle_spied(self, event: sim.Spied) -> None:
         if event.type == ItemType.SPY and event.id == self._probe_id:
-            return  # that was only to try it
+            return  # from the probe
         if event.type != ItemType.ENTITY:
             self.outputs.publish_item(event.is_added, event.type, event.id)
             if not event.is_added:
@@ -293,11 +293,11 @@ class SimulatorSession:
         self.outputs.publish_completed()
         self.runs.completed()
 
-    # Time passes.
+    # Time.
 
     @property
     def due_s(self) -> float:
-        """When `tick` has something to do."""
+        """When `tick` is due."""
         due_s = min(self.requests.due_s, self.streams.due_s, self._poll_due_s, self.runs.due_s, self._rates_due_s)
         return min(due_s, self.probe.due_s) if self.probe else due_s
 
@@ -324,11 +324,11 @@ class SimulatorSession:
 
     @property
     def outstanding(self) -> int:
-        """How many requests have no answer yet."""
+        """The number of pending requests."""
         return self.requests.outstanding + (self.streams.outstanding if self.streams is not self.requests else 0)
 
     def end(self, reason: str) -> None:
-        """Answer who waits."""
+        """Fail everything that is pending."""
         self._waiting_for_heading = []  # nothing can be sent any more
         self.close_probe()
         self.runs.fail(reason)

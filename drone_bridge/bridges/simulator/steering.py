@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How cmd_vel moves the vehicle: its velocities are set again and again. For the link's thread."""
+"""Steers the vehicle by cmd_vel, setting its velocities repeatedly. For the link's thread."""
 
 import math
 import time
@@ -14,7 +14,7 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate.simulator import STILL, Axes, Velocity, set_velocity
 
-_WHY_NOT: Final = (
+_UNKNOWN_ATTITUDE: Final = (
     "The vehicle can't be steered, as its attitude is not known: either it is not there, or how its principal axes lie "
     "to its model has not been learned, which takes a moment in which the simulation is paused."
 )
@@ -23,9 +23,9 @@ Ask = Callable[[sim.Request, Callable[[Outcome], None]], None]
 
 
 class Steering:
-    """Sends the newest command at a rate; zero when there is none any more, and for a while after.
+    """Sends the newest command at a rate; zero when there is none, for a while.
 
-    A vehicle that nobody has commanded is left alone: others may steer it.
+    A vehicle without commands is left alone, as others may steer it.
     """
 
     def __init__(self, node: LinkNode, commands: CommandIntake[Velocity], axes: Axes, vehicle: int) -> None:
@@ -40,20 +40,20 @@ class Steering:
 
     @property
     def due_s(self) -> float:
-        """When `tick` has something to do, unless a command comes before."""
+        """When `tick` is due, unless a command comes before."""
         if self._is_engaged or self._commands.newest():
             return self._sent_s + 1.0 / float(self._node.parameters["rate"])
         return math.inf
 
     def tick(self, now_s: float, attitude: Quaternion | None, ask: Ask) -> None:
-        """Send what is due. Without an attitude nothing tells where forward is, and nothing is sent but zero."""
+        """Send what is due. Without an attitude, only zero can be sent, as the direction of forward is unknown."""
         if now_s < self.due_s:
             return
         self._sent_s = now_s
         command = self._commands.newest()
         if command:
             if attitude is None and command != STILL:
-                self._node.reports.complain_while("unsteered commands", _WHY_NOT)
+                self._node.reports.complain_while("unsteered commands", _UNKNOWN_ATTITUDE)
                 return
             self._node.reports.end("unsteered commands")
             if not self._is_engaged:
@@ -88,17 +88,16 @@ class Steering:
             )
 
     def start_over(self) -> None:
-        """Prepare for a new connection."""
         self._unanswered = 0
         self._sent_s = -math.inf
         self._stale_since_s = time.monotonic() if self._is_engaged else None
 
     def disengage(self) -> None:
-        """Leave the vehicle alone until there is a command."""
+        """Leave the vehicle alone until the next command."""
         self._is_engaged, self._stale_since_s = False, None
 
     def last_requests(self) -> list[bytes]:
-        """Return what to send last, message by message: a vehicle that was steered is to stand still."""
+        """Return the last messages, which stop a vehicle that is being steered."""
         if not self._is_engaged:
             return []
         still = set_velocity(self._vehicle, STILL, IDENTITY, self._axes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks on the link's thread: generators that yield what they want of the simulator, and a loop that gets it for them.
+"""Tasks on the link's thread: generators that yield requests, and a runner that sends back the answers.
 
 def spawn_quietly(session, request):
 added = yield sim.AddEntity(...)  # the answer; an Error is raised here as RefusedError
@@ -32,7 +32,7 @@ _EMPTY: Final = (
 
 
 class RefusedError(Exception):
-    """The simulator has refused a request, or has not answered it; then the code is NO_ANSWER."""
+    """The simulator has refused a request or, with the code NO_ANSWER, has not answered it."""
 
     def __init__(self, message: str, code: int = NO_ANSWER) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ TASK_ERRORS: Final = (RefusedError, LocalProtocolError, ValueError)
 
 
 class Result(NamedTuple):
-    """What has come of a task."""
+    """The outcome of a task."""
 
     success: bool
     message: str = ""
@@ -54,7 +54,7 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AwaitSteps:
-    """Wait until the steps of a run are done."""
+    """Wait for the end of a run."""
 
     mark: int  # from Runs.mark, before the run began
     expected_s: float  # how long the run may show no sign of life
@@ -62,16 +62,16 @@ class AwaitSteps:
 
 @dataclass(frozen=True, slots=True)
 class AwaitHeading:
-    """Wait until the vehicle's heading is known, or can't be."""
+    """Wait until the vehicle's heading is known, or can't be learned."""
 
 
 #: What a task can yield.
-Wanted = sim.Request | Sequence[sim.Request] | DesiredItem | AwaitSteps | AwaitHeading
-Task = Generator[Wanted, Any, Any]
+Step = sim.Request | Sequence[sim.Request] | DesiredItem | AwaitSteps | AwaitHeading
+Task = Generator[Step, Any, Any]
 
 
 class TaskRunner:
-    """Drives one task, and calls `on_result` once, unless the link's thread is ended by an exception."""
+    """Runs one task, and calls `on_result` once, unless an exception ends the link's thread."""
 
     def __init__(self, session: SimulatorSession, task: Task, on_result: Callable[[Result], None]) -> None:
         self._session = session
@@ -79,34 +79,34 @@ class TaskRunner:
         self._on_result = on_result
 
     def start(self) -> None:
-        """Run the task until it waits for something. Raises what sending raises."""
+        """Run the task until it waits. Raises what sending raises."""
         self._resume(self._task.send, None)
 
-    def _resume(self, method: Callable[[Any], Wanted], value: Any) -> None:
+    def _resume(self, method: Callable[[Any], Step], value: Any) -> None:
         try:
-            wanted = method(value)
+            step = method(value)
         except StopIteration as end:
             self._on_result(end.value if isinstance(end.value, Result) else Result(True, value=end.value))
         except TASK_ERRORS as error:
             self._on_result(Result(False, str(error), getattr(error, "code", NO_ANSWER)))
         else:
-            self._get(wanted)
+            self._get(step)
 
-    def _get(self, wanted: Wanted) -> None:
+    def _get(self, step: Step) -> None:
         try:
-            if isinstance(wanted, AwaitSteps):
-                self._session.runs.wait(wanted.mark, wanted.expected_s, self._steps_done)
-            elif isinstance(wanted, AwaitHeading):
+            if isinstance(step, AwaitSteps):
+                self._session.runs.wait(step.mark, step.expected_s, self._steps_done)
+            elif isinstance(step, AwaitHeading):
                 self._session.when_heading_is_settled(lambda: self._resume(self._task.send, None))
-            elif isinstance(wanted, DesiredItem):
-                request = wanted.request(self._session.outputs.axes)
+            elif isinstance(step, DesiredItem):
+                request = step.request(self._session.outputs.axes)
                 assert request
                 self._check(request)
-                self._session.reconciler.add(wanted, lambda outcome: self._settle([request], [outcome], is_list=False))
-            elif isinstance(wanted, sim.Request):
-                self._send([wanted], is_list=False)
+                self._session.reconciler.add(step, lambda outcome: self._settle([request], [outcome], is_list=False))
+            elif isinstance(step, sim.Request):
+                self._send([step], is_list=False)
             else:
-                self._send(wanted, is_list=True)
+                self._send(step, is_list=True)
         except TASK_ERRORS as error:
             self._resume(self._task.throw, error)
 
@@ -123,7 +123,7 @@ class TaskRunner:
             self._session.channel_for(request).ask(request, take)
 
     def _check(self, request: sim.Request) -> None:
-        """Raise ValueError for what the CUAUV server would close the connection on, unless it is to be sent."""
+        """Raise ValueError for a request on which the CUAUV server closes the connection, unless it is to be sent."""
         if self._session.sends_unimplemented:
             return
         if not request.is_implemented:

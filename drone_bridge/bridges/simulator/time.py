@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What time it is: /clock and the stamps of messages. For the link's thread."""
+"""Time: /clock and header stamps. For the link's thread."""
 
 import math
 import time
@@ -17,7 +17,7 @@ IDLE_PERIOD_S: Final = 0.2
 
 
 class TimeKeeper:
-    """Publishes the simulation's time, not too often and not too seldom, and stamps messages."""
+    """Publishes simulation time at a limited rate, and stamps messages."""
 
     def __init__(self, node: LinkNode) -> None:
         self._node = node
@@ -32,13 +32,13 @@ class TimeKeeper:
         self._stamp: Time | None = None
 
     def stamp(self) -> Time:
-        """Return the time for a message's header: the same one for all messages of a step that come together."""
+        """Return the header stamp, the same one for all messages of a step."""
         if self._stamp is None:
             self._stamp = self.clock.message() if self.stamps_are_simulated else self._node.now()
         return self._stamp
 
     def step(self) -> None:
-        """Count a step, and publish the time unless that was done just now."""
+        """Count a step, and publish the time if due."""
         self.clock.step()
         self._stamp = None
         self._is_pending = True
@@ -46,7 +46,7 @@ class TimeKeeper:
 
     @property
     def due_s(self) -> float:
-        """When `tick` has something to do."""
+        """When `tick` is due."""
         if self._publisher is None or not self.clock.is_known:
             return math.inf
         if self._is_pending:
@@ -56,7 +56,7 @@ class TimeKeeper:
         return self._published_s + IDLE_PERIOD_S
 
     def tick(self, now_s: float) -> None:
-        """Publish the time if it is due; to be called before messages are read."""
+        """Publish the time if due; to be called before messages are read."""
         self._stamp = None
         if now_s >= self.due_s and self._publisher:
             self._published_s = now_s

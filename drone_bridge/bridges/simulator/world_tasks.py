@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services of simulator_bridge do about the world, its entities, triggers and objects. See tasks.py."""
+"""Service tasks about the world, its entities, triggers and objects. See tasks.py."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -30,7 +30,7 @@ MakeTask = Callable[[SimulatorSession, Any], Task]
 
 
 def ask(make: Callable[[Any], sim.Request]) -> MakeTask:
-    """Return what makes a task of one request; its value is the answer."""
+    """Return a factory of tasks with one request; the value is the answer."""
 
     def task(session: SimulatorSession, request: Any) -> Task:
         return (yield make(request))
@@ -39,7 +39,7 @@ def ask(make: Callable[[Any], sim.Request]) -> MakeTask:
 
 
 def set_all(requests: Iterable[sim.Request]) -> Task:
-    """Make several changes."""
+    """Send several changes."""
     changes = list(requests)
     if not changes:
         raise ValueError("Nothing is to be set.")
@@ -50,7 +50,7 @@ def set_all(requests: Iterable[sim.Request]) -> Task:
 
 
 def run(session: SimulatorSession, request: srv.Run.Request) -> Task:
-    """Unpause, and perhaps wait for the steps."""
+    """Unpause, and optionally wait for the steps."""
     if request.wait and not request.steps:
         raise ValueError("An endless run can't be waited for: set steps, or wait to false.")
     yield AwaitHeading()
@@ -63,7 +63,7 @@ def run(session: SimulatorSession, request: srv.Run.Request) -> Task:
 
 
 def pause(session: SimulatorSession, request: srv.SimulatorRequest.Request) -> Task:
-    """Pause, and tell those who wait for steps."""
+    """Pause, and fail those that wait for steps."""
     yield sim.Pause()
     session.runs.fail("The simulation was paused before the steps were done.")
 
@@ -72,7 +72,7 @@ def pause(session: SimulatorSession, request: srv.SimulatorRequest.Request) -> T
 
 
 def remove(session: SimulatorSession, request: srv.RemoveItem.Request) -> Task:
-    """Remove an item that may have been desired until now."""
+    """Remove an item, which may be a desired one."""
     if request.type == ItemType.OBJECT and request.id == _GRAVITY_ID and request.name != GRAVITY:
         raise ValueError(f"Object {_GRAVITY_ID} is gravity: it is removed only if the request's name is {GRAVITY!r}.")
     yield sim.Remove(request.type, request.id)
@@ -80,7 +80,7 @@ def remove(session: SimulatorSession, request: srv.RemoveItem.Request) -> Task:
 
 
 def list_entities(session: SimulatorSession, request: srv.ListEntities.Request) -> Task:
-    """Ask which entities there are; the value is their IDs and names."""
+    """List entities; the value is their IDs and names."""
     listed = yield sim.ListEntities()
     return listed.ids, [session.outputs.names.get(entity, "") for entity in listed.ids]
 
@@ -107,7 +107,7 @@ def spawn(session: SimulatorSession, request: srv.Spawn.Request) -> Task:
 
 
 def stream_entity(session: SimulatorSession, request: srv.StreamEntity.Request) -> Task:
-    """Publish the states of an entity; the value is the ID of the stream."""
+    """Publish the states of an entity; the value is the stream's ID."""
     outputs, entity = session.outputs, request.id
     was_named = entity in outputs.names
     outputs.name_entity(entity, request.name or f"entity_{entity}")
@@ -121,7 +121,7 @@ def stream_entity(session: SimulatorSession, request: srv.StreamEntity.Request) 
 
 
 def _publish(session: SimulatorSession, entity: int, period: int) -> Task:
-    """Publish the states of an entity that has a name."""
+    """Publish the states of a named entity."""
     if _stream_of(session, entity):
         raise ValueError(f"The states of entity {entity} are published already.")
     session.outputs.open_entity(entity)
@@ -135,13 +135,13 @@ def _stream_of(session: SimulatorSession, entity: int) -> EntityStream | None:
 
 
 def stream_attributes(session: SimulatorSession, request: srv.StreamAttributes.Request) -> Task:
-    """Publish extended attributes of an entity; the value is the ID of the stream."""
+    """Publish extended attributes of an entity; the value is the stream's ID."""
     added = yield ExtendedStream(request.id, request.period or 1, tuple(request.keys))
     return added.id
 
 
 def get_state(session: SimulatorSession, request: srv.GetState.Request) -> Task:
-    """Ask for all attributes; the value is an EntityState and whether it is corporeal."""
+    """Get all attributes; the value is an EntityState and whether the entity is corporeal."""
     answers = yield [sim.GetEntity(request.id, attribute) for attribute in (*STREAMED, Attribute.CORPOREAL)]
     *values, corporeal = (got.value for got in answers)
     state = session.outputs.state(request.id, values), corporeal
@@ -150,7 +150,7 @@ def get_state(session: SimulatorSession, request: srv.GetState.Request) -> Task:
 
 
 def set_state(session: SimulatorSession, request: srv.SetState.Request) -> Task:
-    """Set attributes; a velocity in the entity's frame takes its orientation first."""
+    """Set attributes; for a velocity in the entity's frame, get its orientation first."""
     orientation = None
     if request.set_velocity and not request.set_orientation:
         got = yield sim.GetEntity(request.id, Attribute.ORIENTATION)
@@ -168,24 +168,24 @@ def add_trigger(session: SimulatorSession, request: srv.AddTrigger.Request) -> T
 
 
 def add_turbulence(session: SimulatorSession, request: srv.AddTurbulence.Request) -> Task:
-    """Add turbulence; the value is the ID under which it can be removed."""
+    """Add turbulence; the value is the ID by which it can be removed."""
     data = translate.turbulence(request, session.outputs.axes).encode()
     return (yield from _add_object(session, sim.AddObject(sim.Turbulence.CLASS, data)))
 
 
 def add_object(session: SimulatorSession, request: srv.AddObject.Request) -> Task:
-    """Add an object; the value is the ID under which it can be removed."""
+    """Add an object; the value is the ID by which it can be removed."""
     return (yield from _add_object(session, sim.AddObject(request.class_name, bytes(request.data))))
 
 
 def _add_object(session: SimulatorSession, add: sim.AddObject) -> Task:
-    """The CUAUV server counts what it adds from 0 on, and removes it by the IDs of forces, of which gravity has 0."""
+    """The CUAUV server returns a count from 0, but removes by the IDs of forces, of which gravity is 0."""
     number = (yield add).id
     return number + 1 if (yield from is_cuauv_server(session)) else number
 
 
 def is_cuauv_server(session: SimulatorSession) -> Task:
-    """Find out whether this is the CUAUV server: that removes triggers that are not there, too."""
+    """Find out whether this is the CUAUV server, which accepts the removal of unknown triggers."""
     if session.is_cuauv_server is None:
         try:
             yield sim.Remove(ItemType.TRIGGER, _NO_ITEM)

@@ -94,9 +94,9 @@ class TelemetryBridge(LinkNode):
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Listen on a port, or publish on a topic."""
-        # What comes from the drone, from others to the same port, and by topic from a rover.
+        # For the drone, other senders to the same port, and the rover's topic.
         self._from_drone, self._from_others, self._from_rover = (ControllerConnection(self._limits) for _ in range(3))
-        self._heard_s = -math.inf  # when the drone was heard last
+        self._heard_s = -math.inf  # when the drone was last heard
         self._outputs.restart()
         self._transport: Transport
         if self._is_udp:
@@ -112,29 +112,29 @@ class TelemetryBridge(LinkNode):
         return self._transport
 
     def stop_waiting(self) -> None:
-        """Take nothing more from topics."""
+        """Ignore further messages from topics."""
         self._is_active = False
 
     # The conversation, on the link's thread.
 
     def converse(self, stream: Drone) -> None:
-        """Send commands until cancelled, take telemetry meanwhile, and leave the drone hovering."""
+        """Send commands and receive telemetry until cancelled, and leave the drone hovering."""
         self._commands.mailbox.clear()
         self._send(HOVER)
         due_s = time.monotonic()
         try:
             while True:
-                # After a delay it goes on from there, without a burst to catch up.
+                # After a delay, continue from now without catching up.
                 due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
-                self._transport.attend_until(due_s)
-                if self._listen_for_silence():
+                self._transport.receive_until(due_s)
+                if self._check_silence():
                     self._send(self._commanded())
         except LinkCancelledError:
             repeat_farewell(partial(self._send, HOVER))
             raise
 
     def _commanded(self) -> DroneCommand:
-        """Return what the drone is to do now."""
+        """Return the command to send."""
         command = self._commands.follow()
         if command is None:
             self.statistics.counts["hover commands"] += 1
@@ -149,8 +149,8 @@ class TelemetryBridge(LinkNode):
         else:
             self.statistics.counts["sent commands"] += 1
 
-    def _listen_for_silence(self) -> bool:
-        """Return whether commands are to be sent, and say so when the drone says nothing any more.
+    def _check_silence(self) -> bool:
+        """Return whether to send commands, and report a drone that is silent.
 
         On topics commands go on: perhaps it still hears. A datagram's source may be forged, and whoever it names gets
         no more than what one document is worth.
@@ -161,7 +161,7 @@ class TelemetryBridge(LinkNode):
             self.statistics.state = self.open_state
         elif self.statistics.state != SILENT:
             self.statistics.state = SILENT
-            self._from_drone.forget("drone")  # which may have started over: nothing that it says is late
+            self._from_drone.forget("drone")  # which may have been restarted, so none of its timestamps are late
             if self._is_udp:
                 repeat_farewell(partial(self._send, HOVER))
             if self._heard_s > -math.inf:
@@ -189,7 +189,7 @@ class TelemetryBridge(LinkNode):
             self._publish_rover(event)
 
     def _adopt(self, source: Any) -> bool:
-        """Command the drone that telemetry comes from, unless there is another one; return whether that is so."""
+        """Command the sender of telemetry, unless there is another drone; return whether it is commanded."""
         peer = name_of(source)
         if self._udp.drone is not None:
             silent_s = time.monotonic() - self._heard_s
@@ -207,7 +207,7 @@ class TelemetryBridge(LinkNode):
                 return False
             self.statistics.counts["connections"] += 1
             self.inform(f"{peer} takes the place of {present}, which has been silent for {silent_s:.1f} s.")
-            self._commands.mailbox.clear()  # what the one before was told to do is not for this one
+            self._commands.mailbox.clear()  # commands for the previous one
         self._udp.drone = source
         self._from_drone = ControllerConnection(self._limits)
         self.statistics.peer = peer
@@ -242,7 +242,7 @@ class TelemetryBridge(LinkNode):
     def _read(
         self, connection: ControllerConnection, document: Document, source: Any, sender: Sender | None = None
     ) -> DroneTelemetry | RoverTelemetry | None:
-        """Return what a document says; one that is late or refused is counted."""
+        """Decode a document; one that is late or refused is counted."""
         connection.receive_data(document, sender)
         try:
             event = connection.next_event()
@@ -257,12 +257,12 @@ class TelemetryBridge(LinkNode):
         return event
 
     def _publish_drone(self, telemetry: DroneTelemetry) -> None:
-        came_s = self._heard_s = time.monotonic()
+        received_s = self._heard_s = time.monotonic()
         self.statistics.liveness.heard()
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(telemetry.timestamp))
         self._outputs.publish_drone(telemetry, stamp)
-        self.statistics.took("document read to published", time.monotonic() - came_s)
+        self.statistics.took("document read to published", time.monotonic() - received_s)
 
     def _publish_rover(self, telemetry: RoverTelemetry) -> None:
         self.statistics.counts["rover documents"] += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics on which telemetry appears, and what makes their messages."""
+"""The topics of telemetry."""
 
 from typing import Any, Final
 
@@ -21,12 +21,12 @@ from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.telemetry import DroneMessages, LandingFrameNames, rover_odometry, static_transforms
 from drone_bridge.translate.transforms import odometry_transform
 
-#: How often it is asked who listens to what.
-AUDIENCE_PERIOD_S: Final = 0.1
+#: How often subscribers are counted.
+SUBSCRIBER_CHECK_PERIOD_S: Final = 0.1
 
 
 class TelemetryOutputs:
-    """Publishes what somebody listens to.
+    """Publishes topics that have subscribers.
 
     Telemetry of the drone is for one thread; that of the rover may come from another one.
     """
@@ -39,7 +39,6 @@ class TelemetryOutputs:
         clock_publisher: "Publisher[Any] | None",
         altitude_as_range: bool,
     ) -> None:
-        """Create the other publishers."""
         self._covariances = odometry_covariances(node.parameters)
         self._publishes_tf: bool = node.parameters["publish_tf"]
         self._node = node
@@ -66,8 +65,8 @@ class TelemetryOutputs:
         if self._publishes_tf:
             outputs.append(Output(self._tf, messages.transforms))
         raw = Output(make(Image, "camera/image_raw", newest), self._decoded)
-        self._outputs: Outputs[DroneTelemetry] = Outputs(node, outputs, AUDIENCE_PERIOD_S)
-        self._decoded_outputs: Outputs[DroneTelemetry] = Outputs(node, [raw], AUDIENCE_PERIOD_S)
+        self._outputs: Outputs[DroneTelemetry] = Outputs(node, outputs, SUBSCRIBER_CHECK_PERIOD_S)
+        self._decoded_outputs: Outputs[DroneTelemetry] = Outputs(node, [raw], SUBSCRIBER_CHECK_PERIOD_S)
         self._landed_publisher = make(Bool, "landed", latched)
         self._rover = make(Odometry, "rover/odom", 10)
         self._static_tf = make(TFMessage, "/tf_static", latched)
@@ -76,14 +75,13 @@ class TelemetryOutputs:
         self._was_altitude_advised = False
 
     def restart(self) -> None:
-        """Publish again what is published once, with the next telemetry."""
+        """Publish latched messages again with the next telemetry."""
         self._has_static_transforms = False
         self._landed = None
-        self._outputs.ask_anew()
-        self._decoded_outputs.ask_anew()
+        self._outputs.recheck()
+        self._decoded_outputs.recheck()
 
     def publish_drone(self, telemetry: DroneTelemetry, stamp: Time) -> None:
-        """Publish what the drone senses."""
         node = self._node
         if not self._has_static_transforms:
             self._publish_static_transforms(stamp)
@@ -98,7 +96,6 @@ class TelemetryOutputs:
             self._decoded_outputs.publish(telemetry, stamp)  # last, as decoding takes its time
 
     def publish_rover(self, telemetry: RoverTelemetry, stamp: Time) -> None:
-        """Publish where the rover is."""
         message = rover_odometry(telemetry, stamp, self._names)
         self._covariances.fill(message)
         self._node.publish(self._rover, message)

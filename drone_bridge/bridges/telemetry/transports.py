@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How telemetry and commands travel: as datagrams, or as text on topics."""
+"""The transports of telemetry and commands: datagrams, or text on topics."""
 
 import time
 from collections.abc import Callable
@@ -16,16 +16,16 @@ COMMAND_TOPIC: Final = "/drone/command"
 
 
 class Drone(NamedTuple):
-    """Who is talked to, from now until the node is left."""
+    """The peer, for as long as the node is active."""
 
     peer: str
 
     def close(self) -> None:
-        """Do nothing: the transport is closed with the node."""
+        """Do nothing, as the transport is closed with the node."""
 
 
 class Transport(Protocol):
-    """The way to the drone and back; for LinkNode, an endpoint."""
+    """The transport to and from the drone; an endpoint for LinkNode."""
 
     @property
     def backoff(self) -> Backoff:
@@ -38,18 +38,18 @@ class Transport(Protocol):
     def open(self) -> Drone:
         """Wait for a drone. Raises LinkCancelledError."""
 
-    def attend_until(self, due_s: float) -> None:
-        """Take what comes until then, of time.monotonic. Raises LinkCancelledError."""
+    def receive_until(self, due_s: float) -> None:
+        """Receive until a time of time.monotonic. Raises LinkCancelledError."""
 
     def send(self, document: bytes) -> None:
-        """Send to the drone, cancelled or not. Raises LinkError."""
+        """Send to the drone, even if cancelled. Raises LinkError."""
 
     def close(self) -> None:
         """Release its resources."""
 
 
 class UdpTransport:
-    """Datagrams from whoever sends to one port; what goes out goes to `drone`."""
+    """Datagrams from any sender to one port, and to `drone`."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class UdpTransport:
         take: Callable[[Datagram], None],
         on_failure: Callable[[str, float], None],
     ) -> None:
-        """`take` gets each datagram, and sets `drone` to the source of one that is to be commanded.
+        """`take` gets each datagram, and sets `drone` to the source that is to be commanded.
 
         `on_failure` gets a sentence about a port that nothing can be received from, and when it is tried again.
         """
@@ -71,7 +71,6 @@ class UdpTransport:
 
     @property
     def port(self) -> int:
-        """The port in use."""
         return self._listener.port
 
     def open(self) -> Drone:
@@ -80,17 +79,15 @@ class UdpTransport:
             self._receive(None)
         return Drone(name(self.drone))
 
-    def attend_until(self, due_s: float) -> None:
-        """Take what comes until then, of time.monotonic. Raises LinkCancelledError."""
+    def receive_until(self, due_s: float) -> None:
         while (left_s := due_s - time.monotonic()) > 0:
             self._receive(left_s)
 
     def send(self, document: bytes) -> None:
-        """Send to the drone, cancelled or not. For any thread. Raises LinkError."""
+        """See Transport. Thread-safe."""
         self._listener.send(document, self.drone)
 
     def close(self) -> None:
-        """Close the port."""
         self._listener.close()
 
     def _receive(self, timeout_s: float | None) -> None:
@@ -109,27 +106,26 @@ class UdpTransport:
 
 
 class TopicTransport:
-    """Commands as text on a topic. Telemetry comes by subscriptions, in the executor."""
+    """Commands as text on a topic. Telemetry arrives by subscriptions, in the executor."""
 
     def __init__(self, cancellation: Cancellation, publish: Callable[[String], None]) -> None:
-        """`publish` publishes a command, and never raises."""
+        """`publish` publishes a command and never raises."""
         self.backoff = Backoff()
         self.port = 0
         self._cancellation = cancellation
         self._publish = publish
 
     def open(self) -> Drone:
-        """Talk to whoever listens, from now on."""
+        """Return at once, as topics have no peer to wait for."""
         return Drone(COMMAND_TOPIC)
 
-    def attend_until(self, due_s: float) -> None:
-        """Wait until then, of time.monotonic. Raises LinkCancelledError."""
+    def receive_until(self, due_s: float) -> None:
+        """Wait, as telemetry arrives by subscriptions."""
         if self._cancellation.wait(max(0.0, due_s - time.monotonic())):
             raise LinkCancelledError("Waiting was cancelled.")
 
     def send(self, document: bytes) -> None:
-        """Publish, cancelled or not."""
         self._publish(String(data=document.decode()))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""

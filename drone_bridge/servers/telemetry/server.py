@@ -56,7 +56,7 @@ class TelemetryServer(LinkNode):
     """
 
     open_state = "talking"
-    peer_may_stay_mute = True
+    peer_may_be_silent = True
     rates = ("documents", "rover documents", "images", "commands")
     problems = (*LinkNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, OPERATORS_LOST, "dropped messages")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is odd about a packet that could be read, without making it useless."""
+"""Anomalies of packets that could be decoded and are still useful."""
 
 from collections.abc import Iterator
 
@@ -14,8 +14,8 @@ from drone_bridge.protocols.robot import (
 from drone_bridge.protocols.text import printable
 
 
-def oddities(packet: FromRobot) -> Iterator[tuple[str, str]]:
-    """Return each as the name of a count and a sentence."""
+def anomalies(packet: FromRobot) -> Iterator[tuple[str, str]]:
+    """Yield each as the name of a count and a sentence."""
     if isinstance(packet, UnknownPacket):
         size = len(packet.payload)
         yield "unknown packets", f"The robot sent {size} bytes of the unknown type 0x{packet.type:02x}."
