@@ -115,7 +115,7 @@ def bag_of(folder):
 
 def check_pause(browser, plot):
     name = PLOTS["testbed"]
-    pause = "[...document.querySelectorAll('#plots button')].find(each => /Pause|Go on/.test(each.innerText))"
+    pause = "[...document.querySelectorAll('#plots button')].find(each => /Pause|Resume/.test(each.innerText))"
     browser.evaluate(f"{pause}.click()")
     paused = picture(browser, name)
     grows(browser, plot, "points", 20)

@@ -8,9 +8,10 @@ import type { Message, Stream } from "./stream";
 const RAW = "sensor_msgs/msg/Image";
 const COMPRESSED = "sensor_msgs/msg/CompressedImage";
 const COMPRESSED_SUFFIX = "/compressed";
+const WAITING = "no images";
 const BYTES_PER_PIXEL: Record<string, number> = { rgb8: 3, bgr8: 3, rgba8: 4, bgra8: 4, mono8: 1, "8UC1": 1, "8UC3": 3 };
 
-/** The cameras' topics: of one that comes raw and compressed, the compressed one. Left comes before right. */
+/** The cameras' topics, the left one before the right. Where a camera has both, the compressed topic. */
 export function cameraTopics(topics: Map<string, string>): string[] {
   const found = [...topics].filter(([, type]) => type === RAW || type === COMPRESSED).map(([topic]) => topic);
   const compressed = new Set(found.filter((topic) => topic.endsWith(COMPRESSED_SUFFIX)));
@@ -30,7 +31,7 @@ export class Cameras {
   }
 
   #arrange(): void {
-    // Nobody needs pictures behind another tab.
+    // A hidden tab needs no images.
     const topics = document.hidden ? [] : cameraTopics(this.fleet.topics());
     const { prefix } = this.fleet.subject;
     const wanted = topics.map((topic) => prefix + topic).join("\n");
@@ -46,7 +47,7 @@ export class Cameras {
 class Camera {
   readonly element: HTMLElement;
   #canvas = h("canvas", { width: 4, height: 3 });
-  #note = h("span.note", {}, "waiting");
+  #note = h("span.note", {}, WAITING);
   #newest?: Message;
   #isDrawing = false;
   #drawn = 0;
@@ -55,6 +56,8 @@ class Camera {
 
   constructor(stream: Stream, topic: string, name: string) {
     const label = name.replace(/\/?(image_raw)?(\/compressed)?$/, "") || "camera";
+    this.#canvas.role = "img";
+    this.#canvas.ariaLabel = `Images of ${topic}`;
     this.element = h("figure.camera", { "data-topic": topic },
       this.#canvas, h("figcaption", {}, h("span", {}, label), this.#note));
     this.#end = stream.subscribe(topic, (arrival) => {
@@ -62,7 +65,7 @@ class Camera {
       void this.#draw();
     });
     this.#timer = window.setInterval(() => {
-      setText(this.#note, this.#drawn ? `${this.#canvas.width} × ${this.#canvas.height} · ${this.#drawn} Hz` : "waiting");
+      setText(this.#note, this.#drawn ? `${this.#canvas.width} × ${this.#canvas.height} · ${this.#drawn} Hz` : WAITING);
       this.element.classList.toggle("stale", this.#drawn === 0);
       this.#drawn = 0;
     }, 1000);
@@ -73,7 +76,7 @@ class Camera {
     clearInterval(this.#timer);
   }
 
-  /** Draw the newest picture at the next frame; those that come meanwhile replace it. */
+  /** Draw the newest image at the next frame of the screen; one that arrives before replaces it. */
   async #draw(): Promise<void> {
     if (this.#isDrawing) return;
     this.#isDrawing = true;

@@ -35,7 +35,7 @@ export function panel(name: string, title: string, tools: Child[], ...children: 
 }
 
 /** Run something once per frame at most, however often it is asked for. */
-export function oncePerFrame(work: () => void): () => void {
+export function oncePerFrame(work: () => unknown): () => void {
   let asked = false;
   return () => {
     if (asked) return;
@@ -47,7 +47,9 @@ export function oncePerFrame(work: () => void): () => void {
   };
 }
 
-/** A number in a fixed number of significant places, or a dash. */
+/** A number with so many decimal places, or a dash. */
 export function decimal(value: number | undefined, places = 2): string {
-  return value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(places).replace("-", "−");
+  if (value === undefined || !Number.isFinite(value)) return "–";
+  const text = value.toFixed(places);
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 }

@@ -7,7 +7,7 @@ import type { Stream } from "./stream";
 export const LEVELS = ["ok", "warn", "error", "stale"] as const;
 export type Level = (typeof LEVELS)[number];
 const WORD: Record<Level, string> = { ok: "OK", warn: "Warning", error: "Error", stale: "Silent" };
-/** Diagnostics come once a second; who has missed some is silent. */
+/** Diagnostics come once a second: a source that has missed several is silent. */
 const STALE_MS = 5_000;
 const FORGOTTEN_MS = 60_000;
 const MOST = 64;
@@ -26,12 +26,13 @@ interface Status {
 export class Health extends EventTarget {
   readonly element: HTMLElement;
   #list = h("div.lamps");
+  #nothing = h("p.hint.nothing", {}, "No diagnostics yet.");
   #statuses = new Map<string, Status>();
   #last = "";
 
   constructor(stream: Stream) {
     super();
-    this.element = panel("health", "Health", [], this.#list);
+    this.element = panel("health", "Health", [], this.#nothing, this.#list);
     stream.subscribe("/diagnostics", ({ value }) => {
       for (const { name, level, message, values } of value.status) {
         // level is a byte, which some readers give as a one-element array.
@@ -42,15 +43,15 @@ export class Health extends EventTarget {
     setInterval(() => this.#age(), 1000);
   }
 
-  /** The worst lamp, and what to say about all of them. */
-  get verdict(): { level: Level; text: string } {
+  /** The worst lamp with its sentence, and whose it is. */
+  get verdict(): { level: Level; text: string; source: string } {
     const all = [...this.#statuses];
-    if (all.length === 0) return { level: "stale", text: "No diagnostics yet" };
+    if (all.length === 0) return { level: "stale", text: "No diagnostics yet", source: "" };
     const worst = (["error", "warn", "stale"] as const).flatMap((level) => all.filter(([, each]) => each.level === level));
     const [first] = worst;
-    if (!first) return { level: "ok", text: all.length === 1 ? "All is well" : `All ${all.length} are well` };
-    const more = worst.length > 1 ? ` (and ${worst.length - 1} more)` : "";
-    return { level: first[1].level, text: `${shortName(first[0])}: ${first[1].text}${more}` };
+    if (!first) return { level: "ok", text: all.length === 1 ? "OK" : `All ${all.length} OK`, source: "" };
+    const more = worst.length > 1 ? ` and ${worst.length - 1} more` : "";
+    return { level: first[1].level, text: first[1].text, source: `${shortName(first[0])}${more}` };
   }
 
   #take(name: string, level: Level, text: string, values: { key: string; value: string }[]): void {
@@ -67,7 +68,7 @@ export class Health extends EventTarget {
   }
 
   #add(name: string): Status {
-    const lamp = h("span.lamp");
+    const lamp = h("span.lamp", { role: "img" });
     const message = h("span.message");
     const values = h("dl.values");
     const element = h("details.status", { "data-status": name },
@@ -83,7 +84,7 @@ export class Health extends EventTarget {
     status.level = level;
     status.text = text;
     status.lamp.className = `lamp ${level}`;
-    status.lamp.title = WORD[level];
+    status.lamp.title = status.lamp.ariaLabel = WORD[level];
     setText(status.message, text);
   }
 
@@ -102,14 +103,15 @@ export class Health extends EventTarget {
   }
 
   #sum(): void {
-    const { level, text } = this.verdict;
-    if (level + text === this.#last) return;
-    this.#last = level + text;
+    this.#nothing.hidden = this.#statuses.size > 0;
+    const verdict = Object.values(this.verdict).join("\n");
+    if (verdict === this.#last) return;
+    this.#last = verdict;
     this.dispatchEvent(new Event("change"));
   }
 }
 
-/** "/testbed/testbed_bridge" is known well enough as "testbed_bridge" where that is all that differs. */
+/** A name without the slash that all of them begin with. */
 function shortName(name: string): string {
   return name.replace(/^\//, "");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sticks on the screen, keys and a gamepad, added up. Whatever is let go is zero at once.
+// Sticks on the screen, keys and a gamepad, added up. What is released is zero at once.
 
 import nipplejs from "nipplejs";
 import { AXES, STILL, isStill, type Axis, type Motion } from "./helm";
@@ -83,7 +83,8 @@ export class Inputs extends EventTarget {
       return;
     }
     const target = event.target as HTMLElement;
-    const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
+    const isSlider = target.matches("input[type=range]") && !event.code.startsWith("Key");
+    const isTyping = isSlider || target.matches("input:not([type=range], [type=checkbox]), select, textarea");
     if (!this.isActive || isTyping || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     if (event.repeat) return;

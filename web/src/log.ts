@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the nodes say, newest last.
+// The log of all nodes, newest last.
 
 import { h, oncePerFrame } from "./dom";
 import type { Message, Stream } from "./stream";
@@ -10,18 +10,18 @@ const LEVEL: Record<number, string> = { 10: "debug", 20: "info", 30: "warn", 40:
 export class Log {
   readonly element: HTMLElement;
   #lines = h("ol.log", { "aria-live": "off" });
-  #hint = h("p.hint.nothing", {}, "Nothing was said since this page was opened.");
+  #hint = h("p.hint.nothing", {}, "No messages since this page was opened.");
   #waiting: Message[] = [];
   #known: string[] = [];
   #least = 20;
   #refresh = oncePerFrame(() => this.#show());
 
   constructor(stream: Stream) {
-    const filter = h("select", { "aria-label": "least severity", onchange: () => this.#filter(Number(filter.value)) },
-      h("option", { value: 20 }, "all"), h("option", { value: 30 }, "warnings and errors"), h("option", { value: 40 }, "errors"));
+    const filter = h("select", { "aria-label": "Minimum severity", onchange: () => this.#filter(Number(filter.value)) },
+      h("option", { value: 20 }, "all messages"), h("option", { value: 30 }, "warnings and errors"), h("option", { value: 40 }, "errors"));
     this.element = h("div.tab-body", {}, h("div.tab-tools", {}, filter), this.#hint, this.#lines);
     stream.subscribe("/rosout", ({ value }) => {
-      // After a reconnection the latest ones come again.
+      // After a reconnection the latest messages come again.
       const identity = `${value.stamp.sec}.${value.stamp.nanosec} ${value.name} ${value.msg}`;
       if (this.#known.includes(identity)) return;
       this.#known.push(identity);
@@ -40,12 +40,13 @@ export class Log {
   #show(): void {
     this.#hint.hidden = true;
     const isAtEnd = this.#lines.scrollHeight - this.#lines.scrollTop - this.#lines.clientHeight < 40;
-    // What came before we did arrives node by node.
+    // What was logged before we subscribed arrives node by node.
     const lines = this.#waiting.splice(0).sort((a, b) => a.stamp.sec - b.stamp.sec || a.stamp.nanosec - b.stamp.nanosec);
     for (const { stamp, level, name, msg } of lines) {
       const time = new Date(stamp.sec * 1000).toLocaleTimeString([], { hour12: false });
       const line = h("li", { class: LEVEL[level] ?? "info", "data-level": level },
-        h("time", {}, time), h("span.name", {}, name), h("span.text", {}, msg));
+        h("time", {}, time), level >= 30 && h("span.level", {}, level >= 40 ? "Error" : "Warning"),
+        h("span.name", {}, name), h("span.text", {}, msg));
       line.hidden = level < this.#least;
       this.#lines.append(line);
     }

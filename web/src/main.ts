@@ -33,7 +33,12 @@ function say(text: string): void {
 
 /** Buttons of which one is chosen, and what each one shows. */
 function tabs(name: string, parts: [string, HTMLElement][]): HTMLElement {
-  const buttons = parts.map(([label, body]) => h("button", { role: "tab", onclick: () => choose(body) }, label));
+  const buttons = parts.map(([label, body]) => {
+    body.id = `${name}-${label.toLowerCase()}`;
+    body.role = "tabpanel";
+    body.ariaLabel = label;
+    return h("button", { role: "tab", "aria-controls": body.id, onclick: () => choose(body) }, label);
+  });
   const choose = (chosen: HTMLElement): void => {
     parts.forEach(([, body], index) => {
       body.hidden = body !== chosen;
@@ -41,11 +46,11 @@ function tabs(name: string, parts: [string, HTMLElement][]): HTMLElement {
     });
   };
   choose(parts[0]![1]);
-  return h("section.panel", { id: name }, h("div.tabs", { role: "tablist" }, ...buttons), ...parts.map(([, body]) => body));
+  return h("section.panel", { id: name, "aria-label": "Details" }, h("div.tabs", { role: "tablist" }, ...buttons), ...parts.map(([, body]) => body));
 }
 
 function themeButton(): HTMLElement {
-  const button = h("button.small.theme", { title: "light, dark, or as the system has it" });
+  const button = h("button.small.theme", { title: "Light, dark, or as the system has it" });
   const show = (theme: string): void => {
     document.documentElement.dataset["theme"] = theme;
     button.textContent = { auto: "◐", light: "☀", dark: "☾" }[theme]!;
@@ -64,10 +69,16 @@ function themeButton(): HTMLElement {
 /** One button per vehicle, when there are several. */
 function vehicleSwitch(fleet: Fleet): HTMLElement {
   const element = h("nav.vehicles", { "aria-label": "Vehicles" });
+  let shown = "";
   fleet.addEventListener("change", () => {
     const { subjects, subject } = fleet;
+    const wanted = [subject.prefix, subject.protocol, ...subjects.map(({ prefix, name }) => `${prefix} ${name}`)].join("\n");
+    if (wanted === shown) return;
+    shown = wanted;
     element.replaceChildren(...subjects.map((each) =>
       h("button", { "aria-pressed": String(each.prefix === subject.prefix), "data-vehicle": each.name, onclick: () => fleet.choose(each.prefix) }, each.name)));
+    element.parentElement?.classList.toggle("several", subjects.length > 1);
+    element.querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     document.title = subject.name ? `${subject.name} · drone_bridge` : "drone_bridge";
     document.body.dataset["protocol"] = subject.protocol;
   });

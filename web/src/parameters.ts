@@ -18,12 +18,12 @@ const EMPTY_VALUE: Message = {
 
 export class Parameters {
   readonly element: HTMLElement;
-  #node = h("select", { "aria-label": "node", onchange: () => void this.#load() });
+  #node = h("select", { "aria-label": "Node", onchange: () => void this.#load() });
   #list = h("div.parameters");
   #nodes = "";
 
   constructor(private stream: Stream) {
-    const reload = h("button.small", { onclick: () => void this.#load() }, "Read again");
+    const reload = h("button.small", { onclick: () => void this.#load() }, "Reload");
     this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#node, reload), h("div.scroll", {}, this.#list));
     stream.addEventListener("graph", () => this.#arrange());
     new IntersectionObserver((entries) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What matters of the chosen vehicle over time, each with its present value.
+// What matters of the chosen vehicle, over time and as a number.
 
 import uPlot from "uplot";
 import { decimal, h, oncePerFrame, panel, setText } from "./dom";
@@ -15,11 +15,11 @@ interface Quantity {
   name: string;
   unit: string;
   places: number;
-  /** What the plot shows at least from bottom to top, so that noise looks like noise. */
+  /** The least range of the vertical axis, so that noise looks like noise. */
   span: number;
-  /** Whether it says nothing of a vehicle that stays on the ground. */
+  /** Whether it is meaningless for a vehicle that stays on the ground. */
   flying?: boolean;
-  /** The first one that there is counts. */
+  /** The first one that exists is plotted. */
   sources: Source[];
 }
 
@@ -63,6 +63,7 @@ const MOST = 5;
 export class Plots {
   readonly element: HTMLElement;
   #list = h("div.plots");
+  #nothing = h("p.hint.nothing", {}, "No values to plot yet.");
   #plots: Plot[] = [];
   #shown = "";
   #isPaused = false;
@@ -71,14 +72,14 @@ export class Plots {
   constructor(private stream: Stream, private fleet: Fleet) {
     this.#pause = h("button.small", { onclick: () => this.#setPaused(!this.#isPaused) }, "Pause");
     this.element = panel("plots", "Plots", [
-      h("span.hint", {}, "drag to zoom, double-click to go back"), this.#pause,
-    ], this.#list);
+      h("span.hint", {}, "drag to zoom, double-click to reset"), this.#pause,
+    ], this.#nothing, this.#list);
     fleet.addEventListener("change", () => this.#arrange());
   }
 
   #setPaused(isPaused: boolean): void {
     this.#isPaused = isPaused;
-    setText(this.#pause, isPaused ? "Go on" : "Pause");
+    setText(this.#pause, isPaused ? "Resume" : "Pause");
     for (const plot of this.#plots) plot.isPaused = isPaused;
   }
 
@@ -90,15 +91,22 @@ export class Plots {
       if (quantity.flying && isOnGround) return [];
       const source = quantity.sources.find(({ topic }) => topics.has(topic));
       return source ? [{ quantity, source }] : [];
-    }).slice(0, MOST);
+    });
     const shown = chosen.map(({ quantity, source }) => `${prefix}${source.topic} ${quantity.name}`).join("\n");
     if (shown === this.#shown) return;
     this.#shown = shown;
     for (const plot of this.#plots) plot.close();
-    this.#plots = chosen.map(({ quantity, source }) => new Plot(this.stream, prefix, quantity, source));
+    this.#plots = chosen.map(({ quantity, source }) => new Plot(this.stream, prefix, quantity, source, () => this.#choose()));
     this.#list.replaceChildren(...this.#plots.map((plot) => plot.element));
     this.#setPaused(this.#isPaused);
-    this.element.classList.toggle("empty", chosen.length === 0);
+    this.#choose();
+  }
+
+  /** Show the first ones that have something to show: a topic may be there without a message. */
+  #choose(): void {
+    const full = this.#plots.filter((plot) => plot.hasValues).slice(0, MOST);
+    for (const plot of this.#plots) plot.element.classList.toggle("empty", !full.includes(plot));
+    this.#nothing.hidden = full.length > 0;
   }
 }
 
@@ -114,12 +122,12 @@ class Plot {
   #isZoomed = false;
   #end: () => void;
   #observer: ResizeObserver;
-  #refresh = oncePerFrame(() => this.#draw());
+  #refresh = oncePerFrame(() => this.isPaused || this.#draw());
 
-  constructor(stream: Stream, prefix: string, private quantity: Quantity, source: Source) {
+  constructor(stream: Stream, prefix: string, private quantity: Quantity, source: Source, private onFirst: () => void) {
     this.#value = h("strong.value", {}, "–");
     this.element = h("div.plot", { "data-plot": quantity.name },
-      h("div.plot-head", {}, h("span", {}, quantity.name), h("span.reading", {}, this.#value, ` ${quantity.unit}`)),
+      h("div.plot-head", {}, h("span", {}, quantity.name), h("span.reading", {}, this.#value, `${quantity.unit === "°" ? "" : "\u00a0"}${quantity.unit}`)),
       this.#chart);
     this.#observer = new ResizeObserver(() => this.#resize());
     this.#observer.observe(this.#chart);
@@ -128,6 +136,10 @@ class Plot {
       this.#lastMs = arrival.receivedMs;
       this.#add(source.read(arrival.value));
     });
+  }
+
+  get hasValues(): boolean {
+    return this.#values.length > 0;
   }
 
   close(): void {
@@ -141,6 +153,7 @@ class Plot {
     if (value === undefined) return;
     this.#times.push(Date.now() / 1000);
     this.#values.push(value);
+    if (this.#values.length === 1) this.onFirst();
     if (this.#times.length > MAX_POINTS) {
       this.#times.splice(0, MAX_POINTS / 4);
       this.#values.splice(0, MAX_POINTS / 4);
@@ -165,7 +178,7 @@ class Plot {
     } else this.#plot.redraw();
   }
 
-  /** Tells how many seconds are in view. */
+  /** Note in the document how many seconds are in view. */
   #showSpan({ scales: { x } }: uPlot): void {
     this.element.dataset["seconds"] = String((x?.max ?? 0) - (x?.min ?? 0));
   }
@@ -181,9 +194,9 @@ class Plot {
       scales: { x: { time: true }, y: { range: (_, low, high) => padded(low, high, this.quantity.span) } },
       axes: [
         { ...axis, size: 18, space: 70, values: (_, splits) => splits.map((s) => new Date(s * 1000).toLocaleTimeString([], { hour12: false })) },
-        { ...axis, size: 38, space: 22 },
+        { ...axis, size: 38, space: 22, values: (_, splits) => splits.map((value) => String(Number(value.toFixed(6))).replace("-", "−")) },
       ],
-      series: [{}, { stroke: color("--series"), width: 1.6, fill: color("--series-fill"), points: { show: false } }],
+      series: [{}, { stroke: color("--series"), width: 1.6, fill: color("--series-fill"), fillTo: (plot) => plot.scales["y"]?.min ?? 0, points: { show: false } }],
       hooks: {
         setSelect: [(plot) => (this.#isZoomed = plot.select.width > 0)],
         setScale: [(plot, key) => key === "x" && this.#showSpan(plot)],

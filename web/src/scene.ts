@@ -105,7 +105,7 @@ export class Scene {
   constructor(private stream: Stream, private fleet: Fleet) {
     this.#transforms = new Transforms(stream);
     this.#follow = h("input", { type: "checkbox", checked: true });
-    const reset = h("button.small", { onclick: () => this.#lookFromBehind(), title: "Look from behind the vehicle" }, "Reset view");
+    const reset = h("button.small", { onclick: () => this.#lookFromBehind(), title: "View from behind the vehicle" }, "Reset view");
     const clear = h("button.small", { onclick: () => this.#bodies.forEach((body) => body.trail.clear()) }, "Clear trails");
     this.element = panel("scene", "Scene", [h("label.check", {}, this.#follow, "follow"), clear, reset], this.#view);
     this.#build();
@@ -132,9 +132,11 @@ export class Scene {
       return;
     }
     this.#renderer.setPixelRatio(Math.min(2, window.devicePixelRatio));
+    this.#renderer.domElement.role = "img";
+    this.#renderer.domElement.ariaLabel = "The vehicles, their trails and what they look for, in three dimensions";
     this.#view.append(this.#renderer.domElement);
     this.#controls = new OrbitControls(this.#camera, this.#renderer.domElement);
-    this.#controls.enableDamping = true;
+    this.#controls.enableDamping = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.#lookFromBehind();
   }
 
@@ -264,6 +266,9 @@ export class Scene {
       this.#isToReset = false;
       this.#lookFromBehind();
     }
+    // Under water the ground is below the vehicle, and not a line at the height of the eyes.
+    const height = chosen?.object.visible ? chosen.object.position.z : 0;
+    this.#grid.position.z = height < -0.2 ? Math.floor(height - 0.5) : 0;
     if (chosen && this.#follow.checked) {
       const moved = chosen.object.position.clone().sub(this.#lastTarget);
       this.#camera.position.add(moved);

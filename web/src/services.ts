@@ -19,7 +19,7 @@ export class Services {
     this.#filter = h("input", { type: "search", placeholder: "Filter services", "aria-label": "Filter services", oninput: () => this.#arrange() });
     this.#all = h("input", { type: "checkbox", onchange: () => this.#arrange() });
     this.element = h("div.tab-body", {},
-      h("div.tab-tools", {}, this.#filter, h("label.check", {}, this.#all, "of every node")), h("div.scroll", {}, this.#list));
+      h("div.tab-tools", {}, this.#filter, h("label.check", {}, this.#all, "standard ones, too")), h("div.scroll", {}, this.#list));
     stream.addEventListener("graph", () => this.#arrange());
   }
 

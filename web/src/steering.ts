@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The helm as one sees it: who has it, sticks, and the buttons of the vehicle.
+// The helm on the screen: who is at it, the sticks, and the vehicle's own buttons.
 
 import { decimal, h, panel, setText } from "./dom";
 import type { Fleet } from "./fleet";
-import { AXES, STILL, isStill, type Helm } from "./helm";
+import { AXES, STILL, isStill, type Axis, type Helm } from "./helm";
 import { Inputs } from "./inputs";
 import type { Stream } from "./stream";
 
-/** Services that take nothing, as buttons; in this order. */
+/** Services without a request that become buttons, in this order. */
 const BUTTONS = ["takeoff", "land", "hover", "reset", "run", "pause", "bind", "unbind"];
+/** What a positive value of each axis means. */
+const DIRECTION: Record<Axis, string> = { x: "forward", y: "left", z: "up", yaw: "turn left" };
 const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
 
 export class Steering {
@@ -17,9 +19,11 @@ export class Steering {
   #who = h("span.who");
   #buttons = h("div.quick");
   #reading = h("output.reading");
-  #speed = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "greatest speed" });
-  #left = h("div.stick.left", { "aria-label": "left stick: turn and climb" });
-  #right = h("div.stick.right", { "aria-label": "right stick: go" });
+  #speed = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "Speed at full deflection" });
+  #share = h("output");
+  #keys = h("p.hint.keys");
+  #left = h("div.stick.left", { role: "img", "aria-label": "Left stick: turn and climb. Keys: Q, E, R, F" });
+  #right = h("div.stick.right", { role: "img", "aria-label": "Right stick: move. Keys: W, A, S, D" });
   #inputs = new Inputs();
   /** After a refusal nothing is sent until everything has been let go. */
   #mustLetGo = false;
@@ -29,8 +33,7 @@ export class Steering {
     this.element = panel("steering", "Steering", [this.#who, this.#take],
       this.#buttons,
       h("div.sticks", {}, this.#left,
-        h("div.centre", {}, this.#reading, h("label.speed", {}, "speed", this.#speed),
-          h("p.hint.keys", {}, "hold to move · W A S D, Q E turn, R F climb, or a gamepad")),
+        h("div.centre", {}, this.#reading, h("label.speed", {}, "speed", this.#speed, this.#share), this.#keys),
         this.#right));
     this.#inputs.attach(this.#left, this.#right);
     this.#inputs.addEventListener("change", () => this.#move());
@@ -39,7 +42,7 @@ export class Steering {
     helm.addEventListener("refused", (event) => this.#onRefused((event as CustomEvent<string>).detail));
     fleet.addEventListener("change", () => this.#onSubject());
     stream.addEventListener("graph", () => this.#showButtons());
-    // Whoever does not look any more does not steer.
+    // Who has looked away does not steer.
     window.addEventListener("blur", () => this.#inputs.letGo());
     window.addEventListener("pagehide", () => this.helm.release());
     document.addEventListener("visibilitychange", () => document.hidden && this.#leave());
@@ -75,8 +78,9 @@ export class Steering {
     const motion = { ...STILL };
     for (const axis of AXES) motion[axis] = this.#mustLetGo ? 0 : pushed[axis] * share;
     if (this.helm.mine) this.helm.move(motion);
-    const parts = this.#inputs.axes.map((axis) => `${axis} ${decimal(100 * motion[axis], 0)} %`);
+    const parts = this.#inputs.axes.map((axis) => `${DIRECTION[axis]} ${decimal(100 * motion[axis], 0)} %`);
     setText(this.#reading, parts.join("   "));
+    setText(this.#share, `${decimal(100 * share, 0)} %`);
   }
 
   #show(): void {
@@ -87,11 +91,13 @@ export class Steering {
     this.#inputs.isActive = isMine;
     if (!isMine) this.#inputs.letGo();
     this.element.classList.toggle("active", isMine);
-    this.element.classList.toggle("rover", vehicle !== undefined && !vehicle.axes.includes("z"));
-    this.element.classList.toggle("empty", !vehicle);
+    const isRover = vehicle !== undefined && !vehicle.axes.includes("z");
+    this.element.classList.toggle("rover", isRover);
+    setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : "move, Q E to turn, R F to climb"}.`);
+    this.element.classList.toggle("idle", !vehicle);
     this.#take.disabled = !vehicle || isOther || !this.helm.maySteer;
-    setText(this.#take, isMine ? "Let go" : "Take the helm");
-    setText(this.#who, !vehicle ? "no vehicle" : isMine ? "you steer" : isOther ? "somebody else steers" : this.helm.maySteer ? "nobody steers" : "looking only");
+    setText(this.#take, isMine ? "Release the helm" : "Take the helm");
+    setText(this.#who, !vehicle ? "nothing here takes commands" : isMine ? "you steer" : isOther ? "somebody else steers" : this.helm.maySteer ? "nobody steers" : "view only");
     this.#move();
   }
 

@@ -53,8 +53,8 @@ export class Summary {
 
   #show(): void {
     this.#showConnection();
-    const { level, text } = this.health.verdict;
-    this.#cells.health.show(level, text);
+    const { level, text, source } = this.health.verdict;
+    this.#cells.health.show(level, text, source);
     this.#showPosition();
     this.#showDoing();
   }
@@ -67,27 +67,30 @@ export class Summary {
     const { silentSeconds } = this.helm;
     if (status !== "open") this.#cells.connection.show("error", status === "lost" ? "Lost, reconnecting …" : "Connecting …");
     else if (silentSeconds) this.#cells.connection.show("error", "Not responding", `for ${silentSeconds.toFixed(0)} s`);
-    else if (!who) this.#cells.connection.show("warn", "Connected, no vehicle yet");
+    else if (this.fleet.subjects.length === 0) this.#cells.connection.show("warn", "Connected", "no vehicle yet");
     else {
       const amount = rate < 1e6 ? `${(rate / 1e3).toFixed(0)} kB/s` : `${(rate / 1e6).toFixed(1)} MB/s`;
-      this.#cells.connection.show("ok", "Connected", `${who} · ${amount}${this.helm.maySteer ? "" : " · looking only"}`);
+      this.#cells.connection.show("ok", "Connected", `${who ? `${who} · ` : ""}${amount}${this.helm.maySteer && who ? "" : " · view only"}`);
     }
   }
 
   #showPosition(): void {
-    const point = fresh(this.#odometry)?.pose.pose.position;
+    const odometry = fresh(this.#odometry);
+    const point = odometry?.pose.pose.position;
     const range: number | undefined = fresh(this.#altitude)?.range;
-    if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join("  "), "m");
-    else if (range !== undefined) this.#cells.position.show("none", `${decimal(range)} m above ground`, "nothing tells where over it");
-    else this.#cells.position.show("none", "Nothing tells where it is");
+    if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join(" "), `metres in ${odometry.header.frame_id || "odom"}`);
+    else if (range !== undefined) this.#cells.position.show("none", `${decimal(range)} m above ground`, "horizontal position not measured");
+    else this.#cells.position.show("none", "Unknown", "no odometry and no altitude");
   }
 
   #showDoing(): void {
     const state = fresh(this.#state);
-    if (state) this.#cells.doing.show("none", `${state.behaviour}: ${state.state}`.replaceAll("_", " "), state.reason);
-    else if (this.fleet.subject.vehicle?.pilot === "you") this.#cells.doing.show("none", "You steer");
-    else if (this.fleet.topics().has("cmd_vel")) this.#cells.doing.show("none", "Follows cmd_vel", "and whoever publishes there does not say why");
-    else this.#cells.doing.show("none", "No controller at work");
+    const overruled = state ? `${state.behaviour} is overruled`.replaceAll("_", " ") : "";
+    const pilot = this.fleet.subject.vehicle?.pilot;
+    if (pilot) this.#cells.doing.show("none", pilot === "you" ? "Steered from here" : "Steered from another page", overruled);
+    else if (state) this.#cells.doing.show("none", `${state.behaviour}: ${state.state}`.replaceAll("_", " "), state.reason);
+    else if (this.fleet.topics().has("cmd_vel")) this.#cells.doing.show("none", "Following cmd_vel", "its publisher gives no reasons");
+    else this.#cells.doing.show("none", "Nothing", "no controller is running");
   }
 }
 

@@ -267,7 +267,7 @@ class LandOnPad:
         return float(np.linalg.norm(self._estimator.pad_velocity - self._estimator.velocity))
 
     def _distance(self) -> float | None:
-        if not self._estimator.is_tracking:
+        if not self._estimator.is_tracking or self._state is LandState.LANDED:
             return None
         return math.hypot(*self._estimator.pad, self._estimator.height_above_pad)
 
