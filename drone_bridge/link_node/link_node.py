@@ -326,6 +326,8 @@ class LinkNode(LifecycleNode):
     def destroy_node(self) -> None:
         self._destroy_made()
         super().destroy_node()
+        # rclpy leaves it to the garbage collection, and until then rcl has the node's name for /rosout as one in use.
+        self._state_machine.destroy_when_not_in_use()
 
     # Reports.
 
