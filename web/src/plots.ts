@@ -26,6 +26,7 @@ interface Quantity {
 const SPAN_S = 60;
 const MAX_POINTS = 2400;
 const SHORTEST_GAP_MS = 40;
+const REFRESH_PERIOD_MS = 1000;
 const STATE = "drone_controller/state";
 
 const norm = ({ x, y, z }: { x: number; y: number; z: number }): number => Math.hypot(x, y, z);
@@ -34,7 +35,7 @@ const degrees = (angle: number): number => (angle * 180) / Math.PI;
 
 const QUANTITIES: Quantity[] = [
   { name: "Altitude", unit: "m", places: 2, span: 1, flying: true, sources: [
-    { topic: "altitude", read: (m) => finite(m.range) },
+    { topic: "height", read: (m) => m.point.z },
     { topic: "odom", read: (m) => m.pose.pose.position.z },
   ] },
   { name: "Distance to target", unit: "m", places: 2, span: 1, sources: [{ topic: STATE, read: (m) => finite(m.distance) }] },
@@ -75,6 +76,8 @@ export class Plots {
       h("span.hint", {}, "drag to zoom, double-click to reset"), this.#pause,
     ], this.#nothing, this.#list);
     fleet.addEventListener("change", () => this.#arrange());
+    // Time goes on without values, too.
+    setInterval(() => this.#plots.forEach((plot) => plot.refresh()), REFRESH_PERIOD_MS);
   }
 
   #setPaused(isPaused: boolean): void {
@@ -122,7 +125,7 @@ class Plot {
   #isZoomed = false;
   #end: () => void;
   #observer: ResizeObserver;
-  #refresh = oncePerFrame(() => this.isPaused || this.#draw());
+  readonly refresh = oncePerFrame(() => this.isPaused || this.#draw());
 
   constructor(stream: Stream, prefix: string, private quantity: Quantity, source: Source, private onFirst: () => void) {
     this.#value = h("strong.value", {}, "–");
@@ -159,7 +162,7 @@ class Plot {
       this.#values.splice(0, MAX_POINTS / 4);
     }
     this.element.dataset["points"] = String(Number(this.element.dataset["points"] ?? 0) + 1);
-    if (!this.isPaused) this.#refresh();
+    this.refresh();
   }
 
   #resize(): void {

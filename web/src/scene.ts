@@ -96,7 +96,7 @@ export class Scene {
   #levelPose = new Matrix4();
   #levelEnds: (() => void)[] = [];
   #levelPrefix = "";
-  #altitude = 0;
+  #height = 0;
   #target = markFor("target");
   #targetDistance?: number;
   #endTarget?: () => void;
@@ -196,17 +196,16 @@ export class Scene {
     this.#levelPrefix = prefix;
     for (const end of this.#levelEnds) end();
     this.#levelPose.identity();
-    this.#altitude = 0;
+    this.#height = 0;
     this.#levelEnds = [
       this.stream.subscribe(`${prefix}imu/data`, ({ value: { orientation, orientation_covariance: covariance } }) => {
         if (covariance[0] === -1) return;
         const { x, y, z, w } = orientation;
-        this.#levelPose.makeRotationFromQuaternion(new Quaternion(x, y, z, w)).setPosition(0, 0, this.#altitude);
+        this.#levelPose.makeRotationFromQuaternion(new Quaternion(x, y, z, w)).setPosition(0, 0, this.#height);
       }),
-      this.stream.subscribe(`${prefix}altitude`, ({ value }) => {
-        if (!Number.isFinite(value.range)) return;
-        this.#altitude = value.range;
-        this.#levelPose.setPosition(0, 0, this.#altitude);
+      this.stream.subscribe(`${prefix}height`, ({ value }) => {
+        this.#height = value.point.z;
+        this.#levelPose.setPosition(0, 0, this.#height);
       }),
     ];
   }

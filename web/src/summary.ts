@@ -23,7 +23,7 @@ export class Summary {
   #shown = "";
   #state?: { value: Message; receivedMs: number };
   #odometry?: { value: Message; receivedMs: number };
-  #altitude?: { value: Message; receivedMs: number };
+  #height?: { value: Message; receivedMs: number };
   #bytes = 0;
 
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health) {
@@ -38,15 +38,15 @@ export class Summary {
     const { prefix } = this.fleet.subject;
     const topics = this.fleet.topics();
     const state = [...topics].find(([, type]) => type === CONTROLLER_STATE)?.[0];
-    const shown = [prefix, state, topics.has("odom"), topics.has("altitude")].join();
+    const shown = [prefix, state, topics.has("odom"), topics.has("height")].join();
     if (shown === this.#shown) return;
     this.#shown = shown;
     for (const end of this.#ends) end();
-    this.#state = this.#odometry = this.#altitude = undefined;
+    this.#state = this.#odometry = this.#height = undefined;
     const { stream } = this;
     this.#ends = [
       stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival)),
-      stream.subscribe(`${prefix}altitude`, (arrival) => (this.#altitude = arrival)),
+      stream.subscribe(`${prefix}height`, (arrival) => (this.#height = arrival)),
       ...(state ? [stream.subscribe(prefix + state, (arrival) => (this.#state = arrival))] : []),
     ];
   }
@@ -77,10 +77,10 @@ export class Summary {
   #showPosition(): void {
     const odometry = fresh(this.#odometry);
     const point = odometry?.pose.pose.position;
-    const range: number | undefined = fresh(this.#altitude)?.range;
+    const height: number | undefined = fresh(this.#height)?.point.z;
     if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join(" "), `metres in ${odometry.header.frame_id || "odom"}`);
-    else if (range !== undefined) this.#cells.position.show("none", `${decimal(range)} m above ground`, "horizontal position not measured");
-    else this.#cells.position.show("none", "Unknown", "no odometry and no altitude");
+    else if (height !== undefined) this.#cells.position.show("none", `${decimal(height)} m above ground`, "no horizontal position");
+    else this.#cells.position.show("none", "Unknown", "no odometry and no height");
   }
 
   #showDoing(): void {
