@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presses of buttons, packet by packet."""
+"""Presses of buttons, packet by packet, and before there is a link."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
 
 from drone_bridge.bridges.dronegui.buttons import PACKETS_PER_LEVEL, ButtonPanel
+from drone_bridge.bridges.dronegui.flight_commands import LINK_TIMEOUT_S, FlightCommands
+from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
 
 BUTTON = "take_off"
 
@@ -32,3 +39,53 @@ def test_a_press_that_begins_while_a_packet_is_sent_comes_with_the_next_one():
     assert not panel.sent(down, 0.0, was_refused=False)
     assert send(panel, PACKETS_PER_LEVEL) == PACKETS_PER_LEVEL * [True]
     assert press.was_sent
+
+
+class Presser:
+    """A bridge without a link, whose executor is the test."""
+
+    def __init__(self):
+        self.panel = ButtonPanel()
+        node = SimpleNamespace(parameters={"press_time": 0.0, "navdata_timeout": 1.0}, inform=print)
+        self.flight = FlightCommands(
+            node,
+            self.panel,
+            FlightWatch(lambda: None),
+            lambda _: None,
+            expects_link=lambda: True,
+            wake_executor=lambda: None,
+        )
+        self._reset = self.flight.reset()
+        self.run()
+
+    def run(self):
+        """Go on with what waits for something that has come; return whether that is all."""
+        try:
+            self._reset.send(None)
+        except StopIteration:
+            return True
+        return False
+
+    def end_waits(self, now_s):
+        for wait in self.panel.ended_waits(now_s):
+            wait.set_result(None)
+
+
+def test_a_press_waits_for_the_link_of_a_bridge_that_has_just_been_activated():
+    presser = Presser()
+    presser.end_waits(time.monotonic())
+    assert not presser.panel.down(0.0)
+    presser.panel.open()
+    presser.end_waits(time.monotonic())
+    assert not presser.run()
+    assert presser.panel.down(0.0) == {"reset"}
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_press_does_not_wait_for_ever_for_a_link(is_closed):
+    presser = Presser()
+    if is_closed:
+        presser.panel.close()
+    presser.end_waits(0.0 if is_closed else time.monotonic() + LINK_TIMEOUT_S)
+    with pytest.raises(ValueError, match="reset can't be pressed while nothing is sent"):
+        presser.run()

@@ -17,6 +17,8 @@ from vanishing import kill
 CAPTURE = (Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl").read_bytes().splitlines()
 AXES = {"roll": 0.1234567890123456, "pitch": -0.75, "yaw": 1 / 3, "gas": -1.0}
 AT_ONCE = 10  # blocks
+#: For less than this no killed node is missed by DDS itself.
+LEAST_LEASE_OF_DDS_S = 15.0
 
 
 @pytest.fixture
@@ -146,6 +148,7 @@ def test_whoever_fails_the_other_end_sees_what_it_would_see_without_the_relay(re
     kill(relay.bridge)  # the drone's side is gone: so is navdata
     relay.send_navdata(CAPTURE[0])
     assert operator.hears_nothing_for(0.3)
+    relay.server.wait_for_line("no node offers /dronegui_bridge/takeoff", timeout_s=LEAST_LEASE_OF_DDS_S)
     relay.start_bridge()
     gui.wait_for_next(lambda packet: packet.is_following(pitch=-0.25))
     relay.carry_navdata()

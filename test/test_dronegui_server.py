@@ -4,6 +4,7 @@
 import math
 import signal
 import socket
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +22,7 @@ from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.servers.dronegui.buttons import ServiceButtons
+from drone_bridge.servers.dronegui.buttons import ANSWER_TIMEOUT_S, REFUSED, UNANSWERED, ServiceButtons
 from drone_bridge.servers.dronegui.parameters import TARGETS
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -56,7 +57,10 @@ class StubClient:
 
     def __init__(self, name):
         self.srv_name = name
-        self.asked = []
+        self.asked, self.removed = [], []
+
+    def remove_pending_request(self, future):
+        self.removed.append(future)
 
     def service_is_ready(self):
         return True
@@ -82,6 +86,35 @@ def test_hover_is_not_held_any_more_by_an_operator_that_has_gone():
         call()
     assert clients["hover"].asked == [False]
     assert clients["takeoff"].asked == [None]
+
+
+@pytest.mark.parametrize("has_gone", [False, True])
+def test_a_press_that_nobody_answers_is_reported(has_gone):
+    complaints, waiting = [], StubClient("takeoff")
+    node = SimpleNamespace(
+        make_client=lambda _, name: waiting if name == "takeoff" else StubClient(name),
+        make_guard_condition=lambda call: SimpleNamespace(trigger=call),
+        make_timer=lambda *_: None,
+        resolve_service_name=lambda name: f"/{name}",
+        complain=lambda *complaint: complaints.append(complaint),
+    )
+    gone = set()
+    calls = ServiceButtons(node, {name: name for name in TARGETS}, lambda _: None, gone.__contains__)
+    calls.press("takeoff")
+    called_s = time.monotonic()
+    calls._give_up_overdue(called_s + ANSWER_TIMEOUT_S - 1.0)
+    assert not complaints
+    if has_gone:
+        gone.add("takeoff")
+    calls._give_up_overdue(called_s + (0.5 if has_gone else ANSWER_TIMEOUT_S))
+    calls._give_up_overdue(called_s + 100.0)
+    ((count, sentence),) = complaints
+    assert count == UNANSWERED
+    assert sentence.startswith("takeoff was pressed, and /takeoff has not answered within ")
+    assert len(waiting.removed) == 1
+    if has_gone:
+        calls.press("takeoff")
+        assert complaints[1:] == [(REFUSED, "takeoff was pressed, but no node offers /takeoff.")]
 
 
 class Drone:

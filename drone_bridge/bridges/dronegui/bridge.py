@@ -10,6 +10,7 @@ from typing import Any, Final
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Twist
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.exceptions import InvalidHandle
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool, Empty
@@ -23,6 +24,7 @@ from drone_bridge.bridges.dronegui.parameters import PARAMETERS
 from drone_bridge.link_node.commands import CommandIntake
 from drone_bridge.link_node.common_parameters import frame_names, read_group
 from drone_bridge.link_node.farewell import repeat_farewell
+from drone_bridge.link_node.lease import with_lease
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError
@@ -66,7 +68,14 @@ class DroneGuiBridge(LinkNode):
         self._wait_ended = self.create_guard_condition(self._finish_waits, callback_group=self._group)
         self._buttons = ButtonPanel()
         self._watch = FlightWatch(self._wait_ended.trigger)
-        self._flight = FlightCommands(self, self._buttons, self._watch, self._assume_flying)
+        self._flight = FlightCommands(
+            self,
+            self._buttons,
+            self._watch,
+            self._assume_flying,
+            expects_link=self._expects_link,
+            wake_executor=self._end_waits_soon,
+        )
         for name, command in self._flight_commands():
             self.make_service(Trigger, name, self._on_call(command), callback_group=self._group)
         self.make_service(SetBool, "hover", self._serve_hover, callback_group=self._group)
@@ -81,7 +90,7 @@ class DroneGuiBridge(LinkNode):
     def set_up(self) -> None:
         """Create publishers and subscriptions."""
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._flying_publisher = self.make_publisher(Bool, "flying", latched)
+        self._flying_publisher = self.make_publisher(Bool, "flying", with_lease(latched))
         self._state_publisher = self.make_publisher(DroneGuiState, "dronegui/state", 10)
         names = frame_names(self.parameters, DroneFrameNames)
         self._frame_id = names.base_link
@@ -114,6 +123,7 @@ class DroneGuiBridge(LinkNode):
         self._flight.navdata_port = port if self._flight.receives_navdata else None
         self._buttons.open()
         self._watch.open()
+        self._end_waits_soon()
         self._publish_flying(self._is_flying)
         due_s = time.monotonic()
         try:
@@ -133,7 +143,7 @@ class DroneGuiBridge(LinkNode):
             self.statistics.end_condition(NO_NAVDATA)
             self.statistics.end_condition(EMERGENCY)
             self._buttons.close()
-            self._watch.close()
+            self._watch.close()  # which wakes the executor
 
     def _commanded(self) -> Controls:
         """Return the controls to send, without momentary button presses."""
@@ -229,7 +239,16 @@ class DroneGuiBridge(LinkNode):
         for press in self._buttons.over():
             if not press.over.done():
                 press.over.set_result(None)
+        for wait in self._buttons.ended_waits(time.monotonic()):
+            wait.set_result(None)
         self._watch.finish()
+
+    def _end_waits_soon(self) -> None:
+        with contextlib.suppress(InvalidHandle):  # the node is gone, and nobody waits any more
+            self._wait_ended.trigger()
+
+    def _expects_link(self) -> bool:
+        return self._link is not None
 
     def _assume_flying(self, is_flying: bool) -> None:
         self._watch.assume(is_flying)

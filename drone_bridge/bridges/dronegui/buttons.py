@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Button presses that survive the loss of some packets."""
 
+import math
 import threading
 from typing import Final
 
@@ -67,6 +68,26 @@ class ButtonPanel:
         self._lock = threading.Lock()
         self._presses: dict[str, Press] = {}
         self._is_open = False
+        self._waits: list[tuple[Future[None], float]] = []  # for the link, until when
+
+    def until_open(self, deadline_s: float) -> "Future[None]":
+        """Return what the executor completes when there is a link, or at the deadline, of time.monotonic."""
+        wait: Future[None] = Future()
+        with self._lock:
+            self._waits.append((wait, -math.inf if self._is_open else deadline_s))
+        return wait
+
+    def ended_waits(self, now_s: float) -> "list[Future[None]]":
+        """Return, once, the waits for a link that are over."""
+        with self._lock:
+            ended = [wait for wait, deadline_s in self._waits if self._is_open or now_s >= deadline_s]
+            self._waits = [(wait, deadline_s) for wait, deadline_s in self._waits if wait not in ended]
+        return ended
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a link."""
+        return self._is_open
 
     def open(self) -> None:
         """Allow presses, as there is a link."""
@@ -77,6 +98,7 @@ class ButtonPanel:
         """Allow no more presses, and abort those in progress."""
         with self._lock:
             self._is_open = False
+            self._waits = [(wait, -math.inf) for wait, _ in self._waits]
             for press in self._presses.values():
                 press.abort()
 

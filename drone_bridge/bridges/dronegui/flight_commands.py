@@ -4,6 +4,8 @@
 In the executor, but for what the link's thread says through `buttons`, `watch` and `navdata_port`.
 """
 
+import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -13,6 +15,8 @@ from drone_bridge.bridges.dronegui.navdata import NavdataPort
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols.dronegui import FlightState
 
+#: How long a press waits for the link of a bridge that has just been activated.
+LINK_TIMEOUT_S: Final = 1.0
 #: What a drone that was told to take off shows, and one that was told to land.
 TAKEN_OFF: Final = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
 LANDING_OR_LANDED: Final = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
@@ -33,8 +37,22 @@ class FlightCommands:
         buttons: ButtonPanel,
         watch: FlightWatch,
         assume_flying: Callable[[bool], None],
+        *,
+        expects_link: Callable[[], bool],
+        wake_executor: Callable[[], None],
     ) -> None:
-        """`assume_flying` is called with the expected effect of a press that navdata can't confirm."""
+        """Begin without a link.
+
+        Args:
+            node: for parameters and the log.
+            buttons: to press.
+            watch: what the drone is seen to do.
+            assume_flying: is called with the expected effect of a press that navdata can't confirm.
+            expects_link: tells whether there may soon be a link, where there is none.
+            wake_executor: has the executor look for waits that are over. For any thread.
+        """
+        self._expects_link = expects_link
+        self._wake_executor = wake_executor
         self._node = node
         self._buttons = buttons
         self._watch = watch
@@ -75,6 +93,7 @@ class FlightCommands:
             raise ValueError("takeoff is under way.")
         self._is_taking_off = True
         try:
+            await self._wait_for_link()
             await self._wait_for_first_navdata()
             self._check_on_ground()
             if self._needs_bootstrap:
@@ -87,6 +106,7 @@ class FlightCommands:
     async def land(self) -> str:
         """Land, and return the outcome. Only a landing that navdata confirms is a success."""
         self._buttons.check_released("take_off")  # what it does shows only afterwards
+        await self._wait_for_link()
         if self.sees_drone and self._watch.state is FlightState.LANDING:
             return "The drone is landing already."
         self._check_in_the_air()
@@ -104,6 +124,7 @@ class FlightCommands:
 
     async def reset(self) -> str:
         """Press reset in any state; in the air it is an emergency stop."""
+        await self._wait_for_link()
         message = await self._press("reset")
         if not self.sees_drone:
             self._assume_flying(False)
@@ -134,6 +155,18 @@ class FlightCommands:
             "The drone is taken to be on the ground, and the take_off button would make it fly. If it flies, "
             "call assume_flying with true first."
         )
+
+    async def _wait_for_link(self) -> None:
+        """Give a link, which opens in its own thread after activation, the time to open."""
+        if self._buttons.is_open or not self._expects_link():
+            return
+        wait = self._buttons.until_open(time.monotonic() + LINK_TIMEOUT_S)
+        overdue = threading.Timer(LINK_TIMEOUT_S, self._wake_executor)
+        overdue.daemon = True
+        overdue.start()
+        self._wake_executor()  # the link may have opened meanwhile
+        await wait
+        overdue.cancel()
 
     async def _wait_for_first_navdata(self) -> None:
         """Wait for navdata, which may show that the drone is flying."""

@@ -3,6 +3,7 @@
 
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -18,6 +19,9 @@ REFUSED: Final = "refused presses"
 MISSING: Final = "missing services"
 SERVICE_CHECK_PERIOD_S: Final = 0.5
 MAX_PENDING: Final = 4  # calls of one service; older ones are abandoned
+UNANSWERED: Final = "unanswered presses"
+#: More than dronegui_bridge needs by default to bring up a GUI, take off, and look whether the drone flies.
+ANSWER_TIMEOUT_S: Final = 15.0
 
 
 class Buttons(Protocol):
@@ -36,14 +40,25 @@ class Buttons(Protocol):
 class ServiceButtons:
     """ServiceButtons services: Trigger for each press, SetBool for hover."""
 
-    def __init__(self, node: LinkNode, targets: dict[str, str], on_done: Callable[[str], None]) -> None:
-        """Create the clients. `on_done` is called, in the executor, with the name of each press that succeeded."""
+    def __init__(
+        self,
+        node: LinkNode,
+        targets: dict[str, str],
+        on_done: Callable[[str], None],
+        has_gone: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """Create the clients.
+
+        `on_done` is called, in the executor, with the name of each press that succeeded. `has_gone` tells of a service,
+        by the same name, that who offers it is known to have been killed or to hang, whatever the ROS graph says.
+        """
         self._node = node
         self._on_done = on_done
+        self._has_gone = has_gone
         kinds: dict[str, type] = {name: SetBool if name == "hover" else Trigger for name in targets}
         self._clients = {name: node.make_client(kinds[name], target) for name, target in targets.items()}
         self._requested: deque[tuple[str, Any]] = deque(maxlen=16)
-        self._pending: dict[str, deque[Any]] = {name: deque() for name in targets}
+        self._pending: dict[str, dict[Any, float]] = {name: {} for name in targets}  # calls, and when they were made
         self._is_hover_held: bool | None = False
         self._calling = threading.Lock()  # so that no earlier call overtakes the release of hover
         self._guard = node.make_guard_condition(self._make_calls)
@@ -66,7 +81,7 @@ class ServiceButtons:
         client = self._clients["hover"]
         with self._calling, contextlib.suppress(InvalidHandle):  # ROS may be shutting down already
             self._is_hover_held = False
-            if client.service_is_ready():
+            if self._is_offered("hover"):
                 client.call_async(SetBool.Request(data=False))  # in this thread, as the executor may be shutting down
 
     def _request(self, name: str, request: Any) -> None:
@@ -81,13 +96,37 @@ class ServiceButtons:
         missing = [
             self._node.resolve_service_name(client.srv_name)
             for name, client in self._clients.items()
-            if name != "hover" and not client.service_is_ready()
+            if name != "hover" and not self._is_offered(name)
         ]
         complaint = f"no node offers {', '.join(missing)}" if missing else None
         self._node.reports.keep_condition(MISSING, complaint, "set target.* to the drone's own")
         if not missing and not self._are_all_available:
             self._node.inform("The drone's services are available.")
         self._are_all_available = not missing
+        self._give_up_overdue(time.monotonic())
+
+    def _is_offered(self, name: str) -> bool:
+        return self._clients[name].service_is_ready() and not self._has_gone(name)
+
+    def _give_up_overdue(self, now_s: float) -> None:
+        """Report the presses that nobody will answer any more.
+
+        They are not repeated: what comes so late is not what the operator wants now.
+        """
+        for name, pending in self._pending.items():
+            for future, called_s in tuple(pending.items()):
+                if not self._has_gone(name) and now_s - called_s < ANSWER_TIMEOUT_S:
+                    continue
+                self._abandon(name, future)
+                service = self._node.resolve_service_name(self._clients[name].srv_name)
+                sentence = f"{name} was pressed, and {service} has not answered within {now_s - called_s:.1f} s."
+                self._node.complain(UNANSWERED, f"{sentence} It is not called again.")
+
+    def _abandon(self, name: str, future: Any) -> None:
+        del self._pending[name][future]
+        self._clients[name].remove_pending_request(future)
+        if name == "hover":
+            self._is_hover_held = None  # so that the next packet requests it again
 
     def _make_calls(self) -> None:
         while self._requested:
@@ -98,7 +137,7 @@ class ServiceButtons:
         client = self._clients[name]
         if name == "hover" and request.data != self._is_hover_held:
             return  # outdated: the operator has released hover or is gone
-        if not client.service_is_ready():
+        if not self._is_offered(name):
             if name == "hover":
                 self._is_hover_held = None  # so that the next packet requests it again
             else:
@@ -107,14 +146,14 @@ class ServiceButtons:
             return
         pending = self._pending[name]
         while len(pending) >= MAX_PENDING:
-            client.remove_pending_request(pending.popleft())
+            client.remove_pending_request(oldest := next(iter(pending)))
+            del pending[oldest]
         future = client.call_async(request)
-        pending.append(future)
+        pending[future] = time.monotonic()
         future.add_done_callback(partial(self._answered, name))
 
     def _answered(self, name: str, future: Any) -> None:
-        if future in self._pending[name]:
-            self._pending[name].remove(future)
+        self._pending[name].pop(future, None)
         response = future.result()
         if response is None:
             return

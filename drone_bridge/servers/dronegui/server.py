@@ -9,7 +9,10 @@ import contextlib
 import time
 from typing import Any, Final, NamedTuple
 
+from std_msgs.msg import Bool
+
 from drone_bridge.link_node.common_parameters import read_allowed_peers, read_group
+from drone_bridge.link_node.lease import LeaseWatch
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
@@ -20,7 +23,7 @@ from drone_bridge.links.udp import name as name_of
 from drone_bridge.node.program import run
 from drone_bridge.protocols.dronegui import ControlPacket, Controls
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.servers.dronegui.buttons import REFUSED, Buttons, ServiceButtons, TopicButtons
+from drone_bridge.servers.dronegui.buttons import REFUSED, UNANSWERED, Buttons, ServiceButtons, TopicButtons
 from drone_bridge.servers.dronegui.navdata import UNSENT, NavdataSender
 from drone_bridge.servers.dronegui.parameters import PARAMETERS, TARGETS
 from drone_bridge.servers.velocity_output import OPERATORS_LOST, VelocityOutput
@@ -116,7 +119,16 @@ class DroneGuiServer(LinkNode):
 
     open_state = "serving"
     rates = ("packets", "commands", "navdata", "detections")
-    problems = (*LinkNode.problems, LATE, REFUSED, UNSENT, "rejected messages", OPERATORS_LOST, "dropped messages")
+    problems = (
+        *LinkNode.problems,
+        LATE,
+        REFUSED,
+        UNANSWERED,
+        UNSENT,
+        "rejected messages",
+        OPERATORS_LOST,
+        "dropped messages",
+    )
     buttons: Buttons
 
     def __init__(self, **options: Any) -> None:
@@ -140,8 +152,18 @@ class DroneGuiServer(LinkNode):
         are_services = get("buttons_as") == "services"
         default = "dronegui_bridge/{}" if are_services else "{}"
         targets = {name: get(f"target.{name}") or default.format(name) for name in TARGETS}
-        kind = ServiceButtons if are_services else TopicButtons
-        self.buttons = kind(self, targets, self.navdata.sources.done)
+        if not are_services:
+            self.buttons = TopicButtons(self, targets, self.navdata.sources.done)
+            return
+        # The services of a bridge that was killed stay in the ROS graph for as long as DDS believes in it.
+        of_bridge = {name for name in TARGETS if not get(f"target.{name}")}
+        lease = LeaseWatch(self, Bool, "flying", lambda: None) if of_bridge else None
+        self.buttons = ServiceButtons(
+            self,
+            targets,
+            self.navdata.sources.done,
+            lambda name: lease is not None and lease.is_expired and name in of_bridge,
+        )
 
     def make_endpoint(self, cancellation: Cancellation) -> ControlPort:
         """Listen for packets, and open the socket for navdata."""
