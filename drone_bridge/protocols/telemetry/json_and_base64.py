@@ -43,12 +43,18 @@ def to_json(value: Any) -> bytes:
 
 def from_base64(text: str) -> bytes:
     """Return the bytes that base64 stands for. Raises ValueError for any letter that does not belong there."""
-    return pybase64.b64decode(text, validate=True) if HAS_PYBASE64 else base64.b64decode(text, validate=True)
+    return pybase64.b64decode(text, validate=True) if HAS_PYBASE64 else _from_base64(text)
 
 
 def to_base64(data: bytes) -> str:
     """Return bytes as base64."""
     return pybase64.b64encode_as_string(data) if HAS_PYBASE64 else base64.b64encode(data).decode("ascii")
+
+
+def _from_base64(text: str) -> bytes:
+    if len(text) % 4 or text.endswith("==="):  # Python's own module takes any number of them at the end
+        raise ValueError("padding is missing, or there is too much")
+    return base64.b64decode(text, validate=True)
 
 
 def _from_json(text: Text) -> Any:
