@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images and camera infos read from messages and checked: anybody may publish anything."""
+"""Reads and validates images and camera infos."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _IMAGES = CvBridge()
 
 
 def read_pinhole(info: CameraInfo, topic: str) -> Pinhole:
-    """Return the camera of a CameraInfo. Raises ValueError with a sentence when there can't be such a camera."""
+    """Return the camera of a CameraInfo. Raises ValueError with a sentence for an invalid one."""
     if not (info.width and info.height):
         raise ValueError(f"{topic} says {info.width} x {info.height} pixels, and there has to be one.")
     pinhole = Pinhole(info.width, info.height, fx=info.k[0], fy=info.k[4], cx=info.k[2], cy=info.k[5])

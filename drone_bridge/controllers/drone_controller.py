@@ -15,7 +15,7 @@ from drone_bridge.node.program import run
 
 
 class Behaviour(Protocol):
-    """One way to fly: created with the node and its parameters, it subscribes and publishes by itself."""
+    """One way to fly, which creates its own subscriptions and publishers."""
 
     def leave(self) -> None:
         """Stop publishing for good."""
@@ -49,7 +49,6 @@ class DroneController(Node):
         self._behaviour: Behaviour | None = None
 
     def start(self) -> bool:
-        """Begin to fly."""
         name = self._declared["behaviour"]
         self._behaviour = BEHAVIOURS[name].start(self, self._declared)
         self._declared.freeze_because("when the node starts, and it is at work: restart it with the new value")
@@ -57,7 +56,7 @@ class DroneController(Node):
         return True
 
     def leave(self) -> None:
-        """Stop flying: the bridge takes care of the drone when commands cease."""
+        """Stop commanding; the bridge takes care of the drone when commands cease."""
         if self._behaviour:
             self._behaviour.leave()
 

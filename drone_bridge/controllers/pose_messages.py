@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orientations and positions read from messages and checked: anybody may publish anything."""
+"""Reads and validates orientations and positions."""
 
 import math
 from typing import Final
@@ -21,7 +21,7 @@ _FARTHEST: Final = 1e9
 
 
 def read_angles(imu: Imu, topic: str) -> Angles | None:
-    """Return roll, pitch and yaw of REP 103 in rad, None where the message says that there is no orientation.
+    """Return roll, pitch and yaw of REP 103 in rad, None if the message has no orientation.
 
     Raises ValueError with a sentence for what is no rotation.
     """
@@ -29,7 +29,7 @@ def read_angles(imu: Imu, topic: str) -> Angles | None:
 
 
 def read_pose(odometry: Odometry, topic: str) -> tuple[Vector, Angles]:
-    """Return the position, m, and roll, pitch and yaw in rad. Raises ValueError with a sentence for what is no pose."""
+    """Return the position, m, and roll, pitch and yaw in rad. Raises ValueError with a sentence for an invalid pose."""
     at = odometry.pose.pose.position
     position = np.array([at.x, at.y, at.z])
     if not (np.abs(position) <= _FARTHEST).all():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rover_controller: drives a pattern as cmd_vel, by odometry where there is some.
+"""rover_controller: drives a pattern on cmd_vel, by odometry if available.
 
 On request it publishes that position as the telemetry document of a rover, which a simulated rover follows.
 """
@@ -72,7 +72,6 @@ class RoverController(Node):
             )
 
     def start(self) -> bool:
-        """Begin to drive."""
         # A steady clock: a paused simulation must not leave a rover uncommanded.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1 / self._declared["rate"], self._command, clock=clock)
@@ -80,7 +79,6 @@ class RoverController(Node):
         return True
 
     def leave(self) -> None:
-        """Stop the rover."""
         self._commands.leave()
 
     def _measure(self, message: Odometry) -> None:
@@ -106,7 +104,7 @@ class RoverController(Node):
                 self._complain(f"No document can tell where the rover is: {error}")
 
     def _chosen_pattern(self) -> Pattern:
-        """Return the pattern that the parameters describe, a new one when they have changed."""
+        """Return the pattern given by the parameters, a new one when they have changed."""
         get = self._declared.__getitem__
         limits, name = Limits(get("speed"), get("amplitude"), get("max_turn_rate")), get("pattern")
         if self._pattern is None or (limits, name) != (self._limits, self._name):
@@ -137,7 +135,7 @@ class RoverTelemetryPublisher:
         self._odometry_publisher = node.create_publisher(Odometry, "~/odom", 10)
 
     def publish(self, pose: Pose, velocity: Velocity, pattern: str) -> None:
-        """Tell of a pose, seen from where the rover started.
+        """Publish a pose relative to the start.
 
         Raises ValueError when no document can, as for a rover two million metres away; the odometry can.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rover can drive: patterns around the place where it started, as velocities that follow from where it is."""
+"""Patterns for a rover around its starting point, as velocities that depend on its pose."""
 
 import itertools
 import math
@@ -34,14 +34,14 @@ class Limits(NamedTuple):
 
 
 class Pattern(ABC):
-    """Something to drive. Poses are seen from where the rover started, looking along x."""
+    """A pattern. Poses are relative to the start, with x ahead."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     @abstractmethod
     def velocity(self, pose: Pose, time_s: float) -> Velocity:
-        """Return the velocity to drive at a pose. `time_s` never decreases."""
+        """Return the velocity at a pose. `time_s` never decreases."""
 
     def _turn(self, error: float) -> float:
         limit = self._limits.turn_rate
@@ -59,7 +59,7 @@ class Circular(Pattern):
     """A circle to the left, whose radius is the amplitude; the rover starts on it."""
 
     def velocity(self, pose: Pose, time_s: float) -> Velocity:
-        """Return what keeps to the circle, or leads back to it."""
+        """Return the velocity along the circle, or back to it."""
         radius = self._limits.amplitude
         # Slower, if the rover can't turn fast enough for so small a circle.
         speed = min(self._limits.speed, radius * self._limits.turn_rate)
@@ -72,7 +72,7 @@ class Circular(Pattern):
 
 
 class ToTargets(Pattern):
-    """From one target to the next."""
+    """Drives from one target to the next."""
 
     may_reverse = False  # whether a target behind is driven to backwards
 
@@ -82,7 +82,7 @@ class ToTargets(Pattern):
         self._target = next(targets)
 
     def velocity(self, pose: Pose, time_s: float) -> Velocity:
-        """Return what leads to the target, or to the next one."""
+        """Return the velocity towards the current target."""
         if self._is_over(pose, time_s):
             self._target = next(self._targets)
         return self._approach(pose)
@@ -109,7 +109,7 @@ class ToTargets(Pattern):
 
 
 class Linear(ToTargets):
-    """To and fro along x, as far as the amplitude to both sides; back in reverse."""
+    """Back and forth along x, up to the amplitude on both sides; back in reverse."""
 
     may_reverse = True
 
@@ -118,7 +118,7 @@ class Linear(ToTargets):
 
 
 class Square(ToTargets):
-    """Around a square whose corners are the amplitude away along both axes."""
+    """A square whose corners are the amplitude away along both axes."""
 
     def __init__(self, limits: Limits) -> None:
         a = limits.amplitude
@@ -126,7 +126,7 @@ class Square(ToTargets):
 
 
 class Random(ToTargets):
-    """To targets anywhere within the amplitude along both axes, a new one every RANDOM_PERIOD_S."""
+    """Random targets within the amplitude along both axes, a new one every RANDOM_PERIOD_S."""
 
     def __init__(self, limits: Limits, seed: int) -> None:
         source = random.Random(seed)
@@ -154,10 +154,10 @@ PATTERNS: Final[dict[str, Callable[[Limits, int], Pattern]]] = {
 
 
 class PoseEstimate:
-    """Where the rover is, as seen from where it started: by odometry while there is some, else by what it was told."""
+    """The rover's pose relative to the start: by odometry if available, otherwise by dead reckoning."""
 
     def __init__(self, odometry_timeout_s: float) -> None:
-        """Odometry that has not come for so long is no longer waited for."""
+        """`timeout_s` is the time without odometry after which dead reckoning takes over."""
         self._odometry_timeout_s = odometry_timeout_s
         self.pose = Pose()
         self._origin = Pose()  # of our frame, in that of the odometry
@@ -168,7 +168,7 @@ class PoseEstimate:
         return now_s - self._odometry_s <= self._odometry_timeout_s
 
     def measured(self, odometry: Pose, now_s: float) -> None:
-        """Take a pose in a frame that has nothing to do with ours. After a gap it continues where we are."""
+        """Set the pose in an arbitrary frame. After a gap it continues from the estimate."""
         if not self.follows_odometry(now_s):
             # The pose of our origin as seen from the rover, put where the odometry has the rover.
             self._origin = odometry.seeing(Pose().seen_from(self.pose))
@@ -176,6 +176,6 @@ class PoseEstimate:
         self.pose = odometry.seen_from(self._origin)
 
     def told(self, seconds: float, velocity: Velocity, now_s: float) -> None:
-        """Let time pass with a velocity, which counts only without odometry."""
+        """Advance with a commanded velocity, which counts only without odometry."""
         if not self.follows_odometry(now_s):
             self.pose = self.pose.moved(seconds, *velocity)

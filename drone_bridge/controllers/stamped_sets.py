@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of several topics that belong together because they have the same stamp."""
+"""Collects messages of several topics with the same stamp."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,7 +9,7 @@ KEPT: Final = 4  # incomplete sets; what is older will not be completed any more
 
 
 class StampedSets:
-    """Collects one message of each topic per stamp, and hands them over when they are complete, newest wins."""
+    """Collects one message of each topic per stamp, and passes on complete sets; the newest wins."""
 
     def __init__(self, topics: tuple[str, ...], on_complete: Callable[[dict[str, Any]], None]) -> None:
         self.topics = frozenset(topics)
@@ -17,7 +17,7 @@ class StampedSets:
         self._sets: OrderedDict[tuple[int, int], dict[str, Any]] = OrderedDict()
 
     def add(self, topic: str, message: Any) -> None:
-        """Take a message with a header."""
+        """Add a message with a header."""
         stamp = (message.header.stamp.sec, message.header.stamp.nanosec)
         messages = self._sets.setdefault(stamp, {})
         messages[topic] = message

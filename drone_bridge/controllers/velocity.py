@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `velocity` between topics: odometry and velocities in, body rates and thrust out.
+"""The behaviour `velocity` with its topics: odometry and velocities in, body rates and thrust out.
 
 For vehicles that take `cmd_rates` alone. testbed_bridge follows cmd_vel by itself, with the same control law: beside
 it, give one of the two another name for cmd_vel.
@@ -36,7 +36,7 @@ PARAMETERS: Final = (
 
 
 class VelocityBehaviour:
-    """Answers each odometry with what flies the newest velocity. Without odometry it is silent: the bridge hovers."""
+    """Answers each odometry message with the command for the newest velocity. Without odometry, the bridge hovers."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
@@ -56,11 +56,11 @@ class VelocityBehaviour:
         self._tell("waiting", "for drone_properties and odom")
 
     def leave(self) -> None:
-        """Command nothing any more."""
+        """Stop commanding."""
         self._control = None
 
     def _on_properties(self, message: DroneProperties) -> None:
-        """Start over with this drone, as the bridge has with a new simulation."""
+        """Start over with this drone, as the bridge does for a new simulation."""
         self._control = None
         try:
             drone = drone_model(message)
@@ -113,5 +113,5 @@ class VelocityBehaviour:
 
 
 def start(node: Node, parameters: DeclaredParameters) -> VelocityBehaviour:
-    """Return the behaviour at work."""
+    """Return the running behaviour."""
     return VelocityBehaviour(node, parameters)

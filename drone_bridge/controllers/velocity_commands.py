@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cmd_vel of a controller, whose last word is zero."""
+"""Publishes cmd_vel of a controller, and zero at the end."""
 
 import contextlib
 import threading
@@ -15,7 +15,7 @@ LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for whoever listens to confirm it
 
 
 class VelocityCommands:
-    """Publishes velocities until it is left, and then zero. For any thread."""
+    """Publishes velocities until `leave`, which publishes zero. Thread-safe."""
 
     def __init__(self, node: Node) -> None:
         self._publisher = node.create_publisher(Twist, "cmd_vel", 1)
@@ -23,13 +23,13 @@ class VelocityCommands:
         self._has_left = False
 
     def publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
-        """Publish a velocity (m/s) and a turning (rad/s), both in body axes."""
+        """Publish a velocity (m/s) and an angular velocity (rad/s), both in body axes."""
         with self._publishing:
             if not self._has_left:
                 self._publish(velocity, turn)
 
     def leave(self) -> None:
-        """Publish zero, and nothing any more."""
+        """Publish zero, and then nothing more."""
         with self._publishing:
             if not self._has_left:
                 self._publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))

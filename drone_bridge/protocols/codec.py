@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the binary protocols share: messages that are declared by their layout.
+"""A codec for binary protocols, whose messages are declared by their layout.
 
 A message is a frozen dataclass whose annotations say how its fields are laid out, in the order of the wire:
 
@@ -26,7 +26,7 @@ _UNPACKABLE: Final = (struct.error, OverflowError, TypeError, ValueError)
 
 
 class MisfitError(Exception):
-    """The bytes don't fit the layout they are read as; the text says where, as the end of a sentence."""
+    """The bytes do not fit the expected layout; the text says where, as the end of a sentence."""
 
 
 class Reader:
@@ -47,7 +47,7 @@ class Reader:
         return values
 
     def take(self, length: int, what: str) -> bytes:
-        """Return the next `length` bytes; `what` is what they are, for the complaint when they are missing."""
+        """Return the next `length` bytes; `what` names them in errors."""
         end = self._position + length
         if end > len(self._payload):
             raise MisfitError(
@@ -59,7 +59,6 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """How many bytes are left."""
         return len(self._payload) - self._position
 
     def expect_end(self) -> None:
@@ -101,7 +100,7 @@ class Numbers(Layout):
         self.layout = struct.Struct(f">{self.form}")
 
     def flat(self, value: Any, meaning: str) -> tuple[Any, ...] | list[Any]:
-        """Return a value's numbers, or raise LocalProtocolError."""
+        """Return a value's numbers. Raises LocalProtocolError."""
         if self.width > 1:
             if not (isinstance(value, tuple | list) and len(value) == self.width):
                 raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be {self.width} numbers.")
@@ -140,14 +139,14 @@ class Bytes(Layout):
         return self.read_bytes(reader, meaning)
 
     def read_bytes(self, reader: Reader, meaning: str) -> bytes:
-        """Return the bytes that come next, whatever they stand for."""
+        """Return the next bytes, whatever they mean."""
         if self._length is None:
             return reader.take(reader.remaining, meaning)
         return reader.take(reader.numbers(self._length)[0], meaning)
 
 
 class Text(Bytes):
-    """A string in UTF-8 with its length in front. `errors` says what becomes of bytes that are no UTF-8."""
+    """A UTF-8 string with its length in front; `errors` is how to decode invalid bytes."""
 
     def __init__(self, length: str, errors: str) -> None:
         super().__init__(length)
@@ -200,12 +199,12 @@ class Choice(Layout):
         self._otherwise = otherwise
 
     def by(self, tag: int) -> Layout:
-        """Return the layout that goes with a tag."""
+        """Return the layout for a tag."""
         return self._layouts.get(tag, self._otherwise)
 
 
 def check_items(items: Any, kind: type, meaning: str) -> None:
-    """Raise LocalProtocolError unless it is a tuple, or a list, of such items; `meaning` is their plural."""
+    """Raise LocalProtocolError unless it is a tuple or list of such items; `meaning` is their plural."""
     if not isinstance(items, tuple | list) or not all(isinstance(item, kind) for item in items):
         raise LocalProtocolError(f"The {meaning} are {items!r:.200}, and have to be a tuple of {kind.__name__}.")
 
@@ -224,7 +223,7 @@ class _Nested(Layout):
 
 
 def layout_of(annotation: Any) -> Layout:
-    """Return the layout that an annotation carries: in Annotated, or as a message inside another one."""
+    """Return the layout of an annotation: given in Annotated, or that of a nested message."""
     if isinstance(annotation, type) and issubclass(annotation, Message):
         return _Nested(annotation)
     for extra in getattr(annotation, "__metadata__", ()):
@@ -250,7 +249,7 @@ RestOfBody = Annotated[bytes, Bytes()]
 
 
 class Message:
-    """What a header and a body say, or a part of it. Encoded and decoded without the header."""
+    """A message, or a part of one, without its header."""
 
     __slots__ = ()
     #: The type in the header. What either side sends counts on its own.
@@ -267,12 +266,12 @@ class Message:
         cls.BODY_BYTES = sum(size for size in sizes if size) if is_flat else None
 
     def encode(self) -> bytes:
-        """Return the body. Raises LocalProtocolError for what would not be read back as it is."""
+        """Return the body. Raises LocalProtocolError for values that would not be decoded to themselves."""
         return b"".join([part.pack(self) for part in self._PARTS])
 
     @classmethod
     def read(cls: type[MessageT], reader: Reader) -> MessageT:
-        """Return what comes next. Raises MisfitError; does not look for the body's end."""
+        """Decode from a reader, which may have more bytes left. Raises MisfitError."""
         values: list[Any] = []
         for part in cls._PARTS:
             part.read(reader, values)
@@ -280,7 +279,7 @@ class Message:
 
     @classmethod
     def decode(cls: type[MessageT], body: bytes) -> MessageT:
-        """Return what a body says, all of it. Raises MisfitError."""
+        """Decode a whole body. Raises MisfitError."""
         reader = Reader(body)
         message = cls.read(reader)
         reader.expect_end()
@@ -288,7 +287,7 @@ class Message:
 
 
 class _Part:
-    """Some fields of a message that come one after the other."""
+    """Adjacent fields of a message."""
 
     size: int | None = None
 
@@ -324,7 +323,7 @@ class _ChosenField(_Part):
 
 
 class _NumberFields(_Part):
-    """Numbers in a row, which one struct packs and reads."""
+    """Adjacent numbers, which one struct packs and reads."""
 
     def __init__(self) -> None:
         self._fields: list[tuple[str, str, Numbers]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every connection's next_event() can return besides the messages of its protocol."""
+"""Events and event queues that all connections share."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -27,18 +27,18 @@ NEED_DATA: Final = _Signal.NEED_DATA
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """The peer ended the conversation where the protocol allows it to end."""
+    """The peer closed the connection where the protocol allows it."""
 
 
 class EventSource(ABC, Generic[EventT]):
-    """A connection, as whoever takes events from it sees it."""
+    """The event interface of a connection."""
 
     @abstractmethod
     def next_event(self) -> EventT | NeedData:
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError."""
 
     def events(self) -> Iterator[EventT]:
-        """Return the events that there are, until more data are needed or the connection has closed.
+        """Return the available events, until more data are needed or the connection has closed.
 
         Raises what `next_event` does; of documents and datagrams, those after a refused one are left for another call.
         """
@@ -49,13 +49,13 @@ class EventSource(ABC, Generic[EventT]):
 
 
 class EventQueue(Generic[EventT]):
-    """The events of whole datagrams or documents, in order. One that was refused is raised when its turn comes."""
+    """The events of whole datagrams or documents, in order; errors are raised in their turn."""
 
     def __init__(self) -> None:
         self._outcomes: deque[EventT | RemoteProtocolError] = deque()
 
     def put(self, outcome: EventT | RemoteProtocolError) -> None:
-        """Append an event, or why there is none."""
+        """Append an event or an error."""
         self._outcomes.append(outcome)
 
     def next_event(self) -> EventT | NeedData:

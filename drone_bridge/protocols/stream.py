@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the binary protocols share: a stream that is cut into messages."""
+"""The base of connections whose stream is divided into messages."""
 
 import struct
 from abc import abstractmethod
@@ -11,7 +11,7 @@ from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, EventSour
 
 
 class StreamConnection(EventSource[EventT]):
-    """One end of a conversation in a stream of messages, each with a header that tells its type and length."""
+    """One end of a stream of messages, each with a header that contains its type and length."""
 
     _header: ClassVar[struct.Struct]
     _peer: ClassVar[str]  # what to call the other side
@@ -24,11 +24,11 @@ class StreamConnection(EventSource[EventT]):
 
     @property
     def inside_message(self) -> bool:
-        """Whether received bytes wait for the rest of their message, when `next_event` has given NEED_DATA."""
+        """Whether part of a message was received, after `next_event` has returned NEED_DATA."""
         return len(self._buffer) > self._start
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take received bytes. What follows a broken message is ignored."""
+        """Receive bytes. Those after a broken message are ignored."""
         if self._failure or self._has_ended:
             return
         if self._start:
@@ -37,7 +37,7 @@ class StreamConnection(EventSource[EventT]):
         self._buffer += data
 
     def receive_eof(self) -> None:
-        """Say that the peer has closed its side: the regular end between messages, an error inside one."""
+        """Handle the end of the peer's stream: regular between messages, an error inside one."""
         self._has_ended = True
 
     def next_event(self) -> EventT | NeedData:
@@ -60,14 +60,14 @@ class StreamConnection(EventSource[EventT]):
 
     @abstractmethod
     def _measure(self, *header: int) -> tuple[str, int]:
-        """Return what to call a message, and the length of its body. Raises what `_fail` returns to refuse it."""
+        """Return a message's name and the length of its body. Raises what `_fail` returns to refuse it."""
 
     @abstractmethod
     def _read_message(self, header: tuple[int, ...], start: int, end: int) -> EventT:
-        """Return what the body in the buffer from start to end says. Raises MisfitError."""
+        """Decode the body between two offsets of the buffer. Raises MisfitError."""
 
     def _fail(self, deed: str) -> RemoteProtocolError:
-        """Refuse everything from now on; return what to raise."""
+        """Refuse all further data; return the error to raise."""
         self._failure = f"The {self._peer} {deed}."
         self._buffer.clear()
         self._start = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How certain poses and velocities are.
+"""The covariances of poses and velocities.
 
 An Imu says with -1 in the first element that it knows nothing; for any other message readers such as robot_localization
 take the absolute value of what is negative, and zeros for near certainty. So what is not known has a large variance.
@@ -18,14 +18,14 @@ AXES: Final = 6  # x, y, z, and about x, y, z
 
 
 def covariance_from_diagonal(variances: Sequence[float]) -> list[float]:
-    """Return a 6 x 6 covariance, row by row, of axes that are independent of each other."""
+    """Return a 6 x 6 covariance, row by row, of independent axes."""
     covariance = [0.0] * AXES**2
     covariance[:: AXES + 1] = variances
     return covariance
 
 
 class OdometryCovariances:
-    """How certain the odometry of one vehicle is, for all of its messages."""
+    """The covariances of one vehicle's odometry."""
 
     def __init__(self, pose: Sequence[float], twist: Sequence[float]) -> None:
         """Take the variances of a pose (m^2, rad^2) and a twist ((m/s)^2, (rad/s)^2), six each."""
@@ -33,6 +33,5 @@ class OdometryCovariances:
         self._twist = covariance_from_diagonal(twist)
 
     def fill(self, message: Odometry) -> None:
-        """Write them into a message."""
         message.pose.covariance = self._pose
         message.twist.covariance = self._twist

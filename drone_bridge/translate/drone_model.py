@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of motion that a controller flies by, from the properties that a bridge publishes."""
+"""Creates the model of motion for controllers from the properties that a bridge publishes."""
 
 from drone_bridge.flight.flight_control import DroneModel
 from drone_bridge.msg import DroneProperties

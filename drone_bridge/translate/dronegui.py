@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands as the controls of the dronegui protocol, and these as a ROS message."""
+"""Converts between commands and controls of the dronegui protocol."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ HOVER = Controls(hover=True)
 
 
 class FullScale(NamedTuple):
-    """The command that each axis follows with all it has, in the order of the wire."""
+    """The command at full deflection of each axis, in the order of the wire."""
 
     roll: float  # linear.y
     pitch: float  # linear.x
@@ -25,7 +25,7 @@ class FullScale(NamedTuple):
 
 
 def controls_from_twist(twist: Twist, full_scale: FullScale) -> tuple[Controls, bool]:
-    """Return a finite cmd_vel as shares of the maxima, clamped to them, and whether it was within them.
+    """Return a finite cmd_vel as controls, clamped to full scale, and whether it was within it.
 
     linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
     """
@@ -37,7 +37,7 @@ def controls_from_twist(twist: Twist, full_scale: FullScale) -> tuple[Controls, 
 
 
 def twist_from_controls(controls: Controls, full_scale: FullScale) -> Twist:
-    """Return what the controls ask for as cmd_vel; zero while hover is pressed, which lets the axes be ignored."""
+    """Return controls as cmd_vel; zero while hover is pressed, which overrides the axes."""
     twist = Twist()
     if controls.hover:
         return twist
@@ -55,20 +55,20 @@ def is_zero(controls: Controls) -> bool:
 
 
 def with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:
-    """Return the controls with these buttons pressed as well."""
+    """Return the controls with these buttons also pressed."""
     pressed_ones: dict[str, Any] = dict.fromkeys(pressed, True)
     return replace(controls, **pressed_ones)
 
 
 def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
-    """Return a packet as it was sent."""
+    """Return a sent packet as a message."""
     message = DroneGuiState(seq=seq, **{name: getattr(controls, name) for name in (*BUTTONS, *AXES)})
     message.header.stamp = stamp
     return message
 
 
 def navdata_facts(demo: Demo) -> dict[str, str]:
-    """Return what diagnostics show of the newest navdata."""
+    """Return what diagnostics show of navdata."""
     state = demo.flight_state
     unknown = "nothing" if demo.ctrl_state is None else f"an unknown state (ctrl_state {demo.ctrl_state})"
     missing = [name for name in ("phi", "theta", "psi", "altitude", "vx", "vy") if getattr(demo, name) is None]

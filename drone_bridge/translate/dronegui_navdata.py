@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Navdata of the dronegui protocol as ROS messages, and these as navdata.
+"""Converts between navdata of the dronegui protocol and ROS messages.
 
 What a block leaves out gives no message, or an unknown in it; what no message tells is left out of a block.
 """
@@ -50,7 +50,7 @@ GREATEST_SPEED: Final = 5.0  # m/s
 
 
 class Pose(NamedTuple):
-    """Where the drone is in odom."""
+    """The drone's pose in odom."""
 
     x: float  # m
     y: float  # m
@@ -60,7 +60,7 @@ class Pose(NamedTuple):
 
 
 class DeadReckoning:
-    """Adds velocities up, from the first one on: x and y are 0 there. Height and orientation are measured."""
+    """Integrates velocities from x = y = 0 on. Height and orientation are measured."""
 
     def __init__(self) -> None:
         self._x = self._y = 0.0  # m
@@ -69,7 +69,7 @@ class DeadReckoning:
         self._before_s: float | None = None
 
     def update(self, demo: Demo, now_s: float) -> Pose | None:
-        """Return where the drone is now, of time.monotonic; None where a block lacks what it takes to know."""
+        """Return the pose at a time of time.monotonic, None if the block lacks a necessary value."""
         orientation = _orientation(demo)
         if orientation is None or demo.altitude is None or demo.vx is None or demo.vy is None:
             return None
@@ -87,7 +87,7 @@ class DeadReckoning:
 
 
 def imu(demo: Demo, stamp: Time, names: DroneFrameNames) -> Imu | None:
-    """Return the attitude; -1 in the other covariances says that rates and accelerations are not on the wire."""
+    """Return the attitude; the covariances mark rates and accelerations as unknown."""
     if (orientation := _orientation(demo)) is None:
         return None
     message = Imu()
@@ -100,7 +100,7 @@ def imu(demo: Demo, stamp: Time, names: DroneFrameNames) -> Imu | None:
 
 
 def battery_state(demo: Demo, stamp: Time, names: DroneFrameNames) -> BatteryState | None:
-    """Return the charge; all else that a battery has is not on the wire."""
+    """Return the charge, the only value on the wire."""
     if demo.vbat_flying_percentage is None:
         return None
     message = BatteryState(percentage=demo.vbat_flying_percentage / 100, present=True)
@@ -111,7 +111,7 @@ def battery_state(demo: Demo, stamp: Time, names: DroneFrameNames) -> BatterySta
 
 
 def altitude(demo: Demo, stamp: Time, names: DroneFrameNames) -> Range | None:
-    """Return the height above the ground below, which the drone measures by ultrasound."""
+    """Return the height above ground, as measured by ultrasound."""
     if demo.altitude is None:
         return None
     message = Range(radiation_type=Range.ULTRASOUND, min_range=NEAREST_RANGE_M, max_range=FARTHEST_RANGE_M)
@@ -134,7 +134,7 @@ def velocity(demo: Demo, stamp: Time, names: DroneFrameNames) -> TwistStamped | 
 
 
 def odometry(demo: Demo, pose: Pose, covariances: OdometryCovariances, stamp: Time, names: DroneFrameNames) -> Odometry:
-    """Return where the drone is by dead reckoning: how it has drifted is added to the covariances of x and y."""
+    """Return the pose by dead reckoning, with the drift added to the covariances of x and y."""
     assert demo.vx is not None
     assert demo.vy is not None
     message = Odometry(child_frame_id=names.base_link)
@@ -155,14 +155,14 @@ def odometry_tf(message: Odometry) -> TFMessage:
 
 
 def static_transforms(names: DroneFrameNames, stamp: Time) -> TFMessage:
-    """Return base_link to the rangefinder, which looks down."""
+    """Return base_link to the rangefinder, which points down."""
     down: TransformStamped = transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY)
     down.header.stamp = stamp
     return TFMessage(transforms=[down])
 
 
 def detections(block: VisionDetect, stamp: Time, names: DroneFrameNames) -> DetectionArray:
-    """Return what is detected at present."""
+    """Return the current detections."""
     message = DetectionArray(detections=[_detection(feature) for feature in block.features])
     message.header.stamp, message.header.frame_id = stamp, names.optical
     return message
@@ -200,7 +200,7 @@ def demo(
     velocity: Vector3 | None,
     percentage: float | None,
 ) -> Demo:
-    """Return the block for a drone in this state; None, and what is no number, is left out.
+    """Return the block for a drone; values that are None or not finite are left out.
 
     Args:
         state: what it is about.
@@ -227,7 +227,7 @@ def demo(
 
 
 def vision_detect(message: DetectionArray) -> VisionDetect:
-    """Return what is detected at present, as far as it has a place in the picture."""
+    """Return the current detections, as far as they have a position in the image."""
     features = []
     for found in message.detections:
         place = [_scaled(value, PICTURE_UNITS) for value in (found.center_x, found.center_y, found.width, found.height)]
@@ -239,7 +239,7 @@ def vision_detect(message: DetectionArray) -> VisionDetect:
 
 
 def _angles(message: QuaternionMessage) -> tuple[float | None, float | None, float | None]:
-    """Return phi, theta and psi in the wire's unit; None for what is no rotation."""
+    """Return phi, theta and psi in the wire's unit, None unless it is a rotation."""
     norm = math.hypot(message.x, message.y, message.z, message.w)
     if not 0.5 < norm < 2.0:  # zero, as in messages that nobody has filled, or NaN
         return None, None, None
@@ -249,5 +249,5 @@ def _angles(message: QuaternionMessage) -> tuple[float | None, float | None, flo
 
 
 def _scaled(value: float | None, factor: float) -> float | None:
-    """Return a value in the wire's unit, if there is one that the wire can have."""
+    """Return a value in the wire's unit, if it is valid there."""
     return value * factor if value is not None and abs(value) * factor <= MAX_MAGNITUDE else None

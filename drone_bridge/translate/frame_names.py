@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tf frames are called (REP 105)."""
+"""The names of tf frames (REP 105)."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class FrameNames:
-    """The tf frames that every vehicle may have: their prefix, and what comes after it."""
+    """The tf frames of any vehicle, with a common prefix."""
 
     prefix: str = ""
     map_name: str = "map"
@@ -15,7 +15,7 @@ class FrameNames:
 
     @property
     def own(self) -> set[str]:
-        """All of them, without the prefix."""
+        """All frames, without the prefix."""
         return {self.map_name, self.odom_name, self.base_name}
 
     @property
@@ -25,7 +25,7 @@ class FrameNames:
 
     @property
     def odom(self) -> str:
-        """The frame that odometry counts from."""
+        """The odometry frame."""
         return f"{self.prefix}{self.odom_name}"
 
     @property

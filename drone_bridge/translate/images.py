@@ -14,19 +14,19 @@ RGB8_BYTES_PER_PIXEL: Final = 3
 
 
 class ImageMemory:
-    """Arrays for image bytes, lent in turn, so that no frame pays for fresh pages.
+    """Image buffers, used in turn, so that no frame waits for fresh memory pages.
 
     `publish()` has finished with an array when it returns, so an array is free again `turns` images later.
     """
 
     def __init__(self, turns: int) -> None:
-        """`turns` is the number of arrays that take turns."""
+        """`turns` is the number of buffers."""
         self._turns = turns
         self._arrays: list[array[int]] = []
         self._next = 0
 
     def lend(self, size: int) -> "array[int]":
-        """Return an array of `size` bytes, which stays as it is until `turns` more have been lent."""
+        """Return a buffer of `size` bytes, valid until `turns` more have been lent."""
         if not self._arrays or len(self._arrays[0]) != size:
             self._arrays = [array("B", bytes(size)) for _ in range(self._turns)]
             self._next = 0
@@ -35,12 +35,12 @@ class ImageMemory:
         return lent
 
     def give_back(self) -> None:
-        """Keep no array, so that the memory is free once nobody else has one of them."""
+        """Release all buffers."""
         self._arrays = []
 
 
 def rgb8_image(width: int, height: int, frame_id: str) -> Image:
-    """Return an rgb8 message without pixels; `set_pixels` gives it some."""
+    """Return an rgb8 message without pixels, for `set_pixels`."""
     image = Image(height=height, width=width, encoding="rgb8", is_bigendian=0, step=width * RGB8_BYTES_PER_PIXEL)
     image.header.frame_id = frame_id
     return image

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JPEGs as raw images. OpenCV is imported by the first image that needs it."""
+"""JPEGs as raw images. OpenCV is imported lazily."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ MAX_SCANS: Final = 16
 
 
 class JpegDecoder:
-    """Makes an rgb8 message of a JPEG, in memory that is used again for the next one."""
+    """Decodes JPEGs into an rgb8 message, reusing its memory."""
 
     def __init__(self, frame_id: str) -> None:
         self._frame_id = frame_id
@@ -26,7 +26,7 @@ class JpegDecoder:
         self._image = Image()
 
     def image(self, data: bytes, stamp: Time) -> Image:
-        """Return the message, which holds until the next call.
+        """Return the message, which is valid until the next call.
 
         `data` has to be of a size that is known to be allowed. Raises ValueError with half a sentence about what is no
         JPEG, or one that can't be decoded.
@@ -60,7 +60,7 @@ _TO_BGR: Final = {"rgb8": "COLOR_RGB2BGR", "bgr8": None, "mono8": None}
 
 
 def encoded(message: Image, max_width: int, quality: int) -> bytes:
-    """Return a raw image as a JPEG, made smaller where it is wider than allowed.
+    """Return a raw image as a JPEG, scaled down if it is too wide.
 
     Raises ValueError with half a sentence about an image that can't be encoded.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw images as JPEGs. OpenCV is imported by the first image that needs it."""
+"""Raw images as JPEGs. OpenCV is imported lazily."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -18,17 +18,17 @@ _RGB8_AS_JPEG: Final = "rgb8; jpeg compressed bgr8"
 
 
 class JpegEncoder:
-    """Makes a CompressedImage of the pixels of an rgb8 image of one size, the same message each time."""
+    """Encodes rgb8 pixels of one size into a CompressedImage, always the same message."""
 
     def __init__(self, width: int, height: int, frame_id: str, quality: int) -> None:
-        """`quality` is from 1 to 100, as JPEG has it."""
+        """`quality` is the JPEG quality, 1 to 100."""
         self._shape = (height, width, RGB8_BYTES_PER_PIXEL)
         self._quality = quality
         self._message = CompressedImage(format=_RGB8_AS_JPEG)
         self._message.header.frame_id = frame_id
 
     def image(self, pixels: "ImageBytes", stamp: Time) -> CompressedImage:
-        """Return the message, which holds until the next call. Raises ValueError with half a sentence."""
+        """Return the message, which is valid until the next call. Raises ValueError with half a sentence."""
         cv2 = opencv()
         turned = cv2.cvtColor(np.frombuffer(pixels, np.uint8).reshape(self._shape), cv2.COLOR_RGB2BGR)
         is_done, data = cv2.imencode(".jpg", turned, [cv2.IMWRITE_JPEG_QUALITY, self._quality])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenCV, for whoever gets to need it: it takes longer to import than a bridge to start, and as much memory."""
+"""Imports OpenCV lazily, as its import takes longer and more memory than a bridge."""
 
 import importlib
 from typing import Any
 
 
 def opencv() -> Any:
-    """Return OpenCV. Raises ValueError with half a sentence where there is none."""
+    """Return OpenCV. Raises ValueError with half a sentence if it is not installed."""
     try:
         return importlib.import_module("cv2")
     except ImportError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands as a skid steer's speeds, and what a robot tells as ROS messages."""
+"""Converts commands to skid steer speeds, and the robot's packets to ROS messages."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ _ENORMOUS: Final = 1e9  # m/s or rad/s: beyond it sums may be infinite
 
 
 class Speeds(NamedTuple):
-    """Of a skid steer's sides, on the wire: from -FULL_SPEED to FULL_SPEED, positive forward."""
+    """The speeds of a skid steer's sides as on the wire: -FULL_SPEED to FULL_SPEED, positive forward."""
 
     left: int
     right: int
@@ -39,13 +39,13 @@ STOPPED: Final = Speeds(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class SkidSteer:
-    """The geometry and the motors of a robot."""
+    """The geometry and maximum speed of a robot."""
 
     separation: float  # m between the sides
     max_speed: float  # m/s of a side at full speed
 
     def speeds(self, twist: Twist) -> tuple[Speeds, bool]:
-        """Return a finite cmd_vel as speeds on the wire, and whether the robot can be as fast.
+        """Return a finite cmd_vel as speeds on the wire, and whether it was within the robot's limits.
 
         linear.x is forward, angular.z a left turn (REP 103); the rest is not on the wire. What is too fast is slowed
         down on both sides alike, so that the path keeps its curvature.
@@ -59,12 +59,12 @@ class SkidSteer:
         return Speeds(round(left * unit), round(right * unit)), excess <= 1 + 1e-9
 
     def motion(self, speeds: Speeds) -> tuple[float, float]:
-        """Return linear x in m/s and angular z in rad/s of a robot that has these speeds."""
+        """Return linear x in m/s and angular z in rad/s for these speeds."""
         left, right = (self.max_speed * speed / FULL_SPEED for speed in speeds)
         return frames.body_from_wheel_speeds(left, right, self.separation)
 
     def twist(self, speeds: Speeds) -> Twist:
-        """Return speeds on the wire as a cmd_vel, which `speeds` makes the same of again."""
+        """Return speeds on the wire as a cmd_vel, the inverse of `speeds`."""
         twist = Twist()
         twist.linear.x, twist.angular.z = self.motion(speeds)
         return twist
@@ -102,7 +102,7 @@ def current(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorVal
 
 
 def motor_pwm(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorValue:
-    """Return what a motor is driven with, as a share of full speed: -1 is full reverse, 1 full forward."""
+    """Return a motor's duty cycle as a share of full speed, from -1 for full reverse to 1."""
     return _sensor_value(sensor, value / FULL_SPEED, "1", stamp, frame_id)
 
 
@@ -125,7 +125,7 @@ def current_value(message: SensorValue | Float32) -> int | None:
 
 
 def motor_pwm_value(message: SensorValue | Float32) -> int | None:
-    """Return what a motor is driven with, FULL_SPEED for full speed forward."""
+    """Return a motor's duty cycle, FULL_SPEED for full speed forward."""
     return _wire_value(lambda share: round(share * FULL_SPEED), _bare_value(message))
 
 
@@ -175,7 +175,7 @@ BARE_MEASUREMENTS: Final[dict[int, Measurement]] = {
 
 
 def sensor_topics(sensors: Sequence[Sensor], most: int) -> list[str]:
-    """Return the topic of each sensor, empty for those that have none: of unknown types, and more than `most`."""
+    """Return the topic of each sensor, empty for unknown types and for more than `most`."""
     wanted: list[tuple[int, str]] = []
     types_seen = set()
     for number, sensor in enumerate(sensors):
@@ -219,7 +219,7 @@ def sensor_array(info: SensorInfo, topics: Sequence[str], stamp: Time, frame_id:
 def subsystem_array(
     info: SubsystemInfo, drivers: Mapping[int, str], bound: Collection[int], stamp: Time, frame_id: str
 ) -> SubsystemArray:
-    """Return the list of subsystems with who has them now, those that this bridge has marked as bound."""
+    """Return the list of subsystems with their drivers; those of this bridge are marked as bound."""
     message = SubsystemArray(unreadable=info.missing)
     message.subsystems = [
         _subsystem(number, replace(subsystem, driver=drivers.get(number, "")), number in bound)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entity states of the underwater simulator as ROS messages, and velocity commands the other way."""
+"""Converts entity states of the simulator to ROS messages, and velocity commands to requests."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _LARGEST_NORM_ERROR: Final = 0.01  # of a quaternion that still counts as a rota
 
 
 class Axes:
-    """The simulator's axes as ROS's: a world north-east-down and bodies forward-right-down, or left as they are.
+    """Converts between the simulator's axes (north-east-down, forward-right-down) and ROS's, unless disabled.
 
     Every vector that is turned comes back when it is turned again.
     """
@@ -41,25 +41,25 @@ class Axes:
         self.body: Callable[[float, float, float], Vector] = frames.flu_from_frd if convert else _as_it_is
 
     def orientation(self, q: Sequence[float]) -> Quaternion:
-        """Return the orientation in ROS's axes of a body that has w, x, y, z in the simulator."""
+        """Convert an orientation of the simulator (w, x, y, z) to ROS's axes."""
         w, x, y, z = q
         return frames.orientation_from_ned_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
 
     def wire_orientation(self, q: Quaternion) -> frames.SimulatorQuaternion:
-        """Return an orientation as the simulator has it: w, x, y, z."""
+        """Convert an orientation to the simulator's axes: w, x, y, z."""
         return frames.ned_frd_from_orientation(q) if self.convert else (q.w, q.x, q.y, q.z)
 
     def wire_rotation(self, q: Quaternion) -> frames.SimulatorQuaternion:
-        """Return a rotation between two frames of a body as the simulator has it: w, x, y, z."""
+        """Convert a rotation between two frames of a body to the simulator's axes: w, x, y, z."""
         return frames.frd_from_rotation(q) if self.convert else (q.w, q.x, q.y, q.z)
 
     def rotation(self, q: Sequence[float]) -> Quaternion:
-        """Return a rotation between two frames of a body, w, x, y, z in the simulator, in ROS's axes."""
+        """Convert a rotation between two frames of a body (w, x, y, z) to ROS's axes."""
         w, x, y, z = q
         return frames.rotation_from_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
 
     def against_gravity(self, gravity: float) -> Vector:
-        """Return what something at rest is accelerated with against free fall, m/s², in the world."""
+        """Return the specific force of a body at rest, m/s², in the world."""
         return (0.0, 0.0, gravity if self.convert else -gravity)
 
 
@@ -68,20 +68,20 @@ def _as_it_is(x: float, y: float, z: float) -> Vector:
 
 
 class BodyToModel:
-    """How an entity's principal axes, which its q on the wire is about, lie to its model, which ROS is told of.
+    """The rotation from an entity's principal axes, which q on the wire refers to, to its model, which ROS uses.
 
     On the wire w, ESET q and cameras are about the model already.
     """
 
     def __init__(self, rotation: Sequence[float] = (1.0, 0.0, 0.0, 0.0)) -> None:
-        """`rotation` is btom: w, x, y, z. Raises ValueError for what is no rotation."""
+        """`rotation` is btom: w, x, y, z. Raises ValueError unless it is a rotation."""
         self.rotation = _unit(rotation)
         w, x, y, z = self.rotation
         self._btom = Quaternion(x, y, z, w)
         self.is_identity = max(abs(x), abs(y), abs(z)) < 1e-12  # w alone could not tell below 1e-6 rad
 
     def model(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
-        """Return the orientation of the model of an entity that has w, x, y, z on the wire. Raises ValueError."""
+        """Return the orientation of the model for q on the wire: w, x, y, z. Raises ValueError."""
         w, x, y, z = _unit(q)
         if self.is_identity:
             return w, x, y, z
@@ -89,24 +89,24 @@ class BodyToModel:
         return turned.w, turned.x, turned.y, turned.z
 
     def body(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
-        """Return the orientation of the principal axes of an entity whose model has w, x, y, z. Raises ValueError."""
+        """Return q on the wire for the orientation of the model: w, x, y, z. Raises ValueError."""
         w, x, y, z = _unit(q)
         turned = multiplied(Quaternion(x, y, z, w), self._btom)
         return turned.w, turned.x, turned.y, turned.z
 
     def rotation_in_body(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
-        """Return a rotation that is relative to the model, w, x, y, z, relative to the principal axes."""
+        """Convert a rotation (w, x, y, z) from the model to the principal axes."""
         w, x, y, z = q
         turned = multiplied(inverse(self._btom), Quaternion(x, y, z, w))
         return turned.w, turned.x, turned.y, turned.z
 
     def vector_in_body(self, vector: Vector) -> Vector:
-        """Return a vector of the model in the principal axes."""
+        """Convert a vector from the model to the principal axes."""
         return rotated(inverse(self._btom), *vector)
 
     @classmethod
     def between(cls, model: Sequence[float], body: Sequence[float]) -> "BodyToModel":
-        """Return how both lie to each other, by their orientations, each w, x, y, z. Raises ValueError."""
+        """Return the rotation between two orientations, each w, x, y, z. Raises ValueError."""
         (mw, mx, my, mz), (bw, bx, by, bz) = _unit(model), _unit(body)
         turned = multiplied(inverse(Quaternion(mx, my, mz, mw)), Quaternion(bx, by, bz, bw))
         return cls((turned.w, turned.x, turned.y, turned.z))
@@ -121,7 +121,7 @@ def _unit(q: Sequence[float]) -> frames.SimulatorQuaternion:
 
 
 class EntityState(NamedTuple):
-    """Where an entity's model is and how it moves, in ROS's axes."""
+    """The pose and motion of an entity's model, in ROS's axes."""
 
     position: Vector  # m, world
     velocity: Vector  # m/s, world
@@ -131,7 +131,7 @@ class EntityState(NamedTuple):
 
 
 def entity_state(values: Sequence[Any], axes: Axes, body_to_model: BodyToModel) -> EntityState:
-    """Return what the values of STREAMED say. Raises ValueError for what is no number or no rotation."""
+    """Return the state for values of STREAMED. Raises ValueError unless they are finite and a rotation."""
     x, v, a, q, w = values
     # The sum is no number if any of them is none.
     if not math.isfinite(sum(x + v + a + w)):
@@ -189,7 +189,7 @@ def _set_vector(message: Any, vector: Vector) -> None:
 
 
 class Velocity(NamedTuple):
-    """What a cmd_vel asks for, in the body's frame."""
+    """A velocity command, in the body's frame."""
 
     linear: Vector  # m/s
     angular: Vector  # rad/s
@@ -199,7 +199,7 @@ STILL: Final = Velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
 def velocity_from_twist(twist: Twist, max_linear: float, max_angular: float) -> tuple[Velocity, bool]:
-    """Read a finite cmd_vel, shortened to what is allowed, and tell whether it was allowed."""
+    """Return a finite cmd_vel, scaled down to the limits, and whether it was within them."""
     linear, was_slow = _shortened(twist.linear, max_linear)
     angular, turned_slowly = _shortened(twist.angular, max_angular)
     return Velocity(linear, angular), was_slow and turned_slowly
@@ -217,7 +217,7 @@ def _shortened(vector: Any, longest: float) -> tuple[Vector, bool]:
 
 
 def set_velocity(entity: int, velocity: Velocity, orientation: Quaternion, axes: Axes) -> tuple[SetEntity, SetEntity]:
-    """Return the requests that give an entity of this orientation a velocity: v is in the world, w in the model."""
+    """Return the requests that set an entity's velocity: v is in world axes, w in the model's."""
     linear = axes.world(*rotated(orientation, *velocity.linear))
     return (
         SetEntity(entity, Attribute.VELOCITY, linear),

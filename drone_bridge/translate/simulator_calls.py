@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of the simulator's protocol as calls of simulator_bridge's services: simulator_requests.py the other way."""
+"""Converts requests of the simulator's protocol to calls of simulator_bridge's services."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def set_state(request: sim.SetEntity, orientation: Quaternion | None, axes: Axes
 
 
 def state_from_response(response: srv.GetState.Response) -> EntityState:
-    """Return what get_entity_state says."""
+    """Return the state in a response of get_entity_state."""
     pose, twist, a = response.pose, response.twist, response.acceleration
     p, q = pose.position, pose.orientation
     orientation = Quaternion(q.x, q.y, q.z, q.w)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator's errors mean: the same code is another thing for each request."""
+"""The meanings of the simulator's error codes, which depend on the request."""
 
 import re
 from typing import Any, Final
@@ -40,14 +40,14 @@ _MEANINGS: Final[dict[type[Any], tuple[str, ...]]] = {
 
 
 def meaning(request: sim.Request, code: int) -> str:
-    """Return what a code means for a request, as the end of a sentence; empty where that is not known."""
+    """Return the meaning of a code for a request, as the end of a sentence; empty if unknown."""
     asked = request.trigger if isinstance(request, sim.AddTrigger) else request
     meanings = _MEANINGS.get(type(asked), ())
     return meanings[code] if code < len(meanings) else ""
 
 
 def explanation(request: sim.Request, error: sim.Error) -> str:
-    """Return a sentence or two about a request that the simulator has refused."""
+    """Return an explanation of a refused request."""
     text = printable(error.message.encode(errors="surrogateescape").decode(errors="replace")).strip()
     said = f"The simulator refused {request.NAME} with code {error.code}"
     said += f": {text.rstrip('.')}." if text else "."
@@ -56,6 +56,6 @@ def explanation(request: sim.Request, error: sim.Error) -> str:
 
 
 def simulators_own_text(explained: str) -> str:
-    """Return what the simulator said, of an explanation; the whole of it where it is none."""
+    """Return the simulator's own message from an explanation, or all of it if there is none."""
     said = _SAID.match(explained)
     return said[1] if said else explained

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS messages as entity states of the underwater simulator, and its velocities as cmd_vel: simulator.py the other way.
+"""Converts ROS messages to entity states of the simulator, and its velocities to cmd_vel.
 
 Messages that are not made of finite numbers, or whose orientation is no rotation, raise ValueError with a sentence.
 """
@@ -57,7 +57,7 @@ def with_imu(state: EntityState, message: Imu, against_gravity: Vector) -> Entit
 
 
 def with_motion(state: EntityState, before: EntityState, duration_s: float, *, has_velocity: bool) -> EntityState:
-    """Return the state with the mean acceleration since the one before, and the mean velocity where it has none."""
+    """Return the state with the mean acceleration since the previous one, and the mean velocity if it has none."""
     if not has_velocity:
         state = state._replace(velocity=_rate(state.position, before.position, duration_s))
         if before.velocity == _ZERO:  # perhaps just because nothing was known yet
@@ -79,12 +79,12 @@ def _still(position: Vector, orientation: Quaternion) -> EntityState:
 
 
 def check_vector(message: Any) -> None:
-    """Raise ValueError for a Vector3 that is not made of finite numbers."""
+    """Raise ValueError unless a Vector3 is finite."""
     vector(message)
 
 
 def wire_value(state: EntityState, corporeal: bool, attribute: int, axes: Axes) -> AttributeValue:
-    """Return an attribute as the wire has it. The body frame is taken for that of the model."""
+    """Return an attribute as on the wire, with identical body and model frames."""
     if attribute == Attribute.POSITION:
         return axes.world(*state.position)
     if attribute == Attribute.VELOCITY:
@@ -103,24 +103,24 @@ def wire_value(state: EntityState, corporeal: bool, attribute: int, axes: Axes) 
 
 @dataclass(frozen=True, slots=True)
 class WireVelocity:
-    """What ESET has asked for."""
+    """The velocities set by ESET."""
 
     v: Vector = _ZERO  # world, m/s
     w: Vector = _ZERO  # model, rad/s
 
     def changed(self, attribute: int, value: Vector) -> "WireVelocity":
-        """Return it with another v or w."""
+        """Return a copy with another v or w."""
         return replace(self, v=value) if attribute == Attribute.VELOCITY else replace(self, w=value)
 
 
 def velocity_from_wire(velocity: WireVelocity, orientation: Quaternion, axes: Axes) -> Velocity:
-    """Return the velocity in the body's frame of an entity of this orientation."""
+    """Return the velocity in the body's frame for an entity of this orientation."""
     linear = rotated(inverse(orientation), *axes.world(*velocity.v))
     return Velocity(linear, axes.body(*velocity.w))
 
 
 def shortened(velocity: Velocity, max_linear: float, max_angular: float) -> Velocity:
-    """Return the velocity with the same directions, and no faster than allowed."""
+    """Return the velocity scaled down to the limits."""
     return Velocity(_shortened(velocity.linear, max_linear), _shortened(velocity.angular, max_angular))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be watched in the simulator, as the bridge's parameters say it in a line each.
+"""Parses the bridge's parameters about what to observe in the simulator, one line each.
 
     3:buoy
     front entity=0 xyz=0.3,0,0 rpy=0,0,0 f=1 targets=3,4 period=1 enabled=true
@@ -27,7 +27,7 @@ PlanT = TypeVar("PlanT")
 
 @dataclass(frozen=True, slots=True)
 class CameraPlan:
-    """A camera on an entity, and whom it looks for. Raises ValueError."""
+    """A camera on an entity, and its targets. Raises ValueError."""
 
     name: str
     entity: int
@@ -50,7 +50,7 @@ class CameraPlan:
 
 @dataclass(frozen=True, slots=True)
 class TriggerPlan:
-    """A trigger and what to call it."""
+    """A trigger and its name."""
 
     name: str
     trigger: sim.Trigger
@@ -188,7 +188,7 @@ def _truth(line: str, text: str) -> bool:
 
 
 def _of(line: str, make: Callable[[], PlanT]) -> PlanT:
-    """Make a plan, and name the line in what is wrong with it."""
+    """Create a plan, naming the line in errors."""
     try:
         return make()
     except ValueError as error:

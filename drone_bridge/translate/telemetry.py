@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telemetry of a drone and of a rover as ROS messages, and commands the other way."""
+"""Converts telemetry of a drone and a rover to ROS messages, and commands to the wire."""
 
 import math
 from typing import Final, NamedTuple
@@ -55,7 +55,7 @@ class LandingFrameNames(DroneFrameNames):
 
 
 class FullScale(NamedTuple):
-    """The command that each axis follows with all that the wire allows, in the order of the wire."""
+    """The command at full deflection of each axis, in the order of the wire."""
 
     thrust: float = 1.0  # linear.z
     pitch: float = 1.0  # linear.x
@@ -67,7 +67,7 @@ _MAXIMA: Final = (MAX_THRUST, MAX_TILT, MAX_TILT, MAX_TILT)
 
 
 def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryCommandSigns) -> tuple[DroneCommand, bool]:
-    """Return a finite cmd_vel as a command, clamped to what the wire allows, and whether it was within that.
+    """Return a finite cmd_vel as a command, clamped to the wire's limits, and whether it was within them.
 
     linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
     """
@@ -78,7 +78,7 @@ def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryComm
 
 
 def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: TelemetryCommandSigns) -> Twist:
-    """Return what a command asks for as cmd_vel, the inverse of `command_from_twist`."""
+    """Return a command as cmd_vel, the inverse of `command_from_twist`."""
     given = (command.thrust, command.pitch, command.roll, command.yaw)
     thrust, pitch, roll, yaw = (
         value / most * full for value, most, full in zip(given, _MAXIMA, full_scale, strict=True)
@@ -93,7 +93,7 @@ def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: Tele
 
 
 def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
-    """Return base_link to the altimeter and to the camera, which both look down."""
+    """Return base_link to the altimeter and to the camera, which both point down."""
     return [
         transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY),
         transform(names.base_link, names.optical, rotation=frames.DOWNWARD_OPTICAL_IN_BODY),
@@ -101,7 +101,7 @@ def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
 
 
 class DroneMessages:
-    """Makes ROS messages of a drone's telemetry.
+    """Converts a drone's telemetry to ROS messages.
 
     Each kind of message is made once and refilled each time, so that it holds until the next call.
     """
@@ -140,7 +140,7 @@ class DroneMessages:
         self._compressed.header.frame_id = self._optical = names.optical
 
     def imu(self, telemetry: DroneTelemetry, stamp: Time) -> Imu:
-        """Return attitude, rates and acceleration; -1 in the covariance says that there is no acceleration."""
+        """Return attitude, rates and acceleration; a covariance of -1 marks a missing acceleration."""
         message, imu = self._imu, telemetry.imu
         message.header.stamp = stamp
         set_quaternion(message.orientation, frames.orientation_from_telemetry(*imu.orientation, self._signs))
@@ -152,19 +152,19 @@ class DroneMessages:
         return message
 
     def altitude(self, telemetry: DroneTelemetry, stamp: Time) -> Range:
-        """Return the height above ground as a range, for those who know it so."""
+        """Return the height above ground as a range, for compatibility."""
         self._altitude.header.stamp = stamp
         self._altitude.range = telemetry.altimeter.altitude
         return self._altitude
 
     def height(self, telemetry: DroneTelemetry, stamp: Time) -> PointStamped:
-        """Return where the drone is above the ground below it."""
+        """Return the drone's position above the ground below it."""
         self._height.header.stamp = stamp
         self._height.point.z = telemetry.altimeter.altitude
         return self._height
 
     def vertical_velocity(self, telemetry: DroneTelemetry, _: Time) -> Float64:
-        """Return how fast the altimeter says that the drone climbs, m/s."""
+        """Return the altimeter's vertical velocity, m/s."""
         self._vertical_velocity.data = telemetry.altimeter.vertical_velocity
         return self._vertical_velocity
 
@@ -181,7 +181,7 @@ class DroneMessages:
         return self._velocity
 
     def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> LandingPad:
-        """Return where the pad is, or that it is out of sight."""
+        """Return the pad's position, or that it is not visible."""
         message, pad = self._pad, telemetry.landing_pad
         message.header.stamp = stamp
         message.detected = pad is not None
@@ -209,7 +209,7 @@ class DroneMessages:
         return TFMessage(transforms=found)
 
     def compressed_image(self, telemetry: DroneTelemetry, stamp: Time) -> CompressedImage | None:
-        """Return the JPEG as it is, if there is one."""
+        """Return the JPEG unchanged, if there is one."""
         if telemetry.camera.jpeg is None:
             return None
         self._compressed.header.stamp = stamp
@@ -234,12 +234,12 @@ class DroneMessages:
         return self._camera_info
 
     def clock(self, telemetry: DroneTelemetry, _: Time) -> Clock | None:
-        """Return the drone's time, if it tells it."""
+        """Return the drone's time, if it has one."""
         return None if telemetry.timestamp is None else Clock(clock=time_from_seconds(telemetry.timestamp))
 
 
 def rover_odometry(telemetry: RoverTelemetry, stamp: Time, names: LandingFrameNames) -> Odometry:
-    """Return where the rover is in map. Its frame is parallel to map, so that position and velocity share axes."""
+    """Return the rover's pose in map, in a frame parallel to map."""
     message = Odometry(child_frame_id=names.rover)
     message.header.stamp = stamp
     message.header.frame_id = names.map

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS messages as the telemetry of a drone and of a rover: the inverse of translate/telemetry.py."""
+"""Converts ROS messages to telemetry of a drone and a rover, the inverse of translate/telemetry.py."""
 
 import math
 
@@ -16,7 +16,7 @@ from drone_bridge.translate.frames import BodyRates, TelemetrySigns
 
 
 def wire_imu(message: Imu, signs: TelemetrySigns) -> WireImu | None:
-    """Return attitude, rates and, where the message has it, acceleration; None where it lacks one of the others.
+    """Return attitude, rates and, if available, acceleration; None if one of the others is missing.
 
     An Imu says with -1 in a covariance what it lacks.
     """
@@ -34,7 +34,7 @@ def wire_imu(message: Imu, signs: TelemetrySigns) -> WireImu | None:
 
 
 def quaternion(message: Imu) -> Quaternion | None:
-    """Return the orientation of unit length; None for what is no rotation."""
+    """Return the orientation with unit length, None unless it is a rotation."""
     q = message.orientation
     norm = math.hypot(q.x, q.y, q.z, q.w)
     if not 0.5 < norm < 2.0:  # zero, as in messages that nobody has filled, or NaN
@@ -43,13 +43,13 @@ def quaternion(message: Imu) -> Quaternion | None:
 
 
 def levelled(velocity: Vector3, imu: WireImu, signs: TelemetrySigns) -> Vector:
-    """Return a velocity along the body's axes along level ones of the same heading."""
+    """Convert a velocity from body axes to level axes of the same heading."""
     level = frames.level_in_body_from_telemetry(imu.orientation.roll, imu.orientation.pitch, signs)
     return Vector(*rotated(inverse(level), velocity.x, velocity.y, velocity.z))
 
 
 def landing_pad(message: LandingPadMessage, signs: TelemetrySigns) -> LandingPad | None:
-    """Return the pad, None where it is out of sight."""
+    """Return the pad, None if it is not visible."""
     if not message.detected:
         return None
     x, y = frames.pad_from_body(message.offset_x, message.offset_y, signs)
@@ -57,13 +57,13 @@ def landing_pad(message: LandingPadMessage, signs: TelemetrySigns) -> LandingPad
 
 
 def horizontal_fov(message: CameraInfo) -> float | None:
-    """Return the horizontal field of view in degrees, None where the camera is not calibrated."""
+    """Return the horizontal field of view in degrees, None if the camera is not calibrated."""
     focal = message.k[0]
     return math.degrees(2 * math.atan2(message.width / 2, focal)) if focal > 0 and message.width else None
 
 
 def rover_telemetry(message: Odometry, pattern: str, timestamp: float) -> RoverTelemetry:
-    """Return where the rover is and how it moves in the frame of the odometry."""
+    """Return the rover's position and velocity in the frame of the odometry."""
     place, turn, moves = message.pose.pose.position, message.pose.pose.orientation, message.twist.twist.linear
     # A twist is along the axes of the child frame.
     velocity = rotated(Quaternion(turn.x, turn.y, turn.z, turn.w), moves.x, moves.y, moves.z)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed's messages as ROS messages, and commands the other way."""
+"""Converts the testbed's messages to ROS messages, and commands to the wire."""
 
 import math
 from typing import Final, NamedTuple
@@ -44,19 +44,19 @@ class StereoFrameNames(FrameNames):
 
 
 class Command(NamedTuple):
-    """What a controller asks for: body rates and thrust along the body's z axis, N."""
+    """A command of body rates, and thrust along the body's z axis, N."""
 
     rates: BodyRates
     thrust: float
 
 
 def command_from_twist(twist: Twist) -> Command:
-    """Read a cmd_vel of rates and thrust: angular is the body rates in rad/s, linear.z the thrust in N."""
+    """Read a cmd_vel of rates and thrust: body rates in angular, rad/s, thrust in linear.z, N."""
     return Command(BodyRates(twist.angular.x, twist.angular.y, twist.angular.z), twist.linear.z)
 
 
 def velocity_from_twist(twist: Twist) -> VelocityCommand:
-    """Read a cmd_vel of velocities: m/s in the levelled frame of the body, and rad/s about the vertical."""
+    """Read a cmd_vel of velocities: m/s in the level frame of the body, and rad/s about the vertical."""
     return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
 
 
@@ -66,7 +66,7 @@ def command_from_rates(rates: CommandRates) -> Command:
 
 
 def hover(constants: Constants) -> Command:
-    """Return the command that keeps a level drone where it is: no rotation, and thrust against its weight."""
+    """Return the command that keeps a level drone in place: no rotation, and thrust against its weight."""
     return Command(BodyRates(0.0, 0.0, 0.0), constants.weight * abs(constants.gravity))
 
 
@@ -91,7 +91,7 @@ def limited(motion: MotionParameters, constants: Constants) -> tuple[MotionParam
 
 
 def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> Command:
-    """Return what a drone does that is sent these."""
+    """Convert motion parameters back to a command."""
     wire = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate)
     pitch, roll, yaw = (radians_from_wire(rate, unit) for rate in wire)
     return Command(frames.body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
@@ -106,7 +106,7 @@ def twist_from_velocity(ahead: float, right: float, up: float, yaw_rate: float) 
 
 
 def rates_from_command(command: Command, stamp: Time) -> CommandRates:
-    """Return a cmd_rates that answers the frame of this stamp."""
+    """Return a cmd_rates with the stamp of the frame that it answers."""
     roll, pitch, yaw = command.rates
     message = CommandRates(roll_rate=roll, pitch_rate=pitch, yaw_rate=yaw, thrust=command.thrust)
     message.header.stamp = stamp
@@ -128,7 +128,7 @@ def measured_position(frame: SensorFrame) -> tuple[float, float, float] | None:
 
 
 def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
-    """Return what the testbed announced, in SI units, gravity counted downwards."""
+    """Return the testbed's constants in SI units, with gravity positive downwards."""
     return DroneProperties(
         image_width=constants.width,
         image_height=constants.height,
@@ -146,7 +146,7 @@ def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
 
 
 def constants_from_properties(properties: DroneProperties, unit: AngleUnit) -> Constants:
-    """Return what a testbed with this drone announces."""
+    """Return the constants that a testbed with this drone announces."""
     return Constants(
         horizontal_angle_of_view=wire_from_radians(properties.horizontal_angle_of_view, unit),
         vertical_angle_of_view=wire_from_radians(properties.vertical_angle_of_view, unit),
@@ -203,7 +203,7 @@ def camera_transforms(constants: Constants, names: StereoFrameNames) -> list[Tra
 
 
 def map_transform(names: FrameNames) -> TransformStamped:
-    """Return map to odom: one and the same, as the wire's position does not drift."""
+    """Return map to odom, which coincide, as the wire's position does not drift."""
     return transform(names.map, names.odom)
 
 
@@ -241,7 +241,7 @@ def odometry(frame: SensorFrame, unit: AngleUnit, stamp: Time, names: FrameNames
 def sensor_frame(
     left: ImageBytes, right: ImageBytes, time_s: float, sensed: Imu | Odometry, unit: AngleUnit
 ) -> SensorFrame:
-    """Return a frame with the attitude of an Imu, or with that and the position of an Odometry.
+    """Return a frame with the attitude of an Imu, or the pose of an Odometry.
 
     Raises ValueError, with a sentence, for a message that has no attitude.
     """

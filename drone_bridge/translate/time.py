@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times as messages have them."""
+"""Conversions of times."""
 
 from builtin_interfaces.msg import Time
 
@@ -7,7 +7,7 @@ NANOSECONDS = 1_000_000_000
 
 
 def time_from_seconds(seconds: float) -> Time:
-    """Return seconds, from 0 on, as a message; what a message can't hold becomes the nearest it can."""
+    """Return non-negative seconds as a message, clamped to its range."""
     nanoseconds = round(max(0.0, min(seconds, 2.0**31 - 1)) * NANOSECONDS)
     return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topic names out of names that people, or machines, have given to things."""
+"""Topic names made from names that people or machines have given."""
 
 import re
 import unicodedata
@@ -25,7 +25,7 @@ def topic_token(name: str, fallback: str) -> str:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Return the names, each once: the second of a kind gets _2 after it, the third _3, unless that is taken."""
+    """Return the names made unique by the suffixes _2, _3, ... in order."""
     taken: set[str] = set()
     unique = []
     for name in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms between frames, as tf has them."""
+"""Transforms between tf frames."""
 
 from geometry_msgs.msg import Quaternion as QuaternionMessage
 from geometry_msgs.msg import TransformStamped
@@ -14,7 +14,7 @@ def transform(
     translation: tuple[float, float, float] = (0.0, 0.0, 0.0),
     rotation: Quaternion = IDENTITY,
 ) -> TransformStamped:
-    """Return where the child is in its parent, without a stamp; translation in m."""
+    """Return the pose of the child in the parent, without a stamp; translation in m."""
     message = TransformStamped(child_frame_id=child)
     message.header.frame_id = parent
     vector = message.transform.translation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of a vehicle, as URDF, made ready for ROS: prefixed frames, and its fixed joints as transforms."""
+"""Prepares a vehicle's URDF for ROS: prefixed frames, and fixed joints as transforms."""
 
 from xml.etree.ElementTree import Element
 
@@ -10,7 +10,7 @@ from drone_bridge.translate.transforms import transform
 
 
 def put_before_frames(robot: Element, prefix: str) -> None:
-    """Put a prefix before the name of every link and joint, wherever it is used."""
+    """Prefix the names of all links and joints."""
     for element in robot.iter():
         if element.tag in ("link", "joint"):
             element.set("name", prefix + element.get("name", ""))
@@ -19,7 +19,7 @@ def put_before_frames(robot: Element, prefix: str) -> None:
 
 
 def fixed_transforms(robot: Element) -> list[TransformStamped]:
-    """Return, without stamps, where the child of every fixed joint is in its parent."""
+    """Return the transforms of all fixed joints, without stamps."""
     transforms = []
     for joint in robot.iter("joint"):
         parent, child, origin = joint.find("parent"), joint.find("child"), joint.find("origin")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dead reckoning: where a robot would be if it had done what it was told."""
+"""Dead reckoning from commanded velocities."""
 
 from typing import Final
 
@@ -21,23 +21,23 @@ _COVARIANCES: Final = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
 
 
 class WheelOdometry:
-    """A pose that starts at the origin, looking along x, and follows velocities."""
+    """A pose that starts at the origin along x and integrates velocities."""
 
     def __init__(self) -> None:
         self.pose = Pose()
         self._velocity = (0.0, 0.0)
 
     def advance(self, seconds: float, forward: float, turn: float) -> None:
-        """Move for some time with a velocity in m/s and a turn rate in rad/s."""
+        """Advance with a velocity in m/s and a turn rate in rad/s."""
         self.at(self.pose.moved(seconds, forward, turn), forward, turn)
 
     def at(self, pose: Pose, forward: float, turn: float) -> None:
-        """Be there, with a velocity in m/s and a turn rate in rad/s."""
+        """Set the pose, with a velocity in m/s and a turn rate in rad/s."""
         self.pose = pose
         self._velocity = (forward, turn)
 
     def message(self, stamp: Time, names: FrameNames) -> Odometry:
-        """Return pose and velocity, with covariances that say that nothing was measured."""
+        """Return pose and velocity, with covariances for unmeasured odometry."""
         message = Odometry(child_frame_id=names.base_link)
         message.header.stamp = stamp
         message.header.frame_id = names.odom

@@ -32,7 +32,7 @@ _CORNERS: Final = np.array([(0.5, 0.5), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.5)])
 
 @dataclass(frozen=True, slots=True)
 class PadView:
-    """Where a pad is, as an image shows it."""
+    """The pose of a pad in an image."""
 
     offset: npt.NDArray[np.float64]  # from the camera to the pad's middle, 3, m, levelled axes
     heading: float  # of the pad's front, rad from the x axis, positive to the left
@@ -52,7 +52,7 @@ class MarkerDetector:
         self._find = _finder(getattr(cv2.aruco, name))
 
     def detect(self, image: Image) -> dict[int, Corners]:
-        """Return the corners of the markers that belong to the pad, by marker; a marker seen twice is not counted.
+        """Return the corners of the pad's markers, by marker; a marker seen twice is ignored.
 
         The image is height x width x 3, red green blue.
         """
@@ -69,7 +69,7 @@ class MarkerDetector:
     def locate(
         self, markers: dict[int, Corners], pinhole: Pinhole, rotation: npt.NDArray[np.float64]
     ) -> PadView | None:
-        """Return where the pad is, or None if what was detected can't be markers on a level pad.
+        """Return the pad's pose, or None if the detections can't be markers on a level pad.
 
         `rotation` (3 x 3) turns body axes into levelled ones.
         """
@@ -97,7 +97,7 @@ class MarkerDetector:
 
 
 def _pose(places: Vectors, rays: Vectors) -> tuple[float, float, npt.NDArray[np.float64]]:
-    """Return cosine and sine of the pad's heading, and its offset, 3, m, such that the rays go through the places.
+    """Return cosine and sine of the pad's heading, and its offset, 3, m, that fit the rays.
 
     A ray and the point on it have no cross product; the point is linear in what is looked for, which is thus the
     singular vector of the smallest singular value.
@@ -120,7 +120,7 @@ def _pose(places: Vectors, rays: Vectors) -> tuple[float, float, npt.NDArray[np.
 
 
 def _finder(dictionary: int) -> Any:
-    """Return what finds markers in a grey image, with the OpenCV that is there: the interface changed with 4.7."""
+    """Return a marker detector for grey images; OpenCV 4.7 has changed the interface."""
     aruco: Any = cv2.aruco
     is_new = hasattr(aruco, "ArucoDetector")
     parameters = aruco.DetectorParameters() if is_new else aruco.DetectorParameters_create()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a camera does to directions, and a direction to pixels."""
+"""Converts pixels of a camera to directions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Pinhole:
 
     @property
     def half_width_angle(self) -> float:
-        """The smaller one of the angles from the optical axis to the left and right edge, rad."""
+        """The smaller of the angles from the optical axis to the left and right edge, rad."""
         return math.atan(min(self.cx + 0.5, self.width - 0.5 - self.cx) / self.fx)
 
     @property
     def half_height_angle(self) -> float:
-        """The smaller one of the angles from the optical axis to the upper and lower edge, rad."""
+        """The smaller of the angles from the optical axis to the upper and lower edge, rad."""
         return math.atan(min(self.cy + 0.5, self.height - 0.5 - self.cy) / self.fy)
 
     def directions(self, columns: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]) -> Vectors:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `flight_plan` between topics and services: takeoff, cmd_vel, hover, land."""
+"""The behaviour `flight_plan` with its topics and services: takeoff, cmd_vel, hover, land."""
 
 import math
 import time
@@ -26,7 +26,7 @@ PARAMETERS: Final = (
 
 
 class FlightPlanBehaviour:
-    """Flies the plan once, as soon as a bridge says whether the drone flies."""
+    """Flies the plan once, as soon as a bridge reports whether the drone flies."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
@@ -48,7 +48,6 @@ class FlightPlanBehaviour:
         node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)
 
     def leave(self) -> None:
-        """Stop publishing."""
         self._is_left = True
 
     def _on_flying(self, message: Bool) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take off, fly a square at constant height, land: by the clock, and over only when the drone is on the ground."""
+"""Take off, fly a square at constant height, land: timed, and complete only when the drone is on the ground."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -30,14 +30,14 @@ class Call(NamedTuple):
 
 
 class Velocity(NamedTuple):
-    """What cmd_vel says, body axes of REP 103."""
+    """A velocity on cmd_vel, body axes of REP 103."""
 
     forward: float
     left: float
 
 
 class Stage(NamedTuple):
-    """A part of the flight: the call it begins with, and then a velocity, or silence, for a time in s.
+    """A part of the flight: an initial call, and then a velocity, or none, for a time in s.
 
     One `until_landed` is over as soon as the drone does not fly any more, and has failed after that time.
     """
@@ -50,7 +50,7 @@ class Stage(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What to do now: at most one call, and at most one velocity."""
+    """What to do now: at most one call and one velocity."""
 
     call: Call | None = None
     velocity: Velocity | None = None
@@ -72,7 +72,7 @@ def square(parameters: PlanParameters) -> tuple[Stage, ...]:
 
 
 class FlightPlan:
-    """The flight as it goes. `update` is to be called steadily, `answered` once for each call it asks for.
+    """The state of the flight. Call `update` regularly, and `answered` once for each call that it requests.
 
     A takeoff that is refused is tried again for a while, and then the flight is off; after any other refusal the drone
     lands.
@@ -93,12 +93,11 @@ class FlightPlan:
 
     @property
     def has_begun(self) -> bool:
-        """Whether takeoff has been requested."""
         return self._began_s is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether the flight has ended, well or not."""
+        """Whether the flight has ended, successfully or not."""
         return self._index >= len(self._stages)
 
     @property
@@ -110,11 +109,11 @@ class FlightPlan:
 
     @property
     def problem(self) -> str:
-        """Why the flight failed; empty while it has not."""
+        """Why the flight has failed; empty otherwise."""
         return self._problem
 
     def update(self, now_s: float) -> Step:
-        """Return the step to take now."""
+        """Return the next step."""
         if self._began_s is None:
             self._began_s = self._call_due_s = now_s
         if self.is_over:

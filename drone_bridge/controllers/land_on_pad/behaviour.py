@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `land_on_pad` between topics: what the drone measures in, shares of tilt, thrust and turn out."""
+"""The behaviour `land_on_pad` with its topics: measurements in, shares of tilt, thrust and turn rate out."""
 
 import math
 import time
@@ -66,7 +66,7 @@ class LandOnPadBehaviour:
     """Feeds measurements to LandOnPad as they arrive, and publishes its decisions."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        """Raises ValueError with a sentence for parameters that do not go together."""
+        """Raises ValueError with a sentence for inconsistent parameters."""
         self._node = node
         self._land_parameters = read(LandParameters, NAME, parameters)
         self._detector = MarkerDetector(read(MarkerParameters, NAME, parameters))
@@ -100,7 +100,7 @@ class LandOnPadBehaviour:
         node.create_timer(self._timeout_s, self._watch, clock=clock)
 
     def leave(self) -> None:
-        """Let the drone hover."""
+        """Make the drone hover."""
         self._commands.leave()
 
     def _subscribe(self, topic: str, sets: list[StampedSets]) -> None:
@@ -124,7 +124,7 @@ class LandOnPadBehaviour:
         self._pad_publisher.publish(pad_message(sighting, messages[IMU]))
 
     def _on_measured(self, messages: dict[str, Any]) -> None:
-        """Answer what was measured at one moment."""
+        """Answer the measurements of one moment."""
         self._measured_s = time.monotonic()
         try:
             measured = read_measured(messages, self._landed)
@@ -139,7 +139,7 @@ class LandOnPadBehaviour:
         self._tell(messages[IMU].header.stamp, decision.state.value, decision.reason, decision.distance)
 
     def _decide(self, measured: Measured) -> Decision:
-        """Return the answer. Raises ValueError when none can be computed, and then starts over."""
+        """Return the answer. Raises ValueError if there is none, and then starts over."""
         try:
             decision = self._land.update(measured)
             if decision.command.is_finite:
@@ -151,7 +151,7 @@ class LandOnPadBehaviour:
         raise ValueError(f"no command can be computed: {problem}.")
 
     def _watch(self) -> None:
-        """Let the drone hover when nothing is measured any more."""
+        """Make the drone hover when there are no more measurements."""
         now_s = time.monotonic()
         if now_s - self._measured_s <= self._timeout_s:
             return

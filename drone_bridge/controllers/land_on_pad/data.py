@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes into the behaviour `land_on_pad`, and what comes out of it."""
+"""The inputs and outputs of the behaviour `land_on_pad`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from drone_bridge.geometry.matrices import Matrix, Vector
 
 
 class LandState(str, Enum):
-    """What the drone is about."""
+    """The state of the landing."""
 
     SEARCHING = "searching"
     APPROACHING = "approaching"
@@ -34,7 +34,7 @@ class PadSighting:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What is known at one moment. Levelled axes: z up, x where the drone looks when its yaw is 0."""
+    """The measurements of one moment. Level axes: z up, x along the nose at yaw 0."""
 
     stamp: float  # s
     rotation: Matrix  # from body to levelled axes
@@ -46,7 +46,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The command, and why it was chosen."""
+    """The command, and the reason for it."""
 
     command: ShareCommand
     state: LandState

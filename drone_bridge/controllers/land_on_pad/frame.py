@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a drone without GPS measures at one moment, and where it sees a pad, read from messages and checked."""
+"""Reads and validates the measurements of one moment of a drone without GPS, and sightings of the pad."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PAD_DEVIATION_PER_METRE: Final = 0.015
 
 
 def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
-    """Return what the messages, by topic, of one stamp say, with the sighting if landing_pad is among them.
+    """Return the measurements in the messages, by topic, of one stamp, with the sighting if landing_pad is among them.
 
     Their headers say whether velocity and landing_pad are tilted with the drone. Raises ValueError with a sentence for
     what can't be used.
@@ -71,7 +71,7 @@ def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
 
 
 def read_sighting(messages: Mapping[str, Any], detector: MarkerDetector) -> PadSighting | None:
-    """Return where the image, with the camera info and attitude of its stamp, shows the pad, if it does.
+    """Return the pad's position in the image, with the camera info and attitude of its stamp, if it is visible.
 
     Raises ValueError with a sentence for what can't be used.
     """
@@ -84,7 +84,7 @@ def read_sighting(messages: Mapping[str, Any], detector: MarkerDetector) -> PadS
 
 
 def pad_message(sighting: PadSighting | None, imu: Imu) -> LandingPad:
-    """Return what landing_pad would say about a sighting, or about none, along the axes of the body."""
+    """Return a sighting, or none, as a landing_pad message in body axes."""
     message = LandingPad(header=imu.header, detected=sighting is not None)
     message.offset_x = message.offset_y = message.distance = message.confidence = math.nan
     if sighting:
@@ -95,12 +95,12 @@ def pad_message(sighting: PadSighting | None, imu: Imu) -> LandingPad:
 
 
 def _attitude(imu: Imu) -> Matrix:
-    """Return what turns the body's axes into those of the world."""
+    """Return the rotation from body axes to world axes."""
     return rotation_from_angles(*_angles(imu))
 
 
 def _axes(imu: Imu, topic: str, frame_id: str) -> Matrix:
-    """Return what turns measurements along the axes of a frame into those of the world."""
+    """Return the rotation from the axes of a frame to world axes."""
     if frame_id == imu.header.frame_id:
         return _attitude(imu)
     if frame_id.rpartition("/")[2] == LEVEL_FRAME:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where is the landing pad, how fast does it go, and how fast does the drone? Kalman filters for both directions.
+"""Kalman filters for the position and velocity of pad and drone.
 
 Frame: levelled, z up, x where the drone looks when its yaw is 0. Nothing else holds it in place: without GPS, all that
 is known is the difference between pad and drone, and how it changes.
@@ -54,7 +54,7 @@ class PadEstimator:
 
     @property
     def pad(self) -> Vector:
-        """The pad as seen from the drone, 2, m. Means nothing before the first sight."""
+        """The pad relative to the drone, 2, m. Meaningless before the first sighting."""
         return np.array(self._state[PAD])
 
     @property
@@ -79,7 +79,7 @@ class PadEstimator:
 
     @property
     def height_above_pad(self) -> float:
-        """Of the drone, m; pads that were never seen are taken to lie on the ground."""
+        """Of the drone, m; an unseen pad is assumed to lie on the ground."""
         return float(self._vertical[HEIGHT] - self._vertical[PAD_HEIGHT])
 
     @property
@@ -88,7 +88,7 @@ class PadEstimator:
         return math.sqrt(float(self._covariance[PAD, PAD]))
 
     def predict(self, acceleration: Vector, seconds: float) -> None:
-        """Let time pass while the drone's tilt accelerates it so (2, m/s^2)."""
+        """Advance in time, with the acceleration due to the drone's tilt (2, m/s^2)."""
         transition = np.array([[1.0, seconds, -seconds], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
         self._state = transition @ self._state
         self._state[PAD] -= acceleration * seconds**2 / 2
@@ -101,7 +101,7 @@ class PadEstimator:
         self._vertical_covariance = climbing @ self._vertical_covariance @ climbing.T + np.diag(noise)
 
     def measured_velocity(self, velocity: Vector) -> None:
-        """Take the drone's velocity, 3, m/s."""
+        """Correct by the drone's velocity, 3, m/s."""
         row = np.zeros(3)
         row[DRONE_VELOCITY] = 1.0
         self._correct(row, velocity[:2], VELOCITY_DEVIATION)
@@ -110,13 +110,13 @@ class PadEstimator:
         self._correct_vertical(row, float(velocity[2]), CLIMB_DEVIATION)
 
     def measured_altitude(self, altitude: float) -> None:
-        """Take the drone's height above the ground, m."""
+        """Correct by the drone's height above the ground, m."""
         row = np.zeros(3)
         row[HEIGHT] = 1.0
         self._correct_vertical(row, altitude, HEIGHT_DEVIATION)
 
     def saw_pad(self, offset: Vector, age: float, deviation: float, vertical_deviation: float) -> bool:
-        """Take a sighting of the pad, and return whether it was believed.
+        """Correct by a sighting of the pad; return whether it was accepted.
 
         Args:
             offset: from the drone to the pad, 3, m, at the time of the sighting.
@@ -140,7 +140,7 @@ class PadEstimator:
         return True
 
     def forget(self) -> None:
-        """Give up the pad, not the drone's own motion."""
+        """Forget the pad, not the drone's own motion."""
         self.is_tracking = False
         self._doubted = 0
         self._state[:DRONE_VELOCITY] = 0.0

@@ -10,7 +10,7 @@ from drone_bridge.described import described
 
 @dataclass(frozen=True, slots=True)
 class LandParameters:
-    """How to search, to follow, and to come down.
+    """How to search, follow and descend.
 
     Raises ValueError when the drone would have to tilt further than it can.
     """

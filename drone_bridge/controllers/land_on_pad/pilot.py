@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `land_on_pad`: find a pad that may move, follow it, come down on it, and cut the motors.
+"""The behaviour `land_on_pad`: find a pad that may move, follow it, descend on it, and stop the motors.
 
 Without a position of its own: all that is known is how fast the drone flies, how high, and, while the pad is in sight,
 where it is from the drone. Each set of measurements goes through three stages:
@@ -43,7 +43,7 @@ class LandOnPad:
         self._stamp: float | None = None
 
     def update(self, measured: Measured) -> Decision:
-        """Return what to do. A stamp that runs back, or jumps by more than a second, resets everything."""
+        """Return the decision. A stamp that runs back, or jumps by more than a second, resets everything."""
         if self._stamp is None or not 0 <= measured.stamp - self._stamp <= LONGEST_GAP:
             self._start(measured)
             seconds = 0.0
@@ -151,7 +151,7 @@ class LandOnPad:
             self._reason = f"going down, {height:.2f} m above the pad, last seen {unseen:.1f} s ago"
 
     def _ought_to_see_it(self) -> bool:
-        """Return whether the pad is below. One farther aside may be hidden by the tilt that leads to it."""
+        """Return whether the pad is below. One farther aside may be hidden by the tilt towards it."""
         is_below = self._away() <= VIEW_SLOPE * self._estimator.height_above_pad
         return is_below or self._state in (LandState.CLIMBING, LandState.SEARCHING)
 
@@ -161,7 +161,7 @@ class LandOnPad:
         return is_low and self._away() > parameters.align_radius
 
     def _touchdown(self, measured: Measured, seconds: float) -> str:
-        """Return how it is known that the drone stands on something; empty while it flies."""
+        """Return why the drone must be standing on something; empty in flight."""
         if measured.landed and self._has_flown:
             return "touchdown was reported"
         is_still = self._state is LandState.COMMITTED and abs(self._estimator.climb_speed) < STILL_SPEED
@@ -178,7 +178,7 @@ class LandOnPad:
     # Guidance.
 
     def _guide(self, rotation: Matrix, seconds: float) -> ShareCommand:
-        """Return the command for the present state."""
+        """Return the command for the current state."""
         estimator, turn = self._estimator, 0.0
         wanted = np.zeros(3)
         if self._state is LandState.SEARCHING:
@@ -202,14 +202,14 @@ class LandOnPad:
         return self._towards(to_go, self._parameters.search_speed), turn
 
     def _chasing(self) -> Vector:
-        """Return the velocity that leads to above the pad and along with it."""
+        """Return the velocity that leads above the pad and follows it."""
         estimator, lead = self._estimator, self._parameters.response_time
         to_go = estimator.pad + (estimator.pad_velocity - estimator.velocity) * lead
         wanted: Vector = estimator.pad_velocity + self._towards(to_go, self._parameters.max_speed)
         return wanted
 
     def _sinking(self) -> float:
-        """Return the vertical velocity, m/s, for a state in which the pad's place is known."""
+        """Return the vertical velocity, m/s, for a state in which the pad's position is known."""
         parameters, height = self._parameters, self._estimator.height_above_pad
         if self._state is LandState.COMMITTED:
             return -parameters.touchdown_speed
@@ -225,14 +225,14 @@ class LandOnPad:
         return min(parameters.touchdown_speed + parameters.descent_gain * above, parameters.max_descent_speed)
 
     def _share_of_descent(self, height: float) -> float:
-        """Return 1 when aligned well enough to go down at full speed, 0 when not to go down at all."""
+        """Return 1 if aligned well enough to descend at full speed, 0 to not descend at all."""
         parameters = self._parameters
         above = max(height - parameters.commit_height, 0.0)
         radius, speed = self._radius(height), parameters.align_speed + above / 2
         return _falling(self._away() / radius) * _falling(self._relative_speed() / speed)
 
     def _radius(self, height: float) -> float:
-        """Return how far off the pad is well aligned at a height, m: the higher, the more."""
+        """Return the allowed distance from the pad's centre at a height, m, which grows with the height."""
         above = max(height - self._parameters.commit_height, 0.0)
         return self._parameters.align_radius + self._parameters.align_slope * above
 
@@ -242,7 +242,7 @@ class LandOnPad:
         return max(-parameters.max_descent_speed, min(parameters.max_climb_speed, climb))
 
     def _towards(self, to_go: Vector, max_speed: float) -> Vector:
-        """Return the velocity for a way to go: as fast as it can still be braked."""
+        """Return the fastest velocity from which the drone can stop within a distance."""
         parameters, distance = self._parameters, float(np.linalg.norm(to_go))
         gain, deceleration = parameters.position_gain, parameters.max_deceleration
         bend = deceleration / gain**2  # m; nearer than that, speed is proportional to the distance
@@ -259,7 +259,7 @@ class LandOnPad:
     # What guidance and decision look at.
 
     def _away(self) -> float:
-        """Return how far off the pad's middle is, m, when the next command takes effect."""
+        """Return the distance from the pad's centre, m, when the next command takes effect."""
         estimator, lead = self._estimator, self._parameters.response_time
         return float(np.linalg.norm(estimator.pad + (estimator.pad_velocity - estimator.velocity) * lead))
 
@@ -280,5 +280,5 @@ class LandOnPad:
 
 
 def _falling(ratio: float) -> float:
-    """Return 1 up to a ratio of 1, and then less and less, down to 0 at 2."""
+    """Return 1 up to a ratio of 1, decreasing to 0 at 2."""
     return max(0.0, min(1.0, 2.0 - ratio))

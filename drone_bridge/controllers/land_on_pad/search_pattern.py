@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where to look for something lost: an expanding square, the pattern of search and rescue."""
+"""The expanding square, a pattern of search and rescue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DIRECTIONS: Final = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 
 
 class ExpandingSquare:
-    """Legs of 1, 1, 2, 2, 3, 3 ... times the spacing around a middle, each at a right angle to the one before.
+    """Legs of 1, 1, 2, 2, 3, 3 ... times the spacing around a centre, each at a right angle to the one before.
 
     Having gone as far as the radius, it begins again in the middle.
     """
@@ -27,7 +27,7 @@ class ExpandingSquare:
         self.corner = middle.copy()
 
     def advance(self, position: Vector) -> Vector:
-        """Return the corner to fly to from here, the next one when this one is reached."""
+        """Return the corner to fly to, the next one when this one is reached."""
         if float(np.linalg.norm(self.corner - position)) < CORNER_REACHED_M:
             direction = np.array(_DIRECTIONS[self._leg % len(_DIRECTIONS)])
             self.corner = self.corner + (self._leg // 2 + 1) * self._spacing * direction

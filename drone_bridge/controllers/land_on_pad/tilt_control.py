@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From wanted velocities to tilt and thrust, for a drone that is told shares of its full tilt, thrust and turn."""
+"""Converts desired velocities to tilt and thrust, for a drone that is commanded in shares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_UPWARD_TRIM: Final = 3.0  # m/s^2 against a hover that is not quite one, or
 
 @dataclass(frozen=True, slots=True)
 class ShareCommand:
-    """What the drone is told, each from -1 to 1."""
+    """Shares of full tilt, thrust and turn rate, each from -1 to 1."""
 
     forward: float = 0.0  # of the full tilt, positive accelerates forward
     left: float = 0.0  # of the full tilt
@@ -33,7 +33,7 @@ class ShareCommand:
 
 @dataclass(frozen=True, slots=True)
 class TiltGains:
-    """How a drone answers, and how hard it is steered."""
+    """The drone's response, and the gains."""
 
     full_tilt: float  # rad
     thrust_acceleration: float  # m/s^2 upwards at full thrust
@@ -44,14 +44,14 @@ class TiltGains:
 
 
 class TiltControl:
-    """A proportional and integral controller of the velocity. The integrals, in levelled axes, trim out wind."""
+    """A PI controller of the velocity. The integrals, in level axes, compensate for wind."""
 
     def __init__(self, gains: TiltGains) -> None:
         self._gains = gains
         self._trim: Vector = np.zeros(3)  # m/s^2
 
     def command(self, error: Vector, rotation: Matrix, turn: float, seconds: float) -> ShareCommand:
-        """Return what brings the velocity to where it is wanted.
+        """Return the command for a velocity error.
 
         Args:
             error: wanted velocity minus the present one, 3, m/s.
@@ -81,7 +81,7 @@ class TiltControl:
 
 
 def acceleration_of_tilt(rotation: Matrix) -> Vector:
-    """Return the horizontal acceleration, 2, m/s^2, of a drone whose thrust carries it and points along its body."""
+    """Return the horizontal acceleration, 2, m/s^2, of a drone whose thrust carries its weight."""
     upright = max(float(rotation[2, 2]), 0.1)
     acceleration: Vector = GRAVITY * rotation[:2, 2] / upright
     return acceleration

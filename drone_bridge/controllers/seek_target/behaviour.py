@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `seek_target` between topics: stereo images in, body rates and thrust out."""
+"""The behaviour `seek_target` with its topics: stereo images in, body rates and thrust out."""
 
 import math
 from collections.abc import Callable
@@ -66,7 +66,6 @@ class SeekTargetBehaviour:
             subscribe(node, kind, topic, partial(frames.add, topic), _FRAME_QUEUE)
 
     def leave(self) -> None:
-        """Stop commanding."""
         self._drone = None
 
     def _make_sender(self, topic: str) -> Callable[[Header, Command], None]:
@@ -97,7 +96,7 @@ class SeekTargetBehaviour:
         self._tell(header, decision)
 
     def _decide(self, drone: DroneModel, frame: StereoFrame) -> Decision:
-        """Return the answer. Raises ValueError when none can be computed, and then starts over."""
+        """Return the answer. Raises ValueError if there is none, and then starts over."""
         try:
             decision = self._seeker(drone, frame).update(frame.stamp, frame.left, frame.right, frame.attitude)
             if decision.command.is_finite:
@@ -109,7 +108,7 @@ class SeekTargetBehaviour:
         raise ValueError(f"no command can be computed for {drone}: {problem}.")
 
     def _seeker(self, drone: DroneModel, frame: StereoFrame) -> SeekTarget:
-        """Return the seeker for this drone and these cameras; other cameras are another testbed."""
+        """Return the seeker for this drone and these cameras; other cameras mean another testbed."""
         cameras = (frame.pinhole, frame.baseline)
         if self._seek is None or cameras != self._seen_by:
             self._seek, self._seen_by = SeekTarget(self._seek_parameters, drone, *cameras), cameras

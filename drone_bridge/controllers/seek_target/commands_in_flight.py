@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which command is in force when replies come late."""
+"""Which command is in force when answers arrive late."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DELAY_DEVIATION = 2e-3  # rad, of an angle after a step with the right command
 
 
 class CommandsInFlight:
-    """Finds out how many frames late commands come into force, by their effect on the measured angles.
+    """Estimates by how many frames commands are late, from their effect on the measured angles.
 
     In lockstep an answer acts on the step after its frame. When the bridge answers with what it has, each step is
     flown with a command some frames older; which one varies a little.
@@ -30,21 +30,21 @@ class CommandsInFlight:
 
     @property
     def usual_delay(self) -> int:
-        """How many frames late commands usually are."""
+        """How many frames late commands usually take effect."""
         return int(np.argmin(self._costs))
 
     @property
     def waiting(self) -> list[Command]:
-        """Commands that are still to come into force before the next one does, in order."""
+        """Commands that take effect before the next one, in order."""
         delay = self.usual_delay
         return list(self._commands)[len(self._commands) - delay :] if delay else []
 
     def add(self, command: Command) -> None:
-        """Remember the answer to the newest frame."""
+        """Add the answer to the newest frame."""
         self._commands.append(command)
 
     def acted(self, attitude: AttitudeEstimator, measured: MeasuredAttitude, step: float) -> Command:
-        """Return the command with which the last step was flown, given the attitude before and the angles after it."""
+        """Return the command of the last step, given the attitude before and the angles after it."""
         costs: npt.NDArray[np.float64] = np.zeros(LONGEST_DELAY + 1)
         for delay in range(LONGEST_DELAY + 1):
             turned = attitude.rotation @ rotation_from_vector(self._late_by(delay).rates * step)

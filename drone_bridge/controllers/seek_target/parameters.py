@@ -9,7 +9,7 @@ from drone_bridge.described import described
 
 @dataclass(frozen=True, slots=True)
 class SeekParameters:
-    """What to look for, and how to fly.
+    """What to seek, and how to fly.
 
     Raises ValueError for a holding point inside the target, or from where it does not count as reached, and for what
     is no colour.

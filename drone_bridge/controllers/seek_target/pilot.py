@@ -48,7 +48,7 @@ BACKING_SPEED = 0.5  # m/s
 
 
 class SeekState(str, Enum):
-    """What the drone is about."""
+    """The state of the search."""
 
     SEARCHING = "searching"
     APPROACHING = "approaching"
@@ -58,7 +58,7 @@ class SeekState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The command that answers a frame, and why it was chosen."""
+    """The answer to a frame, and the reason for it."""
 
     command: Command
     state: SeekState
@@ -127,7 +127,7 @@ class SeekTarget:
         self._restart_search(1.0)
 
     def _advance(self, measured: MeasuredAttitude, step: float) -> None:
-        """Let the drone fly with the command that was in force."""
+        """Advance with the command that was in force."""
         command = self._in_flight.acted(self._attitude, measured, step)
         before = self._attitude.rotation[:, 2]
         self._attitude.predict(command.rates, step)
@@ -143,7 +143,7 @@ class SeekTarget:
         return acceleration
 
     def _look(self, outlines: tuple[Outline | None, Outline | None], stamp: float) -> None:
-        """Keep track of whether the target is in sight, and give it up when it has not been for too long."""
+        """Track whether the target is in sight, and give it up after too long without."""
         seen = [outline for outline in outlines if outline is not None]
         self._sees = bool(seen)
         is_blind = self._sees and all(outline.fills_view for outline in seen)
@@ -157,7 +157,7 @@ class SeekTarget:
             self._restart_search(math.copysign(1.0, self._target.position[2]))
 
     def _predicted(self) -> tuple[Matrix, Vector, Vector]:
-        """Return attitude, target position and velocity for when the next command comes into force."""
+        """Return attitude, target position and velocity at the time the next command takes effect."""
         rotation, position, velocity = self._attitude.rotation, self._target.position, self._target.velocity
         for command in self._in_flight.waiting:
             rotation = rotation @ rotation_from_vector(command.rates * self._step)
@@ -198,7 +198,7 @@ class SeekTarget:
         return Decision(command, self._state, self._reason(distance), distance, self._sees)
 
     def _profile(self, to_go: Vector, velocity: Vector, max_speed: float) -> tuple[Vector, Vector]:
-        """Return the velocity for a way to go, and the acceleration that goes with staying on that profile.
+        """Return the velocity for a distance, and the acceleration that keeps to that profile.
 
         Proportional close to the goal; farther away as fast as constant deceleration can stop.
         """
@@ -227,7 +227,7 @@ class SeekTarget:
         return acceleration - excess * np.append(heading, 0.0)
 
     def _off_axis(self, distance: float, azimuth: float) -> float:
-        """Return the azimuth, rad, at which to keep the target's middle so that an edge of it stays in view."""
+        """Return the azimuth, rad, of the target's centre at which one of its edges stays in view."""
         nearest = max(distance, self._parameters.hold_distance)
         excess = (
             math.asin(min(self._target.radius / nearest, 1.0))
@@ -237,7 +237,7 @@ class SeekTarget:
         return math.copysign(min(max(excess, 0.0), 1.0), azimuth)
 
     def _specific_force(self, acceleration: Vector, velocity: Vector) -> Vector:
-        """Return what thrust per mass has to do for an acceleration, m/s^2."""
+        """Return the specific force for an acceleration, m/s^2."""
         gravity = np.array([0, 0, self._drone.gravity])
         force: Vector = acceleration + gravity + self._drone.decay * velocity - self._target.disturbance
         return force

@@ -57,7 +57,7 @@ class SphereDetector:
         self._solid_angles = (1 + columns**2 + rows[:, np.newaxis] ** 2) ** -1.5 / (pinhole.fx * pinhole.fy)
 
     def detect(self, image: Image) -> Outline | None:
-        """Return what is seen of the sphere, or None. Raises ValueError for an image of another size."""
+        """Return the visible part of the sphere, or None. Raises ValueError for an image of another size."""
         expected = (self._pinhole.height, self._pinhole.width, 3)
         if image.shape != expected:
             raise ValueError(f"the image is {image.shape}, and the camera's are {expected}")

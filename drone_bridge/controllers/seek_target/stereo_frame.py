@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both cameras and the attitude say about one moment, checked: anybody may publish anything."""
+"""Reads and validates the images and attitude of one moment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNKNOWN_VARIANCE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StereoFrame:
-    """Two images of the same size and what is needed to make sense of them."""
+    """Two images of the same size, with camera and attitude."""
 
     stamp: float  # s
     left: Image
@@ -38,7 +38,7 @@ class StereoFrame:
 
     @classmethod
     def read(cls, messages: Mapping[str, Any]) -> StereoFrame:
-        """Read the messages, by topic, of one stamp. Raises ValueError with a sentence for what can't be used."""
+        """Read the messages, by topic, of one stamp. Raises ValueError with a sentence for invalid ones."""
         left_info, right_info = messages["left/camera_info"], messages["right/camera_info"]
         pinhole = read_pinhole(left_info, "left/camera_info")
         stamp = left_info.header.stamp

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where is the target, how fast is the drone, and what pushes it? A Kalman filter fed with outlines.
+"""A Kalman filter for the target's position, the drone's velocity and disturbances, fed with outlines.
 
 Frame: levelled, z up, x where the drone looked when its yaw was 0.
 """
@@ -59,7 +59,7 @@ class TargetEstimator:
 
     @property
     def position(self) -> Vector:
-        """Of the target relative to the drone, m. Means nothing before the first sight."""
+        """Of the target relative to the drone, m. Meaningless before the first sighting."""
         return self._state[POSITION].copy()
 
     @property
@@ -83,11 +83,11 @@ class TargetEstimator:
         return math.sqrt(float(np.linalg.eigvalsh(self._covariance[POSITION, POSITION])[-1]))
 
     def forget(self) -> None:
-        """Give up the target, not the velocity."""
+        """Forget the target, not the velocity."""
         self.is_tracking = False
 
     def predict(self, acceleration: Vector, step: float) -> None:
-        """Let step seconds pass under thrust and gravity (together as an acceleration, m/s^2)."""
+        """Advance by `step` seconds under thrust and gravity (together as an acceleration, m/s^2)."""
         transition = np.eye(SIZE)
         kept = math.exp(-self._decay * step)
         gained = -math.expm1(-self._decay * step) / self._decay if self._decay > 1e-9 else step
@@ -107,7 +107,7 @@ class TargetEstimator:
             self._covariance[DISTURBANCE.start + axis, DISTURBANCE.start + axis] += DISTURBANCE_NOISE**2 * step
 
     def correct(self, outlines: Sequence[Outline | None], rotation: Matrix) -> None:
-        """Take into account what the left and the right camera see, with the body turned so."""
+        """Correct by the outlines in the left and right images, with the body's rotation."""
         seen = [
             (rotation @ eye, outline) for eye, outline in zip(self._eyes, outlines, strict=True) if outline is not None
         ]
@@ -121,7 +121,7 @@ class TargetEstimator:
             self._fit(seen, rotation)
 
     def _start_tracking(self, seen: Sequence[tuple[Vector, Outline]], rotation: Matrix) -> None:
-        """Guess where the target is from the middle and the size of what is seen."""
+        """Initialize the target's position from its centre and size in the images."""
         self.is_tracking = True
         self._covariance[LOG_RADIUS, :] = self._covariance[:, LOG_RADIUS] = 0
         self._covariance[LOG_RADIUS, LOG_RADIUS] = self._radius_deviation**2
@@ -139,7 +139,7 @@ class TargetEstimator:
         self._covariance[POSITION, POSITION] = np.eye(3) * float(guess @ guess)
 
     def _doubt_motion(self) -> None:
-        """Believe little in a motion that has led to where the target is not."""
+        """Increase the uncertainty of a motion that has led to where the target is not."""
         for block, deviation in ((VELOCITY, DOUBTED_SPEED_DEVIATION), (DISTURBANCE, START_DISTURBANCE_DEVIATION)):
             self._covariance[block, :] = 0
             self._covariance[:, block] = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `waypoints` between topics: odometry in, velocities out."""
+"""The behaviour `waypoints` with its topics: odometry in, velocities out."""
 
 import math
 import time
@@ -37,10 +37,10 @@ PARAMETERS: Final = (
 
 
 class WaypointsBehaviour:
-    """Goes from waypoint to waypoint while there is odometry; stops while there is none."""
+    """Drives from waypoint to waypoint while there is odometry; stops otherwise."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        """Raises ValueError with a sentence when the points are not waypoints."""
+        """Raises ValueError with a sentence for invalid waypoints."""
         self._node = node
         try:
             self._points = tuple(map(Waypoint.read, parameters[f"{NAME}.points"]))
@@ -79,7 +79,7 @@ class WaypointsBehaviour:
         self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()
 
     def _on_properties(self, _: DroneProperties) -> None:
-        """Begin with the first waypoint again when a drone is announced again: its simulation has begun again."""
+        """Restart with the first waypoint when a drone is announced again, as its simulation was restarted."""
         if self._is_announced:
             self._waypoints = Waypoints(self._parameters, self._points)
             self._measured = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From waypoint to waypoint, on straight lines, by odometry. Any of x, y, z and yaw may be left free."""
+"""Follows waypoints on straight lines, by odometry. Any of x, y, z and yaw may be omitted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_ACROSS: Final = 0.7
 
 @dataclass(frozen=True, slots=True)
 class WaypointParameters:
-    """How to get there."""
+    """Speeds, gains and tolerances."""
 
     position_tolerance: float = described(0.3, "Metres from a waypoint within which it is reached.", 0.001, 100.0)
     yaw_tolerance: float = described(0.15, "Radians from a waypoint's yaw within which it is reached.", 0.001, math.pi)
@@ -35,7 +35,7 @@ class WaypointParameters:
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """Where to be, in the frame of the odometry: x, y, z in m, yaw in rad to the left of x. None is free."""
+    """A pose in the frame of the odometry: x, y, z in m, yaw in rad to the left of x. None is free."""
 
     x: float | None = None
     y: float | None = None
@@ -44,7 +44,7 @@ class Waypoint:
 
     @classmethod
     def read(cls, text: str) -> Waypoint:
-        """Read for instance 'x=2 y=-1.5 yaw=1.57'. Raises ValueError."""
+        """Parse for instance 'x=2 y=-1.5 yaw=1.57'. Raises ValueError."""
         values: dict[str, float] = {}
         for part in text.split():
             name, _, number = part.partition("=")
@@ -68,7 +68,7 @@ class Waypoint:
         return " ".join(f"{name}={value:g}" for name, value in values if value is not None)
 
     def place(self, elsewhere: Vector) -> Vector:
-        """Return its position, with what is free taken from another one."""
+        """Return its position, with free coordinates taken from another one."""
         held = (self.x, self.y, self.z)
         return np.array([free if value is None else value for value, free in zip(held, elsewhere, strict=True)])
 
@@ -85,7 +85,7 @@ class WaypointState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, in body axes of REP 103: velocity in m/s, turning in rad/s about x, y, z."""
+    """The command, in body axes of REP 103: velocity in m/s, angular velocity in rad/s about x, y, z."""
 
     state: WaypointState
     reason: str
@@ -95,7 +95,7 @@ class Decision:
 
 
 class Waypoints:
-    """The way as it goes: `update` is to be called steadily."""
+    """The state of the tour. Call `update` regularly."""
 
     def __init__(self, parameters: WaypointParameters, waypoints: tuple[Waypoint, ...]) -> None:
         """Begin before the first of the waypoints. Raises ValueError if there is none."""
@@ -109,11 +109,11 @@ class Waypoints:
         self._is_done = False
 
     def interrupted(self) -> None:
-        """Forget the line: after a gap in the odometry it begins wherever the vehicle is."""
+        """Start a new line from the vehicle's position, after a gap in the odometry."""
         self._line_start = self._reached_s = None
 
     def update(self, now_s: float, position: Vector, rotation: Matrix) -> Decision:
-        """Return what to do at a position (m) with a rotation from body to world. `now_s` does not run back."""
+        """Return the decision at a position (m) with a rotation from body to world. `now_s` does not run back."""
         if self._line_start is None:
             self._line_start = position
         _, _, yaw = angles_from_rotation(rotation)
@@ -137,7 +137,7 @@ class Waypoints:
         return away <= self._parameters.position_tolerance and turned <= self._parameters.yaw_tolerance
 
     def _go_on(self, position: Vector) -> None:
-        """Make the next waypoint the one to go to; the last one stays, unless they are a loop."""
+        """Select the next waypoint; the last one stays, unless they form a loop."""
         if self._index + 1 == len(self._waypoints) and not self._parameters.loop:
             self._is_done = True
             return
@@ -147,7 +147,7 @@ class Waypoints:
         self._reached_s = None
 
     def _velocity(self, error: Vector, line: Vector) -> Vector:
-        """Return the velocity in the world: along the line and, where the vehicle is beside it, back to it."""
+        """Return the velocity in the world: along the line, and back to it if the vehicle is beside it."""
         wanted = self._parameters.position_gain * error
         limit = self._parameters.max_speed
         length = float(np.linalg.norm(line))
@@ -173,7 +173,7 @@ class Waypoints:
 
 
 def _yaw_error(waypoint: Waypoint, yaw: float) -> float:
-    """Return how far to turn to the left, rad, the shorter way."""
+    """Return the shorter turn to the left, rad."""
     return 0.0 if waypoint.yaw is None else math.remainder(waypoint.yaw - yaw, math.tau)
 
 

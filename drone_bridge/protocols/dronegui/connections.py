@@ -22,7 +22,7 @@ MAX_SEQ: Final = 2**63 - 1
 
 
 class ControllerConnection(EventSource[Navdata]):
-    """The controller's side: complete states go out, numbered from 1; navdata comes in, on a port of its own.
+    """The controller's side: sends complete states, numbered from 1, and receives navdata on another port.
 
     A datagram that is refused changes nothing for those after it.
     """
@@ -33,7 +33,7 @@ class ControllerConnection(EventSource[Navdata]):
 
     @property
     def next_seq(self) -> int:
-        """The number of the packet that `send` makes next."""
+        """The number of the next packet."""
         return self._next_seq
 
     def send(self, controls: Controls) -> bytes:
@@ -49,19 +49,19 @@ class ControllerConnection(EventSource[Navdata]):
         return datagram
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
-        """Take one whole datagram of navdata, of which `next_event` then tells what it was."""
+        """Receive a whole datagram of navdata, for `next_event`."""
         try:
             self._queue.put(_read_navdata(datagram))
         except RemoteProtocolError as error:
             self._queue.put(error)
 
     def next_event(self) -> Navdata | NeedData:
-        """Return what the next datagram was, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
+        """Return the next block of navdata, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
         return self._queue.next_event()
 
 
 class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
-    """The GUI's side: control packets come in, `ControlPacket`s and `LatePacket`s come out; navdata is sent.
+    """The GUI's side: receives control packets, and sends navdata.
 
     A datagram that is refused changes nothing, and those after it are read as if it had not come.
     """
@@ -69,7 +69,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
     def __init__(
         self, python_literals: bool = False, complete_states_only: bool = False, loose_values: bool = False
     ) -> None:
-        """Follow the document, unless told to follow what programs really do.
+        """Follow the document, except where asked to follow real programs.
 
         Args:
             python_literals: accept True, False and None, which the document shows and JSON does not know.
@@ -100,14 +100,14 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         return datagram
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
-        """Take one whole datagram, of which `next_event` then tells what it was."""
+        """Receive a whole datagram, for `next_event`."""
         try:
             self._queue.put(self._read(datagram))
         except RemoteProtocolError as error:
             self._queue.put(error)
 
     def next_event(self) -> ControlPacket | LatePacket | NeedData:
-        """Return what the next datagram was, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
         return self._queue.next_event()
 
     def _read(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
@@ -120,7 +120,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         return ControlPacket(seq, controls)
 
     def _state(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Return the controls that the packet carries, each of its type."""
+        """Return the controls in the packet, converted to their types."""
         state = document.get("state", {})
         if not isinstance(state, dict):
             raise RemoteProtocolError(f"state is {shown(state)}, and has to be an object.")
@@ -157,7 +157,7 @@ def _seq(document: dict[str, Any], may_be_fractional: bool) -> float:
 
 
 def _tightened(name: str, value: Any) -> Any:
-    """Return what the real receiver makes of a value, if it makes anything of it."""
+    """Return how the real receiver interprets a value, if it accepts it."""
     if not is_number(value):
         return value
     if name in BUTTONS:
@@ -166,7 +166,7 @@ def _tightened(name: str, value: Any) -> Any:
 
 
 def _complaint(name: str, value: Any) -> str | None:
-    """Return a sentence about a value that the control can't have."""
+    """Return a sentence about an invalid value of a control."""
     if name in BUTTONS:
         return None if isinstance(value, bool) else f"{name} is {shown(value)}, and has to be true or false."
     if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)) or not -1 <= value <= 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One JSON object per datagram, read without trust in whoever sent it."""
+"""Parses one untrusted JSON object per datagram."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def parse(
     python_literals: bool = False,
     parse_constant: Callable[[str], Any] = refuse_constant,
 ) -> dict[str, Any]:
-    """Return the object in a datagram. Raises RemoteProtocolError, whatever the datagram is.
+    """Return the object in a datagram. Raises RemoteProtocolError.
 
     Args:
         datagram: all of it.
@@ -62,12 +62,12 @@ def shown(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value of a document is a number; true and false are none."""
+    """Return whether a value is a number, which true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _check_nesting(text: str) -> None:
-    """Refuse what a parser that calls itself could choke on; how deep that is depends on the interpreter."""
+    """Refuse nesting that a recursive parser might not handle, which depends on the interpreter."""
     depth = 0
     for token in _TOKEN.finditer(text):
         if token[0] in ("[", "{"):
@@ -79,7 +79,7 @@ def _check_nesting(text: str) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its pairs. Of two values for one control nobody can tell which was meant."""
+    """Return the object of these pairs. Duplicate controls are refused, as either may be meant."""
     result: dict[str, Any] = {}
     for name, value in pairs:
         if name in result:

@@ -37,7 +37,7 @@ class Controls:
 
 @dataclass(frozen=True, slots=True)
 class ControlPacket:
-    """A packet that took effect: all controls as they are from now on."""
+    """A packet that took effect, with the resulting state of all controls."""
 
     seq: float
     controls: Controls
@@ -45,14 +45,14 @@ class ControlPacket:
 
 @dataclass(frozen=True, slots=True)
 class LatePacket:
-    """A packet that came after one with the same or a higher number, and was discarded."""
+    """A packet that was discarded, as one with the same or a higher number came before."""
 
     seq: float
     newest_seq: float
 
 
 class FlightState(IntEnum):
-    """The major state of the drone's controller."""
+    """The major state of the drone."""
 
     DEFAULT = 0  # motors off: an emergency, until reset is pressed
     INIT = 1
@@ -67,7 +67,7 @@ class FlightState(IntEnum):
 
     @property
     def is_airborne(self) -> bool:
-        """Whether the motors carry the drone."""
+        """Whether the drone flies, including take-off and landing."""
         return self in _AIRBORNE
 
 
@@ -85,7 +85,7 @@ _AIRBORNE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The navdata block `demo`. None stands for what the datagram leaves out, or gives as NaN or infinity."""
+    """The navdata block `demo`. None stands for a value that is missing, NaN or infinite."""
 
     ctrl_state: int | None = None
     vbat_flying_percentage: float | None = None  # of a full battery
@@ -100,7 +100,7 @@ class Demo:
 
     @property
     def flight_state(self) -> FlightState | None:
-        """The major flight state; None for one that is missing or unknown."""
+        """The major flight state, None if missing or unknown."""
         if self.ctrl_state is None or self.ctrl_state >> MAJOR_STATE_SHIFT not in _FLIGHT_STATES:
             return None
         return FlightState(self.ctrl_state >> MAJOR_STATE_SHIFT)
@@ -111,7 +111,7 @@ _FLIGHT_STATES: Final = frozenset(FlightState)
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something that the drone's vision has detected."""
+    """A detection of the drone's vision."""
 
     xc: float  # PICTURE_UNITS, its middle, + right from the left edge
     yc: float  # PICTURE_UNITS, + down from the upper edge
@@ -122,14 +122,14 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class VisionDetect:
-    """The navdata block `visiondetect`: what is detected at present."""
+    """The navdata block `visiondetect`: the current detections."""
 
     features: tuple[Feature, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OtherNavdata:
-    """A navdata block that is not interpreted: its type, empty where it has none, and its other fields."""
+    """A navdata block that is not interpreted: its type, empty if missing, and its other fields."""
 
     type: str
     fields: Mapping[str, Any]

@@ -28,7 +28,7 @@ _OF_DEMO: Final = frozenset({"ctrl_state", "theta", "phi", "psi"})
 
 
 def read(document: dict[str, Any]) -> Navdata:
-    """Return the block that a datagram holds. Raises RemoteProtocolError."""
+    """Decode a datagram. Raises RemoteProtocolError."""
     kind = document.get("type", "")
     if not isinstance(kind, str):
         raise RemoteProtocolError(f"type is {shown(kind)}, and has to be a string.")
@@ -53,7 +53,7 @@ def _present(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return a value of `demo`, or None where there is no finite one."""
+    """Return a value of `demo`, or None if it is not a finite number."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return None  # the GUI hands on whatever the drone has in its floats
     if name not in _WHOLE:

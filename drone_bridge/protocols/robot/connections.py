@@ -62,7 +62,7 @@ _TYPE: Final = Numbers("B")
 
 
 class _Connection(StreamConnection[EventT]):
-    """What both roles share. `_sent` and `_received` are the packets of either direction, by type."""
+    """The base of both roles. `_sent` and `_received` are the packets of either direction, by type."""
 
     _header = struct.Struct(">HB")  # length of what follows, type
     _us: ClassVar[str]
@@ -113,7 +113,7 @@ _FROM_ROBOT: Final = _by_type(
 
 
 class _Listed:
-    """What the robot has listed on a connection, which tells what later packets mean."""
+    """The robot's lists on a connection, which determine the meaning of later packets."""
 
     def __init__(self) -> None:
         self._subsystems: SubsystemInfo | None = None
@@ -126,18 +126,18 @@ class _Listed:
             self._sensors = packet
 
     def has_known_width(self, sensor: int) -> bool:
-        """Return whether the readings of a sensor are int32, as those of all types in the document are."""
+        """Return whether the readings of a sensor are int32, as for all documented types."""
         listed = self._sensors.sensors
         return listed[sensor].type in KNOWN_SENSOR_TYPES if sensor < len(listed) else not self._sensors.missing
 
     def decode(self, packet: type[Packet], payload: bytes) -> Packet:
-        """Return what a payload from the robot says. Raises MisfitError."""
+        """Decode a payload from the robot. Raises MisfitError."""
         if packet is SensorUpdate:
             return SensorUpdate.decode(payload, self.has_known_width)
         return packet.decode(payload)
 
     def check(self, update: Update) -> None:
-        """Raise LocalProtocolError for an update that is not what the subsystem takes, as far as it is known."""
+        """Raise LocalProtocolError for an update that does not fit its subsystem's type, if known."""
         if self._subsystems is None:
             return
         listed = self._subsystems.subsystems
@@ -149,7 +149,7 @@ class _Listed:
 
 
 class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
-    """The driver's side. `next_event` gives what the robot sends, UnknownPacket for types the document lacks."""
+    """The driver's side. `next_event` returns the robot's packets, UnknownPacket for undocumented types."""
 
     _peer, _us = "robot", "driver"
     _sent: ClassVar = {
@@ -184,14 +184,14 @@ class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
 
 
 class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
-    """The robot's side, for one driver. `next_event` gives what the driver sends."""
+    """The robot's side, for one driver. `next_event` returns the driver's packets."""
 
     _peer, _us = "driver", "robot"
     _sent: ClassVar = {kind: (packet,) for kind, packet in _FROM_ROBOT.items()}
     _received = _FROM_DRIVER
 
     def __init__(self, subsystem_types: Sequence[int]) -> None:
-        """`subsystem_types`: of the robot's subsystems in order, as they tell what an update means."""
+        """`subsystem_types`: of the robot's subsystems in order, which determine the meaning of updates."""
         super().__init__()
         self._subsystem_types = tuple(subsystem_types)
         self._listed = _Listed()

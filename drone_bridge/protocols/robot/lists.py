@@ -30,7 +30,7 @@ ListT = TypeVar("ListT")
 
 
 class SubsystemType(IntEnum):
-    """What a subsystem is; others may come."""
+    """The documented types of subsystems."""
 
     INVALID = 0
     SKID_STEER = 1
@@ -38,7 +38,7 @@ class SubsystemType(IntEnum):
 
 
 class SensorType(IntEnum):
-    """What a sensor measures; others may come."""
+    """The documented types of sensors."""
 
     NULL = 0
     BATTERY = 1
@@ -52,7 +52,7 @@ KNOWN_SENSOR_TYPES: Final = frozenset(SensorType)
 
 
 class SensorLayout(str, Enum):
-    """How a list of sensors (0x07) is laid out."""
+    """The layouts of the list of sensors (0x07)."""
 
     DOCUMENT = "document"
     ROBOTD_1_2 = "robotd-1.2"  # the type is an int32, and only batteries have a value: full voltage in whole volts
@@ -63,7 +63,7 @@ _TYPES: Final = {SensorLayout.DOCUMENT: Numbers("h"), SensorLayout.ROBOTD_1_2: _
 
 @dataclass(frozen=True, slots=True)
 class MotorSensors(Packet):
-    """The sensors of one side's motor, by their places in the list of sensors."""
+    """The sensors of one side's motor, by their indices in the list of sensors."""
 
     battery: UInt16
     temperature: UInt16
@@ -97,7 +97,7 @@ class Subsystem(Packet):
 
     @classmethod
     def read_entry(cls, reader: Reader, has_sensors: bool) -> "Subsystem":
-        """Return the next entry of a list, whose skid steers have their sensors or not."""
+        """Read the next entry of a list, in which skid steers have sensors or not."""
         subsystem = cls.read(reader)
         if subsystem.type != SubsystemType.SKID_STEER or not has_sensors:
             return subsystem
@@ -106,7 +106,7 @@ class Subsystem(Packet):
 
 @dataclass(frozen=True, slots=True)
 class SubsystemInfo(Packet):
-    """0x02: what there is to bind. A subsystem's id is its place in the list."""
+    """0x02: the subsystems. A subsystem's id is its index."""
 
     ID = 0x02
     subsystems: tuple[Subsystem, ...]
@@ -122,7 +122,7 @@ class SubsystemInfo(Packet):
 
     @classmethod
     def decode(cls, payload: bytes) -> "SubsystemInfo":
-        """Read a payload in the layout of protocol 2 or, without the motors' sensors, 1. Raises MisfitError."""
+        """Decode a payload in the layout of protocol 2 or, without the motors' sensors, 1. Raises MisfitError."""
         return _best(
             payload,
             lambda reader: cls._read(reader, has_sensors=True),
@@ -144,7 +144,7 @@ class SubsystemInfo(Packet):
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """Something that is measured. None is what the robot does not tell."""
+    """A sensor. None is a value that the robot does not give."""
 
     type: int  # a SensorType, or another number
     name: str
@@ -154,7 +154,7 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class SensorInfo(Packet):
-    """0x07: what is measured. A sensor's id is its place in the list."""
+    """0x07: the sensors. A sensor's id is its index."""
 
     ID = 0x07
     sensors: tuple[Sensor, ...]
@@ -191,7 +191,7 @@ class SensorInfo(Packet):
 
     @classmethod
     def decode(cls, payload: bytes) -> "SensorInfo":
-        """Read a payload in the document's layout or that of robotd 1.2. Raises MisfitError."""
+        """Decode a payload in the document's layout or that of robotd 1.2. Raises MisfitError."""
         return _best(
             payload,
             cls._read_document,
@@ -223,7 +223,7 @@ class SensorInfo(Packet):
 
     @classmethod
     def _read_robotd(cls, reader: Reader) -> "SensorInfo":
-        """Read types that are not known as well: here they have no value."""
+        """Unknown types can be read as well, as no type has a value in this layout."""
         sensors: list[Sensor] = []
         for _ in range(_UINT16.read(reader, "count")):
             kind = _INT32.read(reader, "type")
@@ -266,7 +266,7 @@ class SensorUpdate(Packet):
 
     @classmethod
     def decode(cls, payload: bytes, has_known_width: Callable[[int], bool] = lambda _: True) -> "SensorUpdate":
-        """Read a payload. Raises MisfitError.
+        """Decode a payload. Raises MisfitError.
 
         Args:
             payload: of the packet.
@@ -300,7 +300,7 @@ class SensorUpdate(Packet):
 
 
 def _count(items: Any, kind: type, missing: Any, meaning: str) -> bytes:
-    """Return how many items a list has, with those that are missing. Raises LocalProtocolError for what is no list."""
+    """Return the number of items, including missing ones. Raises LocalProtocolError unless it is a list."""
     check_items(items, kind, meaning)
     if not isinstance(missing, int):
         raise LocalProtocolError(f"The number of missing {meaning} is {missing!r:.200}, and has to be whole.")
@@ -333,7 +333,7 @@ def _best(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callabl
 
 
 def _opaque(reader: Reader, smallest: int) -> bytes:
-    """Return the bytes from an entry of an unknown type on, at least `smallest` of them, if that can be believed."""
+    """Return the bytes from an entry of an unknown type on, at least `smallest`, if that is credible."""
     if not reader.is_readable or reader.remaining < smallest:
         raise MisfitError("what follows an unknown type is too short, or the names are no text")
     return reader.take(reader.remaining, "rest")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot protocol's single packets; those that hold lists are in lists.py."""
+"""The robot protocol's packets, except for those in lists.py."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
@@ -12,7 +12,7 @@ FULL_SPEED: Final = 2048  # of a motor, on the wire; the same backwards is negat
 
 
 class _Speed(Numbers):
-    """What is sent has to be within full speed; what comes from others is not always, and is left as it is."""
+    """Checked when sent; other programs may exceed full speed, and their values are kept."""
 
     def flat(self, value: Any, meaning: str) -> tuple[Any, ...] | list[Any]:
         if isinstance(value, int) and not -FULL_SPEED <= value <= FULL_SPEED:
@@ -36,7 +36,7 @@ class _OnOff(Layout):
 
 @dataclass(frozen=True, slots=True)
 class KeepAlive(Packet):
-    """0x01, both ways: the robot sends it back as it came."""
+    """0x01, both ways: the robot echoes it."""
 
     ID = 0x01
     time_ms: Int64  # when the driver sent it, by its own clock
@@ -44,14 +44,14 @@ class KeepAlive(Packet):
 
 @dataclass(frozen=True, slots=True)
 class QuerySubsystems(Packet):
-    """0x02 to the robot, which answers with what there is to bind and what is measured."""
+    """0x02 to the robot, which answers with the lists of subsystems and sensors."""
 
     ID = 0x02
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterDriver(Packet):
-    """0x03 to the robot: who drives. Comes before any bind."""
+    """0x03 to the robot: the driver's name, before any bind."""
 
     ID = 0x03
     name: String
@@ -59,7 +59,7 @@ class RegisterDriver(Packet):
 
     @classmethod
     def decode(cls, payload: bytes) -> "RegisterDriver":
-        """Read a payload, also of a Java driver, which counts characters where others count bytes.
+        """Decode a payload, also of Java drivers, which count characters where others count bytes.
 
         Raises MisfitError.
         """
@@ -72,7 +72,7 @@ class RegisterDriver(Packet):
 
 
 def _name_by_characters(payload: bytes) -> str | None:
-    """Return the name if the length in front of it is that of a Java string, in UTF-16; None if not."""
+    """Return the name if the length in front of it is that of a Java string, in UTF-16; otherwise None."""
     try:
         name = payload[2:].decode()
     except UnicodeDecodeError:
@@ -134,7 +134,7 @@ class BindFailure(Packet):
 
 @dataclass(frozen=True, slots=True)
 class BindSuccess(Packet):
-    """0x04 from the robot, to the driver that has the subsystem now."""
+    """0x04 from the robot, to the new driver of the subsystem."""
 
     ID = 0x04
     id: UInt16
@@ -142,7 +142,7 @@ class BindSuccess(Packet):
 
 @dataclass(frozen=True, slots=True)
 class SubsystemBound(Packet):
-    """0x06 from the robot, to everybody: who has a subsystem now."""
+    """0x06 from the robot, to all drivers: the driver of a subsystem."""
 
     ID = 0x06
     id: UInt16
@@ -161,7 +161,7 @@ class LogMessage(Packet):
 
 @dataclass(frozen=True, slots=True)
 class FirmwareInfo(Packet):
-    """0x09 from the robot: what it runs."""
+    """0x09 from the robot: its software."""
 
     ID = 0x09
     type: String  # usually robotd or android
@@ -172,7 +172,7 @@ class FirmwareInfo(Packet):
 
 @dataclass(frozen=True, slots=True)
 class UnknownPacket(Packet):
-    """A packet of a type that the document does not have. Its length tells where the next one starts."""
+    """A packet of an undocumented type, skipped by its length."""
 
     type: int
     payload: RestOfBody

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the robot protocol's packets are made of."""
+"""Strings and readers of the robot protocol."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeVar
@@ -13,7 +13,7 @@ PacketT = TypeVar("PacketT", bound="Packet")
 
 
 class Reader(codec.Reader):
-    """Reads one packet's payload, and notes what strings looked like."""
+    """Reads one packet's payload, and records how strings were decoded."""
 
     def __init__(self, payload: bytes) -> None:
         super().__init__(payload)
@@ -43,13 +43,13 @@ String = Annotated[str, _String()]
 
 
 class Packet(Message):
-    """A packet whose `has_replacements`, if it has one, tells how its strings were read."""
+    """A packet whose `has_replacements`, if it has one, tells whether strings had invalid bytes."""
 
     __slots__ = ()
 
     @classmethod
     def decode(cls: type[PacketT], body: bytes) -> PacketT:
-        """Return what a payload says, all of it. Raises MisfitError."""
+        """Decode a whole payload. Raises MisfitError."""
         reader = Reader(body)
         packet = cls.read(reader)
         reader.expect_end()

@@ -40,7 +40,7 @@ _VALUES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CamerasListed(Response):
-    """Type 11: the cameras that there are."""
+    """Type 11: the IDs of all cameras."""
 
     ID = 11
     ids: Ids
@@ -48,7 +48,7 @@ class CamerasListed(Response):
 
 @dataclass(frozen=True, slots=True)
 class ListCameras(Request):
-    """CLIST (9): ask for the cameras that there are."""
+    """CLIST (9): list cameras."""
 
     ID = 9
     NAME = "CLIST"
@@ -99,7 +99,7 @@ class CameraGot(Response):
 
 @dataclass(frozen=True, slots=True)
 class ViewCamera(Request):
-    """CVIEW (12): ask where an entity appears."""
+    """CVIEW (12): get where an entity appears."""
 
     ID = 12
     NAME = "CVIEW"

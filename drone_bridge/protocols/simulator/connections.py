@@ -43,7 +43,7 @@ _MODULES: Final = (
 
 
 def _by_id(base: type[Any]) -> dict[int, Any]:
-    """Return all that the modules define of requests or of responses, by type ID."""
+    """Return all requests or responses of the modules, by type ID."""
     things: list[Any] = [thing for module in _MODULES for thing in vars(module).values() if isinstance(thing, type)]
     return {kind.ID: kind for kind in things if issubclass(kind, base) and kind is not base}
 
@@ -65,7 +65,7 @@ class Answer:
 
 
 def frame(message: Message) -> bytes:
-    """Return a message with its header, for any connection. Raises LocalProtocolError for what does not fit the wire.
+    """Return a message with its header, for any connection. Raises LocalProtocolError if it can't be encoded.
 
     What a server sends to many clients needs to be framed only once.
     """
@@ -76,7 +76,7 @@ def frame(message: Message) -> bytes:
 
 
 class _Connection(StreamConnection[EventT]):
-    """What both roles share."""
+    """The base of both roles."""
 
     _header = _HEADER
     _kinds: ClassVar[dict[int, Any]]
@@ -114,7 +114,7 @@ class _Connection(StreamConnection[EventT]):
 
 
 class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
-    """A client's side. `next_event` gives Answers in the order of the requests, and what is sent out of band.
+    """A client's side. `next_event` returns Answers in the order of the requests, and out-of-band messages.
 
     A server closes without a word when it does not like a request, so `outstanding` may be above 0 at the end.
     """
@@ -129,7 +129,7 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
         max_request_bytes: int = MAX_REQUEST_BYTES,
         max_outstanding: int = MAX_OUTSTANDING,
     ) -> None:
-        """`max_body_bytes` is for what is read, `max_request_bytes` for what is sent, both without headers."""
+        """`max_body_bytes` limits responses, `max_request_bytes` requests, both without headers."""
         super().__init__(max_body_bytes)
         self._max_request_bytes = max_request_bytes
         self._max_outstanding = max_outstanding
@@ -137,12 +137,12 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
 
     @property
     def outstanding(self) -> int:
-        """How many requests have no answer yet."""
+        """The number of pending requests."""
         return len(self._requests)
 
     @property
     def oldest(self) -> Request | None:
-        """The request that the next answer is to."""
+        """The request that the next answer is for."""
         return self._requests[0] if self._requests else None
 
     def next_event(self) -> Answer | Response | ConnectionClosed | NeedData:
@@ -186,19 +186,19 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
 
 
 class ServerConnection(_Connection[Request | ConnectionClosed]):
-    """The server's side, for one client. `next_event` gives requests; each has to be answered, in order."""
+    """The server's side, for one client. `next_event` returns requests, each to be answered in order."""
 
     _peer = "client"
     _kinds = REQUESTS
 
     def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
-        """`max_body_bytes` is for what is read, without headers; the CUAUV server's is MAX_REQUEST_BYTES."""
+        """`max_body_bytes` limits requests, without headers; the CUAUV server's limit is MAX_REQUEST_BYTES."""
         super().__init__(max_body_bytes)
         self._requests: deque[Request] = deque()
 
     @property
     def outstanding(self) -> int:
-        """How many requests have no answer yet."""
+        """The number of requests to answer."""
         return len(self._requests)
 
     def next_event(self) -> Request | ConnectionClosed | NeedData:

@@ -43,7 +43,7 @@ _Value = Annotated[AttributeValue, Choice("attribute", VALUES, otherwise=Bytes()
 
 @dataclass(frozen=True, slots=True)
 class EntitiesListed(Response):
-    """ELISTED (3): the entities that there are."""
+    """ELISTED (3): the IDs of all entities."""
 
     ID = 3
     ids: Ids
@@ -51,7 +51,7 @@ class EntitiesListed(Response):
 
 @dataclass(frozen=True, slots=True)
 class ListEntities(Request):
-    """ELIST (1): ask for the entities that there are."""
+    """ELIST (1): list entities."""
 
     ID = 1
     NAME = "ELIST"
@@ -77,7 +77,6 @@ class AddEntity(Request):
 
     @property
     def texts(self) -> tuple[str | bytes, ...]:
-        """Its keys and values."""
         return tuple(text for attribute in self.attributes for text in (attribute.key, attribute.data))
 
 
@@ -117,5 +116,4 @@ class GetEntity(Request):
     attribute: UInt8  # an Attribute
 
     def is_answered_by(self, response: Response) -> bool:
-        """Return whether a response gives the attribute that was asked for."""
         return isinstance(response, EntityGot) and response.attribute == self.attribute

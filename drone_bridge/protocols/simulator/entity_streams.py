@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator protocol's streams of entity attributes: most of what is on the wire, so they are read in one go."""
+"""The simulator protocol's streams of entity attributes, optimized as they are most of the traffic."""
 
 import struct
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class StreamEntity(Request):
 
 
 class EntityDataLayout:
-    """The body of EntityData with certain attributes in a certain order: one struct for all of it.
+    """The body of EntityData for given attributes, as one struct.
 
     Raises KeyError for an attribute that the document does not have, as its width is not known.
     """
@@ -58,11 +58,11 @@ class EntityDataLayout:
 
     @property
     def size(self) -> int:
-        """The bytes of the body."""
+        """The size of the body, bytes."""
         return self._layout.size
 
     def decode(self, buffer: bytes | bytearray, start: int) -> "EntityData | None":
-        """Return what the body of this size from `start` on says; None when it has other attributes."""
+        """Decode a body of this size from `start`; return None if it has other attributes."""
         numbers = self._layout.unpack_from(buffer, start)
         if self._marks(numbers) != self._expected:
             return None
@@ -81,13 +81,13 @@ class EntityDataLayout:
 
 @lru_cache(maxsize=256)
 def entity_data_layout(attributes: tuple[int, ...]) -> EntityDataLayout:
-    """Return the layout for some attributes, the same one each time. Raises KeyError."""
+    """Return the cached layout for some attributes. Raises KeyError."""
     return EntityDataLayout(attributes)
 
 
 @dataclass(frozen=True, slots=True)
 class EntityData(Response):
-    """EDATA (129): the attributes of an entity after a step, in the order in which the stream was asked for."""
+    """EDATA (129): the attributes of an entity after a step, in the order of the request."""
 
     ID = 129
     id: int  # of the stream
@@ -95,7 +95,6 @@ class EntityData(Response):
     values: tuple[AttributeValue, ...]
 
     def encode(self) -> bytes:
-        """Return the body."""
         try:
             layout = entity_data_layout(tuple(self.attributes))
         except (KeyError, TypeError) as error:
@@ -106,7 +105,7 @@ class EntityData(Response):
 
     @classmethod
     def read(cls, reader: Reader) -> "EntityData":
-        """Return what the body says, whatever attributes it has. The connection has a faster way for known streams."""
+        """Decode a body with any attributes. The connection has a faster way for known streams."""
         stream, count = reader.numbers(_ID_AND_COUNT)
         attributes, values = [], []
         for _ in range(count):

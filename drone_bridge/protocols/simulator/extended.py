@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator protocol's messages about extended attributes: bytes that entities carry, by names."""
+"""The simulator protocol's messages about extended attributes: named bytes of entities."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,7 +11,7 @@ from drone_bridge.protocols.simulator.world import Added, Ok
 
 @dataclass(frozen=True, slots=True)
 class ExtendedAttribute(Message):
-    """A name and what it stands for. Its meaning is a matter of the clients."""
+    """A name and its bytes, whose meaning is up to the clients."""
 
     key: Key  # at most 255 bytes
     data: Data
@@ -22,7 +22,7 @@ ExtendedAttributes = Annotated[tuple[ExtendedAttribute, ...], ListOf("B", Extend
 
 @dataclass(frozen=True, slots=True)
 class SetExtended(Request):
-    """EXSET (19): give an entity an attribute, or another value for one that it has. Error 0: no such entity."""
+    """EXSET (19): add or change an attribute. Error 0: no such entity."""
 
     ID = 19
     NAME = "EXSET"
@@ -33,7 +33,6 @@ class SetExtended(Request):
 
     @property
     def texts(self) -> tuple[str | bytes, ...]:
-        """Its keys and values."""
         return (self.key, self.data)
 
 
@@ -48,7 +47,7 @@ class ExtendedGot(Response):
 
 @dataclass(frozen=True, slots=True)
 class GetExtended(Request):
-    """EXGET (20): ask for an attribute. Answered with an Error if the entity has none with the key."""
+    """EXGET (20): get an attribute. Answered with an Error if the entity lacks the key."""
 
     ID = 20
     NAME = "EXGET"
@@ -58,11 +57,9 @@ class GetExtended(Request):
 
     @property
     def texts(self) -> tuple[str | bytes, ...]:
-        """Its keys and values."""
         return (self.key,)
 
     def is_answered_by(self, response: Response) -> bool:
-        """Return whether a response gives the attribute that was asked for."""
         return isinstance(response, ExtendedGot) and response.key == self.key
 
 

@@ -54,7 +54,7 @@ class ObjectClassesListed(Response):
 
 @dataclass(frozen=True, slots=True)
 class ListObjectClasses(Request):
-    """OCLASSES (5): ask for the classes of objects that can be added."""
+    """OCLASSES (5): list the classes of objects that can be added."""
 
     ID = 5
     NAME = "OCLASSES"
@@ -64,7 +64,7 @@ class ListObjectClasses(Request):
 
 @dataclass(frozen=True, slots=True)
 class ObjectsListed(Response):
-    """OLISTED (5): the objects that there are."""
+    """OLISTED (5): the IDs of all objects."""
 
     ID = 5
     ids: Ids
@@ -72,7 +72,7 @@ class ObjectsListed(Response):
 
 @dataclass(frozen=True, slots=True)
 class ListObjects(Request):
-    """OLIST (6): ask for the objects that there are."""
+    """OLIST (6): list objects."""
 
     ID = 6
     NAME = "OLIST"
@@ -82,7 +82,7 @@ class ListObjects(Request):
 
 @dataclass(frozen=True, slots=True)
 class AddObject(Request):
-    """OADD (7): add an object of a class. Nothing tells how long the data are: they end with the body."""
+    """OADD (7): add an object of a class. The data extend to the end of the body."""
 
     ID = 7
     NAME = "OADD"
@@ -93,7 +93,6 @@ class AddObject(Request):
 
     @property
     def texts(self) -> tuple[str | bytes, ...]:
-        """The name of its class."""
         return (self.class_name,)
 
 
@@ -121,7 +120,7 @@ class ObjectGot(Response):
 
 @dataclass(frozen=True, slots=True)
 class GetObject(Request):
-    """OGET (18): ask for an attribute of an object."""
+    """OGET (18): get an attribute of an object."""
 
     ID = 18
     NAME = "OGET"
@@ -131,5 +130,4 @@ class GetObject(Request):
     attribute: UInt8 = PARAMETERS
 
     def is_answered_by(self, response: Response) -> bool:
-        """Return whether a response gives the attribute that was asked for."""
         return isinstance(response, ObjectGot) and response.attribute == self.attribute

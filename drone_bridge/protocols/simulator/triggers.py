@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator protocol's messages about triggers, which tell of what happens in the world."""
+"""The simulator protocol's messages about triggers, which report events in the world."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,7 +12,7 @@ from drone_bridge.protocols.simulator.world import Added
 
 
 class TriggerType(IntEnum):
-    """What a trigger looks for."""
+    """The documented types of triggers."""
 
     COLLISION = 0
     SWEEP_COLLISION = 1
@@ -22,7 +22,7 @@ class TriggerType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CollisionTrigger(Message):
-    """Two entities are closer than a distance after a step."""
+    """Two entities are within a distance after a step."""
 
     TYPE: ClassVar[TriggerType] = TriggerType.COLLISION
     a: UInt32
@@ -32,7 +32,7 @@ class CollisionTrigger(Message):
 
 @dataclass(frozen=True, slots=True)
 class SweepCollisionTrigger(Message):
-    """Two entities touch at any time of a step."""
+    """Two entities touch at any time during a step."""
 
     TYPE: ClassVar[TriggerType] = TriggerType.SWEEP_COLLISION
     a: UInt32
@@ -41,7 +41,7 @@ class SweepCollisionTrigger(Message):
 
 @dataclass(frozen=True, slots=True)
 class BytecodeTrigger(Message):
-    """A program; the document does not say for what machine."""
+    """A program for an undocumented machine."""
 
     TYPE: ClassVar[TriggerType] = TriggerType.BYTECODE
     code: Data
@@ -49,7 +49,7 @@ class BytecodeTrigger(Message):
 
 @dataclass(frozen=True, slots=True)
 class PathTrigger(Message):
-    """An entity goes from one place to another without leaving the line between them."""
+    """An entity moves between two points without leaving the line between them."""
 
     TYPE: ClassVar[TriggerType] = TriggerType.PATH
     entity: UInt32
@@ -60,7 +60,7 @@ class PathTrigger(Message):
 
 @dataclass(frozen=True, slots=True)
 class UnknownTrigger(Message):
-    """A trigger of a type that the document does not have. Its configuration is what is left of the body."""
+    """A trigger of an undocumented type, whose configuration is the rest of the body."""
 
     type: int
     configuration: RestOfBody
@@ -93,7 +93,7 @@ class _TriggerLayout(Layout):
 
 @dataclass(frozen=True, slots=True)
 class AddTrigger(Request):
-    """TADD (13): add a trigger. What it finds is sent to the client that added it.
+    """TADD (13): add a trigger, whose events are sent to this client.
 
     Error 0: there are no triggers of this type. For collisions 1: an entity with itself; 2, 3: there is no entity a,
     no entity b. For paths 1: there is no such entity; 2: the distance is not above 0.
@@ -129,7 +129,7 @@ class Untriggered(Response):
 
 @dataclass(frozen=True, slots=True)
 class PathStarted(Response):
-    """PSTART (132): an entity has come to the start of a path."""
+    """PSTART (132): an entity has reached the start of a path."""
 
     ID = 132
     id: UInt32
@@ -145,7 +145,7 @@ class PathFailed(Response):
 
 @dataclass(frozen=True, slots=True)
 class PathEnded(Response):
-    """PEND (134): an entity has come to the end of a path."""
+    """PEND (134): an entity has reached the end of a path."""
 
     ID = 134
     id: UInt32

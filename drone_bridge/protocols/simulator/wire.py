@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator protocol's messages are made of: requests, responses, and how their values are laid out.
+"""Requests, responses and strings of the simulator protocol.
 
 Strings are read as UTF-8; bytes that are none become surrogates (Python's surrogateescape), so that what was read can
 be written again byte for byte.
@@ -19,7 +19,7 @@ Ids = Annotated[tuple[int, ...], ListOf("I", UInt32)]
 
 
 class ItemType(IntEnum):
-    """What has an ID of its own; IDs count per type."""
+    """The types of items with IDs, which are counted per type."""
 
     ENTITY = 0
     OBJECT = 1
@@ -33,7 +33,7 @@ class ItemType(IntEnum):
 
 
 class Response(Message):
-    """From the server: the answer to a request if its ID is below 128, else sent without being asked for."""
+    """A message from the server: an answer if its ID is below 128, otherwise an out-of-band message."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class Response(Message):
 
 
 class Request(Message):
-    """From a client. Each is answered once, in order, with what is expected here or with an Error."""
+    """A message from a client, answered once, in order, with the expected response or an Error."""
 
     __slots__ = ()
     #: What the document calls it.
@@ -58,7 +58,7 @@ class Request(Message):
 
     @property
     def is_implemented(self) -> bool:
-        """Whether the CUAUV server implements it, as this one is filled in."""
+        """Whether the CUAUV server implements the request, with its values."""
         return self.IS_KNOWN_TO_CUAUV
 
     @property
@@ -67,5 +67,5 @@ class Request(Message):
         return ()
 
     def is_answered_by(self, response: Response) -> bool:
-        """Return whether a response of the expected type, other than Error, can be the answer to just this."""
+        """Return whether a response of the expected type, other than Error, can be the answer to this request."""
         return self.ADDS is None or getattr(response, "type", None) == self.ADDS

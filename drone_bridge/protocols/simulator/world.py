@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator protocol's messages about the world as a whole: running it, its items, and answers of any kind."""
+"""The simulator protocol's messages about the world: running it, items, and generic answers."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -40,7 +40,7 @@ class Added(Response):
 
 @dataclass(frozen=True, slots=True)
 class Completed(Response):
-    """COMPLETED (255): the steps of a Run are done, or the server is shutting down. Goes to every client."""
+    """COMPLETED (255): a Run is complete, or the server is shutting down. Sent to every client."""
 
     ID = 255
 
@@ -69,7 +69,7 @@ class Remove(Request):
 
 @dataclass(frozen=True, slots=True)
 class Spy(Request):
-    """SPY (22): tell this client of all that is added and removed from now on."""
+    """SPY (22): notify this client of all added and removed items."""
 
     ID = 22
     NAME = "SPY"
@@ -92,7 +92,6 @@ class Spied(Response):
     id_bytes: int = 1  # or 4
 
     def encode(self) -> bytes:
-        """Return the body."""
         if self.id_bytes not in (1, 4):
             raise LocalProtocolError(f"The ID in Spied has 1 or 4 bytes, not {self.id_bytes!r:.200}.")
         id_numbers = _SPIED_IDS[self.id_bytes]
@@ -104,7 +103,6 @@ class Spied(Response):
 
     @classmethod
     def read(cls, reader: Reader) -> "Spied":
-        """Return what the body says."""
         id_bytes = reader.remaining - 2
         id_numbers = _SPIED_IDS.get(id_bytes)
         if id_numbers is None:
@@ -115,7 +113,7 @@ class Spied(Response):
 
 @dataclass(frozen=True, slots=True)
 class Configured(Response):
-    """CONFIGED (8): how the world is run. A step lasts speed / frequency simulated seconds.
+    """CONFIGED (8): the configuration. A step lasts speed / frequency simulated seconds.
 
     With `non_real_time` steps follow each other as fast as they can, and still last that long.
     """
@@ -129,7 +127,7 @@ class Configured(Response):
 
 @dataclass(frozen=True, slots=True)
 class GetConfig(Request):
-    """CONFIG (17): ask how the world is run."""
+    """CONFIG (17): get the configuration."""
 
     ID = 17
     NAME = "CONFIG"
@@ -147,7 +145,7 @@ class Reassure(Request):
 
 @dataclass(frozen=True, slots=True)
 class Run(Request):
-    """RUN (254): unpause the world. Completed follows after the last of a number of steps."""
+    """RUN (254): unpause the world. Completed follows the last of a limited number of steps."""
 
     ID = 254
     NAME = "RUN"
@@ -157,7 +155,7 @@ class Run(Request):
 
 @dataclass(frozen=True, slots=True)
 class Pause(Request):
-    """PAUSE (255): stop the world. No Completed follows for the Run that this ends."""
+    """PAUSE (255): pause the world. The Run that this ends is not followed by Completed."""
 
     ID = 255
     NAME = "PAUSE"
