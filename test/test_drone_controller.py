@@ -102,7 +102,7 @@ def test_the_state_says_what_it_does_and_why(ros):
 def test_nothing_is_commanded_before_the_drone_is_known(ros):
     with controller() as process:
         pilot = Pilot(ros, mass=0.0)
-        process.wait_for_line("No controller can fly what was announced .* mass has to be above 0, not 0.0")
+        process.wait_for_line("The drone on drone_properties can't be flown: mass has to be above 0, not 0.0")
         for _ in range(20):
             pilot.publish()
         pilot.announce()
@@ -236,8 +236,8 @@ def test_drones_that_nobody_can_fly_are_named_and_get_no_command(ros):
         pilot = Pilot(ros)
         pilot.state_after()
         for changes, line in (
-            ({"mass": math.nan}, "No controller can fly what was announced on drone_properties: mass .* not nan"),
-            ({"drag": math.inf}, "No controller can fly what was announced on drone_properties: drag .* not inf"),
+            ({"mass": math.nan}, "The drone on drone_properties can't be flown: mass .* not nan"),
+            ({"drag": math.inf}, "The drone on drone_properties can't be flown: drag .* not inf"),
             # Numbers that are possible but that no arithmetic can bear.
             ({"mass": 1e300}, r"no command can be computed for DroneModel\(mass=1e\+300"),
             ({"mass": 1e-300}, r"no command can be computed for DroneModel\(mass=1e-300"),

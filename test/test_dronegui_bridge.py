@@ -304,7 +304,7 @@ def test_a_press_lasts_and_keeps_no_command_waiting(ros, peer):
         answer = press(ros, "takeoff")
         answered = peer.packets
         assert answer.success
-        assert answer.message.startswith("take_off was pressed and released. Nobody sees whether the drone takes off")
+        assert answer.message.startswith("take_off was pressed and released. The take-off is not confirmed")
         (pressed,) = runs(answered, "take_off")
         released = [packet for packet in answered if packet.seq > pressed[-1].seq]
         assert len(released) >= 3, "it was answered before it was released for good"
@@ -331,7 +331,7 @@ def test_the_toggle_is_guarded(ros, peer):
     assert (refused.success, "would land it" in refused.message) == (False, True)
     assert press(ros, "land").success
     assert not press(ros, "land").success
-    assert "taken to fly" in switch(ros, "assume_flying", True).message
+    assert "assumed to fly" in switch(ros, "assume_flying", True).message
     assert not press(ros, "takeoff").success
     assert press(ros, "land").success
     assert "on the ground" in switch(ros, "assume_flying", False).message
@@ -369,7 +369,7 @@ def test_empty_messages_press_buttons_too(ros, peer):
     takeoff, land = ros.publisher(Empty, "takeoff"), ros.publisher(Empty, "land")
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     land.publish(Empty())
-    refusal = "A message on land was refused: The drone is taken to be on the ground"
+    refusal = "A message on land was refused: The drone is assumed to be on the ground"
     reports.wait(lambda report: is_ours(report) and refusal in values_of(report)["last error"])
     takeoff.publish(Empty())
     flying.wait(lambda message: message.data)

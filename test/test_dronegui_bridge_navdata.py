@@ -127,11 +127,11 @@ def test_without_bootstrap_nobody_claims_that_the_drone_lands(ros, gui, navdata_
     flying = ros.subscribe(Bool, "flying", LATCHED)
     with bridge(drone, navdata_port, bootstrap=False):
         answer = press(ros, "takeoff")
-        assert "Nobody sees whether the drone takes off: the GUI sends none to port" in answer.message
+        assert "The take-off is not confirmed: the GUI sends none to port" in answer.message
         flying.wait(lambda message: message.data)
         drone.wait_for_line("^taking off -> flying")
         answer = press(ros, "land")
-        assert (answer.success, "Nobody sees whether the drone lands" in answer.message) == (False, True)
+        assert (answer.success, "The landing is not confirmed" in answer.message) == (False, True)
         for name in ("land", "takeoff"):
             refused = press(ros, name)
             assert (refused.success, "call assume_flying" in refused.message) == (False, True)
@@ -170,7 +170,7 @@ def test_a_gui_without_navdata_is_bootstrapped_and_flown_by_what_is_assumed(ros,
         drone.wait_for_line("^reset: the GUI asks the drone for navdata")
         drone.wait_for_line("^taking off -> flying")
         answer = press(ros, "land")
-        assert (answer.success, "Nobody sees whether the drone lands" in answer.message) == (True, True)
+        assert (answer.success, "The landing is not confirmed" in answer.message) == (True, True)
         drone.wait_for_line("^landing -> landed")
         assert [flying.wait().data for _ in range(3)] == [False, True, False]
 

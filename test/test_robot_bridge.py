@@ -458,12 +458,12 @@ def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ro
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with Process.node("robot_bridge", port=port, driver_name="h2", remap=["__ns:=/own"]) as process:
         process.wait_for_line(
-            "The robot closed the connection while subsystem 0 .* was being bound: another driver has"
+            "The robot closed the connection while subsystem 0 .* was being bound: another driver had"
         )
         process.wait_for_line("refused subsystem 0")
-        process.wait_for_line(r"Subsystem 0 \(tracks\) is held by 'h2', who is gone: restart robotd\.")
+        process.wait_for_line(r"Subsystem 0 \(tracks\) is held by 'h2', which is gone: restart robotd\.")
         report = reports.wait(lambda report: report.status[0].level == DiagnosticStatus.ERROR)
-        assert "is held by 'h2', who is gone: restart robotd." in report.status[0].message
+        assert "is held by 'h2', which is gone: restart robotd." in report.status[0].message
         battery = ros.subscribe(SensorArray, "/own/sensors", LATCHED).wait().sensors[0]
         assert (battery.topic, battery.full_voltage) == ("battery_state", 13.0)
         publisher = ros.publisher(Twist, "/own/cmd_vel")

@@ -289,7 +289,7 @@ def test_a_robot_that_does_not_say_what_there_is_is_lost(scene):
     for _ in range(3):
         scene.wait(TIMEOUT_S / 4)
         scene.hear(LogMessage("busy"))
-    with pytest.raises(LinkTimeoutError, match="what there is to bind"):
+    with pytest.raises(LinkTimeoutError, match="has not listed its subsystems"):
         scene.wait(TIMEOUT_S / 4)
 
 
@@ -385,7 +385,7 @@ def test_a_driver_whom_robotd_called_lost_and_still_lists_is_gone():
     )
     scene.hear(LogMessage("[Nov 20 2026 11:52:58 PM] [h2] lost connection"))
     assert scene.session.obstruction == Obstruction(
-        "Subsystem 0 (Main Drive) is held by 'h2', who is gone: restart robotd.", True
+        "Subsystem 0 (Main Drive) is held by 'h2', which is gone: restart robotd.", True
     )
 
 
@@ -395,7 +395,7 @@ def test_what_was_being_bound_when_robotd_hung_up_is_held_by_ourselves_for_ever(
     first.session.end("gone")
     again = refused("me", holders=first.holders)
     assert (
-        again.session.obstruction.sentence == "Subsystem 0 (Main Drive) is held by 'me', who is gone: restart robotd."
+        again.session.obstruction.sentence == "Subsystem 0 (Main Drive) is held by 'me', which is gone: restart robotd."
     )
     assert again.session.obstruction.is_error
 
@@ -466,7 +466,7 @@ def test_what_does_not_exist_is_refused(scene, task):
         arguments = (number, scene.now_s) if task == "bind" else (number,)
         return scene.ask(getattr(scene.session, task), *arguments)
 
-    assert ask(0) == [(False, "The robot has not said yet what there is to bind.")]
+    assert ask(0) == [(False, "The robot has not listed its subsystems yet.")]
     scene.hear(ROBOT)
     assert ask(4) == [(False, "There is no subsystem 4: the robot has 4, counted from 0.")]
 

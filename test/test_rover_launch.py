@@ -37,7 +37,7 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
             return len(commands) and commands.wait().angular.z < -0.1
 
         wait_until(turns_right, "a turn to the right")
-        process.wait_for_line("No odometry: driving on without.")
+        process.wait_for_line("No odometry: using dead reckoning.")
         for pattern, moves in (("stationary", False), ("linear", True)):
             (changed,) = ros.set_parameters("rover_controller", pattern=pattern)
             assert changed.successful, changed.reason
@@ -100,9 +100,7 @@ def test_odometry_that_no_rover_can_have_changes_nothing_and_no_distance_ends_th
         process.wait_for_line("Following the odometry")
         odometry.pose = odometry.pose._replace(x=2e6)
         publisher.publish(odometry.message(now, FrameNames()))
-        process.wait_for_line(
-            r"No document can tell where the rover is: position\.x is .*, and has to be a number from"
-        )
+        process.wait_for_line(r"The rover's position fits no document: position\.x is .*, and has to be a number from")
         assert told.wait(lambda message: message.pose.pose.position.x > 1e6).pose.pose.position.x == pytest.approx(2e6)
         commands.clear()
         commands.wait(lambda twist: twist.linear.x < 0)  # back to its line, in reverse

@@ -228,7 +228,7 @@ def test_what_makes_no_sense_is_refused_here(ros, peer):
         False,
         "An endless run can't be waited for: set steps, or wait to false.",
     )
-    assert call(ros, "set_state", srv.SetState).message == "Nothing is to be set."
+    assert call(ros, "set_state", srv.SetState).message == "The request sets nothing."
     assert peer.requests(sim.AddEntity) + peer.requests(sim.Run) + peer.requests(sim.SetEntity) == []
 
 

@@ -67,7 +67,7 @@ def test_a_run_that_waits_for_what_a_lost_simulator_does_not_tell_is_answered(pe
         response = ros.call(srv.Run, "run", srv.Run.Request())
         assert (response.success, response.message) == (False, "The simulator has not answered ESET within 1 s.")
         del peer.answers[sim.SetEntity]
-        process.wait_for_line("principal axes lie to its model by")
+        process.wait_for_line("principal axes to its model is")
         assert ros.call(srv.Run, "run", srv.Run.Request()).success
 
 
@@ -95,7 +95,7 @@ def test_a_vehicle_that_a_killed_bridge_has_left_moving_is_stopped_and_others_ar
     peer.extended[STEERED] = b"1"  # as a bridge that is killed leaves it
     with bridge(peer) as process:
         peer.wait_for(sim.SetEntity)
-        process.wait_for_line("A bridge has left entity 0 while it steered it")
+        process.wait_for_line("A bridge was killed while it steered entity 0")
         wait_until(lambda: peer.extended[STEERED] == b"0", "the end of the mark")
         assert all(not any(request.value) for request in peer.clients[0].asked_for(sim.SetEntity))
 

@@ -195,7 +195,7 @@ def test_after_silence_no_timestamp_is_late(ros):
         with running.process:
             imus = ros.subscribe(Imu, "imu/data")
             send_until(running.send, lambda: len(imus), "telemetry")
-            running.process.wait_for_line("No telemetry has come for 0.2 s")
+            running.process.wait_for_line("No telemetry was received for 0.2 s")
             earlier = round(running.clock.time - 0.5, 6)  # between two that were sent
             # Again and again: that was perhaps said of a pause before, and what is late does not end the silence.
             send_until(lambda: running.peer.send(drone(timestamp=earlier)), lambda: earlier in stamps(imus), "it")
@@ -219,7 +219,7 @@ def test_answers_stop_when_documents_stop_and_the_last_of_them_hover(ros, forget
     silent = reports.wait(lambda report: report.status[0].message.startswith("no telemetry"))
     assert silent.status[0].level == DiagnosticStatus.WARN
     running.process.wait_for_line(
-        r"No telemetry has come for 1 s\. The drone was told to hover, and is told nothing more"
+        r"No telemetry was received for 1 s\. The drone was told to hover, and gets no commands"
     )
     before = int(values_of(silent)["undelivered commands"])
     count = len(running.peer.commands)
@@ -239,7 +239,7 @@ def test_answers_stop_when_documents_stop_and_the_last_of_them_hover(ros, forget
 def test_one_document_is_answered_by_no_more_than_its_worth():
     running = Running(telemetry_timeout=0.4)
     with running.process:
-        running.process.wait_for_line("No telemetry has come")
+        running.process.wait_for_line("No telemetry was received")
         assert len(running.peer.commands) <= 25 * 0.4 + 5
     running.peer.close()
 
@@ -247,7 +247,7 @@ def test_one_document_is_answered_by_no_more_than_its_worth():
 def test_a_silent_drone_keeps_its_place_until_the_takeover_timeout(ros, forgetful):
     running = forgetful
     ros.set_parameters("telemetry_bridge", takeover_timeout=3000.0)
-    running.process.wait_for_line("No telemetry has come")
+    running.process.wait_for_line("No telemetry was received")
     other = TelemetryPeer(running.peer.bridge_port)
     try:
         other.send(drone())
@@ -310,7 +310,7 @@ def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(ros):
     try:
         with running.process:
             fly(ros, running)
-            running.process.wait_for_line("No telemetry has come")
+            running.process.wait_for_line("No telemetry was received")
             ros.set_parameters("telemetry_bridge", command_timeout=60.0)  # by then no command is on its way any more
             send_until(lambda: again.send(drone()), lambda: again.commands, "commands")
             assert again.commands[0] == HOVER

@@ -83,7 +83,7 @@ def test_whoever_subscribes_to_the_old_altitude_is_told_of_the_new_one_once(runn
     heights, altitudes = running.ros.subscribe(PointStamped, "height"), running.ros.subscribe(Range, "altitude")
     send_until(running.send, lambda: len(heights) > 1 and len(altitudes) > 1, "heights")
     assert heights.wait().point.z == altitudes.wait().range
-    line = r"WARN.*altitude is a sensor_msgs/Range .*: since 0\.2 it is on height"
+    line = r"WARN.*altitude, .* is deprecated: since 0\.2 the height is on height"
     running.process.wait_for_line(line)
     assert running.process.count_lines(line) == 1
 

@@ -229,7 +229,7 @@ def test_an_end_that_vanishes_stalls_or_is_killed_is_told_to_the_other_within_th
             # The testbed stalls when it is its turn: the autopilot is left, in order.
             ros.set_parameters("faults/testbed_server", source_timeout=1.0)
             assert isinstance(another.receive(), ConnectionClosed)
-            server.wait_for_line(r"Nothing to send has come for 1 s \(source_timeout\)")
+            server.wait_for_line(r"Nothing to send was received for 1 s \(source_timeout\)")
         # Nobody answers any more: the bridge does, which stops the drone from where the frame tells that it is.
         kill(server)
         ros.set_parameters("faults/testbed_bridge", command_timeout=0.5)

@@ -220,7 +220,7 @@ def test_nonsense_ends_the_conversation_and_leaves_the_drone_hovering(ros, serve
         autopilot.receive()
         autopilot.answer()
         drone.announce(mass=2.0)
-        server.wait_for_line("has other properties")
+        server.wait_for_line("properties have changed")
         while not isinstance(autopilot.receive(), ConnectionClosed):
             pass
 
@@ -235,7 +235,7 @@ def test_a_drone_that_falls_silent_ends_the_conversation_within_source_timeout(r
         assert drone.commands.wait().thrust == MOTION.thrust
         assert autopilot.reads_end() == b""  # no old frame as a new one
         server.wait_for_line(
-            r"Nothing to send has come for 1 s \(source_timeout\), and nothing comes on /left/image_raw and "
+            r"Nothing to send was received for 1 s \(source_timeout\), and nothing is received on /left/image_raw and "
             r"/right/image_raw and /imu/data"
         )
         assert drone.commands.wait().thrust == pytest.approx(HOVER_N)
@@ -268,7 +268,9 @@ def test_one_camera_and_parameters_do_where_there_is_no_more(ros, serve):
     parameters = {"cameras": "mono", "drone.mass": 2.5, "negative_gravity": True, "command_timeout": 60.0}
     server, port = serve(remap=["__ns:=/mono"], **parameters)
     with AutopilotPeer(port) as autopilot:
-        server.wait_for_line("waits for its first frame, and nothing comes on /mono/left/image_raw and /mono/imu/data")
+        server.wait_for_line(
+            "waits for its first frame, and nothing is received on /mono/left/image_raw and /mono/imu/data"
+        )
         drone = Drone(ros, "mono/")
 
         def show():

@@ -256,7 +256,7 @@ class TestbedBridge(LinkNode):
         """Publish the constants, and prepare the outputs of every frame."""
         self._flight = TestbedFlight(constants, self._unit, self._velocity_parameters)
         if self._flight.problem:
-            self.warn(f"No velocity can be flown with what the testbed has announced: {self._flight.problem}.")
+            self.warn(f"Velocities can't be flown with the announced constants: {self._flight.problem}.")
         self._commands.mailbox.clear()
         self._publish_properties(constants)
         self._publish_static_transforms(constants, self._layout is AttitudeLayout.POSE)

@@ -33,20 +33,23 @@ TELEMETRY_TOPIC: Final = "/rover/telemetry"
 PARAMETERS: Final = (
     ParameterDeclaration("pattern", "stationary", "What to drive.", choices=tuple(PATTERNS), live=True),
     ParameterDeclaration("speed", 0.5, "Metres per second.", range=(0.0, 10.0), live=True),
-    ParameterDeclaration("amplitude", 2.0, "Metres: the size of the pattern.", range=(0.1, 100.0), live=True),
+    ParameterDeclaration("amplitude", 2.0, "Size of the pattern, m.", range=(0.1, 100.0), live=True),
     ParameterDeclaration("max_turn_rate", 1.5, "Radians per second.", range=(0.05, 20.0), live=True),
-    ParameterDeclaration("seed", 0, "Of what is random.", range=(0, 2**31 - 1)),
+    ParameterDeclaration("seed", 0, "Seed of random patterns.", range=(0, 2**31 - 1)),
     ParameterDeclaration("rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
     ParameterDeclaration(
-        "odometry_timeout", 0.5, "Seconds without odometry after which the rover drives on without.", range=(0.05, 60.0)
+        "odometry_timeout",
+        0.5,
+        "Seconds without odometry until the rover uses dead reckoning.",
+        range=(0.05, 60.0),
     ),
     ParameterDeclaration(
         "publish_telemetry",
         False,
-        f"Tell where the rover is: as a document of the telemetry protocol on {TELEMETRY_TOPIC}, and on ~/odom.",
+        f"Publish the rover's position, as a document of the telemetry protocol on {TELEMETRY_TOPIC} and on ~/odom.",
     ),
     ParameterDeclaration("telemetry_z", 0.15, "Height of the position in those documents, m.", range=(-1e4, 1e4)),
-    ParameterDeclaration("frame_prefix", "", "Put before the names of the frames in ~/odom, for instance rover1/."),
+    ParameterDeclaration("frame_prefix", "", "Prefix of the frames in ~/odom, for instance rover1/."),
 )
 
 
@@ -101,7 +104,7 @@ class RoverController(Node):
             try:
                 self._telemetry.publish(self._estimate.pose, self._velocity, self._name)
             except ValueError as error:
-                self._complain(f"No document can tell where the rover is: {error}")
+                self._complain(f"The rover's position fits no document: {error}")
 
     def _chosen_pattern(self) -> Pattern:
         """Return the pattern given by the parameters, a new one when they have changed."""
@@ -120,7 +123,7 @@ class RoverController(Node):
     def _say_what_is_followed(self, is_following: bool) -> None:
         if is_following != self._was_following:
             self._was_following = is_following
-            self.get_logger().info("Following the odometry." if is_following else "No odometry: driving on without.")
+            self.get_logger().info("Following the odometry." if is_following else "No odometry: using dead reckoning.")
 
 
 class RoverTelemetryPublisher:

@@ -65,7 +65,7 @@ class VelocityBehaviour:
         try:
             drone = drone_model(message)
         except ValueError as error:
-            self._complain(f"No velocity can be flown with what was announced on drone_properties: {error}.")
+            self._complain(f"Velocities can't be flown with drone_properties: {error}.")
             return
         self._control = VelocityControl(drone, self._velocity_parameters)
 

@@ -63,7 +63,7 @@ class CommandAges:
                 f"commands have come steadily for {_LEARNING_S:g} s."
             )
         if judgement is Judgement.QUEUED:
-            return "earlier ones were too old and are getting less so: they were queued somewhere."
+            return "earlier ones were too old and are getting fresher: they were queued."
         if judgement is Judgement.DELAYED:
             return (
                 f"it is {age_s:.3f} s older than those before were, as is every one now: they wait somewhere, or a "

@@ -52,7 +52,7 @@ def quaternion(message: Any) -> Quaternion:
 
 
 def add_entity(request: Spawn.Request, axes: Axes) -> tuple[sim.AddEntity, BodyToModel]:
-    """Return the request, and how the entity's principal axes lie to its model."""
+    """Return the request, and the rotation from the entity's principal axes to its model."""
     btom = BodyToModel(axes.wire_rotation(quaternion(request.body_to_model)))
     for name, value in (("mass", request.mass), ("radius", request.radius)):
         if not 0.0 < value < math.inf:
@@ -164,7 +164,7 @@ def add_camera(plan: CameraPlan, axes: Axes) -> sim.AddCamera:
 def check_camera(request: SetCamera.Request) -> None:
     """Raise ValueError for a request that can't be made."""
     if not any(set_camera(request, Axes(), BodyToModel())):
-        raise ValueError("Nothing is to be set.")
+        raise ValueError("The request sets nothing.")
 
 
 def set_camera(request: SetCamera.Request, axes: Axes, body_to_model: BodyToModel) -> Iterator[sim.SetCamera]:

@@ -169,7 +169,7 @@ class DroneGuiBridge(LinkNode):
         except LinkRefusedError as error:
             was_refused = True
             if not self._cancelled.is_set:  # the GUI may have closed before us
-                self.reports.complain_while(UNHEARD, f"{error} Packets are sent on, for when somebody does.")
+                self.reports.complain_while(UNHEARD, f"{error} Packets are still sent.")
         if not was_refused and self._was_refused and not self._cancelled.is_set:
             self.reports.end(UNHEARD)
         self._was_refused = was_refused
@@ -297,7 +297,7 @@ class DroneGuiBridge(LinkNode):
             return response
         self._assume_flying(request.data)
         response.success = True
-        response.message = f"The drone is taken to {'fly' if request.data else 'be on the ground'}."
+        response.message = f"The drone is assumed to {'fly' if request.data else 'be on the ground'}."
         return response
 
 

@@ -23,8 +23,7 @@ LANDING_OR_LANDED: Final = frozenset({FlightState.LANDING, FlightState.LANDED, F
 ANY_STATE: Final = frozenset({None, *FlightState})
 
 UNKNOWN: Final = (
-    "take_off was pressed, and nobody saw what came of it. Look at the drone, and call assume_flying with what it does "
-    "first."
+    "take_off was pressed, and its effect is unknown. Check whether the drone flies, and call assume_flying first."
 )
 
 
@@ -81,7 +80,7 @@ class FlightCommands:
         if self.navdata_port and not self.navdata_port.is_open:
             return f"port {port} can't be listened on"
         if self.hears_gui:
-            return "navdata comes without a state that is known"
+            return "navdata has no known state"
         if self.was_reset_pressed:
             return f"the GUI sends none to port {port}, although reset was pressed"
         return f"the GUI sends none to port {port}, which it does once reset has been pressed"
@@ -115,12 +114,12 @@ class FlightCommands:
                 return "take_off was pressed and released, and the drone lands."
             raise ValueError(f"take_off was pressed and released, but the drone does not land: {self._reported_state}")
         await self._press("take_off")
-        unseen = f"take_off was pressed and released. Nobody sees whether the drone lands: {self.blind_reason}."
+        unseen = f"take_off was pressed and released. The landing is not confirmed: {self.blind_reason}."
         if not self.receives_navdata:
             self._assume_flying(False)
             return unseen
         self._watch.assume(None)
-        raise ValueError(f"{unseen} Look at it, and call assume_flying with what it does.")
+        raise ValueError(f"{unseen} Check whether it flies, and call assume_flying accordingly.")
 
     async def reset(self) -> str:
         """Press reset in any state; in the air it is an emergency stop."""
@@ -138,7 +137,7 @@ class FlightCommands:
         if self.sees_drone:
             raise ValueError("The drone flies, as its navdata says, and the take_off button would land it.")
         raise ValueError(
-            "The drone is taken to fly, and the take_off button would land it. If it is on the ground, "
+            "The drone is assumed to fly, and the take_off button would land it. If it is on the ground, "
             "call assume_flying with false first."
         )
 
@@ -152,7 +151,7 @@ class FlightCommands:
                 "The drone is on the ground, as its navdata says, and the take_off button would make it fly."
             )
         raise ValueError(
-            "The drone is taken to be on the ground, and the take_off button would make it fly. If it flies, "
+            "The drone is assumed to be on the ground, and the take_off button would make it fly. If it flies, "
             "call assume_flying with true first."
         )
 
@@ -183,10 +182,10 @@ class FlightCommands:
         if self.navdata_port and not self.navdata_port.is_open:
             # The drone may fly, and its navdata go to somebody else: reset would then be an emergency stop.
             raise ValueError(
-                f"Nobody can see whether the drone is on the ground: {self.blind_reason}. Free that port, or set "
+                f"It is unknown whether the drone is on the ground: {self.blind_reason}. Free that port, or set "
                 "receive_navdata to false."
             )
-        self._node.inform("No navdata comes: reset is pressed, so that the GUI asks its drone for it.")
+        self._node.inform("There is no navdata: reset is pressed, so that the GUI requests it from its drone.")
         await self._press("reset")
         if self.receives_navdata:
             await self._watch.wait_for(ANY_STATE, self._node.parameters["bootstrap_timeout"]).over
@@ -196,7 +195,7 @@ class FlightCommands:
         if not self.sees_drone:
             await self._press("take_off")
             self._assume_flying(True)
-            return f"take_off was pressed and released. Nobody sees whether the drone takes off: {self.blind_reason}."
+            return f"take_off was pressed and released. The take-off is not confirmed: {self.blind_reason}."
         if await self._press_and_wait_for("take_off", TAKEN_OFF):
             return "take_off was pressed and released, and the drone takes off."
         raise ValueError(f"take_off was pressed and released, but the drone does not take off: {self._reported_state}")

@@ -97,7 +97,7 @@ class NavdataPort:
         try:
             self._listener = UdpListener(self._own_host, port, self._cancellation, self._node.wire_log)
         except LinkError as error:
-            self._node.reports.complain_while(PORT_UNAVAILABLE, f"{error} No navdata can come; it is tried again.")
+            self._node.reports.complain_while(PORT_UNAVAILABLE, f"{error} Without it there is no navdata; retrying.")
         else:
             self._node.reports.end(PORT_UNAVAILABLE)
             self._node.inform(f"Listening for navdata on {address_name(self._own_host, port)}.")

@@ -20,7 +20,7 @@ def anomalies(packet: FromRobot) -> Iterator[tuple[str, str]]:
         size = len(packet.payload)
         yield "unknown packets", f"The robot sent {size} bytes of the unknown type 0x{packet.type:02x}."
     elif getattr(packet, "has_replacements", False):
-        yield "malformed strings", f"The robot sent a string that is no UTF-8: {printable(str(packet))}"
+        yield "malformed strings", f"The robot sent a string that is not UTF-8: {printable(str(packet))}"
     if isinstance(packet, (SubsystemInfo, SensorInfo)) and (packet.opaque or packet.missing):
         what = "subsystem" if isinstance(packet, SubsystemInfo) else "sensor"
         yield (

@@ -70,8 +70,8 @@ class Holders:
     def closing_explanation(self) -> str:
         """Why a robot closes a connection on which a subsystem is being bound."""
         if self.is_robotd:
-            return "another driver has gone before, and robotd lets nobody drive any more until it is restarted"
-        return "so does robotd when another driver has gone before"
+            return "another driver had disconnected, after which robotd lets nobody drive until it is restarted"
+        return "as robotd does after another driver has disconnected"
 
     def obstruction(self, label: str, subsystem_name: str, kind: int, holder: str) -> Obstruction:
         """Return why the robot refused a subsystem; `holder` is empty if nobody holds it."""
@@ -85,7 +85,7 @@ class Holders:
             return Obstruction(f"{who}.", is_error)
         is_ours = holder == self.driver_name
         if holder in self._gone or (is_ours and subsystem_name in self._left_behind):
-            return Obstruction(f"{who}, who is gone: restart robotd.", is_error)
+            return Obstruction(f"{who}, which is gone: restart robotd.", is_error)
         if is_ours:
             return Obstruction(
                 f"{who}, which is this driver's own name. Unless another driver uses it, restart robotd: it was left "

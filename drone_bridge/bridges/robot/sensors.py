@@ -92,7 +92,9 @@ class SensorTopics:
                 self._publishers[topic] = message_type, publisher
         left_out = sum(sensor.type in self._measurements for sensor in info.sensors) - len(wanted)
         if left_out:
-            self._node.complain("sensors without a topic", f"{left_out} sensors get no topic: {MAX_TOPICS} are enough.")
+            self._node.complain(
+                "sensors without a topic", f"{left_out} sensors get no topic: the limit is {MAX_TOPICS}."
+            )
         if withheld:
             self.topics = ["" if topic in withheld else topic for topic in self.topics]
             self._node.complain(

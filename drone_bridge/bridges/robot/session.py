@@ -154,7 +154,7 @@ class RobotSession:
         if now_s - self._heard_s >= self._link_timeout_s:
             raise LinkTimeoutError(f"The robot has been silent for {self._link_timeout_s:g} s.")
         if self.info is None and now_s - self._started_s >= self._link_timeout_s:
-            raise LinkTimeoutError(f"The robot has not said within {self._link_timeout_s:g} s what there is to bind.")
+            raise LinkTimeoutError(f"The robot has not listed its subsystems within {self._link_timeout_s:g} s.")
         if now_s >= self._keep_alives.due_s:
             # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))
@@ -247,7 +247,7 @@ class RobotSession:
         if number not in self._wanted:
             if was_asked:  # but no longer desired
                 self.outbox.append(UnbindSubsystem(number))
-                self._end_attempt(number, False, f"{self._label(number)} is not wanted any more.")
+                self._end_attempt(number, False, f"{self._label(number)} is no longer wanted.")
             else:
                 self._complain("unexpected packets", f"The robot granted {self._label(number)}, unasked.")
             return
@@ -322,7 +322,7 @@ class RobotSession:
 
     def _complaint_about(self, number: int) -> str | None:
         if self.info is None:
-            return "The robot has not said yet what there is to bind."
+            return "The robot has not listed its subsystems yet."
         if self.subsystem_type(number) is None:
             return f"There is no subsystem {number}: the robot has {len(self.info.subsystems)}, counted from 0."
         return None
@@ -351,7 +351,7 @@ class RobotSession:
         self._wanted.discard(number)
         self._refused.discard(number)
         if number not in self.bound:
-            answer(True, f"{self._label(number)} was not bound, and is not asked for any more.")
+            answer(True, f"{self._label(number)} was not bound, and is no longer desired.")
             return
         self.outbox += self._release(number)
         self.bound.discard(number)

@@ -62,9 +62,9 @@ class BodyToModelLearner:
             self._node.statistics.begin_condition("heading", "The vehicle's heading is not known")
             self._node.complain(
                 "unknown heading",
-                "The simulation was running already, so how the vehicle's principal axes lie to its model can't be "
-                "learned: its orientation may be wrong, and it is not steered. Pause the simulation for a moment "
-                "(services pause and run), or set the parameter body_to_model (1, 0, 0, 0 if they are the same).",
+                "The simulation was running already, so the rotation from the vehicle's principal axes to its model "
+                "can't be learned: its orientation may be wrong, and it is not steered. Pause the simulation for a "
+                "moment (services pause and run), or set the parameter body_to_model (1, 0, 0, 0 for none).",
             )
             session.settle_heading()
 
@@ -74,7 +74,10 @@ class BodyToModelLearner:
         if not result.success:
             self._not_before_s = time.monotonic() + _RETRY_S
             node.statistics.begin_condition("heading", "The vehicle's heading is not known")
-            node.complain("unknown heading", f"How the vehicle's axes lie to its model is not known: {result.message}")
+            node.complain(
+                "unknown heading",
+                f"The rotation from the vehicle's principal axes to its model is unknown: {result.message}",
+            )
         else:
             learned, q = result.value
             session.outputs.learn_body_to_model(learned)
@@ -82,7 +85,7 @@ class BodyToModelLearner:
             data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
             session.requests.ask(sim.SetExtended(session.vehicle, BODY_TO_MODEL_KEY, data), ignore)
             node.get_logger().info(
-                "The vehicle's principal axes lie to its model by (w, x, y, z) = "
+                "The rotation from the vehicle's principal axes to its model is (w, x, y, z) = "
                 f"({', '.join(f'{number:.4g}' for number in learned.rotation)})."
             )
         session.settle_heading()
@@ -104,5 +107,5 @@ def _learn(session: SimulatorSession) -> Task:
     learned = BodyToModel.between(before, turned.value)
     _, after = yield [sim.SetEntity(vehicle, Attribute.ORIENTATION, learned.model(before)), ask]
     if 1.0 - abs(sum(a * b for a, b in zip(before, after.value, strict=True))) > _LARGEST_TURN:
-        raise ValueError("The vehicle was turned by others while it was asked for.")
+        raise ValueError("The vehicle was turned by others meanwhile.")
     return learned, before

@@ -35,8 +35,7 @@ class SimulationClock:
         step_ns = speed / frequency * NANOSECONDS if frequency > 0.0 and speed > 0.0 else math.nan
         if not (0.0 < step_ns < 1e15):
             raise ValueError(
-                f"The simulator says that it makes {frequency:g} steps per second at speed {speed:g}, so its time "
-                "can't be told."
+                f"The simulator reports {frequency:g} steps per second at speed {speed:g}, so its time is unknown."
             )
         self._base_ns, self._steps = self.nanoseconds, 0
         self._step_ns = step_ns

@@ -119,7 +119,7 @@ class Handshake:
         """Stop a vehicle that a killed bridge has left moving. A bridge that still steers it will set it again."""
         if not isinstance(outcome, sim.ExtendedGot) or outcome.data != STEERED:
             return
-        self._node.warn(f"A bridge has left entity {self._vehicle} while it steered it: it is stopped.")
+        self._node.warn(f"A bridge was killed while it steered entity {self._vehicle}: the entity is stopped.")
         for request in set_velocity(self._vehicle, STILL, IDENTITY, self._outputs.axes):
             self._requests.ask(request, ignore)
         self._requests.ask(sim.SetExtended(self._vehicle, STEERED_KEY, LEFT_ALONE), ignore)
@@ -142,7 +142,7 @@ class Handshake:
             self._outputs.attitude = attitude if self._outputs.is_body_to_model_known else None
         except (KeyError, ValueError) as error:
             reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self._vehicle}."
-            self._node.complain("missing vehicle", f"Where the vehicle points to is not known. {reason}")
+            self._node.complain("missing vehicle", f"The direction of the vehicle is unknown. {reason}")
         self._ready()
 
     @property
@@ -156,4 +156,4 @@ def decode_rotation(data: bytes) -> BodyToModel:
     try:
         return BodyToModel(sim.EntityGot.decode(bytes([Attribute.ORIENTATION]) + data).value)  # type: ignore[arg-type]
     except (ValueError, MisfitError) as error:
-        raise ValueError(f"What {BODY_TO_MODEL_KEY} of the vehicle holds is no rotation.") from error
+        raise ValueError(f"What {BODY_TO_MODEL_KEY} of the vehicle is not a rotation.") from error

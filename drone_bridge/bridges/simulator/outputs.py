@@ -31,8 +31,8 @@ VEHICLE_NAME: Final = "vehicle"  # in messages; its topics are odom and imu/data
 TF_DEPTH: Final = 100
 #: Of the vehicle.
 UNKNOWN_HEADING: Final = (
-    "How the vehicle's principal axes lie to its model is not known, so its orientation may be wrong. It is learned "
-    "while the simulation is paused, or given by the parameter body_to_model."
+    "The rotation from the vehicle's principal axes to its model is unknown, so its orientation may be wrong. It is "
+    "learned while the simulation is paused, or given by the parameter body_to_model."
 )
 
 
@@ -49,7 +49,7 @@ class SimulatorOutputs:
         self._frames = frame_names(node.parameters, FrameNames)
         self._against_gravity = axes.against_gravity(get("gravity"))
         self._topics: dict[int, EntityTopics] = {}  # by entity
-        #: How the principal axes of entities lie to their models, where that is known.
+        #: Rotations from principal axes to models, where known.
         self.body_to_model: dict[int, BodyToModel] = {}
         self._no_rotation = BodyToModel()
         #: The newest orientation of the vehicle; None while it is not known.
@@ -95,7 +95,7 @@ class SimulatorOutputs:
         if entity in self._topics:
             return
         if len(self._topics) >= MAX_ENTITIES:
-            raise ValueError(f"{MAX_ENTITIES} entities have topics, and no more can.")
+            raise ValueError(f"{MAX_ENTITIES} entities have topics already, which is the limit.")
         self._topics[entity] = EntityTopics(self._node, self.names[entity], self._frames, self._against_gravity)
 
     def forget_entity(self, entity: int) -> None:

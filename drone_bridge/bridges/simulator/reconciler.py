@@ -137,4 +137,4 @@ class Reconciler:
         self.request(stream)
 
     def _complain(self, item: DesiredItem, sentence: str) -> None:
-        self._node.complain("refused items", f"The simulator does not give us {item.name}. {sentence}")
+        self._node.complain("refused items", f"The simulator refused {item.name}. {sentence}")

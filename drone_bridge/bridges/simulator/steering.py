@@ -15,8 +15,8 @@ from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate.simulator import STILL, Axes, Velocity, set_velocity
 
 _UNKNOWN_ATTITUDE: Final = (
-    "The vehicle can't be steered, as its attitude is not known: either it is not there, or how its principal axes lie "
-    "to its model has not been learned, which takes a moment in which the simulation is paused."
+    "The vehicle can't be steered, as its attitude is unknown: either it does not exist, or the rotation from its "
+    "principal axes to its model has not been learned, which takes a moment in which the simulation is paused."
 )
 
 Ask = Callable[[sim.Request, Callable[[Outcome], None]], None]
@@ -84,7 +84,7 @@ class Steering:
         if isinstance(outcome, sim.Error):
             self._node.complain(
                 "refused velocities",
-                f"The simulator does not let entity {self._vehicle} be steered (code {outcome.code}).",
+                f"The simulator refuses to steer entity {self._vehicle} (code {outcome.code}).",
             )
 
     def start_over(self) -> None:

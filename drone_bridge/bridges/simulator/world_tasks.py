@@ -42,7 +42,7 @@ def set_all(requests: Iterable[sim.Request]) -> Task:
     """Send several changes."""
     changes = list(requests)
     if not changes:
-        raise ValueError("Nothing is to be set.")
+        raise ValueError("The request sets nothing.")
     yield changes
 
 
@@ -102,7 +102,7 @@ def spawn(session: SimulatorSession, request: srv.Spawn.Request) -> Task:
         try:
             yield from _publish(session, entity, session.stream_period)
         except TASK_ERRORS as error:
-            return Result(True, f"It is there, but not published: {error}", value=entity)
+            return Result(True, f"It was added, but is not published: {error}", value=entity)
     return entity
 
 

@@ -166,11 +166,11 @@ class TelemetryBridge(LinkNode):
                 repeat_farewell(partial(self._send, HOVER))
             if self._heard_s > -math.inf:
                 consequence = (
-                    "The drone was told to hover, and is told nothing more until it is heard."
+                    "The drone was told to hover, and gets no commands until it is heard."
                     if self._is_udp
-                    else "Commands are sent on."
+                    else "Commands are still sent."
                 )
-                self.complain("silences", f"No telemetry has come for {timeout_s:g} s. {consequence}")
+                self.complain("silences", f"No telemetry was received for {timeout_s:g} s. {consequence}")
         return not (is_silent and self._is_udp)
 
     # Telemetry: by UDP on the link's thread, by topics in the executor.

@@ -113,9 +113,9 @@ class TelemetryOutputs:
         if not self._was_altitude_advised:
             self._was_altitude_advised = True
             self._node.get_logger().warning(
-                "altitude is a sensor_msgs/Range of what no rangefinder measures: since 0.2 it is on height, as a "
-                "geometry_msgs/PointStamped. The old topic, which somebody subscribes to, goes with the next release; "
-                "altitude_as_range: false leaves it out now."
+                "altitude, which has a subscriber, is deprecated: since 0.2 the height is on height, as a "
+                "geometry_msgs/PointStamped. altitude will be removed in the next release; altitude_as_range: false "
+                "removes it now."
             )
         return self._messages.altitude(telemetry, stamp)
 

@@ -14,12 +14,12 @@ _LEGS: Final = (("forward", 1.0, 0.0), ("right", 0.0, -1.0), ("backward", -1.0, 
 class PlanParameters:
     """Shape and timing of the flight."""
 
-    take_off_time: float = described(5.0, "Seconds from the answer of takeoff until the drone is up.", 0.1, 60.0)
-    take_off_patience: float = described(10.0, "Seconds for which a refused takeoff is tried again.", 0.0, 600.0)
-    landing_patience: float = described(30.0, "Seconds within which a drone that lands has to be down.", 0.1, 600.0)
+    take_off_time: float = described(5.0, "Seconds from the response of takeoff until the drone is up.", 0.1, 60.0)
+    take_off_patience: float = described(10.0, "Seconds for which a refused takeoff is retried.", 0.0, 600.0)
+    landing_patience: float = described(30.0, "Seconds within which a landing must be complete.", 0.1, 600.0)
     leg_time: float = described(2.0, "Seconds per side of the square.", 0.1, 60.0)
     pause_time: float = described(2.5, "Seconds of hovering after each side, to come to rest.", 0.1, 60.0)
-    speed: float = described(0.3, "cmd_vel along a side, in the unit that full_scale of the bridge has.", 0.001, 1000.0)
+    speed: float = described(0.3, "cmd_vel along a side, in the unit of the bridge's full_scale.", 0.001, 1000.0)
 
 
 class Call(NamedTuple):
@@ -68,7 +68,7 @@ def square(parameters: PlanParameters) -> tuple[Stage, ...]:
         stages.append(Stage("hovering", Call("hover", True), parameters.pause_time))
     stages.append(Stage("landing", Call("land"), parameters.landing_patience, until_landed=True))
     # Whoever flies next finds the drone following commands.
-    return (*stages, Stage("letting go of hover", Call("hover", False), 0.0))
+    return (*stages, Stage("releasing hover", Call("hover", False), 0.0))
 
 
 class FlightPlan:

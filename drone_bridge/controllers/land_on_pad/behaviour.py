@@ -46,12 +46,12 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         f"{NAME}.is_levelled",
         True,
-        "Deprecated, and not looked at: headers say it. Set is_levelled of telemetry_bridge.",
+        "Deprecated and ignored: headers say it. Set is_levelled of telemetry_bridge.",
     ),
     ParameterDeclaration(
         f"{NAME}.telemetry_timeout",
         0.3,
-        "Seconds without measurements after which the drone is told to hover.",
+        "Seconds without measurements after which the drone is commanded to hover.",
         range=(0.05, 60.0),
     ),
     *declarations(LandParameters, NAME),
@@ -72,7 +72,7 @@ class LandOnPadBehaviour:
         self._detector = MarkerDetector(read(MarkerParameters, NAME, parameters))
         if not parameters[f"{NAME}.is_levelled"]:
             node.get_logger().warning(
-                f"{NAME}.is_levelled is deprecated, and not looked at: set is_levelled of telemetry_bridge instead."
+                f"{NAME}.is_levelled is deprecated and ignored: set is_levelled of telemetry_bridge instead."
             )
         self._timeout_s = parameters[f"{NAME}.telemetry_timeout"]
         self._land = LandOnPad(self._land_parameters)

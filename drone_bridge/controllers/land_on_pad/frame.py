@@ -113,13 +113,13 @@ def _axes(imu: Imu, topic: str, frame_id: str) -> Matrix:
 
 def _angles(imu: Imu) -> tuple[float, float, float]:
     if (angles := read_angles(imu, IMU)) is None:
-        raise ValueError(f"{IMU} says that there is no orientation, and without one nothing can be followed.")
+        raise ValueError(f"{IMU} has no orientation, which is required.")
     return angles
 
 
 def _check_finite(topic: str, *values: float) -> None:
     if not all(map(math.isfinite, values)):
-        raise ValueError(f"{topic} says {', '.join(f'{value:g}' for value in values)}, and numbers have to be finite.")
+        raise ValueError(f"{topic} says {', '.join(f'{value:g}' for value in values)}, and numbers must be finite.")
 
 
 def _seconds(stamp: Time) -> float:

@@ -31,7 +31,7 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         f"{NAME}.command_topic",
         "cmd_rates",
-        "Where commands go; another than cmd_rates only to a bridge whose cmd_vel_mode is rates_and_thrust.",
+        "The topic of commands; other than cmd_rates only for a bridge whose cmd_vel_mode is rates_and_thrust.",
         choices=("cmd_rates", "cmd_vel", "cmd_vel_stamped"),
     ),
     *declarations(SeekParameters, NAME),
@@ -79,7 +79,7 @@ class SeekTargetBehaviour:
             self._drone = drone_model(message)
         except ValueError as error:
             self._drone = None
-            self._complain(f"No controller can fly what was announced on drone_properties: {error}.")
+            self._complain(f"The drone on drone_properties can't be flown: {error}.")
 
     def _on_frame(self, messages: dict[str, Any]) -> None:
         """Answer the images, camera infos and attitude of one moment."""

@@ -25,8 +25,8 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         f"{NAME}.points",
         ["x=2 y=0", "x=2 y=2", "x=0 y=2", "x=0 y=0"],
-        "Where to go, one after the other, in the frame of the odometry: for instance 'x=2 y=0 z=-1 yaw=1.57', in m "
-        "and rad. What is not named is free.",
+        "The waypoints, in the frame of the odometry: for instance 'x=2 y=0 z=-1 yaw=1.57', in m "
+        "and rad. Omitted axes are free.",
     ),
     ParameterDeclaration(f"{NAME}.rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
     ParameterDeclaration(

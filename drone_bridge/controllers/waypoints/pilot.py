@@ -22,15 +22,17 @@ MOST_ACROSS: Final = 0.7
 class WaypointParameters:
     """Speeds, gains and tolerances."""
 
-    position_tolerance: float = described(0.3, "Metres from a waypoint within which it is reached.", 0.001, 100.0)
-    yaw_tolerance: float = described(0.15, "Radians from a waypoint's yaw within which it is reached.", 0.001, math.pi)
-    hold_time: float = described(0.0, "Seconds to stay at a waypoint before going on.", 0.0, 3600.0)
-    max_speed: float = described(0.5, "Metres per second.", 0.001, 100.0)
-    max_climb_speed: float = described(0.5, "Metres per second, up and down.", 0.001, 100.0)
+    position_tolerance: float = described(0.3, "Distance within which a waypoint is reached, m.", 0.001, 100.0)
+    yaw_tolerance: float = described(
+        0.15, "Angle from its yaw within which a waypoint is reached, rad.", 0.001, math.pi
+    )
+    hold_time: float = described(0.0, "Seconds to stay at a waypoint before the next one.", 0.0, 3600.0)
+    max_speed: float = described(0.5, "Maximum speed, m/s.", 0.001, 100.0)
+    max_climb_speed: float = described(0.5, "Maximum climb and sink rate, m/s.", 0.001, 100.0)
     max_turn_rate: float = described(0.5, "Radians per second.", 0.001, 20.0)
-    position_gain: float = described(0.8, "Metres per second for each metre that is left to go.", 0.01, 20.0)
-    yaw_gain: float = described(1.0, "Radians per second for each radian that is left to turn.", 0.01, 20.0)
-    loop: bool = described(False, "Go on with the first waypoint after the last one.")
+    position_gain: float = described(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
+    yaw_gain: float = described(1.0, "Turn rate per angle left, 1/s.", 0.01, 20.0)
+    loop: bool = described(False, "Continue with the first waypoint after the last one.")
 
 
 @dataclass(frozen=True, slots=True)

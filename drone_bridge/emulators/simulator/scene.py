@@ -56,7 +56,7 @@ class SimulatedScene:
         self._forget_rows()
         for number in lost:
             if number not in self._stopped:
-                self._report(f"entity {number} moved beyond what numbers can say: whenever it does, it is stopped")
+                self._report(f"entity {number} left the range of finite numbers, and is stopped whenever it does")
             self._stopped.add(number)
 
     # Entities.
@@ -121,7 +121,7 @@ class SimulatedScene:
             return
         numbers = cast(tuple[float, ...], value)
         if not all(map(math.isfinite, numbers)):
-            raise ValueError(f"The numbers have to be finite, not {numbers}.")
+            raise ValueError(f"The numbers must be finite, not {numbers}.")
         if attribute == Attribute.ORIENTATION:
             w, x, y, z = numbers
             bodies.set_model_attitude(entity, (w, x, y, z))

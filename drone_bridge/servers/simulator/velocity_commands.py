@@ -55,7 +55,7 @@ class VelocityCommands:
         """Take v or w. Raises RefusedError."""
         if not all(map(math.isfinite, value)):
             self._node.complain("refused commands", f"A client requested a velocity of {value}, which was refused.")
-            raise RefusedError(INVALID, f"The numbers have to be finite, not {value}.")
+            raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
         if attribute == Attribute.VELOCITY and any(value) and self._state() is None:
             self._node.complain("unsteered commands", "The vehicle can't be steered, as its orientation is unknown.")
             raise RefusedError(0, NO_ENTITY)

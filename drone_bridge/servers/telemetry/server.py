@@ -189,7 +189,7 @@ class TelemetryServer(LinkNode):
         try:
             stream.send(document)
         except LinkRefusedError as error:
-            self.reports.complain_while(UNHEARD, f"{error} Documents are still sent, in case somebody starts to.")
+            self.reports.complain_while(UNHEARD, f"{error} Documents are still sent.")
         except LinkError as error:
             self.complain(UNSENT, str(error))
             return False

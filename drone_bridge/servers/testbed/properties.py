@@ -79,7 +79,7 @@ class PropertiesSource:
 
     def _assume(self, properties: DroneProperties, source: str) -> None:
         self._node.statistics.facts["constants"] = source
-        self._node.inform(f"Nobody publishes drone_properties: the drone is as the parameters {DRONE}.* say.")
+        self._node.inform(f"Nobody publishes drone_properties: the parameters {DRONE}.* are used.")
         self._learn(properties)
 
 

@@ -117,7 +117,7 @@ class TestbedServer(LinkNode):
         try:
             self._drone.learn(properties)
         except ValueError as error:
-            self.complain("rejected input", f"What the drone is said to be can't be announced: {error}")
+            self.complain("rejected input", f"The drone's properties can't be announced: {error}")
             return
         self._new_constants = self._new_constants or before not in (None, self._drone.constants)
         self._wakeup.wake()
@@ -197,7 +197,7 @@ class TestbedServer(LinkNode):
     def _send_frame(self, stream: TcpStream, conversation: Conversation) -> None:
         """Send the next frame unless an answer is pending. Raises LinkError if there has been none for too long."""
         if self._new_constants:
-            raise LinkError("The drone has other properties, and a testbed announces its own once: beginning anew.")
+            raise LinkError("The drone's properties have changed, and a testbed announces them once: reconnecting.")
         if conversation.awaits_answer:
             return
         self._choose_output()
@@ -232,8 +232,8 @@ class TestbedServer(LinkNode):
         elif now_s - self._idle_since_s > timeout_s:
             missing = self._synchronizer.missing(now_s, timeout_s)
             raise LinkError(
-                f"Nothing to send has come for {timeout_s:g} s (source_timeout){self._missing_topics(missing)}: the "
-                f"autopilot is left, as a testbed ends a conversation."
+                f"Nothing to send was received for {timeout_s:g} s (source_timeout){self._missing_topics(missing)}: "
+                f"the connection is closed, as testbeds do."
             )
 
     def _remind_of_missing(self, missing: str) -> None:
@@ -254,7 +254,7 @@ class TestbedServer(LinkNode):
         if not names:
             mismatch = self._synchronizer.mismatch(time.monotonic(), self._source_timeout_s)
             return f", and {mismatch}" if mismatch else ""
-        return f", and nothing comes on {' and '.join(names)}"
+        return f", and nothing is received on {' and '.join(names)}"
 
     # Commands.
 

@@ -188,7 +188,7 @@ def _path(context: Context, client: Client, asked: wire.PathTrigger) -> Item:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise RefusedError(INVALID, f"The numbers have to be finite, not {value:g}.")
+        raise RefusedError(INVALID, f"The numbers must be finite, not {value:g}.")
     return value
 
 
