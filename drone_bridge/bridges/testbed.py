@@ -26,8 +26,7 @@ from drone_bridge.link_node.common_parameters import (
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.message_thread import MessageThread
 from drone_bridge.link_node.outputs import Output, Outputs
-from drone_bridge.link_node.simulated_time import time_parameters
-from drone_bridge.link_node.stamps import Stamps
+from drone_bridge.link_node.simulated_time import Stamps, time_parameters
 from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, AUTO, attitude_layout
 from drone_bridge.links.errors import LinkError, LinkTimeoutError
 from drone_bridge.links.message_deadline import MessageDeadline

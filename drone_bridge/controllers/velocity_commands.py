@@ -3,15 +3,13 @@
 
 import contextlib
 import threading
-from typing import Final
 
 from geometry_msgs.msg import Twist
-from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
-LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for whoever listens to confirm it
+from drone_bridge.node.delivery import wait_for_delivery
 
 
 class VelocityCommands:
@@ -33,9 +31,7 @@ class VelocityCommands:
         with self._publishing:
             if not self._has_left:
                 self._publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-                # ROS is shut down next, and would take along what is still on its way.
-                with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):
-                    self._publisher.wait_for_all_acked(Duration(seconds=LAST_COMMAND_TIMEOUT_S))
+                wait_for_delivery(self._publisher)
             self._has_left = True
 
     def _publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:

@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes an operator's commands on cmd_vel, zero once when the operator is silent, and then nothing."""
 
-import contextlib
 import math
 import time
 from typing import Final
 
 from geometry_msgs.msg import Twist
-from rclpy.duration import Duration
-from rclpy.exceptions import InvalidHandle
-from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.node.delivery import wait_for_delivery
 
 #: The count of operators that fell silent while commanding a motion.
 OPERATORS_LOST: Final = "operators gone"
 DEPTH: Final = 10
-LAST_COMMAND_TIMEOUT_S: Final = 0.3  # for subscribers to acknowledge it
 
 
 class VelocityOutput:
@@ -60,12 +56,11 @@ class VelocityOutput:
             self._publish(Twist())
 
     def finish(self) -> None:
-        """Publish zero, if a command is in force, and wait for its delivery, as ROS may be shut down next."""
+        """Publish zero, if a command is in force, and wait for its delivery."""
         if not self.is_active:
             return
         self.stop()
-        with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):
-            self._publisher.wait_for_all_acked(Duration(seconds=LAST_COMMAND_TIMEOUT_S))
+        wait_for_delivery(self._publisher)
 
     def _publish(self, twist: Twist) -> None:
         self._node.publish(self._publisher, twist)

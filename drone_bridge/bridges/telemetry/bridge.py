@@ -18,7 +18,7 @@ from drone_bridge.link_node.common_parameters import frame_names, read_allowed_p
 from drone_bridge.link_node.farewell import repeat_farewell
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.link_node.stamps import Stamps
+from drone_bridge.link_node.simulated_time import Stamps
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError

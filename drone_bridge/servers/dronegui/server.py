@@ -78,38 +78,6 @@ class ControlPort:
         self.listener.close()
 
 
-class RosDrone:
-    """The drone behind the GUI, in ROS. For the link's thread."""
-
-    def __init__(self, node: "DroneGuiServer") -> None:
-        self._node = node
-
-    @property
-    def is_flying(self) -> bool:
-        """Whether it flies and is not landing."""
-        return self._node.navdata.is_flying
-
-    def take_off(self) -> None:
-        self._press("takeoff")
-
-    def land(self) -> None:
-        self._press("land")
-
-    def reset(self) -> None:
-        """Stop the motors, or end an emergency."""
-        self._press("reset")
-
-    def steer(self, controls: Controls) -> None:
-        """Publish hover and velocities."""
-        self._node.buttons.hold_hover(controls.hover)
-        self._node.command(controls)
-
-    def _press(self, name: str) -> None:
-        self._node.inform(f"{self._node.statistics.peer} presses {name}.")
-        self._node.navdata.sources.pressed(name)
-        self._node.buttons.press(name)
-
-
 class DroneGuiServer(LinkNode):
     """Takes packets on the link's thread, and sends navdata in the executor.
 
@@ -177,7 +145,7 @@ class DroneGuiServer(LinkNode):
             raise
         if complaint:
             self.get_logger().info(f"{complaint} Navdata goes out from port {socket.port} instead.")
-        self._gui = Gui(RosDrone(self), self._dialect, socket.loopback_host)
+        self._gui = Gui(self, self._dialect, socket.loopback_host)
         self._sender = ""
         self.navdata.open(self._gui, socket)
         self._port = ControlPort(listener, self, cancellation)
@@ -205,11 +173,6 @@ class DroneGuiServer(LinkNode):
         finally:
             self._stop()
 
-    def command(self, controls: Controls) -> None:
-        """Publish the operator's command."""
-        full_scale = read_group(self.parameters, "full_scale", FullScale)
-        self._velocities.command(twist_from_controls(controls, full_scale))
-
     def _take(self, datagram: Datagram) -> None:
         sender = name_of(datagram.source)
         if not self._allowed_peers.allows(datagram.source[0]):
@@ -231,6 +194,32 @@ class DroneGuiServer(LinkNode):
         if sender != self._sender or was_gone:
             self.inform(f"Controlled by {sender}.")
             self._sender = self.statistics.peer = sender
+
+    # The Drone of the GUI, on the link's thread.
+
+    @property
+    def is_flying(self) -> bool:
+        return self.navdata.is_flying
+
+    def take_off(self) -> None:
+        self._press("takeoff")
+
+    def land(self) -> None:
+        self._press("land")
+
+    def reset(self) -> None:
+        self._press("reset")
+
+    def steer(self, controls: Controls) -> None:
+        """Publish hover and velocities."""
+        self.buttons.hold_hover(controls.hover)
+        full_scale = read_group(self.parameters, "full_scale", FullScale)
+        self._velocities.command(twist_from_controls(controls, full_scale))
+
+    def _press(self, name: str) -> None:
+        self.inform(f"{self.statistics.peer} presses {name}.")
+        self.navdata.sources.pressed(name)
+        self.buttons.press(name)
 
     def _follow(self) -> None:
         """Repeat the last command until the operator is silent."""

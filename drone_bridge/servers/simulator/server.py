@@ -217,6 +217,7 @@ class SimulatorServer(LinkNode):
         )
 
     def session_ended(self, session: ClientSession, reason: str) -> None:
+        """Clean up after a client that disconnected."""
         self._sessions.remove(session)
         self._commands.leave(session)
         for kind, number in self._world.items.of_client(session):
@@ -239,14 +240,17 @@ class SimulatorServer(LinkNode):
         self.flush()
 
     def update_time(self) -> None:
+        """Update which states are current; called before requests are handled."""
         self._scene.update_time()
 
     def flush(self) -> None:
+        """Send all queued commands and messages, to all clients."""
         self._commands.flush()
         for session in tuple(self._sessions):
             session.flush()
 
     def answer_locally(self, client: Client, request: sim.Request) -> sim.Response:
+        """Answer without calling a service."""
         self.statistics.counts["requests"] += 1
         try:
             self._check_clock(request)

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns clients' ESETs of v and w into cmd_vel, until the client disconnects or is silent. For the link's thread."""
 
-import contextlib
 import math
 from collections.abc import Callable
-from typing import Final
 
 from geometry_msgs.msg import Twist
-from rclpy.duration import Duration
-from rclpy.exceptions import InvalidHandle
-from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from drone_bridge.geometry.quaternions import IDENTITY
 from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.node.delivery import wait_for_delivery
 from drone_bridge.protocols.simulator import Attribute
 from drone_bridge.translate.simulator import Axes, EntityState, Vector
 from drone_bridge.translate.simulator_mirror import (
@@ -23,9 +19,6 @@ from drone_bridge.translate.simulator_mirror import (
 )
 from drone_bridge.vehicle_side.simulator.items import INVALID, RefusedError
 from drone_bridge.vehicle_side.simulator.world_requests import NO_ENTITY
-
-#: How long to wait for subscribers to acknowledge the last command.
-FAREWELL_S: Final = 0.3
 
 
 class VelocityCommands:
@@ -102,8 +95,7 @@ class VelocityCommands:
         """Stop a vehicle that is steered, and wait for the message to be delivered before the node is destroyed."""
         if self._set_s is not None:
             self.stop()
-            with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):
-                self._publisher.wait_for_all_acked(Duration(seconds=FAREWELL_S))
+            wait_for_delivery(self._publisher)
 
     def stop(self) -> None:
         """Publish zero if a client steers."""

@@ -19,11 +19,6 @@ from drone_bridge.vehicle_side.simulator.world_requests import Context, Handler,
 # Cameras.
 
 
-def list_cameras(context: Context, client: Client, request: wire.ListCameras) -> wire.Response:
-    """List cameras."""
-    return wire.CamerasListed(tuple(context.world.items.of(ItemType.CAMERA)))
-
-
 def add_camera(context: Context, client: Client, request: wire.AddCamera) -> wire.Response:
     """Add a camera to an entity's model frame. Error 0: no such entity."""
     expect(context, ItemType.ENTITY, request.entity)
@@ -205,7 +200,9 @@ def _rotation(values: Sequence[float]) -> WxyzQuaternion:
 
 
 HANDLERS: Final[dict[type[wire.Request], Handler]] = {
-    wire.ListCameras: list_cameras,
+    wire.ListCameras: lambda context, client, request: wire.CamerasListed(
+        tuple(context.world.items.of(ItemType.CAMERA))
+    ),
     wire.AddCamera: add_camera,
     wire.SetCamera: set_camera,
     wire.ViewCamera: view_camera,

@@ -39,11 +39,6 @@ def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None
 # The world.
 
 
-def reassure(context: Context, client: Client, request: wire.Reassure) -> wire.Response:
-    """Answer with OK."""
-    return wire.Ok()
-
-
 def get_config(context: Context, client: Client, request: wire.GetConfig) -> wire.Response:
     """Return how fast the world runs."""
     timing = context.timing
@@ -62,11 +57,6 @@ def pause(context: Context, client: Client, request: wire.Pause) -> wire.Respons
     return wire.Ok()
 
 
-def spy(context: Context, client: Client, request: wire.Spy) -> wire.Response:
-    """Notify the client of added and removed items from now on."""
-    return wire.Added(ItemType.SPY, context.world.add(ItemType.SPY, Item(client=client)))
-
-
 def remove(context: Context, client: Client, request: wire.Remove) -> wire.Response:
     """Remove an item and those that depend on it. Error 0: no such item; 1: no such type."""
     if request.type not in NAMES:
@@ -78,11 +68,6 @@ def remove(context: Context, client: Client, request: wire.Remove) -> wire.Respo
 
 
 # Entities.
-
-
-def list_entities(context: Context, client: Client, request: wire.ListEntities) -> wire.Response:
-    """List entities, the newest first as the CUAUV server does."""
-    return wire.EntitiesListed(tuple(reversed(context.world.scene.entities)))
 
 
 def add_entity(context: Context, client: Client, request: wire.AddEntity) -> wire.Response:
@@ -137,16 +122,6 @@ def expect_attribute(attribute: int, code: int) -> None:
 # Objects.
 
 
-def list_object_classes(context: Context, client: Client, request: wire.ListObjectClasses) -> wire.Response:
-    """List the classes of objects that can be added."""
-    return wire.ObjectClassesListed(tuple(context.world.scene.object_classes))
-
-
-def list_objects(context: Context, client: Client, request: wire.ListObjects) -> wire.Response:
-    """List forces and engines."""
-    return wire.ObjectsListed(tuple(context.world.scene.objects))
-
-
 def add_object(context: Context, client: Client, request: wire.AddObject) -> wire.Response:
     """Add an object. Error 0: no such class, or impossible data."""
     classes = context.world.scene.object_classes
@@ -170,20 +145,27 @@ def get_object(context: Context, client: Client, request: wire.GetObject) -> wir
 
 
 HANDLERS: Final[dict[type[wire.Request], Handler]] = {
-    wire.Reassure: reassure,
+    wire.Reassure: lambda context, client, request: wire.Ok(),
     wire.GetConfig: get_config,
     wire.Run: run,
     wire.Pause: pause,
-    wire.Spy: spy,
+    wire.Spy: lambda context, client, request: wire.Added(
+        ItemType.SPY, context.world.add(ItemType.SPY, Item(client=client))
+    ),
     wire.Remove: remove,
-    wire.ListEntities: list_entities,
+    # The newest first, as the CUAUV server does.
+    wire.ListEntities: lambda context, client, request: wire.EntitiesListed(
+        tuple(reversed(context.world.scene.entities))
+    ),
     wire.AddEntity: add_entity,
     wire.SetEntity: set_entity,
     wire.GetEntity: get_entity,
     wire.SetExtended: set_extended,
     wire.GetExtended: get_extended,
-    wire.ListObjectClasses: list_object_classes,
-    wire.ListObjects: list_objects,
+    wire.ListObjectClasses: lambda context, client, request: wire.ObjectClassesListed(
+        tuple(context.world.scene.object_classes)
+    ),
+    wire.ListObjects: lambda context, client, request: wire.ObjectsListed(tuple(context.world.scene.objects)),
     wire.AddObject: add_object,
     wire.SetObject: set_object,
     wire.GetObject: get_object,
