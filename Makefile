@@ -47,7 +47,7 @@ lint: setup
 collect: setup
 	@$(ACTIVATE) && pytest --collect-only -q >/dev/null || true
 
-# What needs neither DDS nor other processes: a look before each commit.
+# The quick tests that need neither DDS nor other processes: a look before each commit.
 check: lint
 	@$(ACTIVATE) && pytest --alone -q -n 2 --dist loadfile --no-loadscope-reorder
 

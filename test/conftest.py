@@ -50,7 +50,7 @@ SECONDS_OF_FILES = "drone_bridge/seconds_of_files"  # in pytest's cache
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--alone", action="store_true", help="run the tests that need neither DDS nor other processes, which are quick"
+        "--alone", action="store_true", help="run the quick tests that need neither DDS nor other processes"
     )
 
 
@@ -69,7 +69,7 @@ def files_without_tests_for(config):
     """Return the test files that need not even be read, which takes longer than some tests."""
     files = Path(__file__).parent.rglob("test_*.py")
     if config.getoption("alone"):
-        return [path for path in files if not is_alone(path)]
+        return [path for path in files if not is_alone(path) or "\npytestmark = pytest.mark.slow\n" in path.read_text()]
     if config.getoption("markexpr") == "timed":
         return [path for path in files if "pytest.mark.timed" not in path.read_text()]
     return []
@@ -78,9 +78,15 @@ def files_without_tests_for(config):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("alone"):
         needy = {"ros", "start_child", "domain"}
-        alone = [item for item in items if is_alone(Path(str(item.fspath))) and not needy & set(item.fixturenames)]
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(alone)])
-        items[:] = alone
+        alone = {
+            item
+            for item in items
+            if is_alone(Path(str(item.fspath)))
+            and not needy & set(item.fixturenames)
+            and not item.get_closest_marker("slow")
+        }
+        config.hook.pytest_deselected(items=[item for item in items if item not in alone])
+        items[:] = [item for item in items if item in alone]
     # The file that took longest last time comes first, so that no worker is left with it at the end. The first time it
     # is the longest one of those with processes.
     seconds = config.cache.get(SECONDS_OF_FILES, {}) if config.pluginmanager.has_plugin("cacheprovider") else {}

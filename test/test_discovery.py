@@ -175,6 +175,7 @@ def test_answers_that_are_no_names_are_ignored_and_bytes_that_are_no_text_replac
     assert found == [FoundRobot(LOOPBACK, "caf\ufffd"), FoundRobot(LOOPBACK, "end")]
 
 
+@pytest.mark.slow
 def test_a_flood_of_names_ends_in_time_and_is_cut_off(plain, cancellation):
     ended = threading.Event()
 

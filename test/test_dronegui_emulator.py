@@ -282,23 +282,6 @@ def test_signals_end_it_cleanly_however_many(emulate, number):
     assert drone.count_lines("Traceback|KeyboardInterrupt") == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--port", "70000"], "at most 65535"),
-        (["--loss", "1.5"], "from 0 to 1"),
-        (["--rate", "0"], "above 0"),
-        (["--max-tilt", "80"], "at most 60"),
-        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
-    ],
-)
-def test_impossible_options_are_refused_with_a_sentence(start_child, arguments, message):
-    with Process.module(MODULE, "--port", "0", *arguments) as drone:
-        assert drone.wait() == 2
-        assert message in drone.output
-        assert "Traceback" not in drone.output
-
-
 def test_a_taken_port_is_said_to_be_taken(emulate):
     drone, _ = emulate()
     with Process.module(MODULE, "--port", drone.port) as other:

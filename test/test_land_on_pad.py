@@ -21,6 +21,8 @@ from drone_bridge.emulators.landing.pad import PAD_HEIGHT
 from drone_bridge.emulators.landing.world import LANDING_GEAR
 from drone_bridge.vehicle_side.telemetry import PERIOD_S
 
+pytestmark = pytest.mark.slow
+
 LANDING = (LandState.DESCENDING, LandState.COMMITTED, LandState.LANDED)
 LEVEL = np.eye(3)
 

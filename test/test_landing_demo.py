@@ -11,6 +11,8 @@ from drone_bridge.tools.demo.landing_picture import draw
 from drone_bridge.tools.demo.landing_recording import LandingRecording, Span, View, along
 from drone_bridge.tools.demo.landings import PATTERNS, TOUCHDOWN, Landing, Task, report
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("on_rover", [True, False])
 def test_the_emulators_line_about_a_touchdown_is_understood(on_rover):

@@ -316,26 +316,6 @@ def test_a_signal_before_a_landing_leaves_1(emulate, bridge):
     assert drone.stop() == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--port", "70000"], "at most 65535"),
-        (["--port", "0"], "above 0"),
-        (["--rover", "triangular"], "must be stationary, linear, circular, square, random or follow, not 'triangular'"),
-        (["--height", "0.3"], "from 1 to 50"),
-        (["--gusts", "-1"], "not below 0"),
-        (["--fault", "explode@3"], "must be truncate@N, garbage@N, not-jpeg@N, huge@N or stall@N"),
-        (["--speed", "0"], "above 0"),
-        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
-    ],
-)
-def test_impossible_options_are_refused_with_a_sentence(arguments, message):
-    with Process.module(MODULE, *arguments) as drone:
-        assert drone.wait() == 2
-        assert message in drone.output
-        assert "Traceback" not in drone.output
-
-
 def test_a_taken_rover_port_is_said_to_be_taken(bridge):
     with Process.module(MODULE, "--rover-port", bridge.port) as drone:
         assert drone.wait() == 2

@@ -6,6 +6,8 @@ import pytest
 
 from drone_bridge.emulators.landing.rover import ACCELERATION, RANDOM_PERIOD_S, SILENCE_S, Pattern, Rover
 
+pytestmark = pytest.mark.slow
+
 STEP_S = 0.005
 SPEED = 0.5  # m/s
 AMPLITUDE = 2.0  # m

@@ -33,6 +33,8 @@ from drone_bridge.emulators.landing.scene import (
 )
 from drone_bridge.emulators.landing.vehicle import jpeg
 
+pytestmark = pytest.mark.slow
+
 CAMERA = DownwardCamera()
 FAR_AWAY = np.array([100.0, 100.0])
 ORIGIN = np.zeros(2)

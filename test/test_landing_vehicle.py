@@ -25,6 +25,8 @@ from drone_bridge.protocols.telemetry import (
     Vector,
 )
 
+pytestmark = pytest.mark.slow
+
 BLIND = Setup(images=False)
 
 

@@ -22,6 +22,8 @@ from drone_bridge.tools.reporting.story import PICTURES, read_story
 pytest.importorskip("plotly", reason="rosdep has no key for it")
 from drone_bridge.tools.reporting import figures
 
+pytestmark = pytest.mark.slow
+
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
 

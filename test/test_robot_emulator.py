@@ -442,26 +442,6 @@ def test_it_ends_well_when_it_is_told_to(emulate, connect, number):
         pass
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (("--port", "70000"), "must be at most 65535"),
-        (("--fault", "smoke@1"), "must be truncate@N, garbage@N or silence@N"),
-        (("--charge", "2"), "must be"),
-        (("--subsystems", "arm"), "must be tracks and headlight, each at most once, not 'arm'"),
-        (("--discovery-interface", "lo"), "has to be an IPv4 address"),
-        (("--host", "192.0.2.1"), ""),
-        (("--name", ""), "from 1 to 255 bytes"),
-        (("--trajectory", "/nonexistent/file"), "No such file"),
-    ],
-)
-def test_what_can_t_be_is_refused_with_a_sentence(start_child, arguments, reason):
-    child = start_child(*COMMAND, *arguments)
-    assert child.wait() == 2
-    assert reason in child.output
-    assert "Traceback" not in child.output
-
-
 # The physics.
 
 

@@ -27,6 +27,8 @@ from drone_bridge.geometry.matrices import angles_from_rotation, rotation_from_a
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 from drone_bridge.vision.pinhole import Pinhole
 
+pytestmark = pytest.mark.slow
+
 BASELINE = 0.25  # m
 STEP = 1 / 60  # s
 RATE_LIMIT = math.radians(720)

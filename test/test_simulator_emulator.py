@@ -423,29 +423,6 @@ def test_it_ends_after_the_duration(emulate):
     assert emulate("--duration", "0.2").wait() == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (("--port", "70000"), "must be at most 65535"),
-        (("--rate", "0"), "must be above 0"),
-        (("--speed", "-1"), "must be finite and not below 0"),
-        (("--scene", "moon"), "invalid choice"),
-        (("--quirks", "some"), "must be none or real, not 'some'"),
-        (("--btom", "1 0 0"), "must be a quaternion 'W X Y Z': not enough values"),
-        (("--btom", "0 0 0 0"), "is no rotation"),
-        (("--fault", "smoke@1"), "must be truncate@N, garbage@N, silence@N or split@N"),
-        (("--fault", "split@-1"), "or split@N, N from 0, not 'split@-1'"),
-        (("--host", "192.0.2.1"), ""),
-        (("--trajectory", "/nonexistent/file"), "No such file"),
-    ],
-)
-def test_what_can_t_be_is_refused_with_a_sentence(start_child, arguments, reason):
-    child = start_child(*COMMAND, *arguments)
-    assert child.wait() == 2
-    assert reason in child.output
-    assert "Traceback" not in child.output
-
-
 def test_the_vehicle_s_body_can_be_turned_in_its_model(emulate, connect):
     client = connect(emulate("--btom", "0 0 0 2"))
     assert client.get(GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)

@@ -12,6 +12,8 @@ from drone_bridge.emulators.simulator.forces import Buoyancy, DragPlane, Gravity
 from drone_bridge.emulators.simulator.physics import Physics
 from drone_bridge.geometry.wxyz import IDENTITY, conjugate, multiply, rotate, unit
 
+pytestmark = pytest.mark.slow
+
 STEP_S = 0.01
 ZERO = (0.0, 0.0, 0.0)
 

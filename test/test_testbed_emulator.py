@@ -403,25 +403,3 @@ def test_a_signal_ends_pacing_too(emulate):
     autopilot.answer()
     emulator.process.terminate()
     assert emulator.exit_code() == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--hfov", "180"], "horizontal_angle_of_view is 180"),
-        (["--width", "5000"], "width is 5000"),
-        (["--mass", "0"], "must be above 0"),
-        (["--rate", "nan"], "must be finite"),
-        (["--wind", "1 2"], "must be three numbers"),
-        (["--port", "70000"], "at most 65535"),
-        (["--fault", "flood@3"], "truncate@N"),
-        (["--obstacles", "100000"], "no room left"),
-        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
-    ],
-)
-def test_impossible_options_are_refused_with_a_sentence(emulate, arguments, message):
-    emulator = emulate(*arguments)
-    output = emulator.process.stdout.read()
-    assert message in output
-    assert "Traceback" not in output
-    assert emulator.exit_code() == 2

@@ -17,6 +17,8 @@ from drone_bridge.flight.flight_control import Command, DroneModel
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, rotation_from_testbed_angles
 
+pytestmark = pytest.mark.slow
+
 sys.path.append(str(Path(__file__).parent.parent / "benchmark"))
 measuring = importlib.import_module("testbed_velocities")  # a program beside the package
 LAYOUTS, LEG_S, LEGS, STEP_S, WINDS = (

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that no emulator can start with: each is refused in a sentence, and with the exit status for that."""
+
+import importlib
+import signal
+
+import pytest
+
+from drone_bridge.programs.program import CANNOT_START
+
+REFUSED = {
+    "testbed": [
+        (["--hfov", "180"], "horizontal_angle_of_view is 180"),
+        (["--width", "5000"], "width is 5000"),
+        (["--mass", "0"], "must be above 0"),
+        (["--rate", "nan"], "must be finite"),
+        (["--wind", "1 2"], "must be three numbers"),
+        (["--port", "70000"], "at most 65535"),
+        (["--fault", "flood@3"], "truncate@N"),
+        (["--obstacles", "100000"], "no room left"),
+        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
+    ],
+    "dronegui": [
+        (["--port", "70000"], "at most 65535"),
+        (["--loss", "1.5"], "from 0 to 1"),
+        (["--rate", "0"], "above 0"),
+        (["--max-tilt", "80"], "at most 60"),
+        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
+    ],
+    "simulator": [
+        (["--port", "70000"], "must be at most 65535"),
+        (["--rate", "0"], "must be above 0"),
+        (["--speed", "-1"], "must be finite and not below 0"),
+        (["--scene", "moon"], "invalid choice"),
+        (["--quirks", "some"], "must be none or real, not 'some'"),
+        (["--btom", "1 0 0"], "must be a quaternion 'W X Y Z': not enough values"),
+        (["--btom", "0 0 0 0"], "is no rotation"),
+        (["--fault", "smoke@1"], "must be truncate@N, garbage@N, silence@N or split@N"),
+        (["--fault", "split@-1"], "or split@N, N from 0, not 'split@-1'"),
+        (["--host", "192.0.2.1"], ""),
+        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
+    ],
+    "robot": [
+        (["--port", "70000"], "must be at most 65535"),
+        (["--fault", "smoke@1"], "must be truncate@N, garbage@N or silence@N"),
+        (["--charge", "2"], "must be"),
+        (["--subsystems", "arm"], "must be tracks and headlight, each at most once, not 'arm'"),
+        (["--discovery-interface", "lo"], "has to be an IPv4 address"),
+        (["--host", "192.0.2.1"], ""),
+        (["--name", ""], "from 1 to 255 bytes"),
+        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
+    ],
+    "landing": [
+        (["--port", "70000"], "at most 65535"),
+        (["--port", "0"], "above 0"),
+        (["--rover", "triangular"], "must be stationary, linear, circular, square, random or follow, not 'triangular'"),
+        (["--height", "0.3"], "from 1 to 50"),
+        (["--gusts", "-1"], "not below 0"),
+        (["--fault", "explode@3"], "must be truncate@N, garbage@N, not-jpeg@N, huge@N or stall@N"),
+        (["--speed", "0"], "above 0"),
+        (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
+    ],
+}
+# So that what is refused is the option, and not a port that is taken.
+BESIDE = {
+    "testbed": ["--port", "0"],
+    "dronegui": ["--port", "0"],
+    "simulator": ["--port", "0"],
+    "robot": ["--port", "0", "--discovery-port", "0"],
+    "landing": [],
+}
+
+
+@pytest.fixture
+def signals_afterwards():
+    """A program that ends leaves signals ignored, which this process goes on to need."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    handlers = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, handlers, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "sentence"),
+    [(name, *refused) for name, all_refused in REFUSED.items() for refused in all_refused],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value[:20],
+)
+@pytest.mark.usefixtures("signals_afterwards")
+def test_options_that_are_impossible_are_refused_in_a_sentence(capsys, name, arguments, sentence):
+    program = importlib.import_module(f"drone_bridge.emulators.{name}.__main__")
+    try:
+        status = program.main([*BESIDE[name], *arguments])
+    except SystemExit as exit_:
+        status = exit_.code
+    assert status == CANNOT_START
+    complaint = capsys.readouterr().err
+    assert complaint.strip()
+    assert sentence in complaint
