@@ -145,6 +145,35 @@ def test_a_topic_that_never_says_anything_is_not_plotted():
     assert figures.lines(series) is None
 
 
+def test_angles_have_an_axis_of_their_own_beside_other_numbers():
+    angle, way = [0.0, 90.0], [0.0, 1.0]
+    both = figures.lines(Series([0.0, 1.0], {"position.x": way, "orientation yaw, deg": angle}))
+    assert [trace.yaxis for trace in both.data] == ["y", "y2"]
+    alone = figures.lines(Series([0.0, 1.0], {"orientation yaw, deg": angle}))
+    assert [trace.yaxis for trace in alone.data] == ["y"]
+
+
+def test_a_camera_is_shown_once_and_what_has_no_images_not_at_all(tmp_path):
+    picture = CompressedImage(format="jpeg", data=b"\xff\xd8\xff\xd9")
+    messages = [(f"/{side}/image_raw", START, image(1)) for side in ("left", "right", "down")]
+    messages += [(f"/{side}/image_raw/compressed", START, picture) for side in ("left", "right", "up")]
+    with Bag(write_bag(tmp_path / "cameras", messages)) as bag:
+        assert set(read_story(bag).pictures) == {
+            *("/left/image_raw", "/right/image_raw", "/down/image_raw", "/up/image_raw/compressed"),
+        }
+
+
+@pytest.mark.parametrize(("start", "said"), [(850_000_000, "0.850 s of simulated time"), (START, "2023-11-14 ")])
+def test_it_says_when_it_begins(tmp_path, capsys, start, said):
+    path = write_bag(tmp_path / "flight", [("/flying", start, Bool())])
+    page = tmp_path / "page.html"
+    assert main(["info", str(path)]) == 0
+    assert main(["report", str(path), "--output", str(page)]) == 0
+    assert f"begins at {said}" in capsys.readouterr().out
+    assert f"begins at {said}" in page.read_text()
+    assert f"<h1>{tmp_path.name}/flight</h1>" in page.read_text()
+
+
 def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["report", str(flight), "--output", str(page)]) == 0

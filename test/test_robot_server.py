@@ -224,6 +224,9 @@ def test_what_nodes_log_is_the_robot_s_log(shared, commands, connect, ros):
 
 
 def test_it_is_found_by_multicast_and_directly(shared):
+    shared.wait_for_line(
+        r"Only drivers that look for robots through 127\.0\.0\.1 find this one.*discovery_interface to 0"
+    )
     cancellation = Cancellation()
     for address in ("238.160.102.2", "127.0.0.1"):
         route = DiscoveryRoute(address, shared.discovery_port)

@@ -102,6 +102,10 @@ def test_a_line_has_time_direction_and_what_the_message_says(capsys):
     )
     _, lines, _ = wire(capsys, "show", log_of("testbed"), "--only", "motionparameters,Constants")
     assert [line.split()[3] for line in lines[1:]] == ["Constants", *["MotionParameters"] * 3]
+    _, lines, _ = wire(capsys, "show", log_of("testbed"), "--only", "Constant")
+    assert lines[1:] == [
+        "Nothing here is of constant. There is: Constants, MotionParameters, SensorFrame, autopilot, testbed."
+    ]
     _, lines, _ = wire(capsys, "show", log_of("testbed"), "--raw", "--bytes", "16", "--only", "x")
     assert lines[1:4] == [
         "    0.000000    testbed <- 48 bytes",

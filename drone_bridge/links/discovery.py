@@ -61,6 +61,11 @@ class DiscoveryRoute:
         """Whether the address is a multicast group."""
         return ipaddress.IPv4Address(self.address).is_multicast
 
+    @property
+    def is_on_loopback(self) -> bool:
+        """Whether nothing leaves this machine, nor comes from another one."""
+        return ipaddress.IPv4Address(self.interface).is_loopback
+
 
 def find_robots(
     route: DiscoveryRoute,

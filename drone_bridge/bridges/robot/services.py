@@ -97,9 +97,12 @@ class RobotServices:
         response = Discover.Response()
         cancellation = Cancellation()
         try:
-            found = find_robots(self._read_route(), self._node.parameters["discovery_timeout"], cancellation)
+            route = self._read_route()
+            found = find_robots(route, self._node.parameters["discovery_timeout"], cancellation)
             response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in found]
             response.success, response.message = True, f"{len(found)} answered."
+            if not found and route.is_on_loopback:
+                response.message += f" Only this machine was asked: discovery_interface is {route.interface}."
         except (LinkError, ValueError) as error:
             response.message = str(error)
         finally:

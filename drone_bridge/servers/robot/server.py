@@ -102,6 +102,12 @@ class RobotServer(LinkNode):
         if get("discovery"):
             route = DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
             responder = DiscoveryResponder(robot_name, route)
+            if route.is_on_loopback:
+                self.get_logger().info(
+                    f"Only drivers that look for robots through {route.interface} find this one, as robot_bridge does "
+                    f"by default. Others leave the choice of interface to the system: for those set "
+                    f"discovery_interface to 0.0.0.0, or to the address of the interface that they ask through."
+                )
         try:
             self._driver_clients = TcpClients(
                 get("host"),

@@ -108,7 +108,8 @@ class Bag:
     def size_bytes(self) -> int:
         """Size of the bag on disk."""
         path = _bag_of(self.path)
-        return sum(file.stat().st_size for file in ([path] if path.is_file() else path.iterdir()))
+        files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix != ".html"]  # its report
+        return sum(file.stat().st_size for file in files)
 
     def messages(
         self, topics: Collection[str] | None = None, start_ns: int | None = None, stop_ns: int | None = None

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: When the output is not a terminal, its width is not limited.
 _FILE_COLUMNS: Final = 160
+#: Of a recorded clock that is set, s since 1970: 2000-01-01. ROS is younger.
+_EARLIEST_DATE_S: Final = 946_684_800
 _NANOSECONDS: Final = 1e9
 
 
@@ -67,6 +69,14 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
+def beginning(bag: "Bag") -> str:
+    """Return when a bag begins: date and time, or the time of a simulation, which begins at 0 and not in 1970."""
+    start_s = bag.start_ns / _NANOSECONDS
+    if start_s < _EARLIEST_DATE_S:
+        return f"{start_s:.3f} s of simulated time"
+    return f"{datetime.datetime.fromtimestamp(start_s).astimezone():%Y-%m-%d %H:%M:%S %Z} ({start_s:.3f})"
+
+
 def _print(bag: "Bag") -> None:
     from rich.box import SIMPLE
     from rich.console import Console
@@ -74,11 +84,10 @@ def _print(bag: "Bag") -> None:
 
     console = Console(width=None if sys.stdout.isatty() else _FILE_COLUMNS, highlight=False)
     duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
-    started = datetime.datetime.fromtimestamp(bag.start_ns / _NANOSECONDS).astimezone()
     console.print(
         f"{bag.path}: {bag.count} messages in {duration_s:.1f} s, {bag.size_bytes / 1e6:.1f} MB", markup=False
     )
-    console.print(f"begins {started:%Y-%m-%d %H:%M:%S %Z} ({bag.start_ns / _NANOSECONDS:.3f})", markup=False)
+    console.print(f"begins at {beginning(bag)}", markup=False)
     table = Table("topic", "type", box=SIMPLE, pad_edge=False)
     for name in ("messages", "per second", "longest gap"):
         table.add_column(name, justify="right")

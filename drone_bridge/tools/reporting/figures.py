@@ -7,12 +7,14 @@ from typing import Any, Final
 import numpy as np
 import plotly.graph_objects as go
 
-from drone_bridge.tools.reporting.numbers import Series, thinned
+from drone_bridge.tools.reporting.numbers import ANGLE, Series, thinned
 from drone_bridge.tools.reporting.story import Spell
 
 #: Tell apart with any kind of colour vision, on light and on dark.
 _COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#EE8866")
 _LEVELS: Final = (("OK", "#228833"), ("WARN", "#CCBB44"), ("ERROR", "#EE6677"), ("STALE", "#BBBBBB"))
+#: Where a scene is seen from, in its own size: far enough for a flat one not to leave the picture.
+_EYE: Final = {"x": 1.6, "y": 1.6, "z": 1.1}
 _ROW_PX: Final = 34
 _AXIS_PX: Final = 70
 
@@ -41,20 +43,25 @@ def track(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> 
             place = {"x": [x[index]], "y": [y[index]], "z": [z[index]]}
             figure.add_trace(go.Scatter3d(**place, mode="markers", marker=marker, name=what, showlegend=False))
     axes = {f"{axis}axis": {"title": f"{axis}, m", "gridcolor": "rgba(128,128,128,0.3)"} for axis in "xyz"}
-    figure.update_layout(scene={**axes, "aspectmode": "data"})
+    figure.update_layout(scene={**axes, "aspectmode": "data", "camera": {"eye": _EYE}})
     return figure
 
 
 def lines(series: Series) -> go.Figure | None:
-    """Return the numbers of one topic over time; None when there is nothing to see."""
+    """Return the numbers of one topic over time, angles on an axis of their own; None when there is nothing to see."""
     names = [name for name in series.columns if series.is_interesting(name)]
     if not names or len(series.times) < 2:
         return None
     figure = _figure(height=300)
+    has_others = not all(name.endswith(ANGLE) for name in names)
     for number, name in enumerate(names):
         t, values = thinned(series.times, series.columns[name])
         line = {"color": _COLOURS[number % len(_COLOURS)], "width": 1.5}
-        figure.add_trace(go.Scatter(x=t, y=values, mode="lines", name=name, line=line))
+        axis = "y2" if name.endswith(ANGLE) and has_others else "y"
+        figure.add_trace(go.Scatter(x=t, y=values, mode="lines", name=name, line=line, yaxis=axis))
+    if has_others and any(name.endswith(ANGLE) for name in names):
+        own = {"tickmode": "auto", "showgrid": False, "zeroline": False}  # and not where the other axis has its ticks
+        figure.update_layout(yaxis2={"title": "deg", "side": "right", "overlaying": "y", **own})
     return figure
 
 
@@ -88,7 +95,7 @@ def diagnostics(statuses: Mapping[str, Sequence[tuple[float, int, str]]]) -> go.
 def _bars(bars: Iterator[tuple[str, float, float, str, str, str]]) -> go.Figure:
     """Each bar: row, from and to in s, what stands in it, what more there is to say, and colour."""
     rows, begins, ends, texts, details, colours = zip(*bars, strict=True)
-    figure = _figure(height=_AXIS_PX + _ROW_PX * len(set(rows)), left_px=180)
+    figure = _figure(height=_AXIS_PX + _ROW_PX * len(set(rows)), left_px=180, top_px=10)
     figure.add_trace(
         go.Bar(
             y=rows,
@@ -109,12 +116,14 @@ def _bars(bars: Iterator[tuple[str, float, float, str, str, str]]) -> go.Figure:
     return figure
 
 
-def _figure(height: int, left_px: int = 50) -> go.Figure:
+def _figure(height: int, left_px: int = 50, top_px: int = 40) -> go.Figure:
     figure = go.Figure()
     style: dict[str, Any] = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
-    margin = {"l": left_px, "r": 10, "t": 10, "b": 40}
+    margin = {"l": left_px, "r": 10, "t": top_px, "b": 40}
     figure.update_layout(**style, height=height, margin=margin, font={"color": "#888"}, showlegend=True)
-    figure.update_layout(legend={"orientation": "h"}, modebar={"bgcolor": "rgba(0,0,0,0)"})
+    figure.update_layout(
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0}, modebar={"bgcolor": "rgba(0,0,0,0)"}
+    )
     grid = {"gridcolor": "rgba(128,128,128,0.25)", "zerolinecolor": "rgba(128,128,128,0.4)"}
     figure.update_xaxes(title="s", **grid)
     figure.update_yaxes(**grid, automargin=True)

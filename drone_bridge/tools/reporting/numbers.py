@@ -9,6 +9,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+#: How the name of an angle ends.
+ANGLE: Final = ", deg"
 MAX_FIELDS: Final = 12  # of one topic: more lines than that nobody can tell apart
 MAX_POINTS: Final = 4000  # of one line, which is more than a screen has columns
 #: Not plotted: where and when a message is from, and what is the same in all of them.
@@ -25,7 +27,7 @@ def numbers_in(message: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
         label = f"{prefix}{name}"
         if is_dataclass(value):
             if {item.name for item in fields(value)} >= {"x", "y", "z", "w"}:
-                axes = (f"{label} {axis}, deg" for axis in ("roll", "pitch", "yaw"))
+                axes = (f"{label} {axis}{ANGLE}" for axis in ("roll", "pitch", "yaw"))
                 yield from zip(axes, _degrees(value), strict=True)
             else:
                 yield from numbers_in(value, _shortened(label))

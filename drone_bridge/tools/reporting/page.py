@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page: one HTML file that opens anywhere and fetches nothing."""
 
-import datetime
 import html
 from collections.abc import Iterator
 from typing import Any, Final
@@ -9,7 +8,7 @@ from typing import Any, Final
 from plotly.offline import get_plotlyjs
 
 from drone_bridge.tools.bags.bag import Bag
-from drone_bridge.tools.bags.info import Pace
+from drone_bridge.tools.bags.info import Pace, beginning
 from drone_bridge.tools.reporting import figures
 from drone_bridge.tools.reporting.pictures import data_uri
 from drone_bridge.tools.reporting.story import Story
@@ -31,7 +30,7 @@ figcaption { font-size: .8rem; color: #888; }
 
 def render(bag: Bag, story: Story, paces: dict[str, Pace]) -> str:
     """Return the page's text."""
-    title = html.escape(bag.path.resolve().name)
+    title = html.escape(_name(bag))
     body = "\n".join(_sections(bag, story, paces))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -40,22 +39,26 @@ def render(bag: Bag, story: Story, paces: dict[str, Pace]) -> str:
     )
 
 
+def _name(bag: Bag) -> str:
+    """Return what to call it: with its folder, as many a bag is called just that."""
+    return "/".join(bag.path.resolve().parts[-2:]).lstrip("/")
+
+
 def _sections(bag: Bag, story: Story, paces: dict[str, Pace]) -> Iterator[str]:
-    began = datetime.datetime.fromtimestamp(bag.start_ns / _NANOSECONDS).astimezone()
     duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
-    yield f"<h1>{html.escape(bag.path.resolve().name)}</h1>"
+    yield f"<h1>{html.escape(_name(bag))}</h1>"
     yield (
-        f'<p class="facts">{began:%Y-%m-%d %H:%M:%S %Z}, {duration_s:.1f} s, {bag.count} messages of '
+        f'<p class="facts">begins at {beginning(bag)}: {duration_s:.1f} s, {bag.count} messages of '
         f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
     )
     if story.tracks:
         yield "<h2>The way</h2>" + _plot(figures.track(story.tracks))
     if story.states:
-        yield "<h2>States</h2>" + _plot(figures.states(story.states))
+        yield "<h2>States</h2>" + _plot(figures.states(story.states), has_tools=False)
     if story.pictures:
         yield "<h2>What the cameras saw</h2>" + "".join(_pictures(story))
     if story.diagnostics:
-        yield "<h2>Diagnostics</h2>" + _plot(figures.diagnostics(story.diagnostics))
+        yield "<h2>Diagnostics</h2>" + _plot(figures.diagnostics(story.diagnostics), has_tools=False)
     if story.log:
         yield "<h2>Warnings and errors in the log</h2>" + _log(story)
     plots = [(topic, figures.lines(series)) for topic, series in sorted(story.series.items())]
@@ -63,8 +66,10 @@ def _sections(bag: Bag, story: Story, paces: dict[str, Pace]) -> Iterator[str]:
     yield "<h2>Topics</h2>" + _topics(bag, paces)
 
 
-def _plot(figure: Any) -> str:
-    text: str = figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False})
+def _plot(figure: Any, has_tools: bool = True) -> str:
+    """Return it as HTML; its tools would cover a plot that is not high."""
+    config = {"displaylogo": False} if has_tools else {"displayModeBar": False}
+    text: str = figure.to_html(full_html=False, include_plotlyjs=False, config=config)
     return text
 
 

@@ -14,6 +14,7 @@ WARNING: Final = 30  # in rcl_interfaces/msg/Log
 _NANOSECONDS: Final = 1e9
 
 _IMAGES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
+_COMPRESSED: Final = "/compressed"  # as image_transport calls them
 _TRACKED: Final = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped")
 _STATES: Final = ("drone_bridge/msg/ControllerState", "std_msgs/msg/Bool", "std_msgs/msg/String")
 _DIAGNOSTICS: Final = "diagnostic_msgs/msg/DiagnosticArray"
@@ -63,7 +64,7 @@ def read_story(bag: Bag) -> Story:
     """Read a bag from the beginning to the end. Raises BagError."""
     story = Story()
     types = {topic.name: topic.type_name for topic in bag.topics}
-    cameras = [name for name, type_name in types.items() if type_name in _IMAGES][:MAX_CAMERAS]
+    cameras = _cameras(bag)[:MAX_CAMERAS]
     span_ns = max(1, bag.end_ns - bag.start_ns)
     for topic, time_ns, data in bag.messages():
         type_name, time_s = types[topic], (time_ns - bag.start_ns) / _NANOSECONDS
@@ -77,6 +78,12 @@ def read_story(bag: Bag) -> Story:
     for spells in story.states.values():
         spells[-1] = Spell(spells[-1].state, spells[-1].reason, spells[-1].from_s, span_ns / _NANOSECONDS)
     return story
+
+
+def _cameras(bag: Bag) -> list[str]:
+    """Return the topics of images, without the compressed ones of a camera whose others are there too."""
+    images = [topic.name for topic in bag.topics if topic.type_name in _IMAGES and topic.count]
+    return [name for name in images if not (name.endswith(_COMPRESSED) and name.removesuffix(_COMPRESSED) in images)]
 
 
 def _note(story: Story, topic: str, type_name: str, time_s: float, message: Any) -> None:

@@ -76,6 +76,8 @@ def _decoded(section: Section, only: set[str]) -> Iterator[str]:
     clock, speaker = _Clock(), _speaker(section.connection)
     decoder = Decoder(section.connection)
     is_legible = section.has_beginning or not section.connection.is_stream
+    names: set[str] = set()
+    is_any_shown = not only
     for entry in section.entries:
         time = clock.text(entry)
         if entry.sender is None:
@@ -88,13 +90,17 @@ def _decoded(section: Section, only: set[str]) -> Iterator[str]:
             head = f"{time}  {speaker(outcome.sender)}"
             if isinstance(outcome, Message):
                 roles = {section.connection.role(outcome.sender), outcome.sender.value}
+                names |= {outcome.name, section.connection.role(outcome.sender)}
                 if not only or outcome.name.lower() in only or roles & only:
+                    is_any_shown = True
                     yield f"{head} {outcome.text}"
             elif isinstance(outcome, Break):
                 yield f"{head} BREAKS THE PROTOCOL: {outcome.sentence}"
                 yield from _around(outcome)
             elif not only:
                 yield f"{head} {outcome.size} bytes that can't be read any more"
+    if not is_any_shown:
+        yield f"Nothing here is of {', '.join(sorted(only))}. There is: {', '.join(sorted(names)) or 'no message'}."
 
 
 def _around(found: Break) -> Iterator[str]:
