@@ -27,6 +27,8 @@ from system import bridge_command, script_command
 COMMAND_TIMEOUT_S: Final = 0.5
 FRAMES_PER_S: Final = 40.0
 COMMANDS_PER_S: Final = 20.0
+#: As in hosts_operator.py, which numbers its commands by how fast they roll, degrees/s.
+FIRST_ROLL_RATE: Final = 1000
 TIMEOUT_S: Final = 60.0  # for whatever has to happen
 #: What is sent in the last moments before the cut may not have arrived.
 ON_ITS_WAY_S: Final = 1.0
@@ -50,12 +52,12 @@ class Answer:
 
     frame_s: float
     time_s: float
-    thrust: float
+    roll_rate: float  # degrees/s
 
     @property
     def command(self) -> int | None:
-        """The number of the command that it follows; None if it is the neutral one, which is no whole number."""
-        return int(self.thrust) if self.thrust.is_integer() else None
+        """The number of the command that it follows; None if it is the neutral one."""
+        return round(self.roll_rate) - FIRST_ROLL_RATE if self.roll_rate >= FIRST_ROLL_RATE else None
 
 
 @dataclass(frozen=True, slots=True)

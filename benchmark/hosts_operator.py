@@ -6,6 +6,7 @@ the bridge's diagnostics.
 """
 
 import argparse
+import math
 import signal
 import threading
 import time
@@ -19,6 +20,9 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import CompressedImage, Image
 
 from drone_bridge.msg import CommandRates
+
+#: Numbers the commands, degrees/s. A neutral one never turns as fast: velocity.max_turn_rate is 4 rad/s.
+FIRST_ROLL_RATE = 1000
 
 
 def main() -> None:
@@ -41,7 +45,7 @@ def main() -> None:
         nonlocal number
         number += 1
         now_s = time.time()
-        message = CommandRates(thrust=float(number))
+        message = CommandRates(roll_rate=math.radians(FIRST_ROLL_RATE + number), thrust=9.81)
         message.header.stamp = Time(sec=int(now_s), nanosec=int(now_s % 1 * 1e9))
         publisher.publish(message)
         print(f"command {number} {now_s:.6f}", flush=True)

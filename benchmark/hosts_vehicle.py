@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A testbed at a steady rate that says when it sent each frame, and when which answer to it came.
 
-It prints the port that it listens on, and then `frame time, answer's time, thrust` for each frame, in s since 1970.
+It prints the port that it listens on, and then `frame time, answer's time, roll rate` for each frame, in s since 1970
+and degrees/s.
 """
 
 import argparse
@@ -32,8 +33,8 @@ def main() -> None:
 def converse(bridge: socket.socket, rate: float) -> None:
     """Send frames, and tell of the answers."""
     connection = TestbedConnection()
-    # Thrust numbers the commands, so there has to be room for many.
-    limits = {"max_thrust": 1e6, "max_pitch_rate": 720.0, "max_roll_rate": 720.0, "max_yaw_rate": 720.0}
+    # The roll rate numbers the commands, so there has to be room for many.
+    limits = {"max_thrust": 25.0, "max_pitch_rate": 720.0, "max_roll_rate": 1e6, "max_yaw_rate": 720.0}
     body = {"camera_separation": 0.25, "weight": 1.0, "gravity": 9.81, "drag": 0.2}
     constants = Constants(90.0, 73.7, WIDTH, HEIGHT, **body, **limits)
     bridge.sendall(connection.send(constants))
@@ -51,7 +52,7 @@ def converse(bridge: socket.socket, rate: float) -> None:
             return
         if isinstance(event, ConnectionClosed):
             return
-        print(f"{sent_s:.6f} {time.time():.6f} {event.thrust:.3f}", flush=True)
+        print(f"{sent_s:.6f} {time.time():.6f} {event.roll_rate:.3f}", flush=True)
 
 
 def scene(width: int, height: int) -> bytes:
