@@ -3,8 +3,11 @@
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.srv import GetState
 from nav_msgs.msg import Odometry
 from processes import Process
+from rcl_interfaces.msg import Parameter
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from ros_session import nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
@@ -30,10 +33,24 @@ def fly(peer):
 
 
 @pytest.mark.parametrize("name", BRIDGES)
-def test_no_bridge_publishes_clock_unless_it_is_told_to(ros, free_port, name):
-    with Process.node(f"{name}_bridge", port=free_port):
-        wait_until(lambda: f"{name}_bridge" in publishers(ros, "/diagnostics"), "the bridge")
-        assert f"{name}_bridge" not in publishers(ros, "/clock")
+def test_a_bridge_as_it_starts_publishes_no_clock_and_takes_its_own_values_again(ros, free_port, name):
+    """The values as a dump of them is loaded: those as well that can't be changed while it is active."""
+    node = f"{name}_bridge"
+    with Process.node(node, port=free_port):
+        wait_until(lambda: node in publishers(ros, "/diagnostics"), "the bridge")
+        assert node not in publishers(ros, "/clock")
+        wait_until(lambda: state(ros, node) == "active", "the bridge to be active")
+        names = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
+        values = ros.call(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=names)).values
+        same = [Parameter(name=name, value=value) for name, value in zip(names, values, strict=True)]
+        answer = ros.call(SetParameters, f"{node}/set_parameters", SetParameters.Request(parameters=same))
+        assert [result.reason for result in answer.results if not result.successful] == []
+        (refused,) = ros.set_parameters(node, port=free_port + 1)
+        assert "while the node is unconfigured, and it is configured: deactivate and clean it up" in refused.reason
+
+
+def state(ros, node):
+    return ros.call(GetState, f"{node}/get_state", GetState.Request()).current_state.label
 
 
 def test_who_publishes_clock_stamps_with_it(ros, peer):
