@@ -21,7 +21,8 @@ from ros_session import wait_until
 from sensor_msgs.msg import Imu
 
 from drone_bridge.protocols.robot import ConnectionClosed, SkidSteerUpdate
-from drone_bridge.tools.fleet import member
+from drone_bridge.tools.fleet import emulated, member
+from drone_bridge.tools.fleet.emulated import stop_all
 from drone_bridge.tools.fleet.fleet import Fleet
 from drone_bridge.tools.fleet.plan import load
 
@@ -244,6 +245,44 @@ def test_a_fleet_that_is_stopped_while_it_starts_makes_no_more_nodes(tmp_path):
         fleet.leave()
         fleet.destroy()
         rclpy.shutdown()
+
+
+class Stopping:
+    """An emulator, which needs SIGKILL if it `is_deaf`, and notes what is done with it."""
+
+    def __init__(self, name, done, is_deaf=False):
+        self._name, self._done, self._is_deaf = name, done, is_deaf
+
+    def send(self, number):
+        self._done.append((number.name, self._name))
+        self._is_deaf &= number is signal.SIGTERM
+
+    def wait(self, timeout_s):
+        assert timeout_s >= 0
+        self._done.append(("wait", self._name))
+        return not self._is_deaf
+
+
+def test_no_emulator_is_waited_for_before_all_have_been_told_to_end(monkeypatch):
+    """Else a fleet of a hundred would take a hundred times as long to end as one."""
+    monkeypatch.setattr(emulated, "_STOP_TIMEOUT_S", 0.0)
+    done = []
+    stop_all([Stopping("a", done), Stopping("b", done, is_deaf=True), Stopping("c", done)])
+    told = [("SIGTERM", name) for name in "abc"]
+    assert done == [*told, *(("wait", name) for name in "abc"), ("SIGKILL", "b"), ("wait", "b")]
+
+
+def test_vehicles_are_left_once_and_nodes_destroyed_when_no_thread_is_left(monkeypatch):
+    done = []
+    for name in ("leave", "end_thread", "destroy"):
+        monkeypatch.setattr(member.Member, name, lambda each, name=name: done.append((name, each)))
+    fleet = Fleet([])
+    fleet.members = {"a": "a", "b": "b"}
+    fleet.leave()
+    fleet.leave()  # as a program does that was signalled
+    fleet.destroy()
+    assert sorted(done[:2]) == [("leave", "a"), ("leave", "b")]
+    assert done[2:] == [(name, each) for name in ("end_thread", "destroy") for each in "ab"]
 
 
 def test_a_file_that_is_refused_starts_nothing(start_child, tmp_path):

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterable
 from typing import Final
 
 from drone_bridge.tools.fleet.plan import Vehicle
@@ -40,17 +42,19 @@ class EmulatedVehicle:
         """Its process."""
         return self._process.pid
 
-    def stop(self) -> None:
-        """End it."""
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal that ends it."""
         self._is_stopping = True
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            self._process.send_signal(number)
-            try:
-                self._process.wait(_STOP_TIMEOUT_S)
-                break
-            except subprocess.TimeoutExpired:
-                continue
-        self._reader.join(_STOP_TIMEOUT_S)
+        self._process.send_signal(number)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether it ends within a time."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        self._reader.join(timeout_s)
+        return True
 
     def _read(self) -> None:
         assert self._process.stdout
@@ -59,6 +63,16 @@ class EmulatedVehicle:
         status = self._process.wait()
         if not self._is_stopping:
             print(f"[{self.name} emulator] has exited with status {status}.", flush=True)
+
+
+def stop_all(emulators: Iterable[EmulatedVehicle]) -> None:
+    """End them, all at the same time."""
+    running = list(emulators)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for emulator in running:
+            emulator.send(number)
+        deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+        running = [emulator for emulator in running if not emulator.wait(max(0.0, deadline_s - time.monotonic()))]
 
 
 def _options(vehicle: Vehicle) -> list[str]:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import rclpy
 from rclpy.logging import get_logger
 
-from drone_bridge.tools.fleet.emulated import EmulatedVehicle
+from drone_bridge.tools.fleet.emulated import EmulatedVehicle, stop_all
 from drone_bridge.tools.fleet.member import Member
 from drone_bridge.tools.fleet.plan import Vehicle
 
@@ -21,6 +21,8 @@ class Fleet:
         self._stopping = stopping or threading.Event()
         self.members: dict[str, Member] = {}
         self.emulators: dict[str, EmulatedVehicle] = {}
+        self._leaving = threading.Lock()
+        self._has_left = False
         self._destroying = threading.Lock()
         try:
             for vehicle in vehicles:
@@ -68,15 +70,18 @@ class Fleet:
 
     def leave(self) -> None:
         """Leave all vehicles with neutral commands, at once: one that is slow to leave keeps no other waiting."""
-        if self.members:
-            with ThreadPoolExecutor(len(self.members)) as pool:
-                list(pool.map(Member.leave, self.members.values()))
+        with self._leaving:
+            if self.members and not self._has_left:
+                with ThreadPoolExecutor(len(self.members)) as pool:
+                    list(pool.map(Member.leave, self.members.values()))
+                self._has_left = True
 
     def destroy(self) -> None:
         """End emulators, which have heard the last commands, and give back what ROS has lent."""
         with self._destroying:
-            for emulator in self.emulators.values():
-                emulator.stop()
-            for member in self.members.values():
-                member.destroy()
+            stop_all(self.emulators.values())
+            # In turns: threads that are on their way out hold the locks that destroying nodes waits for.
+            for turn in (Member.end_thread, Member.destroy):
+                for member in self.members.values():
+                    turn(member)
             self.emulators, self.members = {}, {}

@@ -57,12 +57,15 @@ class Member:
             if self.node:
                 self.node.leave()
 
-    def destroy(self) -> None:
-        """Wait for the thread, and give back what ROS has lent."""
+    def end_thread(self) -> None:
+        """Shut the executor down, and wait for its thread."""
         if self._executor:
             self._executor.shutdown()
         if self._thread:
             self._thread.join()
+
+    def destroy(self) -> None:
+        """Give back what ROS has lent, after `end_thread`."""
         self._destroy_node()
 
     def _make(self) -> Stoppable:
