@@ -26,7 +26,7 @@ VEHICLE = 0
 COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0, "--scene", "buoys")
 # From the principal axes to the model: a quarter turn about z, then a tilt of 0.6 rad about x.
 BODY_TO_MODEL = "0.6755 0.2090 0.2090 0.6755"
-LEARNED = "principal axes to its model is"
+LEARNED = r"principal axes to its model is \(w"
 EAST = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))  # of the model
 
 

@@ -67,7 +67,7 @@ def test_a_run_that_waits_for_what_a_lost_simulator_does_not_tell_is_answered(pe
         response = ros.call(srv.Run, "run", srv.Run.Request())
         assert (response.success, response.message) == (False, "The simulator has not answered ESET within 1 s.")
         del peer.answers[sim.SetEntity]
-        process.wait_for_line("principal axes to its model is")
+        process.wait_for_line(r"principal axes to its model is \(w")
         assert ros.call(srv.Run, "run", srv.Run.Request()).success
 
 
