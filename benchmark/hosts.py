@@ -113,7 +113,7 @@ class Trial:
     def command_loss(self) -> float:
         """The share of the commands that the vehicle was never told."""
         given = sum(self.is_measured(given_s) for given_s in self.commands.values())
-        return 1 - len(self.command_latencies_s) / given
+        return 1 - len(self.command_latencies_s) / max(1, given)
 
     @property
     def image_latencies_s(self) -> list[float]:
@@ -123,7 +123,8 @@ class Trial:
     @property
     def image_loss(self) -> float:
         """The share of the frames whose image never came to the viewer."""
-        return 1 - len(self.image_latencies_s) / sum(self.is_measured(answer.frame_s) for answer in self.answers)
+        frames = sum(self.is_measured(answer.frame_s) for answer in self.answers)
+        return 1 - len(self.image_latencies_s) / max(1, frames)
 
     @property
     def neutral_after_s(self) -> float:
@@ -177,6 +178,8 @@ class Trial:
 
 def percentiles(values_s: Sequence[float]) -> str:
     """Return the median, and what one of a hundred exceeds, in words."""
+    if not values_s:
+        return "none came"
     ordered = sorted(values_s)
     return f"p50 {1000 * ordered[len(ordered) // 2]:.0f} ms, p99 {1000 * ordered[99 * len(ordered) // 100]:.0f} ms"
 
