@@ -212,7 +212,7 @@ def test_a_robot_that_goes_takes_its_drivers_connections_with_it(drive, shared, 
     bind(again, DRIVE)
 
 
-def test_golden_captures_go_through_the_whole_chain():
+def test_golden_captures_go_through_the_whole_chain_until_the_server_is_killed():
     answer = (CAPTURES / "robot_to_driver.bin").read_bytes()
     said = (CAPTURES / "driver_to_robot.bin").read_bytes()
     wire = DriverConnection()
@@ -233,8 +233,11 @@ def test_golden_captures_go_through_the_whole_chain():
             received = [packet for packet in driver.events if not _is_of_the_robot(packet)]
             assert received == [packet if not isinstance(packet, LogMessage) else received[5] for packet in packets]
             assert without_time(received[5]) == without_time(packets[5])
-            driver.close()
+            # The server is killed: its driver's connection ends, and the bridge stops the robot.
+            kill(relay.server)
+            assert driver.is_hung_up_on_within(TIMEOUT_S)
             peer.wait_for_speeds(0, 0)
+            driver.close()
     finally:
         peer.close()
 

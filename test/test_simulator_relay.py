@@ -259,20 +259,23 @@ def test_what_a_client_of_the_real_server_has_asked_is_answered_as_without_the_r
             assert mine == real
 
 
-def test_the_operator_and_the_bridge_may_vanish_and_the_bridge_come_back():
+def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back():
     timeouts = {"source_timeout": 2.0, "request_timeout": 5.0, "command_timeout": 1.0}
     relay = Relay("faults", simulator_options=("--running",), **timeouts)
     try:
         # The operator vanishes while it steers: the vehicle stands still.
         watcher, first = relay.connect(relay.simulator.port), relay.operator()
 
-        def is_fast():
-            first.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (2.0, 0.0, 0.0)))
+        def is_fast(steering):
+            steering.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (2.0, 0.0, 0.0)))
             return value(watcher, VEHICLE, Attribute.VELOCITY)[0] > 1.5
 
-        wait_until(is_fast, "the vehicle to move")
+        def is_still():
+            return abs(value(watcher, VEHICLE, Attribute.VELOCITY)[0]) < 0.01
+
+        wait_until(lambda: is_fast(first), "the vehicle to move")
         vanish(first.socket)
-        wait_until(lambda: abs(value(watcher, VEHICLE, Attribute.VELOCITY)[0]) < 0.01, "the vehicle to stand still")
+        wait_until(is_still, "the vehicle to stand still")
         # The bridge is killed: the stream ends, nothing old is told, and what its services would do gets an error.
         operator = relay.operator()
         stream = operator.add(sim.StreamEntity(VEHICLE, 1, (Attribute.VELOCITY,)))
@@ -286,5 +289,10 @@ def test_the_operator_and_the_bridge_may_vanish_and_the_bridge_come_back():
         relay.bridge = relay.start_bridge()
         operator.take(sim.EntityData)
         operator.wait_for(sim.EntityData, lambda data: data.id == stream)
+        # The server is killed: its clients' connections end, and the bridge has the vehicle stand still.
+        wait_until(lambda: is_fast(operator), "the vehicle to move again")
+        kill(relay.server)
+        operator.wait_until_closed()
+        wait_until(is_still, "the vehicle to stand still again")
     finally:
         relay.close()

@@ -352,12 +352,12 @@ def test_a_frame_of_another_size_is_refused_with_a_sentence():
 class Steered:
     """A vehicle that remembers what it was told."""
 
-    def __init__(self):
+    def __init__(self, is_lockstep=False):
         self.told = []
-        self.watchdog = CommandWatchdog(lambda: self.told.append("neutral"))
+        self.watchdog = CommandWatchdog(lambda: self.told.append("neutral"), is_lockstep=is_lockstep)
 
     def steer(self, now_s):
-        self.watchdog.forward(lambda: self.told.append("command"), now_s)
+        return self.watchdog.forward(lambda: self.told.append("command"), now_s)
 
 
 def test_an_operator_that_is_not_heard_leaves_one_neutral_command():
@@ -373,6 +373,24 @@ def test_an_operator_that_is_not_heard_leaves_one_neutral_command():
     vehicle.watchdog.release()
     vehicle.watchdog.release()
     assert vehicle.told == ["command", "neutral", "command", "neutral"]
+
+
+def test_in_lockstep_every_frame_has_one_command():
+    vehicle = Steered(is_lockstep=True)
+    vehicle.watchdog.ask(10.0)
+    assert vehicle.steer(10.1)
+    # A frame that comes when the last command is old has its operator's command, not the neutral one.
+    assert not vehicle.watchdog.check(10.7, 0.5)
+    vehicle.watchdog.ask(10.7)
+    assert not vehicle.watchdog.check(11.1, 0.5)
+    assert vehicle.steer(11.1)
+    # One whose command does not come has the neutral one, and then not another.
+    vehicle.watchdog.ask(11.2)
+    assert vehicle.watchdog.check(11.7, 0.5)
+    assert not vehicle.steer(11.7)
+    assert vehicle.told == ["command", "command", "neutral"]
+    vehicle.watchdog.ask(11.8)
+    assert vehicle.steer(11.8)
 
 
 class Takers:

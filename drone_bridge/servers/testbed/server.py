@@ -3,6 +3,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -45,6 +46,7 @@ _RECEIVE_BYTES: Final = 256
 #: How long the autopilot has to close its side.
 _LEAVE_TIMEOUT_S: Final = 0.3
 _WAITING: Final = "waiting for the drone"  # of conditions
+_LATE: Final = "An answer took longer than command_timeout and was not followed."
 _UNHEARD: Final = "unheard commands"
 
 
@@ -68,13 +70,13 @@ class TestbedServer(LinkNode):
         sides = SIDES_OF[get("cameras")]
         self._has_cameras = bool(sides)
         depth = DEPTHS[get("sync")]
-        keeps_order = get("sync") == LOCKSTEP
+        keeps_order = self._is_lockstep = get("sync") == LOCKSTEP
         self._read_timeouts()
         is_one_picture = len(sides) < len(SIDES)
         self._synchronizer = FrameSynchronizer(
             depth, keeps_order=keeps_order, is_mono=is_one_picture, on_input=self._wakeup.wake
         )
-        self._watchdog = CommandWatchdog(self._publish_neutral)
+        self._watchdog = CommandWatchdog(self._publish_neutral, is_lockstep=keeps_order)
         self._drone = RosDrone(
             self._synchronizer,
             unit,
@@ -189,7 +191,7 @@ class TestbedServer(LinkNode):
             self._idle_since_s = now_s
             self.statistics.counts["limited commands"] += self._drone.limited - limited_before
             if conversation.late_answers > late_before:
-                self.complain("late answers", "An answer took longer than command_timeout and was not followed.")
+                self.complain("late answers", _LATE)
         if not conversation.awaits_answer:
             self.statistics.liveness.heard()  # no answer is due
         return True
@@ -219,6 +221,8 @@ class TestbedServer(LinkNode):
         except LocalProtocolError as error:
             self.complain("refused frames", f"A frame was not sent: {error}")
             pieces = []
+        if pieces:
+            self._watchdog.ask(now_s)
         for piece in pieces:
             # Longer than command_timeout: as with a testbed, a slow reader keeps its connection.
             stream.send_all(piece, self._silence_warning_s)
@@ -275,19 +279,25 @@ class TestbedServer(LinkNode):
         self._drone.flight = ModelledFlight(self._drone.constants, unit, limits, gain, heading_gain)
 
     def _command_rates(self, command: Command, stamp: Time) -> None:
-        self._watchdog.forward(partial(self._outputs.publish_rates, command, stamp), time.monotonic())
-        self.statistics.counts["commands"] += 1
+        self._forward(partial(self._outputs.publish_rates, command, stamp))
 
     def _command_velocity(self, velocity: LevelVelocity) -> None:
-        twist = translate.twist_from_velocity(*velocity)
-        self._watchdog.forward(partial(self._outputs.publish_velocity, twist), time.monotonic())
-        self.statistics.counts["commands"] += 1
+        self._forward(partial(self._outputs.publish_velocity, translate.twist_from_velocity(*velocity)))
+
+    def _forward(self, publish_command: Callable[[], None]) -> None:
+        if self._watchdog.forward(publish_command, time.monotonic()):
+            self.statistics.counts["commands"] += 1
+        else:
+            self.complain("late answers", _LATE)
 
     def _publish_neutral(self) -> None:
         if self._outputs.is_velocity:
             self._outputs.publish_velocity(Twist())
             return
-        stamp = self._synchronizer.newest_stamp if self._stamps_are_simulated else self.now()
+        stamp = self.now()
+        if self._stamps_are_simulated:  # in lockstep it is the command to the frame that was sent last
+            assert self._drone.frame
+            stamp = self._drone.frame.stamp if self._is_lockstep else self._synchronizer.newest_stamp
         self._outputs.publish_rates(translate.hover(self._drone.constants), stamp)
 
 
