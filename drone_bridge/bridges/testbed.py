@@ -24,7 +24,6 @@ from drone_bridge.link_node.common_parameters import (
     odometry_covariances,
 )
 from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.message_thread import MessageThread
 from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.link_node.simulated_time import Stamps, time_parameters
 from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, AUTO, attitude_layout
@@ -158,16 +157,12 @@ class TestbedBridge(LinkNode):
         self._has_map_to_odom = has_position and get("publish_map_to_odom")
         self._stamps = Stamps(self)
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
-        commands = MessageThread(f"{self.get_name()} commands", self.context, self.failed)
-        self._commands: CommandIntake[Command | VelocityCommand] = CommandIntake(
-            self, now=self._stamps.command_clock, thread=commands
-        )
+        self._commands: CommandIntake[Command | VelocityCommand] = CommandIntake(self, now=self._stamps.command_clock)
         if get("cmd_vel_mode") == VELOCITY:
             self._commands.take_velocities(translate.velocity_from_twist, FOLLOWED_AXES)
         else:
             self._commands.take_velocities(translate.command_from_twist, RATES_AND_THRUST_AXES)
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
-        self.start_message_thread(commands)
 
     def stop_waiting(self) -> None:
         """Wake the link's thread if it waits for a command."""

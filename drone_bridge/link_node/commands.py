@@ -12,7 +12,6 @@ from geometry_msgs.msg import Twist, TwistStamped
 from drone_bridge.link_node.command_ages import CommandAges
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.mailbox import Arrival, Mailbox
-from drone_bridge.link_node.message_thread import MessageThread
 from drone_bridge.node.lifespan import Lifespan
 
 CommandT = TypeVar("CommandT")
@@ -32,18 +31,15 @@ class CommandIntake(Generic[CommandT]):
         node: LinkNode,
         now: Callable[[], Time] | None = None,
         on_command: Callable[[], None] = lambda: None,
-        thread: MessageThread | None = None,
     ) -> None:
         """Prepare to take commands.
 
         Args:
             node: whose topics they come from.
             now: the time that stamps are of, if it is not that of a machine's clock.
-            on_command: called when there is a new command, in the thread that takes them.
-            thread: takes commands instead of the executor.
+            on_command: called in the executor when there is a new command.
         """
         self._node = node
-        self._thread = thread
         self._on_command = on_command
         self._now = now
         self.mailbox: Mailbox[CommandT] = Mailbox()
@@ -135,7 +131,7 @@ class CommandIntake(Generic[CommandT]):
             self.mailbox.put(read(message), (stamp.sec, stamp.nanosec) if stamp else None, lifespan.seconds())
             self._on_command()
 
-        self._node.make_subscription(message_type, topic, receive, depth=1, thread=self._thread)
+        self._node.make_subscription(message_type, topic, receive, depth=1)
 
 
 def _complaint_about_numbers(message: Any) -> str | None:

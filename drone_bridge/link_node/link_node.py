@@ -26,7 +26,6 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from drone_bridge.link_node.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
-from drone_bridge.link_node.message_thread import MessageThread
 from drone_bridge.link_node.old_service_names import OldServiceNames
 from drone_bridge.link_node.reports import CLOCKS, SILENCES, Reports
 from drone_bridge.link_node.statistics import LinkStatistics
@@ -157,25 +156,16 @@ class LinkNode(LifecycleNode):
         topic: str,
         callback: Callable[[Any], Any],
         depth: QoSProfile | int,
-        *,
         callback_group: CallbackGroup | None = None,
-        thread: MessageThread | None = None,
     ) -> None:
         """Create a subscription whose QoS can be overridden by parameters; publishers that offer less are heard too."""
         options = QoSOverridingOptions.with_default_policies()
-        group, keep = callback_group, functools.partial(self.keep_subscription, thread=thread)
+        group, keep = callback_group, self.keep_subscription
         subscribe(self, message_type, topic, callback, depth, callback_group=group, overridable=options, keep=keep)
 
-    def keep_subscription(self, subscription: Any, thread: MessageThread | None = None) -> None:
-        """Destroy a subscription with what else configure has created. A `thread` takes its messages until then."""
+    def keep_subscription(self, subscription: Any) -> None:
+        """Destroy a subscription with what else configure has created."""
         self._made.append((self.destroy_subscription, subscription))
-        if thread:
-            thread.add(subscription)
-
-    def start_message_thread(self, thread: MessageThread) -> None:
-        """Start a thread that has subscriptions. It ends before they do."""
-        thread.start()
-        self._made.append((MessageThread.stop, thread))
 
     def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
         client: Client[Any, Any] = self.create_client(service_type, name)
@@ -238,7 +228,10 @@ class LinkNode(LifecycleNode):
             link.endpoint.backoff.reset()
 
     def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
-        """Set parameters, ignoring those that have their value already: `ros2 param dump` can be loaded again."""
+        """Set parameters, ignoring those that already have their value, even if they can't be changed now.
+
+        So that what `ros2 param dump` wrote can be loaded again.
+        """
         changed = [parameter for parameter in parameter_list if not has_value(self, parameter)]
         return super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
 
@@ -263,7 +256,7 @@ class LinkNode(LifecycleNode):
             self._destroy_made()
             raise
         self._hardware_id = self.hardware_id()
-        ticker = Ticker(f"{self.get_name()} report", DIAGNOSTICS_PERIOD_S, self._report, self.failed)
+        ticker = Ticker(f"{self.get_name()} report", DIAGNOSTICS_PERIOD_S, self._report, self._failed)
         self._made.append((Ticker.stop, ticker))
         self.parameters.freeze("configured")
         return super().on_configure(state)
@@ -380,7 +373,7 @@ class LinkNode(LifecycleNode):
             "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and only one peer is served."
         )
 
-    def failed(self, trace: str) -> None:
+    def _failed(self, trace: str) -> None:
         if self.context.ok():  # else ROS is being shut down, and everything fails
             self.complain("internal errors", trace)
 

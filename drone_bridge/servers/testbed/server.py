@@ -13,7 +13,6 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.message_thread import MessageThread
 from drone_bridge.links.cancellation import Wakeup
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpStream
@@ -90,18 +89,16 @@ class TestbedServer(LinkNode):
         self._new_constants = False
         self._outputs = CommandOutputs(self, FrameNames(get("frame_prefix")).base_link)
         in_hand = depth if keeps_order else 1
-        frames = MessageThread(f"{self.get_name()} frames", self.context, self.failed)
         for side in sides:
-            self.make_subscription(Image, f"{side}/image_raw", partial(self._take_image, side), in_hand, thread=frames)
+            self.make_subscription(Image, f"{side}/image_raw", partial(self._take_image, side), in_hand)
         topic = "odom" if layout is AttitudeLayout.POSE else get("attitude_from")
-        self.make_subscription(ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand, thread=frames)
+        self.make_subscription(ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand)
         self._attitude_topic = topic
         self._properties = PropertiesSource(self, self._learn)
         self.make_timer(_WATCH_PERIOD_S, self._check_timeouts)
         self.make_timer(_SUBSCRIBER_CHECK_PERIOD_S, self._check_subscribers)
-        self.start_message_thread(frames)
 
-    # In the thread of the frames.
+    # In the executor.
 
     def _take_image(self, side: str, image: Image) -> None:
         self._synchronizer.add_image(side, image, time.monotonic())
@@ -111,8 +108,6 @@ class TestbedServer(LinkNode):
         self._synchronizer.add_attitude(message, now_s)
         if not self._has_cameras and self._drone.is_known:
             self._synchronizer.add_image(SIDES[0], self._drone.black_image(message.header.stamp), now_s)
-
-    # In the executor.
 
     def _learn(self, properties: DroneProperties) -> None:
         before = self._drone.constants if self._drone.is_known else None
