@@ -79,7 +79,13 @@ class Floor:
         self._image = CompressedImage(header=Header(frame_id="camera_optical_frame"), format="jpeg")
         self._info = CameraInfo(header=Header(frame_id="camera_optical_frame"), distortion_model="plumb_bob")
         self._odometry = Odometry(header=Header(frame_id="map"), child_frame_id="rover/base_link")
-        self._pad_tf = transform("base_link", "landing_pad")
+        self._drone_tf = TFMessage(
+            transforms=[
+                *transform("base_link", "base_stabilized").transforms,
+                *transform("base_stabilized", "base_footprint").transforms,
+                *transform("base_stabilized", "landing_pad").transforms,
+            ]
+        )
         self._rover_tf = transform("map", "rover/base_link")
         self._was_landed: bool | None = None
 
@@ -113,14 +119,19 @@ class Floor:
         fill(velocity.twist.angular, **document["imu"]["angular_velocity"])
         publish(self._velocity_publisher, velocity)
 
+        level, ground, place = self._drone_tf.transforms
+        level.header.stamp = ground.header.stamp = place.header.stamp = stamp
+        angles = document["imu"]["orientation"]
+        fill_quaternion(level.transform.rotation, -angles["roll"], -angles["pitch"], 0.0)
+        ground.transform.translation.z = -self._altitude.range
         if seen := document["landing_pad"]:
-            pad, [tf] = self._pad, self._pad_tf.transforms
-            pad.header.stamp = tf.header.stamp = stamp
+            pad = self._pad
+            pad.header.stamp = stamp
             pad.offset_x, pad.offset_y = seen["relative_x"], seen["relative_y"]
             pad.distance, pad.confidence = seen["distance"], seen["confidence"]
             publish(self._pad_publisher, pad)
-            fill(tf.transform.translation, pad.offset_x, pad.offset_y, -pad.distance)
-            publish(self._tf_publisher, self._pad_tf)
+            fill(place.transform.translation, pad.offset_x, pad.offset_y, -pad.distance)
+        publish(self._tf_publisher, self._drone_tf)
 
         if document["camera"]["image"]:
             self._take_image(document["camera"], stamp)

@@ -175,7 +175,7 @@ class TestbedBridge(LinkNode):
         connection = AutopilotConnection(self._layout, self._unit, self._limits, self._memory.lend)
         deadline = MessageDeadline(stream, self._silence_timeout_s)
         constants = None
-        self._is_layout_reported = False
+        self._is_layout_reported = self._has_served = False
         stream.expect_acknowledgements()  # or one that vanishes with an answer on its way would be waited for
         stream.acknowledge_at_once()  # many testbeds send a frame in pieces, with Nagle's algorithm on
         self.statistics.facts["attitude layout"] = self._layout.value if self._layout else "to be decided"
@@ -293,8 +293,10 @@ class TestbedBridge(LinkNode):
         if self._is_lockstep:
             self._answer(stream, connection, self._command_for(stamp) or self._commands.newest())
         self._flight.answered()
-        self.opened()
         statistics = self.statistics
+        if not self._has_served:
+            self._has_served = True
+            self.opened()
         statistics.liveness.heard()
         statistics.counts["frames"] += 1
         statistics.took("frame received to published and answered", time.monotonic() - received_s)

@@ -54,7 +54,8 @@ class CommandIntake(Generic[CommandT]):
 
     def newest_arrival(self) -> Arrival[CommandT] | None:
         """Return the newest command and its arrival time, if within `command_timeout`."""
-        return self.mailbox.newest(self._node.parameters["command_timeout"])
+        # Called per frame: no parameter is looked up before the first command.
+        return self.mailbox.newest(self._node.parameters["command_timeout"]) if self.mailbox.has_any else None
 
     def follow(self) -> CommandT | None:
         """Return the newest command, to be sent now; its waiting time is measured once."""

@@ -43,6 +43,11 @@ class Mailbox(Generic[CommandT]):
                 self._answer = command, stamp
             self._changed.notify_all()
 
+    @property
+    def has_any(self) -> bool:
+        """Whether there is a command, fresh or not."""
+        return self._latest is not None
+
     def newest(self, timeout_s: float) -> Arrival[CommandT] | None:
         """Return the command with its arrival time, if it arrived within the last `timeout_s`."""
         latest = self._latest

@@ -63,6 +63,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._surplus = b""  # what came of the second frame while the layout of the first was found out
         self._constants: Constants | None = None
         self._images: tuple[array[int], ...] = ()
+        self._views: list[memoryview] = []  # of the images and what follows them
         self._pieces: list[bytearray] = []  # of a first frame that is large
         self._scalars = bytearray(CONSTANTS.size)
         self._size = self._missing = CONSTANTS.size  # bytes of this message, and those of them that have yet to come
@@ -235,6 +236,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._floats, self._float_names = layouts.floats_of(self.layout), self.layout.floats
         size = self._floats.size
         self._scalars, self._surplus = bytearray(after_images[:size]), after_images[size:]
+        self._views = []
         self._size = 2 * self._constants.image_bytes + size
         self._missing = 0
         self._complete()
@@ -257,8 +259,11 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         """Return where a frame belongs, with new images."""
         assert self._constants is not None
         size = self._constants.image_bytes
-        left, right = self._images = self._new_image(size), self._new_image(size)
-        return [memoryview(left), memoryview(right), memoryview(self._scalars)]
+        left, right = self._new_image(size), self._new_image(size)
+        if not (self._views and left is self._images[0] and right is self._images[1]):  # else they are lent again
+            self._images = left, right
+            self._views = [memoryview(left), memoryview(right), memoryview(self._scalars)]
+        return self._views.copy()
 
     def _read_constants(self) -> Constants:
         constants = Constants(*CONSTANTS.unpack(self._scalars))
@@ -266,6 +271,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             raise RemoteProtocolError(f"In the testbed's constants, {complaint}")
         self._constants = constants
         self._scalars = bytearray(self._floats.size if self.layout else layouts.SURPLUS_BYTES)
+        self._views = []
         self._size = 2 * constants.image_bytes + len(self._scalars)
         return constants
 
