@@ -15,7 +15,7 @@ from std_msgs.msg import Int32, String
 from written_bags import offer, write_bag
 
 from drone_bridge.tools.bags.bag import Bag, BagError
-from drone_bridge.tools.bags.info import paces
+from drone_bridge.tools.bags.info import topic_rates
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.playing import read_ahead
 from drone_bridge.tools.playing.player import Player, Span
@@ -232,10 +232,10 @@ class TestBag:
 
     def test_counts_and_gaps(self, numbers, capsys):
         with Bag(numbers) as bag:
-            pace = paces(bag.messages())["/number"]
-        assert pace.count == 20
-        assert pace.rate_hz == pytest.approx(20.0)
-        assert pace.longest_gap_ns == 50 * MILLISECOND
+            rate = topic_rates(bag.messages())["/number"]
+        assert rate.count == 20
+        assert rate.rate_hz == pytest.approx(20.0)
+        assert rate.longest_gap_ns == 50 * MILLISECOND
         assert main(["info", str(numbers)]) == 0
         printed = capsys.readouterr().out
         assert "22 messages in 0.9" in printed or "22 messages in 1.0" in printed

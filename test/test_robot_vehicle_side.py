@@ -49,7 +49,7 @@ from drone_bridge.servers.robot.values import SensorValues
 from drone_bridge.translate.robot import STOPPED, Speeds
 from drone_bridge.vehicle_side.robot.control import Control
 from drone_bridge.vehicle_side.robot.conversation import Conversation
-from drone_bridge.vehicle_side.robot.drivers import HangUpError, Now
+from drone_bridge.vehicle_side.robot.drivers import HangUpError, Instant
 from drone_bridge.vehicle_side.robot.robotd import FaultyRobotdControl, RobotdControl
 from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
 
@@ -110,7 +110,7 @@ class Driver:
 
 @pytest.fixture
 def clock():
-    return [Now(0.0, WALL_MS)]
+    return [Instant(0.0, WALL_MS)]
 
 
 @pytest.fixture
@@ -134,14 +134,14 @@ def test_a_silent_driver_is_halted_once_and_its_next_update_drives_again(control
     driver = Driver(control, clock, "alice")
     driver.say(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, 9, 9))
     assert control.silent_at_s(1.0) == 1.0
-    assert control.halt_silent(Now(1.0, WALL_MS), 1.0) == []
-    assert control.halt_silent(Now(1.1, WALL_MS), 1.0) == [driver.conversation.driver]
-    assert control.halt_silent(Now(9.0, WALL_MS), 1.0) == []
+    assert control.halt_silent(Instant(1.0, WALL_MS), 1.0) == []
+    assert control.halt_silent(Instant(1.1, WALL_MS), 1.0) == [driver.conversation.driver]
+    assert control.halt_silent(Instant(9.0, WALL_MS), 1.0) == []
     assert control.silent_at_s(1.0) == math.inf
     assert vehicle.done == [(TRACKS, 9, 9), (TRACKS, "stop")]
     (line,) = driver.heard()
     assert line.text.endswith("{tracks} safe mode")
-    clock[0] = Now(9.0, WALL_MS)
+    clock[0] = Instant(9.0, WALL_MS)
     driver.say(KeepAlive(1))
     assert len(vehicle.done) == 2
     driver.say(SkidSteerUpdate(TRACKS, 8, 8))
@@ -150,17 +150,17 @@ def test_a_silent_driver_is_halted_once_and_its_next_update_drives_again(control
 
 def test_who_has_nothing_is_not_halted_but_dropped(control, vehicle, clock):
     driver = Driver(control, clock, "alice")
-    assert control.halt_silent(Now(9.0, WALL_MS), 1.0) == []
-    assert control.drop_silent(Now(9.0, WALL_MS), 1.0) == [driver.conversation.driver]
+    assert control.halt_silent(Instant(9.0, WALL_MS), 1.0) == []
+    assert control.drop_silent(Instant(9.0, WALL_MS), 1.0) == [driver.conversation.driver]
     assert driver.is_closed
-    assert control.drop_silent(Now(9.0, WALL_MS), 1.0) == []
+    assert control.drop_silent(Instant(9.0, WALL_MS), 1.0) == []
     assert vehicle.done == []
 
 
 def test_what_was_said_after_a_driver_was_dropped_does_nothing(control, vehicle, clock):
     driver = Driver(control, clock, "alice")
     driver.say(BindSubsystem(TRACKS))
-    control.drop_silent(Now(9.0, WALL_MS), 1.0)
+    control.drop_silent(Instant(9.0, WALL_MS), 1.0)
     driver.say(SkidSteerUpdate(TRACKS, 9, 9))
     assert vehicle.done == [(TRACKS, "stop")]
 
@@ -257,7 +257,7 @@ def test_a_light_is_nothing_that_safe_mode_switches(vehicle, clock):
     control = RobotdControl(vehicle, lambda line: None)
     driver = Driver(control, clock, "alice")
     driver.say(BindSubsystem(LIGHT), LightUpdate(LIGHT, True), KeepAlive(0))
-    control.halt_silent(Now(9.0, WALL_MS), 1.0)
+    control.halt_silent(Instant(9.0, WALL_MS), 1.0)
     assert vehicle.done == [(LIGHT, True)]
 
 

@@ -29,7 +29,7 @@ from drone_bridge.translate.telemetry import (
     rover_odometry,
     twist_from_command,
 )
-from drone_bridge.vehicle_side.pace import Pace
+from drone_bridge.vehicle_side.rate_limit import RateLimit
 from drone_bridge.vehicle_side.telemetry import DroneSide, without_image
 
 STAMP = Time(sec=12, nanosec=34)
@@ -89,10 +89,10 @@ def test_telemetry_without_its_image_is_otherwise_the_same():
 
 @pytest.mark.parametrize("jitters_s", [[0.0], [0.008, 0.0, -0.008]])
 def test_what_comes_at_its_rate_is_all_sent_on(jitters_s):
-    pace = Pace()
+    limit = RateLimit()
     times_s = [0.04 * number + jitters_s[number % len(jitters_s)] for number in range(100)]
-    assert sum(pace.is_due(time_s, 25.0) for time_s in times_s) == 100
-    faster = Pace()
+    assert sum(limit.is_due(time_s, 25.0) for time_s in times_s) == 100
+    faster = RateLimit()
     assert sum(faster.is_due(0.01 * number, 25.0) for number in range(400)) == pytest.approx(100, abs=2)
 
 

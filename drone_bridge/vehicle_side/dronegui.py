@@ -21,7 +21,7 @@ from drone_bridge.protocols.dronegui import (
     Navdata,
     ReceiverConnection,
 )
-from drone_bridge.vehicle_side.pace import Pace
+from drone_bridge.vehicle_side.rate_limit import RateLimit
 
 #: From the press of reset until the drone sends navdata.
 BOOTSTRAP_S: Final = 0.3
@@ -80,7 +80,7 @@ class Gui:
             complete_states_only=dialect.complete_states_only,
             loose_values=dialect.loose_values,
         )
-        self._pace = Pace()
+        self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
         self._controllers: tuple[Any, ...] = ()  # further addresses for navdata
 
@@ -114,7 +114,7 @@ class Gui:
 
     def navdata_is_due(self, now_s: float) -> bool:
         """Return whether navdata is due; true once per period."""
-        return self.hears_drone(now_s) and self._pace.is_due(now_s, self._dialect.navdata_rate)
+        return self.hears_drone(now_s) and self._rate_limit.is_due(now_s, self._dialect.navdata_rate)
 
     def navdata(self, blocks: Iterable[Navdata]) -> list[bytes]:
         """Return a datagram per block, to be sent to each of the `controllers`. Raises LocalProtocolError."""

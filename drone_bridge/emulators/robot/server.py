@@ -16,7 +16,7 @@ from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.robot import FromRobot, KeepAlive
 from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
 from drone_bridge.vehicle_side.robot.conversation import Conversation
-from drone_bridge.vehicle_side.robot.drivers import HangUpError, Now
+from drone_bridge.vehicle_side.robot.drivers import HangUpError, Instant
 
 MAX_STEP_S: Final = 0.1  # of the physics, when the machine was busy with something else for long
 COLUMNS: Final = ("time", "x", "y", "heading", "left", "right", "voltage", "light")
@@ -98,9 +98,9 @@ class Server:
             self._control.send_readings(self._robot.readings())
 
 
-def now() -> Now:
+def now() -> Instant:
     """Return the time."""
-    return Now(time.monotonic(), time.time_ns() // 1_000_000)
+    return Instant(time.monotonic(), time.time_ns() // 1_000_000)
 
 
 class _FaultPlan:

@@ -93,7 +93,7 @@ class Server:
             if not self._is_leaving:
                 connection.receive_eof()
                 await self._handle(connection)
-                await self._go_on_writing(connection)
+                await self._stream_into_closed(connection)
         except (RemoteProtocolError, HangUpError) as error:
             reason = str(error)
         except asyncio.CancelledError:
@@ -101,15 +101,15 @@ class Server:
             raise
         except OSError as error:
             reason = f"the connection was lost: {error.strerror or error}"
-            await self._go_on_writing(connection)
+            await self._stream_into_closed(connection)
         finally:
             connection.close()
             del self._connections[connection]
             self._context.world.leave(connection)
             say(f"{connection} is gone: {connection.drop_reason or reason}")
 
-    async def _go_on_writing(self, connection: Connection) -> None:
-        """Keep streaming to a client that has closed, as the CUAUV server does until it notices."""
+    async def _stream_into_closed(self, connection: Connection) -> None:
+        """Go on streaming to a client that has closed, as the CUAUV server does until SIGPIPE kills it."""
         if self._is_fragile and self._context.world.items.of_client(connection):
             await asyncio.sleep(LATE_S)
             if connection.is_lost:

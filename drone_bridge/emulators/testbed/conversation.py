@@ -12,7 +12,7 @@ from drone_bridge.emulators.testbed.flight import Flight
 from drone_bridge.emulators.testbed.vehicle import Scenario, SimulatedDrone
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError
-from drone_bridge.links.pace import Pace
+from drone_bridge.links.fixed_rate import FixedRate
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.protocols.testbed import NEED_DATA, ConnectionClosed
@@ -75,7 +75,7 @@ class Conversation:
         else:  # for autopilots that send an answer in pieces, with Nagle's algorithm on
             self._stream.acknowledge_at_once()
         self._stream.send_all(self._conversation.opening())
-        pace = Pace(self._cancellation)
+        rate = FixedRate(self._cancellation)
         while not self._is_over():
             self._send_frame(fault)
             if not self._receive_answer():
@@ -85,7 +85,7 @@ class Conversation:
                 say("the drone has left the world")
                 return False
             if self._setup.realtime:
-                pace.wait(self._setup.scenario.step)
+                rate.wait(self._setup.scenario.step)
         return True
 
     def _is_over(self) -> bool:

@@ -30,7 +30,7 @@ from drone_bridge.servers.robot.values import SensorValues
 from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
 from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
 from drone_bridge.vehicle_side.robot.conversation import Conversation
-from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Now
+from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Instant
 from drone_bridge.vehicle_side.robot.robotd import RobotdControl
 
 #: As told to drivers in packet 0x09.
@@ -212,7 +212,7 @@ class RobotServer(LinkNode):
         due_s = min(self._commands.due_s, self._values.due_s(period_s), self._control.silent_at_s(allowed_s))
         return min(due_s, now_s + WATCH_PERIOD_S) if self._control.drivers else due_s
 
-    def _follow_robot(self, listing: Listing | None, now: Now) -> None:
+    def _follow_robot(self, listing: Listing | None, now: Instant) -> None:
         """Disconnect drivers if the robot is gone or another one, and revoke what is no longer available."""
         was_connected, self._is_robot_connected = self._is_robot_connected, listing is not None
         if listing is None:
@@ -282,8 +282,8 @@ class _DriverClient:
         self._node.complain("rejected input", sentence)
 
 
-def _now() -> Now:
-    return Now(time.monotonic(), time.time_ns() // 1_000_000)
+def _now() -> Instant:
+    return Instant(time.monotonic(), time.time_ns() // 1_000_000)
 
 
 def main() -> int:

@@ -39,7 +39,7 @@ from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.telemetry import FullScale, LandingFrameNames, twist_from_command
 from drone_bridge.translate.telemetry_from_ros import rover_telemetry
 from drone_bridge.translate.time import NANOSECONDS
-from drone_bridge.vehicle_side.pace import Pace
+from drone_bridge.vehicle_side.rate_limit import RateLimit
 from drone_bridge.vehicle_side.telemetry import MAX_DATAGRAM_BYTES, ROVER_EVERY, DroneSide, without_image
 
 UNHEARD: Final = "undelivered documents"
@@ -84,7 +84,7 @@ class TelemetryServer(LinkNode):
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         self._side = DroneSide(self)
-        self._drone_pace, self._rover_pace = Pace(), Pace()
+        self._drone_rate_limit, self._rover_rate_limit = RateLimit(), RateLimit()
         self._since_image: int = self.parameters["image_every"]  # documents; the first one may have an image
         if not self._is_udp:
             return TopicEndpoint(TopicStream(cancellation, self._publish_text))
@@ -146,7 +146,7 @@ class TelemetryServer(LinkNode):
             self._take(message.data, COMMAND_TOPIC)
 
     def _send_telemetry(self) -> None:
-        if self._stream is None or not self._drone_pace.is_due(time.monotonic(), self.parameters["rate"]):
+        if self._stream is None or not self._drone_rate_limit.is_due(time.monotonic(), self.parameters["rate"]):
             return
         self._since_image += 1
         telemetry = self._sources.telemetry(takes_image=self._since_image >= self.parameters["image_every"])
@@ -170,7 +170,7 @@ class TelemetryServer(LinkNode):
 
     def _send_rover(self, message: Odometry) -> None:
         rate = self.parameters["rate"] / ROVER_EVERY
-        if self._stream is None or not self._rover_pace.is_due(time.monotonic(), rate):
+        if self._stream is None or not self._rover_rate_limit.is_due(time.monotonic(), rate):
             return
         stamp = message.header.stamp
         timestamp = stamp.sec + stamp.nanosec / NANOSECONDS

@@ -20,8 +20,8 @@ _NANOSECONDS: Final = 1e9
 
 
 @dataclass(slots=True)
-class Pace:
-    """Rate and longest gap of one topic, by the recorder's clock."""
+class TopicRate:
+    """Message count, rate and longest gap of one topic, by the recorder's clock."""
 
     count: int = 0
     first_ns: int = 0
@@ -45,11 +45,11 @@ class Pace:
         return (self.count - 1) / span_ns * _NANOSECONDS if span_ns else None
 
 
-def paces(messages: "Iterable[BagMessage]") -> dict[str, Pace]:
-    """Return the pace of each topic."""
-    found: dict[str, Pace] = {}
+def topic_rates(messages: "Iterable[BagMessage]") -> dict[str, TopicRate]:
+    """Return the rate and longest gap of each topic."""
+    found: dict[str, TopicRate] = {}
     for message in messages:
-        found.setdefault(message.topic, Pace()).note(message.time_ns)
+        found.setdefault(message.topic, TopicRate()).note(message.time_ns)
     return found
 
 
@@ -91,11 +91,11 @@ def _print(bag: "Bag") -> None:
     table = Table("topic", "type", box=SIMPLE, pad_edge=False)
     for name in ("messages", "per second", "longest gap"):
         table.add_column(name, justify="right")
-    by_topic = paces(bag.messages())
+    by_topic = topic_rates(bag.messages())
     for topic in bag.topics:
-        pace = by_topic.get(topic.name, Pace())
-        rate = "-" if pace.rate_hz is None else f"{pace.rate_hz:.1f}"
-        began_s = (pace.gap_began_ns - bag.start_ns) / _NANOSECONDS
-        gap = f"{pace.longest_gap_ns / _NANOSECONDS:.3f} s at {began_s:.1f} s" if pace.count > 1 else "-"
+        measured = by_topic.get(topic.name, TopicRate())
+        rate = "-" if measured.rate_hz is None else f"{measured.rate_hz:.1f}"
+        began_s = (measured.gap_began_ns - bag.start_ns) / _NANOSECONDS
+        gap = f"{measured.longest_gap_ns / _NANOSECONDS:.3f} s at {began_s:.1f} s" if measured.count > 1 else "-"
         table.add_row(topic.name, topic.type_name, str(topic.count), rate, gap)
     console.print(table)

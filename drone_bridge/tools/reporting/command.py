@@ -27,11 +27,11 @@ def main(argv: Sequence[str]) -> int:
 def write_report(bag_path: Path, page: Path | None = None) -> Path:
     """Write the page of a bag and return where it is. Raises BagError and OSError."""
     from drone_bridge.tools.bags.bag import Bag
-    from drone_bridge.tools.bags.info import paces
+    from drone_bridge.tools.bags.info import topic_rates
     from drone_bridge.tools.reporting.page import render
     from drone_bridge.tools.reporting.story import read_story
 
     with Bag(bag_path) as bag:
         page = page or (bag_path if bag_path.is_dir() else bag_path.parent) / "report.html"
-        page.write_text(render(bag, read_story(bag), paces(bag.messages())))
+        page.write_text(render(bag, read_story(bag), topic_rates(bag.messages())))
     return page

@@ -8,7 +8,7 @@ from typing import Any, Final
 from plotly.offline import get_plotlyjs
 
 from drone_bridge.tools.bags.bag import Bag
-from drone_bridge.tools.bags.info import Pace, beginning
+from drone_bridge.tools.bags.info import TopicRate, beginning
 from drone_bridge.tools.reporting import figures
 from drone_bridge.tools.reporting.pictures import data_uri
 from drone_bridge.tools.reporting.story import Story
@@ -28,10 +28,10 @@ figcaption { font-size: .8rem; color: #888; }
 """
 
 
-def render(bag: Bag, story: Story, paces: dict[str, Pace]) -> str:
+def render(bag: Bag, story: Story, topic_rates: dict[str, TopicRate]) -> str:
     """Return the page's text."""
     title = html.escape(_name(bag))
-    body = "\n".join(_sections(bag, story, paces))
+    body = "\n".join(_sections(bag, story, topic_rates))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
@@ -44,7 +44,7 @@ def _name(bag: Bag) -> str:
     return "/".join(bag.path.resolve().parts[-2:]).lstrip("/")
 
 
-def _sections(bag: Bag, story: Story, paces: dict[str, Pace]) -> Iterator[str]:
+def _sections(bag: Bag, story: Story, topic_rates: dict[str, TopicRate]) -> Iterator[str]:
     duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
     yield f"<h1>{html.escape(_name(bag))}</h1>"
     yield (
@@ -63,7 +63,7 @@ def _sections(bag: Bag, story: Story, paces: dict[str, Pace]) -> Iterator[str]:
         yield "<h2>Warnings and errors in the log</h2>" + _log(story)
     plots = [(topic, figures.lines(series)) for topic, series in sorted(story.series.items())]
     yield "<h2>Numbers</h2>" + "".join(f"<h3>{html.escape(name)}</h3>{_plot(plot)}" for name, plot in plots if plot)
-    yield "<h2>Topics</h2>" + _topics(bag, paces)
+    yield "<h2>Topics</h2>" + _topics(bag, topic_rates)
 
 
 def _plot(figure: Any, has_tools: bool = True) -> str:
@@ -93,12 +93,12 @@ def _log(story: Story) -> str:
     return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>'
 
 
-def _topics(bag: Bag, paces: dict[str, Pace]) -> str:
+def _topics(bag: Bag, topic_rates: dict[str, TopicRate]) -> str:
     rows = ""
     for topic in bag.topics:
-        pace = paces.get(topic.name, Pace())
-        rate = "" if pace.rate_hz is None else f"{pace.rate_hz:.1f}"
-        gap = f"{pace.longest_gap_ns / _NANOSECONDS:.3f}" if pace.count > 1 else ""
+        measured = topic_rates.get(topic.name, TopicRate())
+        rate = "" if measured.rate_hz is None else f"{measured.rate_hz:.1f}"
+        gap = f"{measured.longest_gap_ns / _NANOSECONDS:.3f}" if measured.count > 1 else ""
         rows += (
             f"<tr><td>{html.escape(topic.name)}</td><td>{html.escape(topic.type_name)}</td>"
             f'<td class="number">{topic.count}</td><td class="number">{rate}</td><td class="number">{gap}</td></tr>'

@@ -34,7 +34,7 @@ from drone_bridge.protocols.robot import (
     SubsystemType,
     UnbindSubsystem,
 )
-from drone_bridge.vehicle_side.robot.drivers import Driver, Now
+from drone_bridge.vehicle_side.robot.drivers import Driver, Instant
 from drone_bridge.vehicle_side.robot.vehicle import Vehicle, clamped
 
 MAX_DRIVERS: Final = 16
@@ -61,7 +61,7 @@ class Control:
         """Add a driver, which is sent nothing before it asks."""
         self.drivers.append(driver)
 
-    def handle(self, driver: Driver, packet: FromDriver, now: Now) -> None:
+    def handle(self, driver: Driver, packet: FromDriver, now: Instant) -> None:
         """Handle a packet; updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
         driver.last_heard_s = now.steady_s
         if isinstance(packet, KeepAlive):
@@ -78,7 +78,7 @@ class Control:
         elif isinstance(packet, (SkidSteerUpdate, LightUpdate, OpaqueUpdate)):
             self._update(driver, packet)
 
-    def leave(self, driver: Driver, now: Now) -> None:
+    def leave(self, driver: Driver, now: Instant) -> None:
         """Stop the motors of a driver whose connection has ended, and release what it holds."""
         self.drivers.remove(driver)
         for number in self._held_by(driver):
@@ -86,14 +86,14 @@ class Control:
                 self._stop(number, f"{driver} has vanished")
             self._release(number, driver, now)
 
-    def revoke(self, number: int, now: Now) -> None:
+    def revoke(self, number: int, now: Instant) -> None:
         """Release a subsystem that is no longer available."""
         if driver := self._owners.get(number):
             if self._is_skid_steer(number):
                 self._stop(number, f"{driver} has lost them")
             self._release(number, driver, now)
 
-    def drop_silent(self, now: Now, allowed_s: float) -> list[Driver]:
+    def drop_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Drop the drivers that have been silent for too long, release what they hold, and return them."""
         dropped = [driver for driver in self._silent(now, allowed_s) if not driver.drop_reason]
         for driver in dropped:
@@ -103,7 +103,7 @@ class Control:
             driver.drop(f"it has been silent for {allowed_s:g} s")
         return dropped
 
-    def halt_silent(self, now: Now, allowed_s: float) -> list[Driver]:
+    def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
         halted = [driver for driver in self._silent(now, allowed_s) if not driver.is_halted and self._held_by(driver)]
         for driver in halted:
@@ -113,7 +113,7 @@ class Control:
                     self._safe_mode(number, f"{driver} has been silent for {allowed_s:g} s", now)
         return halted
 
-    def _silent(self, now: Now, allowed_s: float) -> list[Driver]:
+    def _silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
 
     def silent_at_s(self, allowed_s: float) -> float:
@@ -126,7 +126,7 @@ class Control:
         """The drivers by the subsystems they hold."""
         return dict(self._owners)
 
-    def _keep_alive(self, driver: Driver, packet: KeepAlive, now: Now) -> None:
+    def _keep_alive(self, driver: Driver, packet: KeepAlive, now: Instant) -> None:
         del now  # the document gives keep-alives no age
         driver.send(packet)
 
@@ -134,7 +134,7 @@ class Control:
         for answer in (self._sensor_info(), self._subsystem_info(), self.firmware):
             driver.send(answer)
 
-    def _bind(self, driver: Driver, number: int, now: Now) -> None:
+    def _bind(self, driver: Driver, number: int, now: Instant) -> None:
         if driver.name is None or not self._is_free(number, driver):
             driver.send(BindFailure(number))
             return
@@ -144,7 +144,7 @@ class Control:
             self.log(f"[{driver}] bound subsystem {number}", now)
         driver.send(BindSuccess(number))
 
-    def _unbind(self, driver: Driver, number: int, now: Now) -> None:
+    def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
         if self._owners.get(number) is driver:
             if self._is_skid_steer(number):
                 self._stop(number, f"{driver} has unbound them")
@@ -159,7 +159,7 @@ class Control:
             driver.is_halted = False
             self.vehicle.drive(packet.id, clamped(packet.left), clamped(packet.right))
 
-    def _release(self, number: int, driver: Driver, now: Now) -> None:
+    def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del self._owners[number]
         self._broadcast(SubsystemBound(number, ""))
         self.log(f"[{driver}] unbound subsystem {number}", now)
@@ -180,7 +180,7 @@ class Control:
         self.vehicle.stop(number)
         self.report(f"motors stopped: {reason}")
 
-    def _safe_mode(self, number: int, reason: str, now: Now) -> None:
+    def _safe_mode(self, number: int, reason: str, now: Instant) -> None:
         self.log(f"{{{self.vehicle.subsystems[number].name}}} safe mode", now)
         self._stop(number, reason)
 
@@ -195,7 +195,7 @@ class Control:
             self._broadcast(self._sensor_info())
         self._broadcast(SensorUpdate(tuple(readings)))
 
-    def log(self, text: str, now: Now) -> None:
+    def log(self, text: str, now: Instant) -> None:
         """Log a line locally, and to every driver with the time in robotd's format."""
         self.report(text)
         time = datetime.fromtimestamp(now.wall_ms / 1000).strftime("%b %d %Y %I:%M:%S %p")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.robot import NEED_DATA, ConnectionClosed, FromRobot, RobotConnection
 from drone_bridge.vehicle_side.robot.control import Control
-from drone_bridge.vehicle_side.robot.drivers import Driver, Now
+from drone_bridge.vehicle_side.robot.drivers import Driver, Instant
 
 
 class Conversation:
@@ -20,7 +20,7 @@ class Conversation:
         peer: str,
         send: Callable[[bytes], None],
         close: Callable[[], None],
-        clock: Callable[[], Now],
+        clock: Callable[[], Instant],
         *,
         is_suppressed: Callable[[FromRobot], bool] = lambda packet: False,
     ) -> None:

@@ -16,8 +16,8 @@ class HangUpError(Exception):
     """The robot closes the connection to this driver; the text is the reason."""
 
 
-class Now(NamedTuple):
-    """The time."""
+class Instant(NamedTuple):
+    """A point in time, by two clocks."""
 
     steady_s: float  # by a monotonic clock
     wall_ms: int  # since 1970

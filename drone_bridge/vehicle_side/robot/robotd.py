@@ -22,7 +22,7 @@ from drone_bridge.protocols.robot import (
     SubsystemBound,
 )
 from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
-from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Now
+from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Instant
 
 OLDEST_KEEP_ALIVE_S: Final = 2.0  # by the robot's clock; the motors are stopped for an older one
 _MILLIVOLTS_PER_VOLT: Final = 1000
@@ -39,7 +39,7 @@ class RobotdControl(Control):
 
     firmware: FirmwareInfo = field(default_factory=lambda: FirmwareInfo("robotd", "1.2", PROTOCOL_VERSION))
 
-    def leave(self, driver: Driver, now: Now) -> None:
+    def leave(self, driver: Driver, now: Instant) -> None:
         """Stop the motors of a driver whose connection has ended, and release what it holds."""
         self.drivers.remove(driver)
         self.log(f"[{driver}] lost connection", now)
@@ -48,7 +48,7 @@ class RobotdControl(Control):
                 self._stop(number, f"{driver} has vanished")
             del self._owners[number]
 
-    def _keep_alive(self, driver: Driver, packet: KeepAlive, now: Now) -> None:
+    def _keep_alive(self, driver: Driver, packet: KeepAlive, now: Instant) -> None:
         age_s = (now.wall_ms - packet.time_ms) / 1000
         if age_s > OLDEST_KEEP_ALIVE_S:
             for number in self._driven_by(driver):
@@ -59,7 +59,7 @@ class RobotdControl(Control):
         """Return the skid steers that an old keep-alive of this driver stops."""
         return [number for number in self._held_by(driver) if self._is_skid_steer(number)]
 
-    def _bind(self, driver: Driver, number: int, now: Now) -> None:
+    def _bind(self, driver: Driver, number: int, now: Instant) -> None:
         self._require_subsystem(number)
         if number in self._owners or not self.vehicle.subsystems[number].is_available:
             driver.send(BindFailure(number))
@@ -70,11 +70,11 @@ class RobotdControl(Control):
         self._broadcast(SubsystemBound(number, driver.name))
         self._grant(driver, number, now)
 
-    def _grant(self, driver: Driver, number: int, now: Now) -> None:
+    def _grant(self, driver: Driver, number: int, now: Instant) -> None:
         self.log(f"[{driver}] bound subsystem {number}", now)
         driver.send(BindSuccess(number))
 
-    def _unbind(self, driver: Driver, number: int, now: Now) -> None:
+    def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
         self._require_subsystem(number)
         if self._owners.get(number) is driver:
             if self._is_skid_steer(number):
@@ -86,7 +86,7 @@ class RobotdControl(Control):
         del self._owners[number]
         self.report(f"{driver} has unbound subsystem {number}")
 
-    def _release(self, number: int, driver: Driver, now: Now) -> None:
+    def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del now
         self._release_silently(number, driver)
 
@@ -122,14 +122,14 @@ class FaultyRobotdControl(RobotdControl):
     _granted: dict[Driver, set[int]] = field(default_factory=dict)  # what each driver has ever been granted
     _desynchronized: set[Driver] = field(default_factory=set)
 
-    def handle(self, driver: Driver, packet: FromDriver, now: Now) -> None:
+    def handle(self, driver: Driver, packet: FromDriver, now: Instant) -> None:
         """Handle a packet. Raises HangUpError."""
         if driver in self._desynchronized:
             driver.last_heard_s = now.steady_s
             return
         Control.handle(self, driver, packet, now)
 
-    def leave(self, driver: Driver, now: Now) -> None:
+    def leave(self, driver: Driver, now: Instant) -> None:
         """Release, unannounced, all that the driver was ever granted, whoever holds it now. The motors keep running."""
         self.drivers.remove(driver)
         self._desynchronized.discard(driver)
@@ -138,11 +138,11 @@ class FaultyRobotdControl(RobotdControl):
         for number in self._granted.pop(driver, ()):
             self._owners.pop(number, None)
 
-    def drop_silent(self, now: Now, allowed_s: float) -> list[Driver]:
+    def drop_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Drop nobody, unless there are too many drivers."""
         return Control.drop_silent(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
 
-    def halt_silent(self, now: Now, allowed_s: float) -> list[Driver]:
+    def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Stop no motors."""
         del now, allowed_s
         return []
@@ -155,7 +155,7 @@ class FaultyRobotdControl(RobotdControl):
             raise HangUpError("it queries, and a driver without a name has a subsystem")
         Control._query(self, driver)
 
-    def _bind(self, driver: Driver, number: int, now: Now) -> None:
+    def _bind(self, driver: Driver, number: int, now: Instant) -> None:
         self._require_subsystem(number)
         if number in self._owners:
             driver.send(BindFailure(number))
@@ -173,7 +173,7 @@ class FaultyRobotdControl(RobotdControl):
         self._granted.setdefault(driver, set()).add(number)
         self._grant(driver, number, now)
 
-    def _unbind(self, driver: Driver, number: int, now: Now) -> None:
+    def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
         self._require_subsystem(number)
         if self._owners.get(number) is driver:
             self._release(number, driver, now)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fixed rate for a thread that can be cancelled."""
+"""A fixed rate for the loop of a thread that can be cancelled."""
 
 import time
 
@@ -7,8 +7,8 @@ from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError
 
 
-class Pace:
-    """Keeps steps apart by the wall clock. After a delay it resumes from there, without a burst to catch up."""
+class FixedRate:
+    """Paces a loop by the monotonic clock. After a delay it goes on from there, without a burst to catch up."""
 
     def __init__(self, cancellation: Cancellation) -> None:
         self._cancellation = cancellation

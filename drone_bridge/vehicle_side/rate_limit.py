@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits the rate at which something that arrives irregularly is sent on."""
+"""Limits the rate at which messages that arrive irregularly are forwarded."""
 
 from __future__ import annotations
 
 import math
 
 
-class Pace:
+class RateLimit:
     """A rate limit that tolerates jitter of half a period."""
 
     def __init__(self) -> None:
         self._due_s = -math.inf
 
     def is_due(self, now_s: float, rate: float) -> bool:
-        """Return whether the next one is due at `rate` per second; true once per period."""
+        """Return whether the next message is due at `rate` per second; true once per period."""
         period_s = 1 / rate
         if now_s < self._due_s - period_s / 2:
             return False
