@@ -216,9 +216,10 @@ class Program:
             self._process.wait()
         return status
 
-    def resident_kib(self) -> int:
-        """Return how much memory it occupies."""
-        return int(self._proc("statm").read_text().split()[1]) * _PAGE_BYTES // 1024
+    def anonymous_kib(self) -> int:
+        """Return how much resident memory it has allocated: without files, such as libraries, that are mapped."""
+        _, resident, shared, *_ = map(int, self._proc("statm").read_text().split())
+        return (resident - shared) * _PAGE_BYTES // 1024
 
     def descriptors(self) -> int:
         """Return how many descriptors are open."""

@@ -39,7 +39,7 @@ INTERRUPTED: Final = 130  # the exit status, as shells have it
 class Usage:
     """What a bridge has used, at one moment."""
 
-    resident_kib: int
+    anonymous_kib: int
     descriptors: int
     threads: int
 
@@ -61,7 +61,7 @@ class Record:
         bridge = self.pair.bridge
         assert bridge
         try:
-            self.usage.append(Usage(bridge.resident_kib(), bridge.descriptors(), bridge.threads()))
+            self.usage.append(Usage(bridge.anonymous_kib(), bridge.descriptors(), bridge.threads()))
         except (FileNotFoundError, ProcessLookupError):
             self.complain("the bridge has ended by itself")
 
@@ -202,7 +202,7 @@ def _compare(records: list[Record]) -> None:
         for sentence in grown:
             record.complain(sentence)
         third = record.usage[: max(2, len(record.usage) // 3)]
-        growth_kib = last.resident_kib - max(usage.resident_kib for usage in third)
+        growth_kib = last.anonymous_kib - max(usage.anonymous_kib for usage in third)
         if growth_kib > GROWTH_KIB:
             record.complain(f"has grown by {growth_kib / 1024:.1f} MiB since the first third")
 
@@ -227,14 +227,14 @@ def _output(pair: Pair) -> str:
 def table(records: list[Record]) -> str:
     """Return the figures as a Markdown table; of three numbers, the first is of the start and the last of the end."""
     lines = [
-        "| bridge | troubles | commands | resident MiB: start, third, most, end | descriptors: start, most, end "
+        "| bridge | troubles | commands | allocated MiB: start, third, most, end | descriptors: start, most, end "
         "| threads: start, most, end | driven again after at most | neutral after at most |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for record in records:
         if not (usage := record.usage):  # interrupted before it was driven
             continue
-        memory = [use.resident_kib / 1024 for use in usage]
+        memory = [use.anonymous_kib / 1024 for use in usage]
         third = max(memory[: max(2, len(memory) // 3)])
         cells = [
             record.pair.kind.name,

@@ -72,7 +72,7 @@ class Bridge:
     def __init__(self, *usage):
         self._usage = list(usage)
 
-    def resident_kib(self):
+    def anonymous_kib(self):
         return self._usage[0][0]
 
     def descriptors(self):
