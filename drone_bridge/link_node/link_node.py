@@ -36,7 +36,7 @@ from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.links.wire_log import WireLog
-from drone_bridge.node.clock_publishers import complaint_about_clocks
+from drone_bridge.node.clock_publishers import complaint_about_clocks, is_time_simulated
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.translate.time import NANOSECONDS
@@ -101,6 +101,7 @@ class LinkNode(LifecycleNode):
         self._link: LinkThread | None = None
         self._leaving = threading.Lock()
         self._old_names = OldServiceNames(self)
+        self._is_time_simulated = False
 
     # What a bridge has to provide.
 
@@ -217,9 +218,8 @@ class LinkNode(LifecycleNode):
             return False
 
     def now(self) -> Time:
-        """Return the node's time, three times as fast as rclpy's conversion to a message."""
-        clock: Any = self.get_clock()  # a ROSClock, whatever the stubs say
-        nanoseconds = clock.now().nanoseconds if clock.ros_time_is_active else time.time_ns()
+        """Return the node's time, faster than rclpy does. A change of use_sim_time counts a second later at most."""
+        nanoseconds = self.get_clock().now().nanoseconds if self._is_time_simulated else time.time_ns()
         return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
 
     def opened(self) -> None:
@@ -247,6 +247,7 @@ class LinkNode(LifecycleNode):
     @_log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, start reporting."""
+        self._is_time_simulated = is_time_simulated(self)
         self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_be_silent)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._made.append((self.destroy_publisher, self._diagnostics))
@@ -378,6 +379,7 @@ class LinkNode(LifecycleNode):
             self.complain("internal errors", trace)
 
     def _report(self) -> None:
+        self._is_time_simulated = is_time_simulated(self)
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         name = self.get_fully_qualified_name().lstrip("/")  # several vehicles report on the one topic
         self.reports.keep_condition(
