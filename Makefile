@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# For a machine without ROS. Where ROS is installed, use rosdep and colcon as for any other package.
+# For a machine without ROS. With ROS installed, use rosdep and colcon as for any other package.
 PYTHON ?= python3
 ACTIVATE := . env/activate
 WORKERS ?= $(shell echo $$(($$(nproc) * 3)))
 
-# pytest rewrites the test files, and each of its workers would do so by itself if none could keep what it has got.
+# pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect bench fuzz architecture clean
@@ -18,12 +18,12 @@ view: setup
 
 demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing
-	@echo 'To see such a landing live in a browser: make view'
+	@echo 'To watch a landing live in a browser: make view'
 
 demo-all: setup
 	@$(ACTIVATE) && drone-bridge demo all
 
-# Legacy operators steer vehicles of other protocols, through standard topics.
+# Legacy operators steer vehicles of other protocols through standard topics.
 demo-any: setup
 	@$(ACTIVATE) && drone-bridge demo any
 
@@ -36,24 +36,24 @@ demo-worlds: setup
 demo-fleet: setup
 	@$(ACTIVATE) && drone-bridge demo fleet
 
-# The picture in docs/architecture.md, from the imports in the code.
+# Draws the diagram in docs/architecture.md from the imports in the code.
 architecture:
 	@$(PYTHON) docs/draw_architecture.py
 
 lint: setup
 	@$(ACTIVATE) && ruff check . && ruff format --check . && mypy
 
-# Rewrites the test files, once for all workers, while mypy has the other core.
+# Rewrites the test files once for all workers, while mypy uses the other core.
 collect: setup
 	@$(ACTIVATE) && pytest --collect-only -q >/dev/null || true
 
-# The quick tests that need neither DDS nor other processes: a look before each commit.
+# The quick tests that need neither DDS nor other processes, for use before each commit.
 check: lint
 	@$(ACTIVATE) && pytest --alone -q -n 2 --dist loadfile --no-loadscope-reorder
 
-# Most of these wait for something most of the time, so there are more workers than cores. Those whose subject is how
-# fast something happens come afterwards, one at a time. What fails beside others is shown, and has to pass alone, in at
-# most three attempts. One that hangs fails after ten minutes.
+# Most tests wait most of the time, so there are more workers than cores. Those that assert how fast something happens
+# (timed) run afterwards, one at a time. Failures are shown and rerun on their own, up to three times, and have to pass.
+# A test that hangs fails after ten minutes.
 TESTS := pytest --timeout 600
 ALONE := $(TESTS) --last-failed --last-failed-no-failures none --reruns 2
 test: setup
@@ -63,8 +63,8 @@ test: setup
 	$(TESTS) -m timed || $(ALONE) -m timed || failed=1; \
 	exit $$failed
 
-# What the bridges cost, in about a quarter of an hour. With PEERS="ros_tcp_endpoint rosbridge" also what others cost
-# that are installed here.
+# What the bridges cost; takes about a quarter of an hour. PEERS="ros_tcp_endpoint rosbridge" also measures those other
+# bridges, if they are installed here.
 bench: setup
 	@$(ACTIVATE) && for name in testbed testbed_relay simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
 	@$(ACTIVATE) && python benchmark/fleet.py --drones 1 10 --robots 1 20 --seconds 5
@@ -72,17 +72,17 @@ ifdef PEERS
 	@$(ACTIVATE) && python benchmark/peers.py $(PEERS)
 endif
 
-# Every codec in every role against mutations of captures: make fuzz INPUTS=1000000
+# Feeds every codec, in every role, mutated captures: make fuzz INPUTS=1000000
 INPUTS ?= 10000
 fuzz: setup
 	@$(ACTIVATE) && python benchmark/fuzz.py --inputs $(INPUTS)
 
-# All bridges at once under load and trouble: make soak DURATION=1h
+# Runs all bridges at once under load and injected faults: make soak DURATION=1h
 DURATION ?= 10m
 soak: setup
 	@$(ACTIVATE) && python benchmark/soak.py --duration $(DURATION)
 
-# SIGKILL, or SIGINT and SIGTERM, at random moments: make kills COUNT=1000
+# Sends SIGKILL (kills), or SIGINT and SIGTERM (signals), at random moments: make kills COUNT=1000
 COUNT ?= 50
 kills signals: setup
 	@$(ACTIVATE) && python benchmark/$@.py --count $(COUNT)
