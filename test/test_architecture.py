@@ -24,7 +24,7 @@ ALLOWED = {
     "flight": {"described", "geometry"},
     "vision": {"described", "geometry"},
     "translate": {"flight", "geometry", "protocols", "msg", "srv"},
-    "node": {"described"},
+    "node": {"described", "translate"},
     "link_node": {"flight", "geometry", "translate", "links", "protocols", "node", "msg", "srv"},
     "bridges": {"flight", "geometry", "translate", "links", "protocols", "node", "link_node", "msg", "srv"},
     # What the vehicle's side of a conversation answers: used by emulators (simulated) and servers (a ROS vehicle).

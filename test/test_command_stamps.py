@@ -4,35 +4,9 @@
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
-from geometry_msgs.msg import TwistStamped
 from processes import Process
 from ros_session import wait_until
-
-from drone_bridge.translate.time import time_from_seconds
-
-TOPIC = "cmd_vel_stamped"
-
-
-class Commander:
-    """Publishes as a machine does whose clock is so far behind ours; it knows no other time."""
-
-    def __init__(self, ros, behind_s):
-        self._ros = ros
-        self._behind_s = behind_s
-        self._publisher = ros.publisher(TwistStamped, TOPIC)
-
-    def give(self, ago_s=0.0):
-        """Publish what was given so long ago."""
-        message = TwistStamped()
-        now_s = self._ros.node.get_clock().now().nanoseconds / 1e9
-        message.header.stamp = time_from_seconds(now_s - self._behind_s - ago_s)
-        self._publisher.publish(message)
-
-    def give_until(self, condition, what, **options):
-        wait_until(lambda: self.give(**options) or condition(), what, period_s=0.05)
-
-    def leave(self):
-        self._ros.node.destroy_publisher(self._publisher)
+from stamped_commander import TOPIC, Commander
 
 
 class Reports:

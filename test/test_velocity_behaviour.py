@@ -4,15 +4,18 @@
 import sys
 
 import pytest
-from geometry_msgs.msg import Twist
+from controller_pilot import LATCHED, properties
+from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from processes import executable, when_listening
 from ros_session import wait_until
+from stamped_commander import TOPIC, Commander
 from testbed_trajectory import motion_between, rows_of
 
-from drone_bridge.msg import CommandRates
+from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
 
-HIDDEN = "cmd_vel:=not_for_the_bridge"  # else the bridge would follow velocities by itself
+# Else the bridge would follow velocities by itself.
+HIDDEN = ("-r", "cmd_vel:=not_for_the_bridge", "-r", f"{TOPIC}:=not_for_the_bridge_either")
 
 
 @pytest.fixture
@@ -24,9 +27,13 @@ def flight(start_child, tmp_path):
     port = when_listening(testbed).port
     start_child(
         executable("testbed_bridge"),
-        *("--ros-args", "-p", f"port:={port}", "-p", "stamp_source:=wire", "-r", HIDDEN),
+        *("--ros-args", "-p", f"port:={port}", "-p", "stamp_source:=wire", *HIDDEN),
     )
-    controller = start_child(executable("drone_controller"), "--ros-args", "-p", "behaviour:=velocity")
+    controller = start_child(
+        executable("drone_controller"),
+        *("--ros-args", "-p", "behaviour:=velocity"),
+        *("-p", "velocity.stamp_source:=wire", "-p", "velocity.command_timeout:=2.0"),
+    )
     controller.wait_for_line("Behaviour velocity is ready")
     return trajectory
 
@@ -34,17 +41,21 @@ def flight(start_child, tmp_path):
 def test_velocities_are_followed_by_rates(ros, flight):
     odometry = ros.subscribe(Odometry, "odom")
     rates = ros.subscribe(CommandRates, "cmd_rates")
-    publisher = ros.publisher(Twist, "cmd_vel")
+    plain, stamped = ros.publisher(Twist, "cmd_vel"), ros.publisher(TwistStamped, TOPIC)
 
     def hold(forward, left_turn, frames=180):
-        message = Twist()
-        message.linear.x, message.angular.z = forward, left_turn
+        twist = Twist()
+        twist.linear.x, twist.angular.z = forward, left_turn
         for _ in range(frames):
-            publisher.publish(message)
-            stamp = odometry.wait().header.stamp
-        return stamp.sec + stamp.nanosec / 1e9
+            header = odometry.wait().header
+            if left_turn:
+                stamped.publish(TwistStamped(header=header, twist=twist))
+            else:
+                plain.publish(twist)
+        return header.stamp.sec + header.stamp.nanosec / 1e9
 
     rates.wait()
+    odometry.clear()
     ends = [(leg, hold(*leg)) for leg in ((0.5, 0.0), (0.0, 0.5), (0.0, 0.0))]
     # Nobody commands any more.
     end = ends[-1][1] + 3
@@ -66,3 +77,40 @@ def test_without_odometry_it_is_silent(ros, start_child):
         publisher.publish(Twist())
         odometry.publish(bad)
     assert len(rates) == 0
+
+
+class Drone:
+    """Stands in for the bridge: odometry of a drone that hangs in the air, and what the controller tells of it."""
+
+    def __init__(self, ros):
+        self._ros = ros
+        self._odometry = ros.publisher(Odometry, "odom")
+        self._properties = ros.publisher(DroneProperties, "drone_properties", LATCHED)
+        self._properties.publish(properties())
+        self._states = ros.subscribe(ControllerState, "drone_controller/state")
+        self._state = ""
+
+    def state(self):
+        """Publish odometry, and return the newest state."""
+        odometry = Odometry()
+        odometry.header.stamp = self._ros.node.get_clock().now().to_msg()
+        odometry.pose.pose.orientation.w = 1.0
+        self._odometry.publish(odometry)
+        while len(self._states):
+            self._state = self._states.wait().state
+        return self._state
+
+
+def test_stamped_velocities_that_waited_are_refused_whatever_the_clock(ros, start_child):
+    controller = start_child(executable("drone_controller"), "--ros-args", "-p", "behaviour:=velocity")
+    drone, commander = Drone(ros), Commander(ros, behind_s=5.0)
+
+    def give_until(state, ago_s=0.0):
+        commander.give_until(lambda: drone.state() == state, f"the state {state}", ago_s=ago_s, forward=0.5)
+
+    give_until("moving")
+    controller.wait_for_line(rf"WARN.*{TOPIC} is stamped by a clock [45]\.\d\d s behind this machine's: commands are")
+    give_until("hovering", ago_s=30.0)
+    allowed = r"old, and 0\.5 s \(velocity\.command_timeout\) are allowed"
+    controller.wait_for_line(rf"WARN.*{TOPIC} was refused: it is (29|3\d)\.\d+ s ({allowed}|older than those before)")
+    give_until("moving")

@@ -2,7 +2,7 @@
 """The behaviour `velocity` with its topics: odometry and velocities in, body rates and thrust out.
 
 For vehicles that take `cmd_rates` alone. testbed_bridge follows cmd_vel by itself, with the same control law: beside
-it, give one of the two another name for cmd_vel.
+it, give one of the two other names for cmd_vel and cmd_vel_stamped.
 """
 
 import time
@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -19,17 +20,31 @@ from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
+from drone_bridge.node.command_ages import CommandAges, clock_difference_parameter
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.lifespan import Lifespan
-from drone_bridge.node.log_limiter import LogLimiter
+from drone_bridge.node.log_limiter import LogLimiter, Reminders
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.translate.drone_model import drone_model
 
 NAME: Final = "velocity"
+STAMPED: Final = "cmd_vel_stamped"
+REFUSED: Final = "refused velocities"
 PARAMETERS: Final = (
     ParameterDeclaration(
-        f"{NAME}.command_timeout", 0.5, "Seconds without a velocity after which the drone hovers.", (0.05, 60.0)
+        f"{NAME}.command_timeout",
+        0.5,
+        "Seconds without a velocity after which the drone hovers; a stamped velocity that is older is refused.",
+        (0.05, 60.0),
+    ),
+    clock_difference_parameter(f"{NAME}."),
+    ParameterDeclaration(
+        f"{NAME}.stamp_source",
+        "ros",
+        "Stamps of velocities: ROS time, or the time that odom is stamped with, as by a bridge with stamp_source: "
+        "wire.",
+        choices=("ros", "wire"),
     ),
     *declarations(VelocityParameters, NAME),
 )
@@ -46,12 +61,23 @@ class VelocityBehaviour:
         self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and until when it holds
         self._said = ""
         self._log_limiter = LogLimiter()
+        self._reminders = Reminders()
+        self._odometry_stamp = Time()
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         self._states = node.create_publisher(ControllerState, "~/state", 10)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched)
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
-        for topic, message_type in (("cmd_vel", Twist), ("cmd_vel_stamped", TwistStamped)):
+        is_wire_time = parameters[f"{NAME}.stamp_source"] == "wire"
+        self._ages = CommandAges(
+            node,
+            STAMPED,
+            parameters,
+            self._keep_condition,
+            now=(lambda: self._odometry_stamp) if is_wire_time else None,
+            prefix=f"{NAME}.",
+        )
+        for topic, message_type in (("cmd_vel", Twist), (STAMPED, TwistStamped)):
             subscribe(node, message_type, topic, partial(self._on_twist, Lifespan(node, topic)), 1)
         self._tell("waiting", "for drone_properties and odom")
 
@@ -75,6 +101,11 @@ class VelocityBehaviour:
         if not np.isfinite(wanted).all():
             self._complain(f"A velocity was refused: {tuple(wanted)} is not finite.")
             return
+        if isinstance(message, TwistStamped):
+            if complaint := self._ages.complaint(message.header.stamp):
+                self._remind(REFUSED, f"A velocity on {STAMPED} was refused: {complaint}")
+                return
+            self._reminders.end(REFUSED)
         self._wanted = wanted, time.monotonic() + min(self._timeout_s, lifespan.seconds())
 
     def _on_odometry(self, message: Odometry) -> None:
@@ -85,7 +116,7 @@ class VelocityBehaviour:
         except ValueError as error:
             self._complain(f"Odometry can't be used: {error}")
             return
-        stamp = message.header.stamp
+        stamp = self._odometry_stamp = message.header.stamp
         wanted, expires_s = self._wanted
         is_fresh = time.monotonic() <= expires_s
         self._control.measured(stamp.sec + stamp.nanosec / 1e9, MeasuredAttitude(roll, pitch, yaw), position)
@@ -106,6 +137,17 @@ class VelocityBehaviour:
             message = ControllerState(behaviour=NAME, state=state, reason=reason, distance=float("nan"))
             message.header.stamp = self._node.get_clock().now().to_msg()
             self._states.publish(message)
+
+    def _keep_condition(self, condition: str, complaint: str | None, advice: str) -> None:
+        if complaint:
+            self._remind(condition, f"{complaint}: {advice}.")
+        else:
+            self._reminders.end(condition)
+
+    def _remind(self, condition: str, sentence: str) -> None:
+        """Log an ongoing condition when it begins, then at growing intervals."""
+        if line := self._reminders.admit(condition, sentence):
+            self._node.get_logger().warning(line)
 
     def _complain(self, sentence: str) -> None:
         if line := self._log_limiter.admit(sentence):

@@ -9,9 +9,9 @@ from typing import Any, Final, Generic, TypeVar
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
 
-from drone_bridge.link_node.command_ages import CommandAges
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.mailbox import Arrival, Mailbox
+from drone_bridge.node.command_ages import CommandAges
 from drone_bridge.node.lifespan import Lifespan
 
 CommandT = TypeVar("CommandT")
@@ -113,7 +113,7 @@ class CommandIntake(Generic[CommandT]):
         How old it is, by a clock that may differ from this machine's, CommandAges knows. After one on a topic that
         `overrules`, those on topics that do not are left aside for `command_timeout`.
         """
-        ages = CommandAges(self._node, topic, self._now)
+        ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.keep_condition, now=self._now)
         lifespan = Lifespan(self._node, topic)
 
         def receive(message: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from drone_bridge.links.allowed_peers import ANY, AllowedPeers
+from drone_bridge.node.command_ages import clock_difference_parameter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.translate.covariances import AXES, OdometryCovariances
 from drone_bridge.translate.frame_names import FrameNames
@@ -183,13 +184,7 @@ def common_parameters(
             range=(0.01, 60.0),
             live=True,
         ),
-        ParameterDeclaration(
-            "clock_difference",
-            "learn",
-            "For commands stamped by another machine's clock: learn its offset from 3 s of steady commands, or refuse "
-            "commands that are too old by this machine's clock.",
-            choices=("learn", "refuse"),
-        ),
+        clock_difference_parameter(),
         ParameterDeclaration(
             "silence_warning",
             silence_warning_s,
