@@ -188,4 +188,4 @@ def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
 
 def test_a_bag_that_can_t_be_read_is_refused_with_a_sentence(tmp_path, capsys):
     assert main(["report", str(tmp_path / "absent")]) == 1
-    assert "There is no" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err

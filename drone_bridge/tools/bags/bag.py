@@ -128,22 +128,33 @@ class Bag:
         """Return a message as an object with the type's fields; sequences of numbers are numpy arrays."""
         return self._reader.deserialize(data, type_name)
 
+    def deserialized(self, topic: str) -> Iterator[Any]:
+        """Yield the messages of a topic as such objects. Raises BagError."""
+        type_name = next((recorded.type_name for recorded in self.topics if recorded.name == topic), "")
+        for message in self.messages([topic]):
+            yield self.deserialize(message.data, type_name)
+
 
 def _bag_of(path: Path) -> Path:
     """Return the folder of the bag, which may be named by a file in it. Raises BagError."""
     if not path.exists():
-        raise BagError(f"There is no '{path}'.")
+        raise BagError(f"'{path}' does not exist.")
     if path.suffix == ".bag":
         raise BagError(f"'{path}' is a bag of ROS 1: convert it with 'rosbags-convert --src {path} --dst <folder>'.")
     if path.is_dir() and not (path / "metadata.yaml").exists():
         files = [*path.glob("*.mcap"), *path.glob("*.db3")]
         raise BagError(
-            f"'{path}' has no metadata.yaml, and so is no bag"
+            f"'{path}' has no metadata.yaml, so it is not a bag"
             + (f"; 'ros2 bag reindex {path}' makes one for its {len(files)} files." if files else ".")
         )
     if path.is_file() and (path.parent / "metadata.yaml").exists():
         return path.parent
     return path
+
+
+def stamp_s(message: Any) -> float:
+    """Return the stamp in a message's header, s."""
+    return float(message.header.stamp.sec + message.header.stamp.nanosec / NANOSECONDS_PER_SECOND)
 
 
 def _offers(connection: Connection) -> Sequence[Qos]:

@@ -15,9 +15,10 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
 from drone_bridge.emulators.testbed.world import World
+from drone_bridge.tools.bags.bag import stamp_s
 from drone_bridge.tools.demo.composition import Composition
 from drone_bridge.tools.demo.fleet_picture import Track, draw
-from drone_bridge.tools.demo.flight import NANOSECONDS, target_in_enu
+from drone_bridge.tools.demo.flight import target_in_enu
 from drone_bridge.tools.demo.recorded_flight import prepare, print_failure, watch
 
 DRONES: Final = 8
@@ -53,8 +54,8 @@ class Tracks(Node):
             self.create_subscription(Odometry, f"{track.name}/odom", partial(self._on_odometry, track), 10)
 
     def _on_odometry(self, track: Track, message: Odometry) -> None:
-        position, stamp = message.pose.pose.position, message.header.stamp
-        track.add(stamp.sec + stamp.nanosec / NANOSECONDS, (position.x, position.y, position.z))
+        position = message.pose.pose.position
+        track.add(stamp_s(message), (position.x, position.y, position.z))
 
     @property
     def simulated_s(self) -> float:
@@ -71,7 +72,8 @@ def show(folder: Path, drones: int = DRONES) -> int:
         FILE.format(name=file.name, drones=drones, port=_free_ports(drones), first_seed=FIRST_SEED, last_seed=last_seed)
     )
     print(
-        f"{drones} drones look for their targets at once. All bridges and controllers are in one process.", flush=True
+        f"{drones} drones look for their targets at the same time. All bridges and controllers are in one process.",
+        flush=True,
     )
     composition = Composition("fleet.launch.xml", folder / "log.txt", fleet_file=file.resolve())
     try:
@@ -97,7 +99,7 @@ def show(folder: Path, drones: int = DRONES) -> int:
 
 
 def _watch(composition: Composition, drones: int) -> list[Track]:
-    """Show how many have arrived until all have held their places for a while; return their tracks."""
+    """Show how many have arrived until all have hovered for a while; return their tracks."""
     arrived_at_s = math.inf
 
     def arrived() -> int:
@@ -106,13 +108,13 @@ def _watch(composition: Composition, drones: int) -> list[Track]:
     def status(node: Tracks) -> tuple[str, float]:
         return f"t = {node.simulated_s:.1f} s, {arrived()} of {drones} have arrived", arrived()
 
-    def have_held(node: Tracks) -> bool:
+    def have_hovered(node: Tracks) -> bool:
         nonlocal arrived_at_s
         if arrived() == drones:
             arrived_at_s = min(arrived_at_s, node.simulated_s)
         return node.simulated_s >= arrived_at_s + HOLD_S
 
-    return watch(composition, partial(Tracks, drones), status, have_held, timeout_s=TIMEOUT_S, total=drones).tracks
+    return watch(composition, partial(Tracks, drones), status, have_hovered, timeout_s=TIMEOUT_S, total=drones).tracks
 
 
 def _free_ports(count: int) -> int:

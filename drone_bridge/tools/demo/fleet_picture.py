@@ -7,20 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
 from matplotlib.patches import Circle
 
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M
-from drone_bridge.tools.demo.labels import label
-from drone_bridge.tools.demo.picture import DOTS_PER_INCH, GRID_COLOUR, INK, MARGIN_M
+from drone_bridge.tools.demo.plotting import INK, finish, label, new_figure, save, show_square
 
 SIZE_INCHES: Final = (13.0, 6.2)
+MARGIN_M: Final = 1.5  # around tracks and targets
 COLOURS: Final = "tab10"
 
 
@@ -35,26 +31,25 @@ class Track:
     reached_at_s: float | None = None
 
     def add(self, time_s: float, position: tuple[float, float, float]) -> None:
-        """Note where it is."""
+        """Add a position."""
         self.times_s.append(time_s)
         self.positions.append(position)
 
     @property
     def distances_m(self) -> npt.NDArray[np.float64]:
-        """How far it was from its target's centre each time."""
+        """Distance to the target's centre at each time."""
         distances: npt.NDArray[np.float64] = np.linalg.norm(np.array(self.positions) - self.target, axis=1)
         return distances
 
     @property
     def flown_m(self) -> float:
-        """The length of its way."""
+        """Length of the track."""
         return float(np.linalg.norm(np.diff(np.array(self.positions), axis=0), axis=1).sum())
 
 
 def draw(tracks: list[Track], file: Path) -> None:
     """Write the picture of at least one track as PNG."""
-    mpl.rcParams.update({"font.size": 10, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK})
-    figure = plt.figure(figsize=SIZE_INCHES, constrained_layout=True)
+    figure = new_figure(SIZE_INCHES)
     above, distance = figure.subplots(1, 2)
     colours = plt.get_cmap(COLOURS)
     for number, track in enumerate(tracks):
@@ -65,25 +60,14 @@ def draw(tracks: list[Track], file: Path) -> None:
             distance.plot(track.reached_at_s, at_m, "D", color="white", mec=colours(number % colours.N), ms=6)
     above.plot(0, 0, "o", color=INK, ms=6)
     shown = np.vstack([np.vstack((track.positions, track.target))[:, :2] for track in tracks])
-    low, high = shown.min(axis=0), shown.max(axis=0)
-    centre, half = (low + high) / 2, (high - low).max() / 2 + MARGIN_M
-    above.set_aspect("equal")
-    above.set(
-        xlabel="east of its start (m)",
-        ylabel="north of its start (m)",
-        xlim=(centre[0] - half, centre[0] + half),
-        ylim=(centre[1] - half, centre[1] + half),
-    )
-    above.set_title(f"{len(tracks)} drones from above, each in a world of its own", loc="left", fontweight="bold")
+    show_square(above, shown, MARGIN_M)
+    above.set(xlabel="east of its start (m)", ylabel="north of its start (m)")
+    finish(above, f"{len(tracks)} drones from above, each in a world of its own")
     distance.axhline(REACHED_WITHIN_M, color=INK, ls=":", lw=1.2)
     distance.set(xlabel="simulated time (s)", ylabel="to the target's centre (m)", ylim=(0, None), xlim=(0, None))
-    distance.set_title("distance; diamonds: reached", loc="left", fontweight="bold")
+    finish(distance, "distance; diamonds: reached")
     distance.legend(frameon=False, ncols=2)
-    for panel in (above, distance):
-        panel.grid(color=GRID_COLOUR, lw=0.8)
-        panel.set_axisbelow(True)
-    figure.savefig(file, dpi=DOTS_PER_INCH, facecolor="white")
-    plt.close(figure)
+    save(figure, file)
 
 
 def _draw_from_above(panel: Any, track: Track, colour: Any) -> None:

@@ -3,25 +3,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from diagnostic_msgs.msg import DiagnosticArray
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
-from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
 
 from drone_bridge.emulators.testbed.world import World
 from drone_bridge.msg import ControllerState
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, stamp_s
 from drone_bridge.translate.frames import enu_from_testbed
 
-NANOSECONDS = 1e9
+CAMERAS: Final = ("left", "right")
 
 
 def target_in_enu(world: World) -> npt.NDArray[np.float64]:
@@ -40,19 +38,17 @@ class Watcher(Node):
         self.reached_at_s: float | None = None
         self.state = "starting"
         self.diagnostics: dict[str, str] = {}
-        self.heard_at_s: float | None = None
         self.create_subscription(Clock, "/clock", self._on_clock, 1)
         self.create_subscription(Odometry, "odom", self._on_odometry, 1)
         self.create_subscription(ControllerState, "drone_controller/state", self._on_state, 1)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 1)
 
     def _on_clock(self, message: Clock) -> None:
-        self.simulated_s = message.clock.sec + message.clock.nanosec / NANOSECONDS
+        self.simulated_s = message.clock.sec + message.clock.nanosec / NANOSECONDS_PER_SECOND
 
     def _on_odometry(self, message: Odometry) -> None:
         position = message.pose.pose.position
         self.distance_m = float(np.linalg.norm(self._target - (position.x, position.y, position.z)))
-        self.heard_at_s = time.monotonic()
 
     def _on_state(self, message: ControllerState) -> None:
         self.state = message.state
@@ -63,7 +59,7 @@ class Watcher(Node):
                 self.diagnostics = {pair.key: pair.value for pair in status.values}
 
     def status(self) -> tuple[str, None]:
-        """Return simulated time, distance, frame rate and latency in one line; the end is open."""
+        """Return simulated time, distance, frame rate and latency in one line, and no count towards a total."""
         distance = "-" if self.distance_m is None else f"{self.distance_m:.2f}"
         rate = self.diagnostics.get("frames per second", "-")
         latency = self.diagnostics.get("frame received to published and answered (ms)", "-")
@@ -85,39 +81,29 @@ class Recording:
     messages: int = 0
 
 
-def read_bag(bag: Path, world: World) -> Recording:
-    """Read the flight's path, and what each camera saw at the start, with half of the way to go, and at the end."""
+def read_bag(path: Path, world: World) -> Recording:
+    """Read the flight's path, and what each camera saw at the start, halfway, and at the end."""
     recording = Recording()
-    with AnyReader([bag]) as reader:
-        recording.messages = reader.message_count
-        path = [(_seconds(message), _position(message)) for message in _messages(reader, "/odom")]
-        recording.times = np.array([seconds for seconds, _ in path])
-        recording.positions = np.array([position for _, position in path])
+    with Bag(path) as bag:
+        recording.messages = bag.count
+        track = [(stamp_s(message), _position(message)) for message in bag.deserialized("/odom")]
+        recording.times = np.array([seconds for seconds, _ in track])
+        recording.positions = np.array([position for _, position in track])
         recording.distances = np.linalg.norm(recording.positions - target_in_enu(world), axis=1)
         halfway = recording.times[np.argmax(recording.distances <= recording.distances[0] / 2)]
-        for side in ("left", "right"):
+        for side in CAMERAS:
             topic = f"/{side}/image_raw"
             # Images are large: their times first, then only those that are wanted.
-            times = np.array([_seconds(message) for message in _messages(reader, topic)])
+            times = np.array([stamp_s(message) for message in bag.deserialized(topic)])
             moments = {times[0], times[np.argmin(abs(times - halfway))], times[-1]}
             recording.images[side] = [
-                (_seconds(message), message.data.reshape(message.height, message.width, 3))
-                for message in _messages(reader, topic)
-                if _seconds(message) in moments
+                (stamp_s(message), message.data.reshape(message.height, message.width, 3))
+                for message in bag.deserialized(topic)
+                if stamp_s(message) in moments
             ]
     return recording
-
-
-def _messages(reader: AnyReader, topic: str) -> Iterator[Any]:
-    connections = [connection for connection in reader.connections if connection.topic == topic]
-    for connection, _, raw in reader.messages(connections):
-        yield reader.deserialize(raw, connection.msgtype)
 
 
 def _position(message: Any) -> tuple[float, float, float]:
     position = message.pose.pose.position
     return position.x, position.y, position.z
-
-
-def _seconds(message: Any) -> float:
-    return float(message.header.stamp.sec + message.header.stamp.nanosec / NANOSECONDS)

@@ -6,11 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
 from matplotlib.collections import LineCollection
@@ -20,8 +15,8 @@ from drone_bridge.emulators.landing.camera import OPTICAL_FROM_BODY
 from drone_bridge.emulators.landing.flight import rotation_from_euler
 from drone_bridge.emulators.landing.pad import PAD_HEIGHT, PAD_SIDE, draw_pad
 from drone_bridge.emulators.landing.touchdown import MAX_POSITION_ERROR
-from drone_bridge.tools.demo.labels import label
 from drone_bridge.tools.demo.landing_recording import LandingRecording, View, along
+from drone_bridge.tools.demo.plotting import INK, finish, label, new_figure, save, show_square
 
 Array = npt.NDArray[np.float64]
 
@@ -37,19 +32,15 @@ STATE_COLOURS: Final = {
 }
 ROVER_COLOUR: Final = "#8c5a3c"
 FOUND_COLOUR: Final = "#39ff5a"
-GRID_COLOUR: Final = "#e6e6e6"
-INK: Final = "#333333"
 MARGIN_M: Final = 1.0
 LAST_S: Final = 3.0  # before the touchdown, in the panel about it
 SIZE_INCHES: Final = (13.0, 7.6)
-DOTS_PER_INCH: Final = 110
 PAD_CORNERS: Final = PAD_SIDE / 2 * np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]])
 
 
 def draw(recording: LandingRecording, verdict: str, file: Path) -> None:
     """Write the picture as PNG; `verdict` says how good the touchdown was."""
-    mpl.rcParams.update({"font.size": 10, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK})
-    figure = plt.figure(figsize=SIZE_INCHES, constrained_layout=True)
+    figure = new_figure(SIZE_INCHES)
     cameras, flight = figure.subfigures(2, 1, height_ratios=[1.0, 1.55])
     for panel, view in zip(cameras.subplots(1, len(recording.views)), recording.views, strict=True):
         _draw_view(panel, view, recording)
@@ -57,8 +48,7 @@ def draw(recording: LandingRecording, verdict: str, file: Path) -> None:
     _draw_above(above, recording)
     _draw_altitude(altitude, recording)
     _draw_touchdown(touchdown, recording, verdict)
-    figure.savefig(file, dpi=DOTS_PER_INCH, facecolor="white")
-    plt.close(figure)
+    save(figure, file)
 
 
 def _draw_view(panel: Any, view: View, recording: LandingRecording) -> None:
@@ -79,8 +69,8 @@ def _pixels(view: View, on_pad: Array) -> Array:
     """Return pixels, n x 2, of places on the pad, n x 2, m, in the pad's axes; its front looks along the map's x."""
     assert view.pad is not None
     roll, pitch, yaw = view.angles
-    turn = np.array([[np.cos(yaw), np.sin(yaw)], [-np.sin(yaw), np.cos(yaw)]])  # the map's axes to the level ones
-    level = view.pad + np.column_stack((on_pad @ turn.T, np.zeros(len(on_pad))))
+    levelled_from_map = np.array([[np.cos(yaw), np.sin(yaw)], [-np.sin(yaw), np.cos(yaw)]])
+    level = view.pad + np.column_stack((on_pad @ levelled_from_map.T, np.zeros(len(on_pad))))
     seen = level @ rotation_from_euler(roll, pitch, 0.0) @ (view.matrix @ OPTICAL_FROM_BODY).T
     # What is not in front of the camera is beyond the edge of the image anyway.
     pixels: Array = seen[:, :2] / np.maximum(seen[:, 2:], 1e-3)
@@ -100,13 +90,9 @@ def _draw_above(panel: Any, recording: LandingRecording) -> None:
     panel.add_patch(Rectangle(driven[-1] - PAD_SIDE / 2, PAD_SIDE, PAD_SIDE, fill=False, ec=ROVER_COLOUR, lw=1.2))
     for place, text in ((path[0], "drone"), (driven[0], "rover")):
         label(panel, text, place, (0, -17), ha="center", fontweight="bold")
-    shown = np.vstack((path, driven))
-    low, high = shown.min(axis=0), shown.max(axis=0)
-    centre, half = (low + high) / 2, (high - low).max() / 2 + MARGIN_M
-    panel.set_aspect("equal")
-    panel.set(xlim=(centre[0] - half, centre[0] + half), ylim=(centre[1] - half, centre[1] + half))
+    show_square(panel, np.vstack((path, driven)), MARGIN_M)
     panel.set(xlabel="x of the rover's map (m)", ylabel="y (m)")
-    _finish(panel, "drone and rover from above")
+    finish(panel, "drone and rover from above")
 
 
 def _draw_altitude(panel: Any, recording: LandingRecording) -> None:
@@ -129,11 +115,11 @@ def _draw_altitude(panel: Any, recording: LandingRecording) -> None:
     panel.legend(loc="upper right", bbox_to_anchor=(1.0, 0.93), fontsize=8.5, framealpha=0.9, edgecolor="none")
     panel.set_box_aspect(1)
     panel.set(xlim=(0, end_s), ylim=(0, top), xlabel="time (s)", ylabel="above the ground (m)")
-    _finish(panel, "altitude")
+    finish(panel, "altitude")
 
 
 def _draw_touchdown(panel: Any, recording: LandingRecording, verdict: str) -> None:
-    """Draw the way over the pad, as seen from the pad."""
+    """Draw the path over the pad, as seen from the pad."""
     extent = (-PAD_SIDE / 2, PAD_SIDE / 2, -PAD_SIDE / 2, PAD_SIDE / 2)
     # Drawn with its front up; here the front looks along x, to the right.
     panel.imshow(np.rot90(draw_pad(400), -1), cmap="gray", vmin=-260, vmax=255, extent=extent, zorder=1)
@@ -152,7 +138,7 @@ def _draw_touchdown(panel: Any, recording: LandingRecording, verdict: str) -> No
     half = 0.75
     panel.set_aspect("equal")
     panel.set(xlim=(-half, half), ylim=(-half, half), xlabel="ahead of the pad's middle (m)", ylabel="to its left (m)")
-    _finish(panel, f"the last {LAST_S:.0f} s, seen from the pad")
+    finish(panel, f"the last {LAST_S:.0f} s, seen from the pad")
 
 
 def _add_coloured_path(panel: Any, path: Array, times: Array, recording: LandingRecording) -> None:
@@ -160,9 +146,3 @@ def _add_coloured_path(panel: Any, path: Array, times: Array, recording: Landing
     pieces = np.stack((path[:-1], path[1:]), axis=1)
     colours = [STATE_COLOURS[recording.state_at(time_s)] for time_s in times[:-1]]
     panel.add_collection(LineCollection(list(pieces), colors=colours, linewidths=2.4, capstyle="round"))
-
-
-def _finish(panel: Any, title: str) -> None:
-    panel.set_title(title, loc="left", fontweight="bold")
-    panel.grid(color=GRID_COLOUR, lw=0.8)
-    panel.set_axisbelow(True)

@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rosbags.highlevel import AnyReader
 
 from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion
+from drone_bridge.tools.bags.bag import Bag, stamp_s
 
-NANOSECONDS: Final = 1e9
 OWN_SIGHTINGS: Final = "/drone_controller/landing_pad"
 
 Array = npt.NDArray[np.float64]
@@ -72,30 +70,30 @@ def along(times: Array, path: Array, time_s: float | Array) -> Array:
     return np.stack([np.interp(time_s, times, axis) for axis in path.T], axis=-1)
 
 
-def read_landing(bag: Path) -> LandingRecording:
+def read_landing(path: Path) -> LandingRecording:
     """Read a bag. Its stamps have to be those of the drone's clock."""
     recording = LandingRecording()
-    with AnyReader([bag]) as reader:
-        recording.messages = reader.message_count
-        angles = {_seconds(message): _angles(message) for message in _messages(reader, "/imu/data")}
-        states = [(_seconds(message), message.state) for message in _messages(reader, "/drone_controller/state")]
-        # Before it is measured for the first time, a controller tells the time of its own clock.
+    with Bag(path) as bag:
+        recording.messages = bag.count
+        angles = {stamp_s(message): _angles(message) for message in bag.deserialized("/imu/data")}
+        states = [(stamp_s(message), message.state) for message in bag.deserialized("/drone_controller/state")]
+        # Before the first measurement a controller stamps by its own clock.
         states = [(time_s, state) for time_s, state in states if time_s in angles]
         begin_s = states[0][0]
         recording.spans = _spans(states, begin_s)
         recording.landed_s = recording.spans[-1].begins_s
-        altitudes = {_seconds(message): float(message.point.z) for message in _messages(reader, "/height")}
+        altitudes = {stamp_s(message): float(message.point.z) for message in bag.deserialized("/height")}
         velocities = {
-            _seconds(message): _turned(angles[_seconds(message)][2], message.twist.linear.x, message.twist.linear.y)
-            for message in _messages(reader, "/velocity")
-            if _seconds(message) in angles
+            stamp_s(message): _in_map_axes(angles[stamp_s(message)][2], message.twist.linear.x, message.twist.linear.y)
+            for message in bag.deserialized("/velocity")
+            if stamp_s(message) in angles
         }
-        rover = [(_seconds(message), message.pose.pose.position) for message in _messages(reader, "/rover/odom")]
+        rover = [(stamp_s(message), message.pose.pose.position) for message in bag.deserialized("/rover/odom")]
         recording.rover_times = np.array([time_s for time_s, _ in rover]) - begin_s
         recording.rover_path = np.array([(position.x, position.y) for _, position in rover])
-        _add_sightings(recording, reader, angles, begin_s)
+        _add_sightings(recording, bag, angles, begin_s)
         _add_path(recording, velocities, altitudes, begin_s)
-        _add_views(recording, reader, angles, begin_s)
+        _add_views(recording, bag, angles, begin_s)
     return recording
 
 
@@ -108,32 +106,32 @@ def _spans(states: list[tuple[float, str]], begin_s: float) -> list[Span]:
 def _add_path(
     recording: LandingRecording, velocities: dict[float, Array], altitudes: dict[float, float], begin_s: float
 ) -> None:
-    """Add up the velocities, and put the path where the pad was seen last."""
+    """Integrate the velocities, and shift the path to fit the last sighting of the pad."""
     times = np.array(sorted(time_s for time_s in velocities if time_s >= begin_s))
     steps = np.diff(times, prepend=times[0])[:, np.newaxis]
     path = np.cumsum(np.array([velocities[time_s] for time_s in times]) * steps, axis=0)
     recording.times = times - begin_s
     recording.altitudes = np.array([altitudes.get(time_s, math.nan) for time_s in times])
     last_s = float(recording.sighting_times[-1])
-    there = along(recording.rover_times, recording.rover_path, last_s) - recording.sightings[-1, :2]
-    recording.path = path + there - along(recording.times, path, last_s)
+    drone_at_last = along(recording.rover_times, recording.rover_path, last_s) - recording.sightings[-1, :2]
+    recording.path = path + drone_at_last - along(recording.times, path, last_s)
 
 
-def _add_sightings(recording: LandingRecording, reader: AnyReader, angles: dict[float, Any], begin_s: float) -> None:
-    """Read where the pad was seen: by the controller itself if it did, else as the drone tells."""
-    topic = OWN_SIGHTINGS if any(item.topic == OWN_SIGHTINGS for item in reader.connections) else "/landing_pad"
-    seen = [(_seconds(message), message) for message in _messages(reader, topic) if message.detected]
+def _add_sightings(recording: LandingRecording, bag: Bag, angles: dict[float, Any], begin_s: float) -> None:
+    """Read where the pad was seen: by the controller if it looked itself, else as the drone reported it."""
+    topic = OWN_SIGHTINGS if any(topic.name == OWN_SIGHTINGS for topic in bag.topics) else "/landing_pad"
+    seen = [(stamp_s(message), message) for message in bag.deserialized(topic) if message.detected]
     seen = [(time_s, message) for time_s, message in seen if time_s in angles and time_s >= begin_s]
     recording.sighting_times = np.array([time_s - begin_s for time_s, _ in seen])
     recording.sightings = np.array(
         [
-            (*_turned(angles[time_s][2], message.offset_x, message.offset_y), -message.distance)
+            (*_in_map_axes(angles[time_s][2], message.offset_x, message.offset_y), -message.distance)
             for time_s, message in seen
         ]
     )
 
 
-def _add_views(recording: LandingRecording, reader: AnyReader, angles: dict[float, Any], begin_s: float) -> None:
+def _add_views(recording: LandingRecording, bag: Bag, angles: dict[float, Any], begin_s: float) -> None:
     """Keep four images in which the pad was seen: the first, two on the way down, the last."""
     seen = recording.sighting_times[recording.sighting_times <= recording.landed_s]
     heights = np.array([recording.altitude_at(time_s) for time_s in seen])
@@ -143,18 +141,18 @@ def _add_views(recording: LandingRecording, reader: AnyReader, angles: dict[floa
         misses = np.where(descending, abs(heights - share * heights.max()), np.inf)
         wanted.append(seen[int(np.argmin(misses))])
     matrix = None
-    for info in _messages(reader, "/camera/camera_info"):
+    for info in bag.deserialized("/camera/camera_info"):
         matrix = np.array(info.k).reshape(3, 3)
         break
     assert matrix is not None, "the bag has no camera_info"
-    for message in _messages(reader, "/camera/image_raw"):
-        stamp = _seconds(message)
+    for message in bag.deserialized("/camera/image_raw"):
+        stamp = stamp_s(message)
         time_s = stamp - begin_s
         if not any(abs(time_s - other) < 1e-3 for other in wanted):
             continue
         index = int(np.argmin(abs(recording.sighting_times - time_s)))
         pixels = message.data.reshape(message.height, message.width, 3)
-        pad = _turned(-angles[stamp][2], *recording.sightings[index, :2])
+        pad = _in_map_axes(-angles[stamp][2], *recording.sightings[index, :2])
         recording.views.append(
             View(
                 time_s,
@@ -167,21 +165,11 @@ def _add_views(recording: LandingRecording, reader: AnyReader, angles: dict[floa
         )
 
 
-def _turned(yaw: float, x: float, y: float) -> Array:
-    """Return a vector of the drone's level axes in those of the map, which its yaw refers to."""
+def _in_map_axes(yaw: float, x: float, y: float) -> Array:
+    """Return a vector in the drone's levelled axes in those of the map, to which the yaw refers."""
     return np.array([math.cos(yaw) * x - math.sin(yaw) * y, math.sin(yaw) * x + math.cos(yaw) * y])
 
 
 def _angles(message: Any) -> tuple[float, float, float]:
     q = message.orientation
     return euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))
-
-
-def _messages(reader: AnyReader, topic: str) -> Iterator[Any]:
-    connections = [connection for connection in reader.connections if connection.topic == topic]
-    for connection, _, raw in reader.messages(connections) if connections else ():
-        yield reader.deserialize(raw, connection.msgtype)
-
-
-def _seconds(message: Any) -> float:
-    return float(message.header.stamp.sec + message.header.stamp.nanosec / NANOSECONDS)

@@ -17,7 +17,7 @@ from matplotlib.patches import Circle
 
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M
 from drone_bridge.emulators.testbed.world import World
-from drone_bridge.tools.demo.flight import Recording, target_in_enu
+from drone_bridge.tools.demo.flight import CAMERAS, Recording, target_in_enu
 from drone_bridge.tools.demo.labels import label
 from drone_bridge.translate.frames import enu_from_testbed
 
@@ -59,7 +59,7 @@ def draw(recording: Recording, world: World, reached_at_s: float, file: Path) ->
 def _draw_cameras(figure: Any, recording: Recording) -> None:
     axes = figure.subplots(1, 2 * len(MOMENTS))
     for index, moment in enumerate(MOMENTS):
-        for offset, camera in enumerate(("left", "right")):
+        for offset, camera in enumerate(CAMERAS):
             seconds, pixels = recording.images[camera][index]
             panel = axes[2 * index + offset]
             panel.imshow(pixels, interpolation="nearest")

@@ -15,13 +15,13 @@ from rclpy.parameter import Parameter
 from drone_bridge.node.program import Stoppable, executor_of
 from drone_bridge.tools.fleet.kinds import NodeKind, Value
 
-#: How long a node that has failed is waited with before it is restarted, s: doubled each time, up to the longest.
+#: Delay before a failed node is restarted, s: doubled each time, up to the longest.
 FIRST_RESTART_S: Final = 1.0
 LONGEST_RESTART_S: Final = 30.0
 
 
 class Member:
-    """Keeps one node at work until it is left. What goes wrong with it goes wrong with it alone."""
+    """Keeps one node running until it is left. Its failures do not affect the others."""
 
     def __init__(self, name: str, kind: NodeKind, namespace: str, parameters: Mapping[str, Value]) -> None:
         """Make the node. Raises ValueError, with its name, for parameters that it refuses."""
@@ -39,7 +39,7 @@ class Member:
             raise ValueError(f"{name}: {error}") from error
 
     def start(self) -> bool:
-        """Let the node begin; return whether it did. One that did not can be configured by its services."""
+        """Start the node; return whether it started. One that did not can still be configured through its services."""
         assert self.node
         return self.node.start()
 
@@ -65,8 +65,11 @@ class Member:
             self._thread.join()
 
     def destroy(self) -> None:
-        """Give back what ROS has lent, after `end_thread`."""
-        self._destroy_node()
+        """Destroy the node, after `end_thread`."""
+        if self.node:
+            assert isinstance(self.node, Node)
+            self.node.destroy_node()
+            self.node = None
 
     def _make(self) -> Stoppable:
         overrides = [Parameter(name, value=value) for name, value in self._parameters.items()]
@@ -76,7 +79,7 @@ class Member:
         delay_s = FIRST_RESTART_S
         while not self._left.is_set():
             try:
-                if self._executor is None and not self._begin_anew():
+                if self._executor is None and not self._restart():
                     return
                 assert self._executor
                 self._executor.spin()
@@ -88,13 +91,13 @@ class Member:
                     return
                 logger = get_logger("fleet")
                 logger.error(f"{self.name} has failed:\n{traceback.format_exc()}")
-                self._give_up()
+                self._abandon_node()
                 logger.warning(f"{self.name} is restarted in {delay_s:g} s.")
                 if self._left.wait(delay_s):
                     return
                 delay_s = min(2 * delay_s, LONGEST_RESTART_S)
 
-    def _begin_anew(self) -> bool:
+    def _restart(self) -> bool:
         with self._changing:
             if self._left.is_set():
                 return False
@@ -104,8 +107,8 @@ class Member:
             self._executor = executor_of(self.node)
         return True
 
-    def _give_up(self) -> None:
-        """Leave the vehicle, and let go of a node that can't be trusted any more."""
+    def _abandon_node(self) -> None:
+        """Leave the vehicle, and destroy a node that can't be trusted any more."""
         executor, self._executor = self._executor, None
         with self._changing:
             try:
@@ -113,13 +116,7 @@ class Member:
                     self.node.leave()
                 if executor:
                     executor.shutdown(timeout_sec=0.0)
-                self._destroy_node()
+                self.destroy()
             except Exception:
                 get_logger("fleet").error(f"{self.name} could not be shut down cleanly:\n{traceback.format_exc()}")
                 self.node = None
-
-    def _destroy_node(self) -> None:
-        if self.node:
-            assert isinstance(self.node, Node)
-            self.node.destroy_node()
-            self.node = None

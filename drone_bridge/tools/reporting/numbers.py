@@ -9,9 +9,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion
+
 #: How the name of an angle ends.
 ANGLE: Final = ", deg"
-MAX_FIELDS: Final = 12  # of one topic: more lines than that nobody can tell apart
+MAX_FIELDS: Final = 12  # of one topic: nobody can tell more lines apart
 MAX_POINTS: Final = 4000  # of one line, which is more than a screen has columns
 #: Not plotted: where and when a message is from, and what is the same in all of them.
 _LEFT_OUT: Final = ("header", "stamp", "covariance", "_covariance")
@@ -40,13 +42,10 @@ def _shortened(label: str) -> str:
     return "" if label in ("pose", "twist", "pose.pose", "twist.twist", "vector", "point") else f"{label}."
 
 
-def _degrees(rotation: Any) -> tuple[float, float, float]:
+def _degrees(rotation: Any) -> tuple[float, ...]:
     """Return roll, pitch and yaw of REP 103."""
-    x, y, z, w = rotation.x, rotation.y, rotation.z, rotation.w
-    roll = math.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
-    pitch = math.asin(max(-1.0, min(1.0, 2 * (w * y - z * x))))
-    yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-    return math.degrees(roll), math.degrees(pitch), math.degrees(yaw)
+    angles = euler_from_quaternion(Quaternion(rotation.x, rotation.y, rotation.z, rotation.w))
+    return tuple(map(math.degrees, angles))
 
 
 @dataclass(slots=True)
@@ -57,7 +56,7 @@ class Series:
     columns: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, time_s: float, message: Any) -> None:
-        """Take a message; one of another shape than the first is only taken as far as the fields are the same."""
+        """Add a message; of one with other fields than the first only those in common are kept."""
         found = dict(numbers_in(message))
         if not self.times:
             self.columns = {name: [] for name in list(found)[:MAX_FIELDS]}

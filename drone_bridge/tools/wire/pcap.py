@@ -13,9 +13,9 @@ from drone_bridge.protocols import dronegui, robot, simulator, telemetry, testbe
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
 
 _SEQUENCES: Final = 1 << 32
-#: Segments that are ahead of a missing one; when there are more, it was not captured.
+#: Segments behind a missing one after which it is taken as not captured.
 _MAX_AHEAD: Final = 1024
-#: Which port is whose, by protocol: who sends to it.
+#: By port: its protocol, and who sends to it. Of a protocol's ports, the main one is first.
 _PORTS: Final = {
     testbed.DEFAULT_PORT: ("testbed", Side.OPERATOR),
     dronegui.DEFAULT_PORT: ("dronegui", Side.OPERATOR),
@@ -24,19 +24,12 @@ _PORTS: Final = {
     robot.DEFAULT_PORT: ("robot", Side.OPERATOR),
     telemetry.DEFAULT_PORT: ("telemetry", Side.VEHICLE),
 }
-_SENDERS: Final = {
-    "testbed": Side.OPERATOR,
-    "dronegui": Side.OPERATOR,
-    "simulator": Side.OPERATOR,
-    "robot": Side.OPERATOR,
-    "telemetry": Side.VEHICLE,
-}
 Address = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class PcapOptions:
-    """What a capture does not say."""
+    """What the user has to add to a capture."""
 
     protocol: str = ""  # by the port, if it is not named
     port: int = 0  # any that a protocol has
@@ -111,10 +104,10 @@ def read_pcap(path: Path, options: PcapOptions) -> list[tuple[Connection, list[E
                 if segment:
                     _take(dpkt, segment, round(time_s * 1e9), options, found)
         except (ValueError, dpkt.dpkt.Error) as error:
-            raise WireError(f"{path} is no capture that can be read: {error}.") from error
+            raise WireError(f"{path} can't be read as a capture: {error}.") from error
     conversations = [*found.finished, *found.open.values()]
     if not conversations:
-        raise WireError(f"{path} holds nothing on a port of a protocol: name --protocol and --port.")
+        raise WireError(f"{path} has no traffic on a known port: name --protocol and --port.")
     return [(one.connection, one.entries) for one in conversations if one.entries]
 
 
@@ -186,9 +179,8 @@ def _protocol(port: int, options: PcapOptions) -> tuple[str, Side] | None:
     if options.port and port != options.port:
         return None
     if options.protocol and (options.port or _PORTS.get(port, ("",))[0] == options.protocol):
-        known = _PORTS.get(port)
-        sender = known[1] if known and known[0] == options.protocol else _SENDERS[options.protocol]
-        found = (options.protocol, sender)
+        of_protocol = {known: entry for known, entry in _PORTS.items() if entry[0] == options.protocol}
+        found = of_protocol.get(port) or next(iter(of_protocol.values()))
     elif not options.protocol and port in _PORTS:
         found = _PORTS[port]
     else:
