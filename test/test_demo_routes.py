@@ -10,8 +10,8 @@ from drone_bridge.emulators.robot.server import COLUMNS as ROBOT_COLUMNS
 from drone_bridge.emulators.simulator.server import COLUMNS as SIMULATOR_COLUMNS
 from drone_bridge.emulators.testbed.flight import COLUMNS as TESTBED_COLUMNS
 from drone_bridge.operators.plan import parse_plan
-from drone_bridge.tools.demo import ways
-from drone_bridge.tools.demo.ways import Way, way_of_file, way_of_plan
+from drone_bridge.tools.demo import displacement
+from drone_bridge.tools.demo.displacement import Displacement
 
 HALF = math.sqrt(0.5)
 
@@ -32,45 +32,49 @@ def close(way, *numbers):
     ],
 )
 def test_where_a_plan_leads(plan, way):
-    assert close(way_of_plan(parse_plan(plan)), *way)
+    assert close(displacement.of_plan(parse_plan(plan)), *way)
 
 
 # The same way in the file of each: it looks west at first, goes 2 m, and turns left by a quarter.
 FILES = {
     "testbed": (
-        ways.place_of_testbed,
+        displacement.pose_from_testbed,
         TESTBED_COLUMNS,
         [{"heading": -90}, {"x": -2, "heading": -179}, {"x": -2, "heading": 180}],
     ),
     "simulator": (
-        ways.place_of_simulator,
+        displacement.pose_from_simulator,
         SIMULATOR_COLUMNS,
         [{"qw": HALF, "qz": -HALF}, {"y": -2, "qw": HALF, "qz": -HALF}, {"y": -2, "qw": 0, "qz": 1}],
     ),
     "robot": (
-        ways.place_of_robot,
+        displacement.pose_from_robot,
         ROBOT_COLUMNS,
         [{"heading": math.pi}, {"x": -2, "heading": -math.pi}, {"x": -2, "heading": -math.pi / 2}],
     ),
-    "dronegui": (ways.place_of_drone, DRONE_COLUMNS, [{"yaw": 180}, {"x": -2, "yaw": -179}, {"x": -2, "yaw": -90}]),
+    "dronegui": (
+        displacement.pose_from_drone,
+        DRONE_COLUMNS,
+        [{"yaw": 180}, {"x": -2, "yaw": -179}, {"x": -2, "yaw": -90}],
+    ),
 }
 
 
 @pytest.mark.parametrize("vehicle", FILES)
 def test_where_a_file_says_that_a_vehicle_went(vehicle, tmp_path):
-    place_of, columns, rows = FILES[vehicle]
+    pose_from, columns, rows = FILES[vehicle]
     lines = [",".join(columns), *(",".join(str(row.get(name, 0.0)) for name in columns) for row in rows)]
     path = tmp_path / "way.csv"
     path.write_text("\n".join([*lines, "1.5,2"]))  # the emulator was stopped in the middle of a line
-    assert close(way_of_file(path, place_of), 2, 0, math.pi / 2)
+    assert close(displacement.of_file(path, pose_from), 2, 0, math.pi / 2)
 
 
 def test_how_far_two_ways_end_from_one_another():
-    assert Way(3, 4, 1).missed(Way(0, 0, -1)) == (5, 2)
+    assert Displacement(3, 4, 1).error_to(Displacement(0, 0, -1)) == (5, 2)
 
 
 def test_a_file_without_places_is_refused(tmp_path):
     path = tmp_path / "way.csv"
     path.write_text(",".join(ROBOT_COLUMNS))
-    with pytest.raises(ValueError, match=r"way\.csv tells of no place"):
-        way_of_file(path, ways.place_of_robot)
+    with pytest.raises(ValueError, match=r"way\.csv has no positions"):
+        displacement.of_file(path, displacement.pose_from_robot)

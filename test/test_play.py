@@ -270,7 +270,7 @@ class TestCommand:
         assert clock.wait().clock.sec == START // SECOND
         assert player.wait() == 0
         assert "'/odd' is skipped" in player.output
-        assert "/clock is published by /test_session, too: time will jump to and fro." in player.output
+        assert "/clock is published by /test_session, too: time will jump back and forth." in player.output
         assert "5 messages" in player.output
 
     def test_a_person_at_a_terminal_pauses_and_steps(self, ros, tmp_path, start_child):

@@ -188,7 +188,7 @@ def test_a_publisher_that_offers_less_and_comes_later_is_recorded_too(node, tmp_
         marker.wait_for_all_acked()
         status, _, errors = recording.stop(signal.SIGTERM)
     assert status == 0, errors
-    assert errors.count("offers less") == 1
+    assert errors.count("offers weaker QoS") == 1
     assert recorded(tmp_path / "flight", "/text") == sent
 
 

@@ -24,7 +24,7 @@ from drone_bridge.tools.wire.conversation import Side
 from drone_bridge.tools.wire.log_file import LogFile, write_log
 from drone_bridge.tools.wire.pcap import PcapOptions
 from drone_bridge.tools.wire.peers import open_peer
-from drone_bridge.tools.wire.play import Performance, read_script
+from drone_bridge.tools.wire.play import Replay, read_script
 from drone_bridge.tools.wire.sources import only_section, sections
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -104,7 +104,7 @@ def test_a_line_has_time_direction_and_what_the_message_says(capsys):
     assert [line.split()[3] for line in lines[1:]] == ["Constants", *["MotionParameters"] * 3]
     _, lines, _ = wire(capsys, "show", log_of("testbed"), "--only", "Constant")
     assert lines[1:] == [
-        "Nothing here is of constant. There is: Constants, MotionParameters, SensorFrame, autopilot, testbed."
+        "No messages of constant; the log has: Constants, MotionParameters, SensorFrame, autopilot, testbed."
     ]
     _, lines, _ = wire(capsys, "show", log_of("testbed"), "--raw", "--bytes", "16", "--only", "x")
     assert lines[1:4] == [
@@ -125,12 +125,12 @@ def test_where_the_stream_breaks_the_protocol_the_bytes_and_the_sentence_are_sho
     assert "00 01 01 7f" in lines[index + 1]
     offset = sum(len(entry.data) for entry in entries[:number] if entry.sender is Side.VEHICLE)
     assert lines[index + 1].startswith(f"    {offset:08x}")
-    assert any("can't be read any more" in line for line in lines[index + 2 :])
+    assert any("can't be decoded" in line for line in lines[index + 2 :])
     assert any("driver -> BindSubsystem" in line for line in lines)  # the other direction goes on
 
 
 def play_both(path, rate=None, alter=lambda script: script):
-    """Play both sides of a log to each other; return both performances, operator first."""
+    """Play both sides of a log to each other; return both replays, operator first."""
     connection, _ = read(path)
     cancellation = Cancellation()
     ports = queue.SimpleQueue()
@@ -141,9 +141,9 @@ def play_both(path, rate=None, alter=lambda script: script):
     def perform(side, port, is_listening):
         peer = open_peer(connection.transport, "127.0.0.1", port, cancellation, is_listening=is_listening, say=say)
         try:
-            performance = Performance(alter(script_of(path, side.value)), peer, rate, LONG_S)
-            performance.play()
-            return performance
+            replay = Replay(alter(script_of(path, side.value)), peer, rate, LONG_S)
+            replay.play()
+            return replay
         finally:
             peer.close()
 
@@ -158,11 +158,11 @@ def play_both(path, rate=None, alter=lambda script: script):
 
 @by_log
 def test_both_sides_of_a_log_play_it_to_each_other_as_it_was(path):
-    for side, performance in zip(Side, play_both(path), strict=True):
+    for side, replay in zip(Side, play_both(path), strict=True):
         script = script_of(path, side.value)
-        assert performance.complaints == []
-        assert performance.sent == len(script.turns)
-        assert list(compare(script.answers, performance.answers)) == []
+        assert replay.complaints == []
+        assert replay.sent == len(script.turns)
+        assert list(compare(script.answers, replay.answers)) == []
 
 
 def test_at_the_recorded_times(tmp_path):
@@ -182,7 +182,7 @@ def test_what_the_other_side_answers_otherwise_is_said():
     now = [*then[:1], type(then[1])(Side.OPERATOR, testbed.MotionParameters(10.5, -20.25, 0.0, 14.715))]
     assert list(compare(then, now)) == [
         "Message 2, MotionParameters: then yaw_rate 30.125, now 0, then thrust 14.7150002, now 14.715.",
-        "Message 3 did not come: MotionParameters pitch_rate=10.5 roll_rate=-20.25 yaw_rate=30.125 thrust=14.7150002",
+        "Message 3 is missing: MotionParameters pitch_rate=10.5 roll_rate=-20.25 yaw_rate=30.125 thrust=14.7150002",
     ]
     ignored = {"MotionParameters.yaw_rate", "MotionParameters.thrust"}
     assert list(compare(then[:2], now, ignored)) == []
@@ -231,10 +231,10 @@ def test_a_bridges_log_of_telemetry_is_shown_and_both_sides_of_it_are_played(ros
     assert any("controller -> DroneCommand" in line and "pitch=0.25" in line for line in lines)
     _, only, _ = wire(capsys, "show", path, "--only", "DroneCommand")
     assert 1 < len(only) < len(lines)
-    for side, performance in zip(Side, play_both(path), strict=True):
+    for side, replay in zip(Side, play_both(path), strict=True):
         script = script_of(path, side.value)
-        assert performance.complaints == []
-        assert list(compare(script.answers, performance.answers)) == []
+        assert replay.complaints == []
+        assert list(compare(script.answers, replay.answers)) == []
     with running_bridge(transport="udp", port=0, wire_log=str(tmp_path / "again")) as (bridge, port):
         arguments = ("wire", "play", path, "--as", "drone", "--at", port, "--fast", "--patience", "0.1")
         assert drone_bridge(list(map(str, arguments))) in (0, 1)  # commands come by the clock, not by the document
@@ -259,7 +259,7 @@ def test_a_driver_played_to_the_robot_emulator_says_what_another_robot_answers(c
         )
     assert status == 1
     assert any("SubsystemInfo: then" in line for line in lines)
-    assert "otherwise than then" in lines[-1]
+    assert "different" in lines[-1]
 
 
 def test_a_log_that_is_being_written_is_followed(tmp_path):
@@ -321,7 +321,7 @@ def test_a_capture_of_tcpdump_is_read_whatever_the_order_of_its_segments(tmp_pat
     [
         (["show", CAPTURES / "robot_to_driver.bin"], "is not a wire log"),
         (["show", "/dev/null/none.mcap"], "Not a directory"),
-        (["play", log_of("robot"), "--as", "gui", "--at", "1"], "Nobody in the robot protocol is a 'gui'"),
+        (["play", log_of("robot"), "--as", "gui", "--at", "1"], "The robot protocol has no role 'gui'"),
         (["play", log_of("robot"), "--as", "driver", "--at", "1"], "127.0.0.1:1 can't be reached"),
         (["import", "-o", "/dev/null"], "Name a capture"),
     ],

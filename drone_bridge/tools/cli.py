@@ -19,7 +19,7 @@ REFUSED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A module with `main(argv) -> exit status`, imported only when it is asked for."""
+    """A module with `main(argv) -> exit status`, imported on first use."""
 
     module: str
     summary: str

@@ -67,7 +67,7 @@ def split_type_name(type_name: str, kind: str = "msg") -> tuple[str, str]:
 
 
 def interface_file(type_name: str, suffix: str) -> Path:
-    """Return where the file of an installed message type with this suffix is, if there is one."""
+    """Return the path of an installed message type's file with this suffix, which may not exist."""
     package, name = split_type_name(type_name)
     return _share(package) / "msg" / (name + suffix)
 
@@ -108,7 +108,7 @@ def service_texts(type_name: str) -> tuple[InterfaceText, InterfaceText]:
         text = (_share(package) / "srv" / f"{name}.srv").read_text(encoding="utf-8")
         parts = PARTS_OF_SERVICE.split(text)
         if len(parts) != 2:
-            raise UnknownTypeError(f"The installed definition of '{type_name}' has {len(parts)} parts, and not two.")
+            raise UnknownTypeError(f"The installed definition of '{type_name}' has {len(parts)} parts instead of two.")
         request, response = (_with_dependencies(part, type_name, ".msg", _msg_dependencies) for part in parts)
     except (OSError, UnicodeDecodeError) as error:
         raise UnknownTypeError(f"The installed definition of '{type_name}' can't be used: {error}") from None

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from drone_bridge.tools.recording.node import Recorder
 
 # Together with the node's own shutdown well below 2 s.
-DRAIN_LIMIT_S = 0.3  # of processor time, for what has arrived but is not taken when the signal comes
-WRITE_LIMIT_S = 1.2  # for what waits for the disk then
-IDLE_SPINS = 5  # without a message: all is taken
+DRAIN_LIMIT_S = 0.3  # of processor time, to drain what has arrived when the signal comes
+WRITE_LIMIT_S = 1.2  # to write what is queued for the disk then
+IDLE_SPINS = 5  # without a message: the queues are empty
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class StopRequest:
 def main(args: list[str] | None = None) -> int:
     """Record until SIGINT or SIGTERM. Returns the exit status: 0, or 1 when the bag is not what was asked for."""
     stop = StopRequest()
-    # Before the imports, which take a moment, and instead of rclpy's, which end all before the last is received.
+    # Before the imports, which take a moment, and instead of rclpy's, which shut down before the queues are drained.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     import rclpy
@@ -94,13 +94,13 @@ def record(node: "Recorder", stop: StopRequest) -> int:
 
 
 def spin(node: "Recorder", stop: StopRequest) -> None:
-    """Receive until asked to stop, and then what has arrived already."""
+    """Receive until asked to stop, then drain what has already arrived."""
     from rclpy.executors import SingleThreadedExecutor
 
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     while not stop.is_set:
-        executor.spin_once()  # returns at every look for topics at the latest
+        executor.spin_once()  # returns with the discovery timer at the latest
     node.stop()
     limit = time.thread_time() + DRAIN_LIMIT_S
     idle = 0
@@ -112,7 +112,7 @@ def spin(node: "Recorder", stop: StopRequest) -> None:
 
 
 def summary(bag: "Bag", topics: Iterable["Topic"]) -> str:
-    """Return a table of what is in the bag and what is missing in it."""
+    """Return a table of the messages in the bag and of those it lacks."""
     rows = [("topic", "type", "messages", "dropped")]
     for topic in topics:
         count = bag.count(topic)

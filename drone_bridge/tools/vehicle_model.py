@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """vehicle_model: tells rviz what a vehicle looks like.
 
-It publishes one of the package's models as `robot_description`, and its fixed joints as static transforms. That is
-what robot_state_publisher would do with them, which is no part of an installation from wheels. Here the prefix of the
-frames is in the description itself, so that no display has to be told about it. Several vehicles, each with a world
-of its own, can be placed side by side in a common one, so that one window shows them all.
+It publishes one of the package's models as `robot_description`, and its fixed joints as static transforms, as
+robot_state_publisher would, which is not available from wheels. Here the description itself has the frame prefix, so
+that no display needs to be configured for it. Several vehicles, each with a world of its own, can be placed side by
+side in a common frame, so that one window shows them all.
 """
 
 from pathlib import Path
@@ -37,7 +37,7 @@ PARAMETERS: Final = (
 
 
 class VehicleModel(Node):
-    """Says it once, to whoever listens now or later."""
+    """Publishes one model once, latched."""
 
     def __init__(self) -> None:
         super().__init__("vehicle_model")

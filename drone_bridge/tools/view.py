@@ -10,7 +10,7 @@ from ament_index_python.packages import get_package_prefix
 
 
 def main(argv: Sequence[str]) -> int:
-    """Become the node web_bridge with the parameters that the options mean; returns only when that fails."""
+    """Replace this process by the node web_bridge, with the options as its parameters."""
     parser = argparse.ArgumentParser(
         prog="drone-bridge view",
         description="Show the running graph in a browser, and steer its vehicles there. Ctrl-C ends it.",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: When the output is not a terminal, its width is not limited.
 _FILE_COLUMNS: Final = 160
-#: Of a recorded clock that is set, s since 1970: 2000-01-01. ROS is younger.
+#: 2000-01-01, s since 1970. Earlier times are of a simulation, which begins at 0.
 _EARLIEST_DATE_S: Final = 946_684_800
 _NANOSECONDS: Final = 1e9
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def beginning(bag: "Bag") -> str:
-    """Return when a bag begins: date and time, or the time of a simulation, which begins at 0 and not in 1970."""
+    """Return when a bag begins: date and time, or the time of a simulation."""
     start_s = bag.start_ns / _NANOSECONDS
     if start_s < _EARLIEST_DATE_S:
         return f"{start_s:.3f} s of simulated time"

@@ -37,16 +37,16 @@ def show(folder: Path, duration_s: float = MEASURED_S) -> int:
     rclpy.init()
     meter = RateMeter([topic for topics in TOPICS.values() for topic in topics])
     try:
-        print(f"{len(TOPICS)} nodes and their peers are started, and then observed for {duration_s:g} s.", flush=True)
+        print(f"{len(TOPICS)} nodes and their peers are started and then watched for {duration_s:g} s.", flush=True)
         meter.wait_for_all(START_TIMEOUT_S, lambda: composition.is_running)
         with Progress(total=round(duration_s)) as progress:
             watched_since_s = time.monotonic()
 
-            def goes_on() -> bool:
+            def keep_going() -> bool:
                 progress.show("watching", int(time.monotonic() - watched_since_s))
                 return composition.is_running
 
-            meter.measure(duration_s, goes_on)
+            meter.measure(duration_s, keep_going)
     finally:
         meter.destroy_node()
         rclpy.shutdown()
@@ -72,7 +72,7 @@ def rows_of(meter: RateMeter) -> Iterator[tuple[str, ...]]:
             if topic.rate_hz:
                 rates = (f"{topic.rate_hz:.1f} Hz", f"{meter.rate_hz(topic):.1f} Hz")
             else:
-                rates = ("latched", "came" if meter.counts[topic.name] else "missing")
+                rates = ("latched", "received" if meter.counts[topic.name] else "missing")
             yield (topic.name, topic.type_name, *rates, dropped)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any of the legacy operators steers any of the vehicles: a plan by each, through standard topics, and what came of it.
+"""Every legacy operator steers every vehicle, through standard topics: each pair flies a plan, and a table shows it.
 
-Operator ↔ its server ↔ topics ↔ the bridge of another protocol ↔ vehicle. Both halves are launch files that know
-nothing of each other but the namespace.
+Operator ↔ its server ↔ topics ↔ the bridge of another protocol ↔ vehicle. Both halves are launch files that share
+nothing but the namespace.
 """
 
 import json
@@ -18,50 +18,50 @@ from rclpy.client import Client
 from std_srvs.srv import Trigger
 
 from drone_bridge.operators.plan import parse_plan
-from drone_bridge.tools.demo import ways
+from drone_bridge.tools.demo import displacement
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
+from drone_bridge.tools.demo.displacement import Displacement, Pose, Row
 from drone_bridge.tools.demo.progress import Progress
-from drone_bridge.tools.demo.ways import Place, Row, Way
 
-#: The rest at first is for topics to be joined, the others for what is slow to stop.
+#: The first rest lets topics be discovered, the others let a slow vehicle stop.
 PLAN: Final = parse_plan("5s, 5s forward 0.4, 2s, 3s turn 0.5, 2s")
 NAMESPACE: Final = "any"
 START_TIMEOUT_S: Final = 60.0
-#: Beside the plan: for starting, taking off and landing.
+#: Includes starting, taking off and landing.
 LONGEST_RUN_S: Final = PLAN.duration_s + 60.0
-#: Within which a vehicle that follows velocities comes where the plan ends.
+#: How close to the end of the plan a vehicle that follows velocities has to end.
 NEAR_M: Final = 0.3
 NEAR_RAD: Final = math.radians(10)
 
 
-#: What some operators can't do without, and what is to be said of vehicles that have none.
+#: What some operators require, and what the table says of vehicles without it.
 NEEDS: Final = {
-    "gyroscope": "telemetry has the body's rates in it, and nothing tells those of this vehicle",
-    "odom": "the simulator's clients steer what has a place, and nothing tells where this vehicle is",
+    "gyroscope": "telemetry carries body rates, and this vehicle reports none",
+    "odom": "the simulator's clients need a position, and this vehicle reports none",
 }
-#: Of the nodes in a launch file, by the node.
+#: Parameters by node of a launch file.
 Parameters = dict[str, dict[str, float]]
-#: What an AR.Drone does at most, as its programs take it to: m/s and rad/s in cmd_vel instead of shares.
+#: An AR.Drone at full stick, as its programs assume: m/s and rad/s.
 AR_DRONE: Final = {"full_scale.roll": 5.0, "full_scale.pitch": 5.0, "full_scale.yaw": 1.745, "full_scale.gas": 0.7}
-#: What all of pitch or roll comes to against the drag of the drone above the rover, m/s, and all of its yaw, rad/s.
+#: The drone above the rover at full pitch or roll, against its drag, m/s, and at full yaw, rad/s.
 LANDING_DRONE: Final = {"full_scale.pitch": 12.5, "full_scale.roll": 12.5, "full_scale.yaw": 0.5}
-TILTS: Final = "it is told how to tilt, and holds no speed"
+TILTS: Final = "commanded by tilt, it does not hold a speed"
 
 
 @dataclass(frozen=True, slots=True)
 class Vehicle:
-    """A launch file that emulates one, and how to read where it went."""
+    """A launch file that emulates one, and how to read its trajectory."""
 
     name: str
     launch_file: str
-    place_of: Callable[[Row], Place]
+    pose_of: Callable[[Row], Pose]
     ports: tuple[str, ...]
     arguments: dict[str, object] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
     has: frozenset[str] = frozenset()  # of NEEDS, and cameras for a testbed
-    #: What makes it fly before anybody steers it, if it needs to be asked.
+    #: The service that makes it take off before it is steered, if it needs one.
     takeoff: str = ""
-    #: Why it does not end where a plan does, where it can't.
+    #: Why it can't be expected to end where the plan does.
     remark: str = ""
 
 
@@ -78,7 +78,7 @@ class Operator:
 
 
 def _autopilot_for(vehicle: Vehicle) -> dict[str, object]:
-    """Return what an autopilot can be told of a vehicle."""
+    """Return the launch arguments that say what a vehicle can report to an autopilot."""
     return {
         "attitude_layout": "pose" if "odom" in vehicle.has else "pitch_roll",
         "testbed_cameras": "stereo" if "cameras" in vehicle.has else "none",
@@ -91,7 +91,7 @@ VEHICLES: Final = (
     Vehicle(
         "testbed",
         "testbed.launch.xml",
-        ways.place_of_testbed,
+        displacement.pose_from_testbed,
         ports=("testbed_port",),
         arguments={"attitude_layout": "pose"},
         has=frozenset({"cameras", "odom"}),
@@ -99,7 +99,7 @@ VEHICLES: Final = (
     Vehicle(
         "dronegui",
         "dronegui.launch.xml",
-        ways.place_of_drone,
+        displacement.pose_from_drone,
         ports=("dronegui_port", "navdata_port"),
         parameters={"dronegui_bridge": AR_DRONE},
         has=frozenset({"odom"}),
@@ -109,21 +109,21 @@ VEHICLES: Final = (
     Vehicle(
         "simulator",
         "simulator.launch.xml",
-        ways.place_of_simulator,
+        displacement.pose_from_simulator,
         ports=("simulator_port",),
         has=frozenset({"gyroscope", "odom"}),
     ),
     Vehicle(
         "robot",
         "robot.launch.xml",
-        ways.place_of_robot,
+        displacement.pose_from_robot,
         ports=("robot_port", "discovery_port"),
         has=frozenset({"odom"}),
     ),
     Vehicle(
         "landing",
         "landing.launch.xml",
-        ways.place_of_drone,
+        displacement.pose_from_drone,
         ports=("telemetry_port",),
         arguments={"gusts": 0.0},
         parameters={"telemetry_bridge": LANDING_DRONE},
@@ -147,11 +147,11 @@ OPERATORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one pair did, or why it was not tried or did not work."""
+    """Where one pair ended, or why it was not tried or did not work."""
 
     operator: Operator
     vehicle: Vehicle
-    way: Way | None = None
+    displacement: Displacement | None = None
     why_not: str = ""
 
 
@@ -171,13 +171,13 @@ def show(operators: Sequence[str] | None, vehicles: Sequence[str] | None, folder
             progress.show(f"a {operator.name} operator steers the {vehicle.name}'s vehicle", done)
             outcomes.append(_run(operator, vehicle, folder))
     _print(outcomes)
-    return 0 if all(_is_well(outcome) for outcome in outcomes) else 1
+    return 0 if all(_succeeded(outcome) for outcome in outcomes) else 1
 
 
-def _chosen(those: Sequence[Named], names: Sequence[str] | None) -> list[Named]:
-    if unknown := set(names or ()) - {each.name for each in those}:
-        raise SystemExit(f"There is no {', '.join(sorted(unknown))}, but {', '.join(each.name for each in those)}.")
-    return [each for each in those if names is None or each.name in names]
+def _chosen(known: Sequence[Named], names: Sequence[str] | None) -> list[Named]:
+    if unknown := set(names or ()) - {each.name for each in known}:
+        raise SystemExit(f"There is no {', '.join(sorted(unknown))}, but {', '.join(each.name for each in known)}.")
+    return [each for each in known if names is None or each.name in names]
 
 
 def _run(operator: Operator, vehicle: Vehicle, folder: Path) -> Outcome:
@@ -206,7 +206,7 @@ def _run(operator: Operator, vehicle: Vehicle, folder: Path) -> Outcome:
             driven.stop()
         if why_not:
             return Outcome(operator, vehicle, why_not=why_not)
-        return Outcome(operator, vehicle, way=ways.way_of_file(trajectory, vehicle.place_of))
+        return Outcome(operator, vehicle, displacement=displacement.of_file(trajectory, vehicle.pose_of))
 
 
 def _params_file(parameters: Parameters, path: Path) -> dict[str, object]:
@@ -218,7 +218,7 @@ def _params_file(parameters: Parameters, path: Path) -> dict[str, object]:
 
 
 def _operate(operator: Operator, vehicle: Vehicle, log: Path, scratch: Path) -> str:
-    """Have the operator follow the plan; return what was wrong, if anything."""
+    """Have the operator follow the plan; return what went wrong, if anything."""
     serving = Composition(
         operator.launch_file,
         log,
@@ -231,7 +231,7 @@ def _operate(operator: Operator, vehicle: Vehicle, log: Path, scratch: Path) -> 
     )
     try:
         if not serving.wait_for(r"\[launch\] (?!\w+_server)\S+ (ended|exited|died)", LONGEST_RUN_S):
-            return "the operator did not come to the end of its plan"
+            return "the operator did not finish its plan"
         return ""
     finally:
         serving.stop()
@@ -254,24 +254,24 @@ def _call(service: str) -> None:
         rclpy.shutdown()
 
 
-def _is_well(outcome: Outcome) -> bool:
+def _succeeded(outcome: Outcome) -> bool:
     if obstacle(outcome.operator, outcome.vehicle):
         return True
-    if outcome.way is None:
+    if outcome.displacement is None:
         return False
-    distance_m, angle_rad = outcome.way.missed(ways.way_of_plan(PLAN))
+    distance_m, angle_rad = outcome.displacement.error_to(displacement.of_plan(PLAN))
     return bool(outcome.vehicle.remark) or (distance_m <= NEAR_M and angle_rad <= NEAR_RAD)
 
 
 def _print(outcomes: Sequence[Outcome]) -> None:
-    planned = ways.way_of_plan(PLAN)
+    planned = displacement.of_plan(PLAN)
     print(f"\ncommanded: {PLAN}; that is {planned}\n")
     print(f"{'operator':10} {'vehicle':10} what the vehicle did")
     for outcome in outcomes:
-        told = outcome.why_not
-        if outcome.way:
-            distance_m, angle_rad = outcome.way.missed(planned)
-            told = f"{outcome.way}; missed by {distance_m:.2f} m, {math.degrees(angle_rad):.0f}°"
+        result = outcome.why_not
+        if outcome.displacement:
+            distance_m, angle_rad = outcome.displacement.error_to(planned)
+            result = f"{outcome.displacement}; missed by {distance_m:.2f} m, {math.degrees(angle_rad):.0f}°"
             if outcome.vehicle.remark:
-                told += f" ({outcome.vehicle.remark})"
-        print(f"{outcome.operator.name:10} {outcome.vehicle.name:10} {told}")
+                result += f" ({outcome.vehicle.remark})"
+        print(f"{outcome.operator.name:10} {outcome.vehicle.name:10} {result}")

@@ -12,11 +12,11 @@ import threading
 from pathlib import Path
 from typing import Final
 
-# For the whole composition, so that no demonstration outlives its terminal.
+# For the whole composition.
 STOP_TIMEOUT_S: Final = 15.0
 #: `drone-bridge launch` ends with this status when it was interrupted and everything ended well.
 INTERRUPTED: Final = 128 + signal.SIGINT
-# Above this, the ports of a DDS domain reach into those that Linux hands out.
+# The ports of higher DDS domains are in Linux's ephemeral range.
 HIGHEST_DOMAIN: Final = 101
 
 

@@ -29,7 +29,10 @@ ENOUGH: Final = 19
 AT_ONCE: Final = 3
 LONGEST_FLIGHT_S: Final = 60.0
 LONGEST_WAIT_S: Final = 90.0
-STARTS: Final = ("air", "ground")  # in turn: 5 m up, with the rover often in view, or where it has to be searched for
+STARTS: Final = (
+    "air",
+    "ground",
+)  # in turn: 5 m up, often with the rover in view, or on the ground, where it has to be searched for
 START_TIMEOUT_S: Final = 30.0
 TOUCHDOWN: Final = re.compile(
     r"touchdown on the (?P<where>rover|ground) at t=(?P<time>[\d.]+) s: position error (?P<error>[\d.]+) m, "
@@ -41,8 +44,8 @@ class Landing(NamedTuple):
     """How a drone came down for the first time."""
 
     is_good: bool
-    time_s: float  # since it was there
-    error_m: float  # from the middle of the pad
+    time_s: float  # since the emulator started
+    error_m: float  # from the pad's centre
     vertical_speed: float  # m/s
     relative_speed: float  # m/s, across the pad
 
@@ -64,7 +67,7 @@ def show(landings: int = LANDINGS, at_once: int = AT_ONCE, use_camera: bool = Fa
     with tempfile.TemporaryDirectory() as folder, Progress(total=landings * len(PATTERNS)) as progress:
         rounds = _Landings((Task(pattern, seed) for seed in range(landings) for pattern in PATTERNS), progress)
         try:
-            for port, log in zip(*_places(at_once, Path(folder)), strict=True):
+            for port, log in zip(*_ports_and_logs(at_once, Path(folder)), strict=True):
                 compositions.append((_compose(port, log, use_camera), port))
             workers = [
                 threading.Thread(target=rounds.work, args=(composition, port), name=f"landings {port}")
@@ -81,8 +84,8 @@ def show(landings: int = LANDINGS, at_once: int = AT_ONCE, use_camera: bool = Fa
     return report(landings, rounds.results)
 
 
-def _places(count: int, folder: Path) -> tuple[list[int], list[Path]]:
-    """Return ports that nobody uses, and files for what compositions print."""
+def _ports_and_logs(count: int, folder: Path) -> tuple[list[int], list[Path]]:
+    """Return free ports, and a log file for each composition."""
     ports: list[int] = []
     while len(ports) < count:
         if (port := free_port()) not in ports:
@@ -91,7 +94,7 @@ def _places(count: int, folder: Path) -> tuple[list[int], list[Path]]:
 
 
 def _compose(port: int, log: Path, use_camera: bool) -> Composition:
-    """Start bridge and controller, which stay; one drone after the other is there for them."""
+    """Start bridge and controller, which stay up; the drones connect one after the other."""
     taken = os.environ.get("ROS_DOMAIN_ID")
     while os.environ.get("ROS_DOMAIN_ID") == taken:
         isolate_ros_graph()
@@ -106,7 +109,7 @@ def _compose(port: int, log: Path, use_camera: bool) -> Composition:
 
 
 class _Landings:
-    """What is still to be tried, shared by threads that each have a composition, and how well each does."""
+    """The landings still to be tried and their results, shared by threads that each have a composition."""
 
     def __init__(self, tasks: Iterable[Task], progress: Progress) -> None:
         self._progress = progress
@@ -121,17 +124,17 @@ class _Landings:
                 task = self._tasks.popleft()
             except IndexError:
                 return
-            self.results[task], said = self._land(task, port)
-            self._progress.show(f"{task.pattern}, seed {task.seed}: {said}", len(self.results))
+            self.results[task], summary = self._land(task, port)
+            self._progress.show(f"{task.pattern}, seed {task.seed}: {summary}", len(self.results))
 
     def stop(self) -> None:
-        """Try nothing more, and end what is being tried."""
+        """Try nothing more, and interrupt the landings under way."""
         self._tasks.clear()
         for process in tuple(self._flying):
             process.send_signal(signal.SIGINT)
 
     def _land(self, task: Task, port: int) -> tuple[Landing | None, str]:
-        """Return how the drone came down, None if it did not, and what was said of it."""
+        """Return how the drone came down, None if it did not, and a summary."""
         process = subprocess.Popen(
             [sys.executable, "-m", "drone_bridge.emulators.landing", *_options(task, port)],
             stdout=subprocess.PIPE,
@@ -141,18 +144,18 @@ class _Landings:
         self._flying.add(process)
         stopper = threading.Timer(LONGEST_WAIT_S, process.send_signal, (signal.SIGINT,))
         stopper.start()
-        landing, said = None, "no touchdown"
+        landing, summary = None, "no touchdown"
         assert process.stdout is not None
         for line in process.stdout:
             if (found := TOUCHDOWN.search(line)) and landing is None:
                 numbers = (float(found[name]) for name in ("time", "error", "vertical", "relative"))
-                landing, said = Landing(found["verdict"] == "good", *numbers), found[0]
+                landing, summary = Landing(found["verdict"] == "good", *numbers), found[0]
                 if not landing.is_good:
                     process.send_signal(signal.SIGINT)  # the first touchdown counts
         process.wait()
         stopper.cancel()
         self._flying.discard(process)
-        return landing, said
+        return landing, summary
 
 
 def _options(task: Task, port: int) -> list[str]:
@@ -163,7 +166,7 @@ def _options(task: Task, port: int) -> list[str]:
 def report(landings: int, results: dict[Task, Landing | None]) -> int:
     """Print the table; return the exit status."""
     print(
-        f"\n{'':12}{'good':>10}  {'off the middle (m)':>18}  {'across the pad (m/s)':>20}  {'downwards (m/s)':>15}  "
+        f"\n{'':12}{'good':>10}  {'off centre (m)':>18}  {'across the pad (m/s)':>20}  {'downwards (m/s)':>15}  "
         f"{'touchdown after (s)':>19}"
     )
     print(f"{'':24}" + "".join(f"{'mean':>{width}} {'worst':>6}  " for width in (11, 13, 8, 12)).rstrip())

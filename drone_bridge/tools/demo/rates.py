@@ -21,15 +21,15 @@ DEPTH: Final = 50
 
 
 class ExpectedTopic(NamedTuple):
-    """A topic that has to be there, by its full name."""
+    """A topic that is expected, by its full name."""
 
     name: str
     type_name: str
-    rate_hz: float | None = None  # none: latched, or only on some occasions
+    rate_hz: float | None = None  # None: latched, or published on events
 
 
 class RateMeter(Node):
-    """Counts the messages of topics, and keeps what the diagnostics say of those that publish them.
+    """Counts the messages of topics, and keeps the diagnostics of their publishers.
 
     Subscriptions are polled at a fixed period. rclpy's executor would iterate over all of them for every
     message, which takes a processor core of its own at the rates at which this is used.
@@ -55,33 +55,33 @@ class RateMeter(Node):
         self._diagnostics = self.create_subscription(DiagnosticArray, "/diagnostics", lambda _: None, DEPTH)
         self._pause = threading.Event()
 
-    def wait_for_all(self, timeout_s: float, goes_on: Callable[[], bool] = lambda: True) -> bool:
-        """Wait until every topic has come once; return whether they have before the time-out, or the end of it all."""
+    def wait_for_all(self, timeout_s: float, keep_going: Callable[[], bool] = lambda: True) -> bool:
+        """Wait for a message on every topic while `keep_going()`; return False if one is missing at the time-out."""
         end_s = time.monotonic() + timeout_s
-        while time.monotonic() < end_s and goes_on():
-            self._look()
+        while time.monotonic() < end_s and keep_going():
+            self._poll()
             if all(self.counts[topic.name] for topic in self._topics):
                 return True
             self._pause.wait(PERIOD_S)
         return False
 
-    def measure(self, duration_s: float, goes_on: Callable[[], bool] = lambda: True) -> None:
-        """Count for a while, or to the end of it all; what has rates begins from 0."""
-        self._look()
+    def measure(self, duration_s: float, keep_going: Callable[[], bool] = lambda: True) -> None:
+        """Count for a while, as long as `keep_going()`; topics with rates start from 0."""
+        self._poll()
         for topic in self._topics:
             if topic.rate_hz:
                 self.counts[topic.name] = 0
         began_s = time.monotonic()
-        while time.monotonic() < began_s + duration_s and goes_on():
+        while time.monotonic() < began_s + duration_s and keep_going():
             self._pause.wait(PERIOD_S)
-            self._look()
+            self._poll()
         self._measured_s = time.monotonic() - began_s
 
     def rate_hz(self, topic: ExpectedTopic) -> float:
-        """Return how often the topic came while it was measured."""
+        """Return the rate of the topic while it was measured."""
         return self.counts[topic.name] / self._measured_s if self._measured_s else 0.0
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         for name, subscription in self._subscriptions_by_name.items():
             self.counts[name] += sum(1 for _ in _taken(subscription, raw=True))
         for report in _taken(self._diagnostics, raw=False):
@@ -90,7 +90,7 @@ class RateMeter(Node):
 
 
 def _taken(subscription: Any, raw: bool) -> Iterator[Any]:
-    """Yield what has come since the last time, at most what the queue holds."""
+    """Yield what has arrived since the last poll, at most a full queue."""
     with subscription.handle:
         for _ in range(DEPTH):
             taken = subscription.handle.take_message(subscription.msg_type, raw)

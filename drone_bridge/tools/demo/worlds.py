@@ -18,9 +18,9 @@ from drone_bridge.tools.demo.progress import Progress
 WORLDS: Final = 20
 ENOUGH: Final = 19
 LONGEST_FLIGHT_S: Final = 40.0  # simulated
-LONGEST_WAIT_S: Final = 90.0  # on the wall
+LONGEST_WAIT_S: Final = 90.0  # wall time
 START_TIMEOUT_S: Final = 20.0
-# Replies come with the frame that asks for them in lockstep, so the testbed need not wait for the clock on the wall.
+# In lockstep each frame waits for its reply, so the testbed need not keep to wall time.
 MODES: Final = {"latest": "--realtime", "lockstep": "--fast"}
 
 
@@ -45,7 +45,7 @@ def show(worlds: int = WORLDS) -> int:
 def _fly_all(mode: str, worlds: int, log: Path, progress: Progress, done: int) -> list[float | None]:
     """Return the simulated time to the target per world, None where it was not reached.
 
-    Bridge and controller stay; one testbed after the other connects to the bridge.
+    Bridge and controller stay up; the testbeds connect one after the other.
     """
     port = free_port()
     composition = Composition(
@@ -62,9 +62,9 @@ def _fly_all(mode: str, worlds: int, log: Path, progress: Progress, done: int) -
             raise RuntimeError(f"The bridge did not start:\n{composition.tail()}")
         times = []
         for seed in range(worlds):
-            time_s, said = _fly(mode, seed, port)
+            time_s, summary = _fly(mode, seed, port)
             times.append(time_s)
-            progress.show(f"{mode}, seed {seed}: {said}", done + len(times))
+            progress.show(f"{mode}, seed {seed}: {summary}", done + len(times))
         return times
     finally:
         composition.stop()

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="drone-bridge fleet",
-        description="Bridge many vehicles in one process, as a YAML file says. ROS arguments follow --ros-args.",
+        description="Bridge many vehicles in one process, described by a YAML file. ROS arguments follow --ros-args.",
     )
     parser.add_argument("file", type=Path, help="the vehicles, see docs/fleet.md")
     parser.add_argument("-p", "--dry-run", action="store_true", help="show the vehicles without starting them")

@@ -18,7 +18,7 @@ _LIBC: Final = ctypes.CDLL(None)
 
 
 class EmulatedVehicle:
-    """An emulator, whose lines are printed with the vehicle's name before them."""
+    """An emulator, whose output is prefixed with the vehicle's name."""
 
     def __init__(self, vehicle: Vehicle) -> None:
         assert vehicle.emulate is not None
@@ -31,7 +31,7 @@ class EmulatedVehicle:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=True,  # Ctrl-C is for the bridges, which still have something to say to it
+            start_new_session=True,  # Ctrl-C goes to the bridges, whose last commands it still takes
             preexec_fn=_end_with_us,  # noqa: PLW1509 -- it takes no lock
         )
         self._reader = threading.Thread(target=self._read, name=f"{self.name} emulator", daemon=True)
@@ -66,7 +66,7 @@ class EmulatedVehicle:
 
 
 def stop_all(emulators: Iterable[EmulatedVehicle]) -> None:
-    """End them, all at the same time."""
+    """Stop them all at the same time."""
     running = list(emulators)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for emulator in running:

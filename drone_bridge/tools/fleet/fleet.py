@@ -14,7 +14,7 @@ from drone_bridge.tools.fleet.plan import Vehicle
 
 
 class Fleet:
-    """Bridges, controllers and emulators. What `program.run_work` does."""
+    """Bridges, controllers and emulators. Run by `program.run_work`."""
 
     def __init__(self, vehicles: Iterable[Vehicle], stopping: threading.Event | None = None) -> None:
         """Make all nodes, and start emulators, unless stopped. Raises ValueError for parameters that a node refuses."""
@@ -42,7 +42,7 @@ class Fleet:
             self.emulators[vehicle.name] = EmulatedVehicle(vehicle)
 
     def start(self) -> bool:
-        """Let all nodes begin; return whether any did. Those that can't have said why."""
+        """Start all nodes; return whether any started. Those that did not have logged why."""
         started = []
         for member in self.members.values():
             if self._stopping.is_set():
@@ -63,10 +63,10 @@ class Fleet:
 
     def spin(self) -> None:
         """Wait until ROS is shut down."""
-        over = threading.Event()
-        rclpy.get_default_context().on_shutdown(over.set)
+        shut_down = threading.Event()
+        rclpy.get_default_context().on_shutdown(shut_down.set)
         if rclpy.ok():
-            over.wait()
+            shut_down.wait()
 
     def leave(self) -> None:
         """Leave all vehicles with neutral commands, at once: one that is slow to leave keeps no other waiting."""
@@ -77,11 +77,11 @@ class Fleet:
                 self._has_left = True
 
     def destroy(self) -> None:
-        """End emulators, which have heard the last commands, and give back what ROS has lent."""
+        """Stop the emulators, which have had their last commands, and destroy the nodes."""
         with self._destroying:
             stop_all(self.emulators.values())
-            # In turns: threads that are on their way out hold the locks that destroying nodes waits for.
-            for turn in (Member.end_thread, Member.destroy):
+            # Threads first: until they have ended they hold locks that destroying a node waits for.
+            for step in (Member.end_thread, Member.destroy):
                 for member in self.members.values():
-                    turn(member)
+                    step(member)
             self.emulators, self.members = {}, {}

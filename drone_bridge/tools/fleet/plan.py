@@ -19,7 +19,7 @@ MAX_PORT: Final = 65535
 
 
 class FleetFileError(ValueError):
-    """The file of a fleet can't be meant; the text says where and why."""
+    """The file of a fleet is wrong; the text says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Vehicle:
     namespace: str
     frame_prefix: str
     parameters: Mapping[str, Value]  # the bridge's, host and port among them
-    emulate: Mapping[str, Value] | None = None  # options of the emulator; None: the vehicle is there already
+    emulate: Mapping[str, Value] | None = None  # options of the emulator; None: it is a real vehicle
     control: Mapping[str, Value] | None = None  # parameters of the controller; None: there is none
 
     @property
@@ -42,11 +42,11 @@ class Vehicle:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What is said about all vehicles of a fleet, from outside of its file."""
+    """Settings for all vehicles of a fleet, from outside its file."""
 
     namespace: str = ""  # prefix for that of each vehicle
     frame_prefix: str = ""  # likewise
-    host: str = "127.0.0.1"  # of vehicles whose host the file does not say
+    host: str = "127.0.0.1"  # of vehicles without one in the file
     emulate: bool = False  # all of them
     control: bool = False
 
@@ -79,10 +79,10 @@ class _File:
         if "vehicles" not in top:
             raise self._error(root, "the key 'vehicles' is missing.")
         for name, (key, entry) in self._map(top["vehicles"][1], "'vehicles'").items():
-            for vehicle in self._of_entry(name, key, entry):
+            for vehicle in self._vehicles_of(name, key, entry):
                 self._add(key, vehicle)
         if not self.found:
-            raise self._error(top["vehicles"][0], "'vehicles' has none.")
+            raise self._error(top["vehicles"][0], "'vehicles' is empty.")
         return tuple(self.found.values())
 
     def _add(self, key: yaml.Node, vehicle: Vehicle) -> None:
@@ -95,7 +95,7 @@ class _File:
             raise self._error(key, f"there are more than {MAX_VEHICLES} vehicles.")
         self.found[vehicle.name] = vehicle
 
-    def _of_entry(self, text: str, key: yaml.Node, node: yaml.Node) -> Iterator[Vehicle]:
+    def _vehicles_of(self, text: str, key: yaml.Node, node: yaml.Node) -> Iterator[Vehicle]:
         """Yield the vehicles of one entry."""
         names = self._expanded(key, text)
         entry = self._map(node, f"'{text}'", KEYS)
@@ -199,12 +199,12 @@ class _File:
         if isinstance(value, str) and has_range(value):
             texts = self._expanded(node, value)
             if len(texts) != len(names):
-                raise self._error(node, f"{name} has {len(texts)} members for {len(names)} vehicles.")
+                raise self._error(node, f"{name} has {len(texts)} values for {len(names)} vehicles.")
             return [int(text) if text.isdecimal() else text for text in texts]
         if isinstance(value, int) and not isinstance(value, bool) and _is_port(name) and value != 0:
             last = value + len(names) - 1
             if last > MAX_PORT:
-                raise self._error(node, f"{name} counts up from {value} to {last}, and {MAX_PORT} is the last one.")
+                raise self._error(node, f"{name} counts up from {value} to {last}, beyond {MAX_PORT}.")
             return [value + number for number in range(len(names))]
         return [value] * len(names)
 
@@ -224,9 +224,9 @@ class _File:
         for key, value in node.value:
             name = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
             if not name:
-                raise self._error(key, f"a key of {what} is no text.")
+                raise self._error(key, f"a key of {what} is not text.")
             if name in pairs:
-                raise self._error(key, f"the key '{name}' of {what} is there twice.")
+                raise self._error(key, f"the key '{name}' of {what} is repeated.")
             if allowed and name not in allowed:
                 raise self._error(key, f"{what} has no key '{name}'; it has {', '.join(allowed)}.")
             pairs[name] = (key, value)
@@ -240,7 +240,7 @@ class _File:
         except yaml.YAMLError as error:
             raise self._error(node, f"{error}.") from error
         if not isinstance(value, bool | int | float | str):
-            raise self._error(node, f"'{node.value}' is no number, text, true or false.")
+            raise self._error(node, f"'{node.value}' is not a number, text, true or false.")
         return value
 
     def _error(self, node: yaml.Node, sentence: str) -> FleetFileError:
@@ -269,7 +269,7 @@ def _completed(vehicle: Vehicle, host: str) -> Vehicle:
 
 
 def _complaint(declaration: ParameterDeclaration, value: Value) -> str | None:
-    """Return a sentence on what the node would not take."""
+    """Return why the node would refuse the value, or None."""
     default = declaration.default
     if type(value) is not type(default) and not (isinstance(value, list) and isinstance(default, (list, tuple))):
         return f"{declaration.name} is {value!r}, and has to be of the type {type(default).__name__}."

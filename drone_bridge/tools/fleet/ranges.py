@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-#: What a text may stand for at most: more vehicles than that are a slip of the pen.
+#: Texts that a range may stand for; more are taken for a typo.
 MAX_RANGE: Final = 1000
 _RANGE: Final = re.compile(r"\[(\d+)-(\d+)\]")
 
@@ -21,13 +21,15 @@ def expand(text: str) -> Sequence[str]:
     if not ranges:
         return (text,)
     if len(ranges) > 1:
-        raise ValueError(f"'{text}' has {len(ranges)} ranges, and may have one.")
+        raise ValueError(f"'{text}' has {len(ranges)} ranges; at most one is allowed.")
     first, last = ranges[0].groups()
     count = int(last) - int(first) + 1
     if count < 1:
-        raise ValueError(f"The range [{first}-{last}] in '{text}' counts down, and has to count up.")
+        raise ValueError(f"The range [{first}-{last}] in '{text}' counts down; ranges count up.")
     if count > MAX_RANGE:
-        raise ValueError(f"The range [{first}-{last}] in '{text}' has {count} members, and may have {MAX_RANGE}.")
+        raise ValueError(
+            f"The range [{first}-{last}] in '{text}' has {count} members; at most {MAX_RANGE} are allowed."
+        )
     width = len(first) if first.startswith("0") else 0
     before, after = text[: ranges[0].start()], text[ranges[0].end() :]
     return tuple(f"{before}{number:0{width}}{after}" for number in range(int(first), int(last) + 1))

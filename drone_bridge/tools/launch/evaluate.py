@@ -38,8 +38,8 @@ def evaluate(
 ) -> list[Process]:
     """Return the processes of a launch file, in the order of their start.
 
-    `given` are the launch arguments by name, `folder` is where the parameter files are going to be, and `warn` hears of
-    names that are out of date. Raises LaunchFileError for anything that is wrong or not supported, in files that are
+    `given` are the launch arguments by name, `folder` is where the parameter files are going to be, and `warn` is
+    called about deprecated names. Raises LaunchFileError for anything that is wrong or not supported, in files that are
     included as well.
     """
     root = load(path)

@@ -31,7 +31,7 @@ _AFTER_SIGINT = 1.0  # s more until those that are left get SIGTERM
 _AFTER_SIGTERM = 1.0  # s more until SIGKILL
 _AFTER_SIGKILL = 0.5  # s for the kernel to clear up
 _CANNOT_START = 126  # exit status, as in a shell
-_TOLD_TO_END = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit statuses of who has been, in many programs
+_INTERRUPTED_STATUSES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # of many programs that were told to end
 
 # From <linux/prctl.h>
 _PR_SET_PDEATHSIG = 1
@@ -112,7 +112,7 @@ class _Supervisor:
         await self._wait(lambda: self._stopping is not None or not (self._jobs or self._respawns))
         if self._stopping:
             await self._stopping
-        if self._stopping:  # with much said by others since
+        if self._stopping:  # again, as other output may have buried them
             for failure in self._failures.values():
                 self._say(failure)
         for screen in {self._stdout, self._stderr}:
@@ -176,7 +176,7 @@ class _Supervisor:
         else:
             how = f"failed with exit status {status}" if status else "ended"
         self._say(f"{job.process.label} {how} (pid {job.leader.pid})")
-        if status > 0 and not (job.was_told and status in _TOLD_TO_END):
+        if status > 0 and not (job.was_told and status in _INTERRUPTED_STATUSES):
             self._failures[job.process.label] = f"{job.process.label} {how}: {job.last_words}"
         self._count(job.process, status)
         if not self._stopping and not job.check_gone():
@@ -185,7 +185,7 @@ class _Supervisor:
             task.add_done_callback(self._clearing.discard)
 
     def _count(self, process: Process, status: int) -> None:
-        """Draw the conclusions from the end of a process."""
+        """Decide what the end of a process means for the rest."""
         if self._stopping:
             return
         if process.is_required:

@@ -55,7 +55,7 @@ RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
     "telemetry_server": _prefixed("operator", "host port transport") | _LANDING | _PLAN,
 }
 
-_said: set[str] = set()  # names that were left aside
+_warned_about: set[str] = set()  # ignored names
 
 
 def typed_after(file: Path, words: Iterable[str]) -> set[str]:
@@ -75,17 +75,17 @@ def typed_after(file: Path, words: Iterable[str]) -> set[str]:
 def rename(
     configurations: MutableMapping[str, str], owner: str, typed: Collection[str], warn: Callable[[str], None]
 ) -> None:
-    """Move the values that were typed under old names to the present ones, and leave aside those of files around.
+    """Move the values typed under old names to the present ones, and ignore those inherited from an including file.
 
-    `configurations` are the variables where `owner` (a key of RENAMED) is included or run. What is left aside is said
-    once, as several of our files can be included.
+    `configurations` are the variables where `owner` (a key of RENAMED) is included or run. Each ignored name is warned
+    about once, as several of our files can be included.
     """
     names = RENAMED[owner]
     for old in [name for name in names if name in typed and name in configurations]:
         configurations.setdefault(names[old], configurations.pop(old))
         warn(f"{old}:= is called {names[old]}:= now; the old name is for this release only")
-    inherited = [name for name in names if name in configurations and name not in _said]
+    inherited = [name for name in names if name in configurations and name not in _warned_about]
     if inherited:
-        _said.update(inherited)
+        _warned_about.update(inherited)
         theirs, ours = (", ".join(map(repr, words)) for words in (inherited, [names[name] for name in inherited]))
         warn(f"{owner}.launch.xml does not read {theirs} of the file that includes it: where it is meant, pass {ours}")

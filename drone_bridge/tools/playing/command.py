@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 JUMP_S: Final = 5.0
 CLOCK_HZ: Final = 100.0
-#: Reliable subscribers get so long to take the last messages.
+#: How long to wait for reliable subscribers to take the last messages.
 _LAST_MESSAGES_S: Final = 1.0
 _BAR_PERIOD_S: Final = 0.1
 
@@ -73,8 +73,8 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
             signal.signal(number, lambda *_: player.stop())
         time.sleep(options.delay)
         if complaint := complaint_about_clocks(node):
-            _say(f"{complaint}: time will jump to and fro.")
-        _say(f"Playing {len(publishers)} topics, {span.seconds:.1f} s, at {options.rate:g} times their pace.")
+            _say(f"{complaint}: time will jump back and forth.")
+        _say(f"Playing {len(publishers)} topics, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         actions = {
             " ": player.toggle_pause,
             "s": player.step,
@@ -83,7 +83,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         }
         with keys(actions) as has_keys, _ProgressBar(player, span, has_keys):
             player.play(options.loop)
-        _let_them_arrive(publishers.values())
+        _wait_for_delivery(publishers.values())
         _say(player.punctuality.describe())
         return 0
     finally:
@@ -91,7 +91,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
 
 
 def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
-    """Return the topics to play; what was asked for and is not there is named."""
+    """Return the topics to play, and name those asked for that are not in the bag."""
     names = {topic.name for topic in bag.topics}
     wanted = set(options.topics) if options.topics else names
     for name in sorted(wanted - names):
@@ -116,7 +116,7 @@ def _clock(node: "Node", options: argparse.Namespace) -> "tuple[Any, float] | No
     return (node.create_publisher(Clock, CLOCK_TOPIC, 1), options.clock) if options.clock else None
 
 
-def _let_them_arrive(publishers: Any) -> None:
+def _wait_for_delivery(publishers: Any) -> None:
     from rclpy.duration import Duration
 
     deadline_s = time.monotonic() + _LAST_MESSAGES_S

@@ -15,10 +15,10 @@ from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagMessage
 from drone_bridge.tools.playing.read_ahead import ReadAhead
 from drone_bridge.tools.playing.timeline import Timeline
 
-KEPT_TIME_S: Final = 0.001  # a message is on time when it is not later than this
-#: How soon a stop is noticed that came without waking the player, as one from a signal handler does.
+ON_TIME_WITHIN_S: Final = 0.001  # after a message was due
+#: How soon a stop from a signal handler is noticed, which can't wake the player.
 _LONGEST_WAIT_S: Final = 0.05
-_MAX_LATCHED: Final = 1000  # messages of one topic that are said again after a jump
+_MAX_LATCHED: Final = 1000  # messages of one topic that are repeated after a jump
 
 
 class Publisher(Protocol):
@@ -39,16 +39,16 @@ class Punctuality:
     def note(self, late_s: float) -> None:
         """Count a message that was published so long after it was due."""
         self.messages += 1
-        self.late += late_s > KEPT_TIME_S
+        self.late += late_s > ON_TIME_WITHIN_S
         self.worst_s = max(self.worst_s, late_s)
 
     def describe(self) -> str:
         """Return a sentence for the summary."""
         if not self.late:
-            return f"{self.messages} messages, each within {KEPT_TIME_S * 1000:g} ms of its time."
+            return f"{self.messages} messages, each within {ON_TIME_WITHIN_S * 1000:g} ms of its time."
         return (
-            f"{self.messages} messages, {self.late} of them more than {KEPT_TIME_S * 1000:g} ms late, "
-            f"at worst {self.worst_s * 1000:.1f} ms: this machine could not keep the bag's time."
+            f"{self.messages} messages, {self.late} of them more than {ON_TIME_WITHIN_S * 1000:g} ms late, "
+            f"at worst {self.worst_s * 1000:.1f} ms: this machine could not keep up."
         )
 
 
@@ -83,7 +83,7 @@ class Player:
         Args:
             bag: open.
             publishers: of the topics to play, by their recorded names.
-            latched: those topics whose messages hold until the next one; after a jump the last of them are said again.
+            latched: topics whose last messages are published again after a jump.
             span: what to play.
             rate: seconds of the bag per second.
             clock: where to publish the bag's time, and how often per second.
@@ -115,17 +115,17 @@ class Player:
             self._changed.notify_all()
 
     def step(self) -> None:
-        """Publish the next message, and stand still."""
+        """Publish the next message, and pause."""
         with self._changed:
             self._timeline.pause(time.monotonic())
             self._steps += 1
             self._changed.notify_all()
 
     def jump_by(self, seconds: float) -> None:
-        """Go forward, or back, within what is played."""
+        """Jump forward or back within the span."""
         with self._changed:
-            aim_ns = self._position_ns() + round(seconds * NANOSECONDS_PER_SECOND)
-            self._jump_to_ns = min(max(aim_ns, self._span.start_ns), self._span.stop_ns)
+            target_ns = self._position_ns() + round(seconds * NANOSECONDS_PER_SECOND)
+            self._jump_to_ns = min(max(target_ns, self._span.start_ns), self._span.stop_ns)
             self._changed.notify_all()
 
     @property
@@ -161,7 +161,7 @@ class Player:
                     self._jump_to_ns = self._span.start_ns
 
     def _play_from(self, ahead: ReadAhead) -> None:
-        """Publish what was read ahead, to its end or until there is a jump or a stop."""
+        """Publish what was read ahead, until its end, a jump or a stop."""
         while (message := ahead.next()) is not None:
             if not self._wait_until_due(message.time_ns):
                 return
@@ -170,13 +170,13 @@ class Player:
         self._wait_until_due(self._span.stop_ns, counted=False)
 
     def _wait_until_due(self, time_ns: int, counted: bool = True) -> bool:
-        """Wait for a moment of the bag; False when a jump or a stop comes first."""
+        """Wait until a time of the bag is due; return False when a jump or a stop comes first."""
         with self._changed:
             while True:
                 if self._is_stopped or self._jump_to_ns is not None:
                     return False
                 now_s = time.monotonic()
-                self._tell_time(now_s)
+                self._publish_clock(now_s)
                 wait_s = self._timeline.wait_s(time_ns, now_s)
                 if wait_s <= 0:
                     if counted:
@@ -189,7 +189,7 @@ class Player:
                 longest_s = self._clock_due_s - now_s if self._clock else _LONGEST_WAIT_S
                 self._changed.wait(max(0.0, min(wait_s, longest_s, _LONGEST_WAIT_S)))
 
-    def _tell_time(self, now_s: float) -> None:
+    def _publish_clock(self, now_s: float) -> None:
         if self._clock and now_s >= self._clock_due_s:
             self._clock_due_s = max(self._clock_due_s + self._clock_period_s, now_s)
             message = Clock()
@@ -197,7 +197,7 @@ class Player:
             self._clock.publish(message)
 
     def _repeat_latched(self, position_ns: int) -> None:
-        """Say what held at this moment, as a subscriber would have found it then."""
+        """Publish the latched messages that a late subscriber would have received at this moment."""
         if not self._latched or position_ns <= self._bag.start_ns:
             return
         held: dict[str, deque[BagMessage]] = {topic: deque(maxlen=_MAX_LATCHED) for topic in self._latched}

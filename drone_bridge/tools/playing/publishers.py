@@ -15,14 +15,14 @@ from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.recording.definitions import find_definition
 
 DEFAULT_DEPTH: Final = 10
-# What several publishers kept together, such as the latched transforms of many nodes.
+# For the history of several publishers together, such as the latched transforms of many nodes.
 MAX_DEPTH: Final = 1000
-#: Distributions write "without end" in different ways, all of them longer than this.
-_WITHOUT_END_S: Final = 2**31 - 1
+#: Distributions write an infinite duration in different ways, all of them longer than this.
+_INFINITE_S: Final = 2**31 - 1
 
 
 def is_latched(topic: BagTopic) -> bool:
-    """Return whether late subscribers were to get what had been published."""
+    """Return whether a publisher was latched (transient local)."""
     return any(offer.durability is QosDurability.TRANSIENT_LOCAL for offer in topic.offers)
 
 
@@ -74,5 +74,5 @@ def make_publishers(
 
 def _shortest(times: Iterable[QosTime]) -> Duration:
     """Return the shortest of the durations that have an end; zero, which means none, if there is none."""
-    finite = [time for time in times if 0 <= time.sec < _WITHOUT_END_S and (time.sec or time.nsec)]
+    finite = [time for time in times if 0 <= time.sec < _INFINITE_S and (time.sec or time.nsec)]
     return Duration(seconds=min(finite).sec, nanoseconds=min(finite).nsec) if finite else Duration()

@@ -13,12 +13,12 @@ from drone_bridge.tools.recording.bag import Bag, Topic
 
 MESSAGE_OVERHEAD = 200  # bytes that a queued message takes beside its data, roughly
 FLUSH_INTERVAL_S = 2.0  # what a power cut can cost
-# Topics, and the publishers of one, are taken in turn, and not in the order of time: a message waits for those from
-# before it. On a busy machine these wait longer themselves before they are taken, which is what is gone by.
+# The executor takes topics and publishers in turn, not in the order of time: each message waits for earlier ones still
+# to be taken. On a busy machine that takes longer, so the wait follows the longest recent delay.
 ORDERING_S = 0.3  # at least
-DELAYS_WAITED_FOR = 2  # times the longest delay of late
-MAX_DELAY_S = 2.5  # whatever is older has a clock of its own: simulated time, say
-FORGETTING = 0.1  # s less of the longest delay, for each second
+DELAYS_WAITED_FOR = 2  # times the longest recent delay
+MAX_DELAY_S = 2.5  # older messages are stamped by another clock, such as simulated time
+DELAY_DECAY = 0.1  # s per second by which the longest delay is forgotten
 ORDERING_SHARE = 4  # of the queue's room; beyond that, order matters less than what else would be dropped
 
 
@@ -44,7 +44,7 @@ class BackgroundWriter:
         self._on_failure = on_failure
         self._queue: list[_Queued] = []  # a heap
         self._serials = itertools.count()
-        self._delay_s = 0.0  # between arrival on this machine and put(), the longest of late
+        self._delay_s = 0.0  # between arrival on this machine and put(), the longest recent one
         self._delay_at_s = 0.0  # of time.monotonic()
         self._changed = threading.Condition()
         self._deadline: float | None = None  # of time.monotonic(), once close() was called
@@ -126,7 +126,7 @@ class BackgroundWriter:
                 self._room += len(message.data) + MESSAGE_OVERHEAD
 
     def _note_delay(self, delay_s: float, now: float) -> None:
-        remembered = self._delay_s - FORGETTING * (now - self._delay_at_s)
+        remembered = self._delay_s - DELAY_DECAY * (now - self._delay_at_s)
         self._delay_s = max(0.0, remembered, delay_s if delay_s <= MAX_DELAY_S else 0.0)
         self._delay_at_s = now
 

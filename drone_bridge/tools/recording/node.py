@@ -44,7 +44,7 @@ class RecordedTopic:
 
 
 class Recorder(Node):
-    """Subscribes to what is published, and to what comes later, and passes the raw messages on."""
+    """Subscribes to all wanted topics as they appear, and passes the raw messages on."""
 
     def __init__(self) -> None:
         super().__init__("recorder")
@@ -59,12 +59,12 @@ class Recorder(Node):
         self._sink = sink
         if self._simulated:
             self.get_logger().info("Waiting for /clock.")
-        # The graph's guard condition is not within rclpy's reach, so look: 25 us per topic.
+        # rclpy does not expose the graph's guard condition, so poll: 25 us per topic.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
 
     def stop(self) -> None:
-        """Look for topics no longer; those that are recorded are still received."""
+        """Stop looking for topics; those that are recorded are still received."""
         self.destroy_timer(self._timer)
 
     @property
@@ -131,7 +131,7 @@ class Recorder(Node):
             return
         recorded.request = request
         self.get_logger().info(
-            f"A publisher of '{topic.name}' offers less than was asked for. Subscribing again with less; "
+            f"A publisher of '{topic.name}' offers weaker QoS than was requested. Subscribing again with it; "
             "messages of this moment may be missing."
         )
         self.destroy_subscription(recorded.subscription)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge report: a bag as one HTML page, with the way in 3D, plots to zoom, pictures, states and diagnostics."""
+"""drone-bridge report: a bag as one HTML page, with the 3D track, zoomable plots, pictures, states and diagnostics."""
 
 import argparse
 import sys

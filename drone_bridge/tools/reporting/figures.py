@@ -8,19 +8,19 @@ import numpy as np
 import plotly.graph_objects as go
 
 from drone_bridge.tools.reporting.numbers import ANGLE, Series, thinned
-from drone_bridge.tools.reporting.story import Spell
+from drone_bridge.tools.reporting.story import StateInterval
 
-#: Tell apart with any kind of colour vision, on light and on dark.
+#: Distinguishable with any kind of colour vision, on light and on dark.
 _COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#EE8866")
 _LEVELS: Final = (("OK", "#228833"), ("WARN", "#CCBB44"), ("ERROR", "#EE6677"), ("STALE", "#BBBBBB"))
-#: Where a scene is seen from, in its own size: far enough for a flat one not to leave the picture.
+#: Viewpoint, in multiples of the scene's size: far enough for a flat scene to fit.
 _EYE: Final = {"x": 1.6, "y": 1.6, "z": 1.1}
 _ROW_PX: Final = 34
 _AXIS_PX: Final = 70
 
 
 def track(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> go.Figure:
-    """Return the ways of all vehicles in one scene, with the time at each point."""
+    """Return the tracks of all vehicles in one scene, with the time at each point."""
     figure = _figure(height=560)
     for number, (topic, points) in enumerate(tracks.items()):
         array = np.array(points)
@@ -65,13 +65,14 @@ def lines(series: Series) -> go.Figure | None:
     return figure
 
 
-def states(spells: Mapping[str, Sequence[Spell]]) -> go.Figure:
-    """Return a bar for each spell of each state, one row per topic; what a state is called stands in it."""
-    found = [(topic, spell) for topic, all_spells in spells.items() for spell in all_spells]
-    names = list(dict.fromkeys(spell.state for _, spell in found))
+def states(intervals: Mapping[str, Sequence[StateInterval]]) -> go.Figure:
+    """Return a bar for each interval of a state, labelled with the state, one row per topic."""
+    found = [(topic, interval) for topic, all_intervals in intervals.items() for interval in all_intervals]
+    names = list(dict.fromkeys(interval.state for _, interval in found))
     colours = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}
     return _bars(
-        (topic, spell.from_s, spell.to_s, spell.state, spell.reason, colours[spell.state]) for topic, spell in found
+        (topic, interval.from_s, interval.to_s, interval.state, interval.reason, colours[interval.state])
+        for topic, interval in found
     )
 
 
@@ -93,7 +94,7 @@ def diagnostics(statuses: Mapping[str, Sequence[tuple[float, int, str]]]) -> go.
 
 
 def _bars(bars: Iterator[tuple[str, float, float, str, str, str]]) -> go.Figure:
-    """Each bar: row, from and to in s, what stands in it, what more there is to say, and colour."""
+    """Each bar: row, from and to in s, label, details, and colour."""
     rows, begins, ends, texts, details, colours = zip(*bars, strict=True)
     figure = _figure(height=_AXIS_PX + _ROW_PX * len(set(rows)), left_px=180, top_px=10)
     figure.add_trace(

@@ -40,7 +40,7 @@ def render(bag: Bag, story: Story, topic_rates: dict[str, TopicRate]) -> str:
 
 
 def _name(bag: Bag) -> str:
-    """Return what to call it: with its folder, as many a bag is called just that."""
+    """Return the bag's name with its parent folder, as many bags are just called 'bag'."""
     return "/".join(bag.path.resolve().parts[-2:]).lstrip("/")
 
 
@@ -52,7 +52,7 @@ def _sections(bag: Bag, story: Story, topic_rates: dict[str, TopicRate]) -> Iter
         f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
     )
     if story.tracks:
-        yield "<h2>The way</h2>" + _plot(figures.track(story.tracks))
+        yield "<h2>Track</h2>" + _plot(figures.track(story.tracks))
     if story.states:
         yield "<h2>States</h2>" + _plot(figures.states(story.states), has_tools=False)
     if story.pictures:

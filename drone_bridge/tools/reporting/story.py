@@ -27,7 +27,7 @@ _NOT_PLOTTED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Spell:
+class StateInterval:
     """A state that held from one time to another."""
 
     state: str
@@ -52,7 +52,7 @@ class Story:
     series: dict[str, Series] = field(default_factory=dict)
     tracks: dict[str, list[tuple[float, float, float, float]]] = field(default_factory=dict)
     """Time and x, y, z in m, by topic"""
-    states: dict[str, list[Spell]] = field(default_factory=dict)
+    states: dict[str, list[StateInterval]] = field(default_factory=dict)
     diagnostics: dict[str, list[tuple[float, int, str]]] = field(default_factory=dict)
     """Time, level and sentence, by status"""
     pictures: dict[str, list[Picture]] = field(default_factory=dict)
@@ -70,18 +70,20 @@ def read_story(bag: Bag) -> Story:
         type_name, time_s = types[topic], (time_ns - bag.start_ns) / _NANOSECONDS
         if type_name in _IMAGES:
             taken = story.pictures.setdefault(topic, []) if topic in cameras else None
-            # Images are large: only those that are shown are looked into.
+            # Images are large: only those that are shown are decoded.
             if taken is not None and (time_ns - bag.start_ns) * PICTURES >= len(taken) * span_ns:
                 taken.append(Picture(time_s, type_name, bag.deserialize(data, type_name)))
         elif type_name not in _NOT_PLOTTED:
             _note(story, topic, type_name, time_s, bag.deserialize(data, type_name))
-    for spells in story.states.values():
-        spells[-1] = Spell(spells[-1].state, spells[-1].reason, spells[-1].from_s, span_ns / _NANOSECONDS)
+    for intervals in story.states.values():
+        intervals[-1] = StateInterval(
+            intervals[-1].state, intervals[-1].reason, intervals[-1].from_s, span_ns / _NANOSECONDS
+        )
     return story
 
 
 def _cameras(bag: Bag) -> list[str]:
-    """Return the topics of images, without the compressed ones of a camera whose others are there too."""
+    """Return the image topics, without compressed ones of which the raw images are recorded too."""
     images = [topic.name for topic in bag.topics if topic.type_name in _IMAGES and topic.count]
     return [name for name in images if not (name.endswith(_COMPRESSED) and name.removesuffix(_COMPRESSED) in images)]
 
@@ -103,11 +105,11 @@ def _note(story: Story, topic: str, type_name: str, time_s: float, message: Any)
         story.series.setdefault(topic, Series()).add(time_s, message)
 
 
-def _note_state(spells: list[Spell], time_s: float, message: Any) -> None:
+def _note_state(intervals: list[StateInterval], time_s: float, message: Any) -> None:
     state = str(getattr(message, "state", getattr(message, "data", "")))[:60]
     reason = str(getattr(message, "reason", ""))[:120]
-    if spells and spells[-1].state == state:
+    if intervals and intervals[-1].state == state:
         return
-    if spells:
-        spells[-1] = Spell(spells[-1].state, spells[-1].reason, spells[-1].from_s, time_s)
-    spells.append(Spell(state, reason, time_s, time_s))
+    if intervals:
+        intervals[-1] = StateInterval(intervals[-1].state, intervals[-1].reason, intervals[-1].from_s, time_s)
+    intervals.append(StateInterval(state, reason, time_s, time_s))

@@ -15,7 +15,7 @@ SECRET_BYTES: Final = 16
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether nothing beyond this machine can reach an address of this name."""
+    """Return whether only this machine can reach an address of this name."""
     if host == "localhost":
         return True
     try:
@@ -33,9 +33,9 @@ class Access:
     may_change: bool
     """Whether viewers may steer, call services and set parameters."""
     origins: frozenset[str] = frozenset(FOXGLOVE_ORIGINS)
-    """Of pages that are not ours, and may connect all the same."""
+    """Of foreign pages that may connect."""
     secret: str = field(default="", repr=False)
-    """What the address has to contain; empty where only this machine can connect."""
+    """What the link has to contain; empty where only this machine can connect."""
 
     @classmethod
     def of(cls, host: str, *, steer: bool, secret: str = "", origins: Iterable[str] = FOXGLOVE_ORIGINS) -> "Access":

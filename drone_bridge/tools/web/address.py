@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where to look: the links of a server, and the first of them as a picture for a phone's camera."""
+"""The links of a server, and a QR code of the first one."""
 
 import io
 import socket
@@ -10,14 +10,14 @@ ANY = ("", "0.0.0.0", "::")
 
 
 def links(access: Access, port: int) -> list[str]:
-    """Return the links under which the page is to be had, the most useful one first."""
+    """Return the links to the page, the most useful one first."""
     hosts = [_outward_address(), socket.gethostname()] if access.host in ANY else [access.host]
     query = f"/?secret={access.secret}" if access.secret else "/"
     return [f"http://{f'[{host}]' if ':' in host else host}:{port}{query}" for host in dict.fromkeys(hosts)]
 
 
 def qr_code(link: str) -> str:
-    """Return a link as a picture of characters; a hint where the library for that is missing."""
+    """Return a link as a QR code in characters, or a hint where the library for that is missing."""
     try:
         import segno
     except ModuleNotFoundError:

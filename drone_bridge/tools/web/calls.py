@@ -40,7 +40,7 @@ class Call:
 
 
 class Calls:
-    """Offers the services that are there, and calls them. Everything but `_handle` runs in the executor's thread."""
+    """Offers the services of the graph, and calls them. Everything but `_handle` runs in the executor's thread."""
 
     def __init__(self, node: Node, inbox: Inbox, server: WebSocketServer, on_waiting: Callable[[], None]) -> None:
         """Prepare; `on_waiting` asks for `call_waiting` to be called again and again, until nothing `is_waiting`."""

@@ -24,7 +24,7 @@ class Fleet:
         self.vehicles: list[Vehicle] = []
 
     def look(self) -> bool:
-        """Take note of the vehicles that there are; return whether they are others than before."""
+        """Update the vehicles from the graph; return whether they have changed."""
         found: dict[str, Vehicle] = {}
         for topic, type_names in self._node.get_topic_names_and_types():
             if topic.rpartition("/")[2] != COMMAND_TOPIC or COMMAND_TYPE not in type_names:
@@ -45,7 +45,7 @@ class Fleet:
         self.vehicles = list(found.values())
         return True
 
-    def tell(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
+    def command(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
         """Publish a command that was given at `stamp`, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""
         publisher = self._publishers.get(topic)
         vehicle = next((each for each in self.vehicles if each.topic == topic), None)

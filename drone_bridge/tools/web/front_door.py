@@ -38,11 +38,11 @@ Handler = Callable[[ServerConnection], Awaitable[None]]
 
 
 class CannotListenError(Exception):
-    """The address can't be had; the text says why."""
+    """The address can't be listened on; the text says why."""
 
 
 class _BoundedConnection(ServerConnection):
-    """A connection that is given up at once when there are too many."""
+    """A connection that is aborted at once when there are too many."""
 
     open_ones: int = 0
 
@@ -72,7 +72,7 @@ class FrontDoor:
         self._background: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._thread = threading.Thread(target=self._run, name="front door", daemon=True)
         self._logger = logging.getLogger("drone_bridge.web")
-        self._logger.addHandler(logging.NullHandler())  # what strangers send is nothing for our log
+        self._logger.addHandler(logging.NullHandler())  # what strangers send does not belong in our log
         self._logger.propagate = False
 
     @property
@@ -80,15 +80,15 @@ class FrontDoor:
         """Where all of it runs; other threads use call_soon_threadsafe()."""
         return self._loop
 
-    def along_with(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Have a coroutine run as long as the address is served."""
+    def run_alongside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a coroutine as long as the address is served."""
         self._background.append(work)
 
     def open(self) -> int:
         """Listen, and return the port.
 
         Raises:
-            CannotListenError: the address can't be had.
+            CannotListenError: the address can't be listened on.
         """
         self._thread.start()
         self._ready.wait()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topics of the graph as channels of a Foxglove server, each message byte for byte as it came.
 
-A topic that nobody looks at has no subscription here, so that bridges need not make what nobody sees. One that is
+A topic without viewers has no subscription here, so that bridges need not produce what nobody sees. One that is
 latched has a subscription per viewer, which DDS fills with what was published before; any other has one for all.
 All of it happens in the executor's thread.
 """
@@ -20,7 +20,7 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface, message_text
 
 MAX_CHANNELS: Final = 1024
-#: Pictures are worth nothing when they are old, and take much memory.
+#: Old pictures are worthless, and take much memory.
 DEPTH_OF_PICTURES: Final = 2
 DEPTH: Final = 100
 PICTURES: Final = frozenset(
@@ -39,7 +39,7 @@ class Offers:
     volatile_reliable: bool | None
     """The same of the others."""
     latched_ids: frozenset[bytes] = frozenset()
-    """Who the latched ones are, where there are others beside them."""
+    """Endpoints of the latched publishers, where there are volatile ones too."""
 
     @classmethod
     def of(cls, publishers: Sequence[TopicEndpointInfo]) -> "Offers":
@@ -71,7 +71,7 @@ class Feed:
 
 
 class Graph:
-    """Keeps the channels as the topics are, and subscribes for those who look."""
+    """Keeps a channel per topic, and subscribes for its viewers."""
 
     def __init__(self, node: Node, context: Context) -> None:
         self._node = node
@@ -104,14 +104,14 @@ class Graph:
                 self._subscribe(feed)
 
     def add_viewer(self, viewer: int, channel: int) -> None:
-        """Send a viewer what comes on a channel, and what is latched there."""
+        """Send a viewer the messages of a channel, latched ones first."""
         feed = self._by_channel.get(channel)
         if feed:
             feed.viewers.add(viewer)
             self._subscribe(feed)
 
     def remove_viewer(self, viewer: int, channel: int) -> None:
-        """Send it no longer."""
+        """Stop sending it."""
         feed = self._by_channel.get(channel)
         if feed:
             feed.viewers.discard(viewer)
@@ -149,7 +149,7 @@ class Graph:
         self._node.get_logger().warning(f"Not showing '{topic}' as '{type_name}': {reason}".rstrip(".") + ".")
 
     def _subscribe(self, feed: Feed) -> None:
-        """Have the subscriptions that suit the publishers and the viewers of this moment."""
+        """Match the subscriptions to the present publishers and viewers."""
         offers = Offers(None, None)
         if feed.viewers:
             publishers = self._node.get_publishers_info_by_topic(feed.topic)

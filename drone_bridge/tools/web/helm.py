@@ -30,7 +30,7 @@ NEUTRAL: Final[Motion] = (0.0, 0.0, 0.0, 0.0)
 
 
 class RefusedError(Exception):
-    """A request that is not followed; the text says why, to the pilot."""
+    """A request is refused; the text tells the pilot why."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Lease:
     heard_s: float
     """When the last fresh command came."""
     motion: Motion = NEUTRAL
-    """What the vehicle was told last."""
+    """The last command."""
     must_let_go: bool = False
     """Whether it was stopped for want of commands, and only a neutral one may follow."""
 
@@ -82,10 +82,10 @@ class Helm:
             self._leases[vehicle] = Lease(pilot, vehicle, now_s)
 
     def steer(self, pilot: int, vehicle: str, token: int, motion: Mapping[str, float], now_s: float) -> Motion:
-        """Return what the vehicle is to be told now.
+        """Return the command for the vehicle.
 
         Raises:
-            RefusedError: it is to be told nothing.
+            RefusedError: it is not to be commanded.
         """
         lease = self._leases.get(vehicle)
         if lease is None or lease.pilot != pilot:

@@ -16,7 +16,7 @@ class Inbox:
         self._condition = node.create_guard_condition(self._run)
 
     def put(self, work: Callable[[], None]) -> None:
-        """Have something done soon."""
+        """Queue work."""
         self._work.put(work)
         self._condition.trigger()
 
@@ -25,5 +25,5 @@ class Inbox:
             work = self._work.get()
             try:
                 work()
-            except Exception as error:  # a viewer's wish that ROS can't fulfil is no reason to end
-                self._logger.error(f"A viewer asked for what failed: {error!r}.")
+            except Exception as error:  # a viewer's request that ROS can't serve must not end the node
+                self._logger.error(f"A viewer's request failed: {error!r}.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node web_bridge: puts the parts together and looks at the graph now and then."""
+"""The node web_bridge: puts the parts together and polls the graph."""
 
 import os
 import random
@@ -53,7 +53,7 @@ PARAMETERS: Final = (
 
 
 class _Listener(ServerListener):
-    """Passes what the Foxglove server's threads hear on to the executor's."""
+    """Passes subscriptions from the Foxglove server's threads on to the executor's."""
 
     def __init__(self, inbox: Inbox, graph: Graph) -> None:
         self._inbox = inbox
@@ -83,7 +83,7 @@ class WebBridge(Node):
     def start(self) -> bool:
         """Listen, and begin to look at the graph."""
         get = self._declared.__getitem__
-        foxglove.set_log_level("ERROR")  # what viewers get wrong is nothing for our log
+        foxglove.set_log_level("ERROR")  # viewers' mistakes don't belong in our log
         context = foxglove.Context()
         self._graph = Graph(self, context)
         capabilities = [Capability.Services] if self._access.may_change else []
@@ -102,9 +102,9 @@ class WebBridge(Node):
         self._calls = Calls(self, self._inbox, self._foxglove, self._watch_calls) if capabilities else None
         self._recording = Recording(self)
         self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"))
-        self._pilots = Pilots(self._tell, self._now, may_steer=self._access.may_change)
+        self._pilots = Pilots(self._command, self._now, may_steer=self._access.may_change)
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
-        self._door.along_with(self._pilots.watch)
+        self._door.run_alongside(self._pilots.watch)
         try:
             port = self._door.open()
         except CannotListenError as error:
@@ -143,7 +143,7 @@ class WebBridge(Node):
         self._call_timer.reset()
 
     def _call_waiting(self) -> None:
-        """Send requests as soon as their services are discovered; without any this is not looked at."""
+        """Send requests as soon as their services are discovered; stop the timer when none is waiting."""
         if self._calls:
             self._calls.call_waiting()
         if not self._calls or not self._calls.is_waiting:
@@ -153,8 +153,8 @@ class WebBridge(Node):
         stamp: Time = self.get_clock().now().to_msg()
         return stamp
 
-    def _tell(self, topic: str, motion: Motion, stamp: Time) -> None:
-        self._fleet.tell(topic, motion, stamp, self._declared["max_speed"], self._declared["max_turn_rate"])
+    def _command(self, topic: str, motion: Motion, stamp: Time) -> None:
+        self._fleet.command(topic, motion, stamp, self._declared["max_speed"], self._declared["max_turn_rate"])
 
     def _say_where(self, port: int) -> None:
         addresses = links(self._access, port)
@@ -164,7 +164,7 @@ class WebBridge(Node):
             self.get_logger().warning(f"The page is not built, only Foxglove can connect: {page.BUILD_COMMAND}")
         if not is_loopback(self._access.host):
             allowed = "look and steer" if self._access.may_change else "look (steer:=true allows more)"
-            self.get_logger().warning(f"Whoever has the link can {allowed}, from all of the network.")
+            self.get_logger().warning(f"Anyone on the network who has the link can {allowed}.")
             print(qr_code(addresses[0]), flush=True)
         if self._declared["open_browser"] and has_screen():
             webbrowser.open(addresses[0])

@@ -14,11 +14,11 @@ _MESSAGE_DATA: Final = 1  # opcode of Foxglove's protocol, followed by the subsc
 
 
 class OverflowingError(Exception):
-    """The viewer does not even take what tells it which channels there are."""
+    """The viewer does not even keep up with the channel advertisements."""
 
 
 class Outbox:
-    """Frames of Foxglove's protocol in the order in which they are to be sent: what is large waits for the rest."""
+    """Frames of Foxglove's protocol in the order in which they are to be sent: large ones last."""
 
     def __init__(self) -> None:
         self._control: deque[str | bytes] = deque()

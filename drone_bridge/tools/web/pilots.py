@@ -18,16 +18,16 @@ from typing import Any, Final
 from builtin_interfaces.msg import Time
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle
 
 MAX_PILOTS: Final = 32
-TOO_MANY: Final = 1013  # "try again later"
 MAX_COMMANDS_PER_TOKEN: Final = 20
-"""What comes more often than this is left out, so that nobody keeps the vehicle's socket busy."""
+"""Any more are dropped, so that nobody floods the vehicle."""
 
-Tell = Callable[[str, Motion, Time], None]
+SendCommand = Callable[[str, Motion, Time], None]
 """Publishes a command: on which topic, along AXES from -1 to 1, and when it was given."""
 
 
@@ -49,9 +49,9 @@ class Pilot:
 class Pilots:
     """All pages that are connected. Runs in one event loop."""
 
-    def __init__(self, tell: Tell, now: Callable[[], Time], *, may_steer: bool) -> None:
+    def __init__(self, send_command: SendCommand, now: Callable[[], Time], *, may_steer: bool) -> None:
         """Prepare; `now` gives the time of ROS, for stamps."""
-        self._tell = tell
+        self._send_command = send_command
         self._now = now
         self._may_steer = may_steer
         self._helm = Helm()
@@ -60,7 +60,7 @@ class Pilots:
         self._vehicles: dict[str, Vehicle] = {}
 
     def set_vehicles(self, vehicles: Iterable[Vehicle]) -> None:
-        """Take note of the vehicles that there are; who steers one that has gone loses it."""
+        """Set the known vehicles; a pilot whose vehicle has gone loses the helm."""
         self._vehicles = {vehicle.topic: vehicle for vehicle in vehicles}
         for pilot in self._pilots.values():
             if pilot.vehicle and pilot.vehicle not in self._vehicles:
@@ -71,7 +71,7 @@ class Pilots:
     async def __call__(self, connection: ServerConnection) -> None:
         """Serve a page until it leaves."""
         if len(self._pilots) >= MAX_PILOTS:
-            await connection.close(TOO_MANY, f"{MAX_PILOTS} pages are connected already.")
+            await connection.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_PILOTS} pages are connected already.")
             return
         pilot = Pilot(next(self._numbers), connection)
         self._pilots[pilot.number] = pilot
@@ -92,7 +92,7 @@ class Pilots:
                 await asyncio.sleep(TOKEN_PERIOD_S / 2)
                 now_s = time.monotonic()
                 for topic in self._helm.overdue(now_s):
-                    self._tell(topic, NEUTRAL, self._now())
+                    self._send_command(topic, NEUTRAL, self._now())
                 expired = self._helm.expired(now_s)
                 for lease in expired:
                     if pilot := self._pilots.get(lease.pilot):
@@ -122,7 +122,7 @@ class Pilots:
             if not isinstance(request, dict):
                 raise ValueError
         except (ValueError, RecursionError):
-            await self._refuse(pilot, "This is no request.")
+            await self._refuse(pilot, "This is not a request.")
             return
         try:
             self._follow(pilot, request)
@@ -138,7 +138,7 @@ class Pilots:
         elif operation == "release":
             self._release(pilot)
         else:
-            raise RefusedError("This is no request.")
+            raise RefusedError("This is not a request.")
 
     def _take(self, pilot: Pilot, topic: object) -> None:
         if not self._may_steer:
@@ -160,12 +160,12 @@ class Pilots:
             raise RefusedError("A command has a token and a motion.")
         command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, time.monotonic())
         pilot.refused = ""
-        self._tell(pilot.vehicle, command, stamp)
+        self._send_command(pilot.vehicle, command, stamp)
 
     def _release(self, pilot: Pilot) -> None:
         ended = self._helm.release(pilot.number)
         for topic in ended:
-            self._tell(topic, NEUTRAL, self._now())
+            self._send_command(topic, NEUTRAL, self._now())
         pilot.vehicle = ""
         if ended:
             self._announce()
@@ -212,7 +212,7 @@ def _is_busy(connection: ServerConnection) -> bool:
 
 def _send_soon(connection: ServerConnection, text: str) -> None:
     task = asyncio.ensure_future(_send(connection, text))
-    _sending.add(task)  # or nobody keeps it
+    _sending.add(task)  # or it could be garbage-collected
     task.add_done_callback(_sending.discard)
 
 

@@ -18,7 +18,7 @@ STOP_TIMEOUT_S: Final = 5.0  # the recorder itself takes 2 s at most
 
 
 class Recording:
-    """Offers `~/record`, and tells on `~/recording`, latched, into which folder is written; empty: into none."""
+    """Offers `~/record`, and publishes the folder on `~/recording`, latched; empty while not recording."""
 
     def __init__(self, node: Node) -> None:
         self._node = node

@@ -2,18 +2,15 @@
 """Viewers: each has a connection of its own to the Foxglove server, and an outbox between the two."""
 
 import asyncio
-from typing import Final
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 
 from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL
 from drone_bridge.tools.web.outbox import Outbox, OverflowingError
 from drone_bridge.tools.web.subscriptions import RETRY_DELAY_S, Subscriptions
-
-TOO_MANY: Final = 1013  # "try again later"
-TOO_SLOW: Final = 1013
 
 
 class Relay:
@@ -29,7 +26,7 @@ class Relay:
     async def __call__(self, viewer: ServerConnection) -> None:
         """Serve a viewer until either side leaves."""
         if len(self.viewers) >= self._max_viewers:
-            await viewer.close(TOO_MANY, f"{self._max_viewers} viewers are looking already.")
+            await viewer.close(CloseCode.TRY_AGAIN_LATER, f"{self._max_viewers} viewers are looking already.")
             return
         self.viewers.add(viewer)
         try:
@@ -96,6 +93,6 @@ class Relay:
         for task in done:
             error = task.exception()
             if isinstance(error, OverflowingError):
-                await viewer.close(TOO_SLOW, "The connection is too slow.")
+                await viewer.close(CloseCode.TRY_AGAIN_LATER, "The connection is too slow.")
             elif error is not None and not isinstance(error, ConnectionClosed):
                 raise error

@@ -9,7 +9,7 @@ COMMAND_TYPE: Final = "geometry_msgs/msg/TwistStamped"
 AXES: Final = ("x", "y", "z", "yaw")
 FLYING: Final = AXES
 DRIVING: Final = ("x", "yaw")
-#: By the node that takes the commands, as launch files name it. Of any other one we know nothing, and offer all.
+#: By the node that takes the commands, as launch files name it. Any other is offered all axes.
 AXES_OF: Final = {
     "dronegui_bridge": FLYING,
     "telemetry_bridge": FLYING,
@@ -24,9 +24,9 @@ class Vehicle:
     """Something that follows velocities."""
 
     topic: str
-    """Where it takes them, a TwistStamped in its own frame."""
+    """Where it takes commands, as TwistStamped in its own frame."""
     node: str
-    """Who takes them there."""
+    """The node that takes them."""
 
     @property
     def name(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what a side sends with what it sent when it was recorded."""
+"""Compares what a side sends with what it sent in a recording."""
 
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -30,6 +30,6 @@ def compare(then: Sequence[Message], now: Sequence[Message], ignored: Collection
                     yield f"Message {index + 1}, {one.name}: then {', then '.join(changed)}."
             continue
         for index, one in enumerate(before[first:last], first):
-            yield f"Message {index + 1} did not come: {one.text}"
+            yield f"Message {index + 1} is missing: {one.text}"
         for other in after[now_first:now_last]:
             yield f"New after message {last}: {other.text}"

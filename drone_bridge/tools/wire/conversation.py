@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-#: Who takes part, by protocol: who steers, and who is steered.
+#: The roles by protocol: the operator, and the vehicle.
 ROLES: Final = {
     "testbed": ("autopilot", "testbed"),
     "dronegui": ("controller", "gui"),
@@ -34,7 +34,7 @@ class Side(str, Enum):
 
 
 class Entry(NamedTuple):
-    """What went over the wire in one go: a piece of a stream, or a datagram; with no sender, the log speaks itself."""
+    """A piece of a stream or a datagram, as it went over the wire; without a sender, a note of the log itself."""
 
     time_ns: int  # since 1970
     sender: Side | None
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Who talked to whom, and what is needed to understand it."""
+    """Who talked to whom, and what is needed to decode it."""
 
     protocol: str
     transport: str  # tcp or udp
@@ -78,7 +78,7 @@ class Connection:
             return Side.OPERATOR
         if role in (vehicle, Side.VEHICLE.value) or (role, self.protocol) == ("rover", "telemetry"):
             return Side.VEHICLE
-        raise WireError(f"Nobody in the {self.protocol} protocol is a {role!r}: one of {operator}, {vehicle}.")
+        raise WireError(f"The {self.protocol} protocol has no role {role!r}, only {operator} and {vehicle}.")
 
     def facts(self) -> dict[str, str]:
         """Return what a file says of itself."""

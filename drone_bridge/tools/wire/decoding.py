@@ -19,7 +19,7 @@ from drone_bridge.protocols import (
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side
 from drone_bridge.tools.wire.describing import describe
 
-#: How many bytes are kept of what came before a break, from its end.
+#: How many bytes are kept of those before a violation.
 AROUND_BYTES: Final = 4096
 
 
@@ -42,15 +42,15 @@ class Message:
 
     @property
     def text(self) -> str:
-        """It on one line."""
+        """The message on one line."""
         if isinstance(self.event, simulator.Answer):
             return f"{describe(self.meaning)}, to {type(self.event.request).__name__}"
         return describe(self.event)
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
-    """Where somebody broke the protocol. Of a stream, nothing can be read from there on."""
+class Violation:
+    """A breach of the protocol. The rest of a stream can't be decoded after it."""
 
     sender: Side
     sentence: str
@@ -60,13 +60,13 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Undecoded:
-    """Bytes behind a break, or behind bytes that are missing."""
+    """Bytes after a violation, or after a gap."""
 
     sender: Side
     size: int
 
 
-Outcome = Message | Break | Undecoded
+Outcome = Message | Violation | Undecoded
 
 
 class Decoder:
@@ -88,13 +88,13 @@ class Decoder:
         yield from conversation.take(entry.sender, entry.data)
 
     def lose(self) -> None:
-        """Say that bytes are missing here."""
+        """Note that bytes are missing here."""
         for conversation in self._conversations.values():
             conversation.broken.update(Side)
 
 
 class _Conversation:
-    """One peer and us. Subclasses set `readers`: by sender, the connection of whoever listens to it."""
+    """The conversation with one peer. Subclasses set `readers`: by sender, the connection of whoever listens to it."""
 
     readers: dict[Side, EventSource[Any]]
 
@@ -109,10 +109,10 @@ class _Conversation:
         """Make the readers; `get` returns a parameter of whoever wrote the log, or a default."""
 
     def heard(self, sender: Side, event: Any) -> None:
-        """Tell the other end what it has said itself."""
+        """Update the other end, which sent the event."""
 
     def before(self, sender: Side) -> Iterator[Outcome]:
-        """Yield what it means that this side speaks now."""
+        """Yield what is known to be complete now that this side sends."""
         yield from ()
 
     def take(self, sender: Side, data: bytes) -> Iterator[Outcome]:
@@ -143,7 +143,7 @@ class _Conversation:
             except RemoteProtocolError as error:
                 pending = self._pending[sender]
                 skipped = max(0, len(pending) - AROUND_BYTES)
-                yield Break(sender, str(error), self._offsets[sender] + skipped, bytes(pending[skipped:]))
+                yield Violation(sender, str(error), self._offsets[sender] + skipped, bytes(pending[skipped:]))
                 if self._is_stream:
                     self.broken.add(sender)
         if not getattr(self.readers[sender], "inside_message", False):
@@ -161,13 +161,13 @@ class _Testbed(_Conversation):
             testbed.AttitudeLayout(layout) if is_known else None, self._unit, self._limits
         )
         self._constants: testbed.Constants | None = None
-        self._is_told = False  # the testbed's end: of its own constants
+        self._has_constants = False  # the testbed's end, which sent them itself
         self._replace_bed()
 
     def _replace_bed(self) -> None:
         layout = self._autopilot.layout or testbed.AttitudeLayout.PITCH_YAW
         self._bed = testbed.TestbedConnection(layout, self._unit, self._limits)
-        self._is_told = False
+        self._has_constants = False
         self.readers = {Side.VEHICLE: self._autopilot, Side.OPERATOR: self._bed}
 
     def before(self, sender: Side) -> Iterator[Outcome]:
@@ -187,11 +187,11 @@ class _Testbed(_Conversation):
 
     def _tell(self, frame: testbed.SensorFrame) -> None:
         assert self._constants
-        if not self._is_told:
+        if not self._has_constants:
             if self._autopilot.layout is not None and not self._pending[Side.OPERATOR]:
                 self._replace_bed()  # now that the layout is known
             self._bed.send(self._constants)
-            self._is_told = True
+            self._has_constants = True
         self._bed.send(frame)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge wire import: a wire log from captures of tcpdump, or from one file of bytes per direction.
 
-Such files have no times, and nothing that says who spoke when. The conversation is put together as the protocol has
-it, each message after what it answers, a hundredth of a second apart.
+Such files have neither times nor an order between the directions. The conversation is put together as the protocol
+requires, each message after what it answers, a hundredth of a second apart.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from drone_bridge.protocols import robot, simulator, testbed
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
-from drone_bridge.tools.wire.decoding import Break, Decoder, Message
+from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.log_file import write_log
 from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
 from drone_bridge.tools.wire.sources import sections
@@ -88,7 +88,7 @@ def interleave(connection: Connection, sent: dict[Side, bytes]) -> Iterator[tupl
     """Yield the messages of both streams, each after what it answers. Raises WireError for what is no conversation."""
     splitter = _Splitter(connection, sent)
     is_answered = _ANSWERS[connection.protocol]
-    if connection.protocol == "testbed":  # which begins
+    if connection.protocol == "testbed":  # which sends first
         yield from splitter.until(Side.VEHICLE, lambda event: isinstance(event, testbed.SensorFrame))
     while splitter.has_more(Side.OPERATOR):
         question, data = splitter.message(Side.OPERATOR)
@@ -116,7 +116,7 @@ class _Splitter:
             for outcome in self._decoder.feed(Entry(0, side, "", data[end - 1 : end])):
                 if isinstance(outcome, Message) and outcome.sender is side:
                     return outcome.event, data[begin:end]
-                if isinstance(outcome, Break):
+                if isinstance(outcome, Violation):
                     raise WireError(f"At byte {end} of the {side.value}'s bytes: {outcome.sentence}")
         return None, data[begin:]
 
@@ -129,15 +129,15 @@ class _Splitter:
                 return
 
 
-def _testbeds_answer(question: Any) -> Callable[[Any], bool]:
+def _testbed_answer(question: Any) -> Callable[[Any], bool]:
     return lambda event: isinstance(event, testbed.SensorFrame)
 
 
-def _simulators_answer(question: Any) -> Callable[[Any], bool]:
+def _simulator_answer(question: Any) -> Callable[[Any], bool]:
     return lambda event: isinstance(event, simulator.Answer)
 
 
-def _robots_answer(question: Any) -> Callable[[Any], bool] | None:
+def _robot_answer(question: Any) -> Callable[[Any], bool] | None:
     for asked, answers in (
         (robot.KeepAlive, robot.KeepAlive),
         (robot.QuerySubsystems, robot.FirmwareInfo),
@@ -149,7 +149,7 @@ def _robots_answer(question: Any) -> Callable[[Any], bool] | None:
 
 
 _ANSWERS: Final[dict[str, Callable[[Any], Callable[[Any], bool] | None]]] = {
-    "testbed": _testbeds_answer,
-    "simulator": _simulators_answer,
-    "robot": _robots_answer,
+    "testbed": _testbed_answer,
+    "simulator": _simulator_answer,
+    "robot": _robot_answer,
 }

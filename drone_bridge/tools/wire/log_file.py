@@ -30,7 +30,7 @@ _LENGTH: Final = struct.Struct("<I")
 
 
 class LogFile:
-    """One file. `entries` can be called again for what was written meanwhile."""
+    """One file. Call `entries` again for what was written meanwhile."""
 
     def __init__(self, path: Path) -> None:
         """Open it and read what it says of itself. Raises WireError and OSError."""

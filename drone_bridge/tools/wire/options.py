@@ -8,7 +8,7 @@ from drone_bridge.tools.wire.pcap import PcapOptions
 
 
 def add_pcap_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what has to be said of a capture where its ports don't tell."""
+    """Declare the options for captures on other than the usual ports."""
     group = parser.add_argument_group("captures of tcpdump")
     group.add_argument("--protocol", choices=ROLES, default="", help="the protocol (default: by the port)")
     group.add_argument("--port", type=int, default=0, metavar="N", help="the listening port")
@@ -16,5 +16,5 @@ def add_pcap_options(parser: argparse.ArgumentParser) -> None:
 
 
 def pcap_options(options: argparse.Namespace) -> PcapOptions:
-    """Return what the user has said."""
+    """Return the options for captures."""
     return PcapOptions(options.protocol, options.port, options.reversed)

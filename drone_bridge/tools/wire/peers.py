@@ -17,7 +17,7 @@ _RECEIVE_BYTES: Final = 1 << 16
 
 
 class Peer(Protocol):
-    """Somebody to talk to."""
+    """The other end of a connection."""
 
     def send(self, data: bytes) -> None:
         """Send a piece or a datagram. Raises LinkError."""
@@ -52,7 +52,7 @@ class _UdpPeer:
         self._stream = stream
 
     def send(self, data: bytes) -> None:
-        with contextlib.suppress(LinkRefusedError):  # which is about an earlier one
+        with contextlib.suppress(LinkRefusedError):  # reported for an earlier datagram
             self._stream.send(data)
 
     def receive(self, timeout_s: float) -> bytes:
@@ -60,7 +60,7 @@ class _UdpPeer:
         while True:
             try:
                 return self._stream.receive(max(0.0, until_s - time.monotonic()))
-            except LinkRefusedError:  # it may come yet
+            except LinkRefusedError:  # it may start yet
                 if time.monotonic() >= until_s:
                     raise LinkTimeoutError("Nobody listens.") from None
 

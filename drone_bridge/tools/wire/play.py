@@ -13,13 +13,13 @@ from drone_bridge.links.errors import LinkError, LinkTimeoutError
 from drone_bridge.protocols import ConnectionClosed
 from drone_bridge.tools.wire.comparing import compare
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
-from drone_bridge.tools.wire.decoding import Break, Decoder, Message
+from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
 from drone_bridge.tools.wire.peers import Peer, open_peer
 from drone_bridge.tools.wire.sources import only_section
 
 _NANOSECONDS: Final = 1e9
-SAME, OTHERWISE = 0, 1  # exit status
+SAME, DIFFERENT = 0, 1  # exit status
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A conversation, as one side lived it."""
+    """A conversation, as seen from one side."""
 
     connection: Connection
     side: Side
@@ -66,7 +66,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Play, and print what was otherwise; return the exit status. Raises WireError and LinkError."""
+    """Play, and print the differences; return the exit status. Raises WireError and LinkError."""
     section = only_section(options.file, pcap_options(options))
     if not section.has_beginning:
         raise WireError(f"{options.file} continues files that no longer exist, and can't be played without them.")
@@ -77,26 +77,26 @@ def run(options: argparse.Namespace) -> int:
             section.connection.transport, options.host, options.at, cancellation, is_listening=options.listen, say=print
         )
         try:
-            performance = Performance(script, peer, None if options.fast else 1.0, options.patience)
-            performance.play()
+            replay = Replay(script, peer, None if options.fast else 1.0, options.patience)
+            replay.play()
         finally:
             peer.close()
     finally:
         cancellation.close()
     ignored = {name.strip() for name in options.ignore.split(",") if name.strip()}
-    found = [*performance.complaints, *compare(script.answers, performance.answers, ignored)]
+    found = [*replay.complaints, *compare(script.answers, replay.answers, ignored)]
     for sentence in found:
         print(sentence)
     them = section.connection.role(script.side.other)
     print(
-        f"Sent {performance.sent} of {len(script.turns)} pieces; the {them} sent {len(performance.answers)} messages, "
-        f"and then {len(script.answers)}: {'otherwise than then' if found else 'the same'}."
+        f"Sent {replay.sent} of {len(script.turns)} pieces; the {them} sent {len(replay.answers)} messages, "
+        f"{len(script.answers)} were recorded: {'different' if found else 'the same'}."
     )
-    return OTHERWISE if found else SAME
+    return DIFFERENT if found else SAME
 
 
 def read_script(connection: Connection, entries: Iterable[Entry], role: str, peer: str = "") -> Script:
-    """Return what there is to be played. Raises WireError."""
+    """Return the script of one side. Raises WireError."""
     side = connection.side_of(role)
     whole = list(entries)
     if not connection.is_stream:
@@ -125,13 +125,13 @@ def _messages(decoder: Decoder, entry: Entry, sender: Side, complaints: list[str
         if isinstance(outcome, Message):
             if outcome.sender is sender and not isinstance(outcome.event, ConnectionClosed):
                 found.append(outcome)
-        elif isinstance(outcome, Break) and outcome.sender is sender and complaints is not None:
+        elif isinstance(outcome, Violation) and outcome.sender is sender and complaints is not None:
             complaints.append(f"It breaks the protocol: {outcome.sentence}")
     return found
 
 
-class Performance:
-    """One playing of a script."""
+class Replay:
+    """One replay of a script."""
 
     def __init__(self, script: Script, peer: Peer, rate: float | None, patience_s: float) -> None:
         """`rate`: of the recorded times; None to wait for nothing but answers."""
@@ -147,12 +147,12 @@ class Performance:
         self._is_late = False  # and said so
 
     def play(self) -> None:
-        """Send our side, and take what comes until as much has come as then."""
+        """Send our side, and receive until as many messages have come as in the recording."""
         start_s = time.monotonic()
         try:
             for turn in self._script.turns:
                 if self._rate is not None:
-                    self._attend(until_s=start_s + turn.due_s / self._rate)
+                    self._receive(until_s=start_s + turn.due_s / self._rate)
                 self._await(turn.answers_before)
                 self._feed(self._script.side, turn.data)
                 self._peer.send(turn.data)
@@ -164,20 +164,20 @@ class Performance:
             self.complaints.append(f"After {self.sent} of {len(self._script.turns)} pieces: {error}")
 
     def _await(self, answers: int) -> None:
-        """Wait until the other side has said as much as then, or has been silent for too long."""
+        """Wait until the other side has sent as many messages as in the recording, or is silent for too long."""
         while len(self.answers) < answers and not self._has_ended:
             count = len(self.answers)
-            if not self._attend(until_s=time.monotonic() + self._patience_s, is_once=True):
+            if not self._receive(until_s=time.monotonic() + self._patience_s, is_once=True):
                 if not self._is_late:
                     self._is_late = True
                     self.complaints.append(
-                        f"No answer for {self._patience_s:g} s after piece {self.sent}: then it had sent {answers} "
-                        f"messages by now, and now {count}."
+                        f"No answer for {self._patience_s:g} s after piece {self.sent}: {answers} messages were "
+                        f"recorded by then, and {count} have come."
                     )
                 return
 
-    def _attend(self, until_s: float, *, is_once: bool = False) -> bool:
-        """Take what comes until then, or only the next piece; return whether anything came."""
+    def _receive(self, until_s: float, *, is_once: bool = False) -> bool:
+        """Receive until then, or only the next piece; return whether anything came."""
         came = False
         while not self._has_ended and (left_s := until_s - time.monotonic()) > 0 and not (came and is_once):
             try:

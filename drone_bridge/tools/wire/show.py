@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side
-from drone_bridge.tools.wire.decoding import Break, Decoder, Message
+from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.describing import hex_lines
 from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
 from drone_bridge.tools.wire.sources import Section, sections
 
 _NANOSECONDS: Final = 1e9
-_AROUND: Final = 64  # bytes that are shown from the begin and from the end of what is around a break
+_AROUND: Final = 64  # bytes shown from the beginning and from the end of those around a violation
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -94,16 +94,16 @@ def _decoded(section: Section, only: set[str]) -> Iterator[str]:
                 if not only or outcome.name.lower() in only or roles & only:
                     is_any_shown = True
                     yield f"{head} {outcome.text}"
-            elif isinstance(outcome, Break):
+            elif isinstance(outcome, Violation):
                 yield f"{head} BREAKS THE PROTOCOL: {outcome.sentence}"
                 yield from _around(outcome)
             elif not only:
-                yield f"{head} {outcome.size} bytes that can't be read any more"
+                yield f"{head} {outcome.size} bytes that can't be decoded"
     if not is_any_shown:
-        yield f"Nothing here is of {', '.join(sorted(only))}. There is: {', '.join(sorted(names)) or 'no message'}."
+        yield f"No messages of {', '.join(sorted(only))}; the log has: {', '.join(sorted(names)) or 'none'}."
 
 
-def _around(found: Break) -> Iterator[str]:
+def _around(found: Violation) -> Iterator[str]:
     """Yield the bytes from the last good message on; of many, the first and the last."""
     data, offset = found.around, found.offset
     if len(data) <= 2 * _AROUND:

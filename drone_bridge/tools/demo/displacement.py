@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far an emulated vehicle went: by the file that its emulator writes, whatever the topics say."""
+
+import csv
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from drone_bridge.geometry.quaternions import euler_from_quaternion
+from drone_bridge.operators.plan import Plan
+from drone_bridge.translate import frames
+
+Row = Mapping[str, str]
+
+
+class Pose(NamedTuple):
+    """Pose of a vehicle in the plane: m and rad, REP 103."""
+
+    x: float
+    y: float
+    yaw: float
+
+
+@dataclass(frozen=True, slots=True)
+class Displacement:
+    """From start to end, in the vehicle's frame at the start."""
+
+    ahead_m: float
+    left_m: float
+    turned_rad: float  # to the left, full turns included
+
+    def error_to(self, other: "Displacement") -> tuple[float, float]:
+        """Return the distance between the ends of two displacements, m, and between their headings, rad."""
+        return (
+            math.hypot(self.ahead_m - other.ahead_m, self.left_m - other.left_m),
+            abs(self.turned_rad - other.turned_rad),
+        )
+
+    def __str__(self) -> str:
+        ahead_m, left_m, turned = (round(value, 2) + 0.0 for value in (self.ahead_m, self.left_m, self.turned_rad))
+        return f"{ahead_m:5.2f} m ahead, {left_m:5.2f} m left, {math.degrees(turned):4.0f}° left"
+
+
+def of_plan(plan: Plan) -> Displacement:
+    """Return where a plan leads that is followed exactly."""
+    x = y = yaw = 0.0
+    for leg in plan.legs:
+        # A leg is an arc: its chord is shorter by sin(half) / half, and turned by half of the arc's angle.
+        half = leg.turn * leg.duration_s / 2
+        shortening = math.sin(half) / half if half else 1.0
+        ahead, left = (speed * leg.duration_s * shortening for speed in (leg.forward, leg.left))
+        cosine, sine = math.cos(yaw + half), math.sin(yaw + half)
+        x, y, yaw = x + cosine * ahead - sine * left, y + sine * ahead + cosine * left, yaw + 2 * half
+    return Displacement(x, y, yaw)
+
+
+def of_file(path: Path, pose_from: Callable[[Row], Pose]) -> Displacement:
+    """Return the displacement in an emulator's trajectory. Raises ValueError when it is empty."""
+    with path.open(newline="", encoding="utf-8") as file:
+        poses = [pose_from(row) for row in csv.DictReader(file) if None not in row.values()]
+    if not poses:
+        raise ValueError(f"{path.name} has no positions.")
+    start, end = poses[0], poses[-1]
+    turned = math.fsum(math.remainder(after.yaw - before.yaw, math.tau) for before, after in itertools.pairwise(poses))
+    cosine, sine = math.cos(start.yaw), math.sin(start.yaw)
+    x, y = end.x - start.x, end.y - start.y
+    return Displacement(cosine * x + sine * y, cosine * y - sine * x, turned)
+
+
+# Rows of the emulators' files, in their own axes and units.
+
+
+def pose_from_testbed(row: Row) -> Pose:
+    """Read a row of the testbed: its own axes, degrees to the right."""
+    x, y, _ = frames.enu_from_testbed(*(float(row[name]) for name in "xyz"))
+    return Pose(x, y, frames.enu_yaw_from_heading(math.radians(float(row["heading"]))))
+
+
+def pose_from_simulator(row: Row) -> Pose:
+    """Read a row of the simulator: north, east, down."""
+    x, y, _ = frames.enu_from_ned(*(float(row[name]) for name in "xyz"))
+    q = frames.orientation_from_ned_frd(*(float(row[name]) for name in ("qw", "qx", "qy", "qz")))
+    return Pose(x, y, euler_from_quaternion(q)[2])
+
+
+def pose_from_robot(row: Row) -> Pose:
+    """Read a row of the robot: radians to the left."""
+    return Pose(float(row["x"]), float(row["y"]), float(row["heading"]))
+
+
+def pose_from_drone(row: Row) -> Pose:
+    """Read a row of the AR.Drone, or of the drone above the rover: degrees to the left."""
+    return Pose(float(row["x"]), float(row["y"]), math.radians(float(row["yaw"])))
