@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `kills.py` and `signals.py` share: rounds with all pairs at the same time, and the table of them."""
+"""What `kills.py` and `signals.py` share: rounds with several pairs at a time, and the table of results."""
 
 import argparse
 import contextlib
@@ -18,11 +18,11 @@ from children import heed_signals
 from commander import Commander
 from pairs import KINDS, Pair
 
-MOST_SHOWN: Final = 20  # of what went wrong
+MOST_SHOWN: Final = 20  # problems; the others are only counted
 
 
 class Tally:
-    """What came of the rounds, by pair and what was done."""
+    """The results of the rounds, by pair and kind of round."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
@@ -32,7 +32,7 @@ class Tally:
         self._changing = threading.Lock()
 
     def add(self, name: str, what: str, outcome: str, took_s: float | None) -> None:
-        """Note a round, what it ended with, and how long that took."""
+        """Record a round, its outcome, and how long it took."""
         with self._changing:
             self.counts[name, what] += 1
             self.outcomes.setdefault((name, what), Counter())[outcome] += 1
@@ -40,7 +40,7 @@ class Tally:
                 self.took_s.setdefault((name, what), []).append(took_s)
 
     def complain(self, name: str, sentence: str) -> None:
-        """Note what should not be."""
+        """Record a problem."""
         with self._changing:
             self.wrong.append(f"{name}, {time.strftime('%H:%M:%S')}: {sentence}")
             if len(self.wrong) <= MOST_SHOWN:
@@ -61,7 +61,7 @@ Round = Callable[[Pair, random.Random, Tally], None]
 
 
 def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Namespace, scratch: Path) -> Tally:
-    """Do as many rounds as were asked for, several at once; Ctrl-C or SIGTERM ends it after those under way."""
+    """Run the rounds, several at a time; Ctrl-C or SIGTERM stops after those under way."""
     tally = Tally()
     domain = random.SystemRandom().randrange(1, 102)
     pairs = [Pair(kind, kind.name, domain, scratch) for kind in KINDS if options.only in kind.name]
@@ -81,7 +81,7 @@ def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Names
                 pair = idle.popleft()
             try:
                 do_round(pair, chances[pair], tally)
-            except Exception as error:  # the other rounds are still worth doing
+            except Exception as error:  # go on with the other rounds
                 tally.complain(pair.kind.name, f"the round failed: {error!r}")
             for sentence in pair.words.malformed:
                 tally.complain(pair.kind.name, f"said what its vehicle can't read: {sentence}")
@@ -111,7 +111,7 @@ def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Names
 
 
 def main(description: str | None, what: str, set_up: Callable[[Pair], None], do_round: Round, took: str) -> int:
-    """Do what the command line asks for, and print the table; `took` is the heading of the times."""
+    """Run the campaign of the command line, and print the table; `took` is the heading of the times."""
     options = _arguments(description)
     with reported(f"{options.count} {what}") as scratch:
         tally = run(set_up, do_round, options, scratch)
@@ -130,7 +130,7 @@ def _arguments(description: str | None) -> argparse.Namespace:
 
 @contextlib.contextmanager
 def reported(what: str) -> Iterator[Path]:
-    """Print when it begins and ends, give a folder for what programs write, and heed SIGINT and SIGTERM."""
+    """Print when it begins and ends, yield a folder for the programs' output, and handle SIGINT and SIGTERM."""
     heed_signals()
     began_s = time.monotonic()
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {what}", flush=True)

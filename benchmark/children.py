@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs under measurement: started, watched from outside, and ended in an orderly way."""
+"""The programs under measurement: start them, watch them from outside, and stop them cleanly."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from typing import Final
 
 STOP_TIMEOUT_S: Final = 5.0
 END_TIMEOUT_S: Final = 1.0  # from the end of a connection to that of its program
-_CPU_CLOCK_OF_A_PROCESS: Final = 2  # CPUCLOCK_SCHED: how Linux numbers the clocks of other processes
+_CPU_CLOCK_OF_A_PROCESS: Final = 2  # CPUCLOCK_SCHED: how Linux numbers the CPU clocks of other processes
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -25,13 +25,13 @@ def cpu_s(pid: int) -> float:
 
 
 class ChildError(Exception):
-    """A program did not do what it was started for; the text ends with what it wrote last."""
+    """A program failed; the text ends with its last lines on standard error."""
 
 
 def heed_signals() -> None:
-    """Have SIGINT and SIGTERM raise KeyboardInterrupt here, so that what was started is ended with this program.
+    """Make SIGINT and SIGTERM raise KeyboardInterrupt, so that child processes are stopped with this program.
 
-    A shell has programs in the background ignore SIGINT, and so would all that they start until they say otherwise.
+    Background programs of a shell start with SIGINT ignored, which their children inherit.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) in (signal.SIG_IGN, signal.SIG_DFL):
@@ -39,14 +39,14 @@ def heed_signals() -> None:
 
 
 class Child:
-    """A program with a ROS node in it. `lines` is what it has printed, and waits for what `ask` says."""
+    """A child process. `lines` is its output so far; `ask` writes to its input."""
 
     def __init__(self, name: str, command: list[str], domain: int, scratch: Path) -> None:
         """Start it in the ROS domain; its own logs go to the folder `scratch`."""
         self.name = name
         self.lines: list[str] = []
-        self.may_fail = False  # when it is stopped, which is nothing to us
-        self._printed = threading.Condition()  # with every line, and at the end
+        self.may_fail = False  # its exit status does not matter when it is stopped
+        self._printed = threading.Condition()  # at each line, and at the end of output
         self._has_ended = False
         self._errors = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115 -- closed with the object
         environment = {
@@ -72,7 +72,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Its process ID."""
         return self._process.pid
 
     @property
@@ -81,7 +81,7 @@ class Child:
         return bool(self.lines) or self._has_ended
 
     def ask(self, line: str) -> int:
-        """Give it a line of input; return the number of the line of output that is going to be the answer."""
+        """Write a line to its input; return the number of the output line that will answer it."""
         assert self._process.stdin
         number = len(self.lines)
         try:
@@ -92,56 +92,60 @@ class Child:
         return number
 
     def wait_for_line(self, number: int, timeout_s: float) -> str:
-        """Return a line of output, counted from 0. Raises ChildError when it does not come."""
+        """Wait for a line of output, counted from 0, and return it. Raises ChildError at the time-out."""
         with self._printed:
             self._printed.wait_for(lambda: len(self.lines) > number or self._has_ended, timeout_s)
         if len(self.lines) > number:
             return self.lines[number]
         self.check()
-        raise ChildError(f"The {self.name} said nothing for {timeout_s:g} s.{self._said()}")
+        raise ChildError(f"The {self.name} printed nothing for {timeout_s:g} s.{self._last_errors()}")
 
     def wait_until(self, is_enough: Callable[[list[str]], bool], timeout_s: float) -> None:
-        """Wait until its output is enough. Raises ChildError when it does not get so."""
+        """Wait until its output satisfies `is_enough`. Raises ChildError at the time-out."""
         with self._printed:
             self._printed.wait_for(lambda: is_enough(self.lines) or self._has_ended, timeout_s)
         if not is_enough(self.lines):
             self.check()
-            raise ChildError(f"The {self.name} did not say in {timeout_s:g} s what was waited for.{self._said()}")
+            raise ChildError(
+                f"The {self.name} did not print the expected output within {timeout_s:g} s.{self._last_errors()}"
+            )
 
     def cpu_s(self) -> float:
         """Return the seconds of processor time that all its threads have used."""
         return cpu_s(self._process.pid)
 
     def resident_bytes(self) -> int:
-        """Return how much memory it occupies."""
+        """Return its resident memory."""
         return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
 
     def private_bytes(self) -> int:
-        """Return how much memory it has for itself alone."""
+        """Return the resident memory that it shares with no other process."""
         lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().splitlines()
         return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_"))
 
     def check(self) -> None:
-        """Raise ChildError when it has ended, or does so at once."""
+        """Raise ChildError when it has exited, or does within END_TIMEOUT_S."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(END_TIMEOUT_S)
-            raise ChildError(f"The {self.name} ended by itself with status {self._process.returncode}.{self._said()}")
+            raise ChildError(
+                f"The {self.name} ended by itself with status {self._process.returncode}.{self._last_errors()}"
+            )
 
     def stop(self) -> None:
-        """End it with SIGINT, or when that does not help with SIGTERM, and wait. Raises ChildError when it failed."""
+        """Stop it with SIGINT, then SIGTERM, then SIGKILL, and wait. Raises ChildError when it failed."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if self._process.poll() is None:
                 self._process.send_signal(number)
                 try:
                     self._process.wait(STOP_TIMEOUT_S)
                 except subprocess.TimeoutExpired:
-                    print(f"The {self.name} did not heed {signal.Signals(number).name}.", file=sys.stderr)
+                    print(f"The {self.name} did not react to {signal.Signals(number).name}.", file=sys.stderr)
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
         self._reader.join()
         if self._process.returncode and not self.may_fail:
-            raise ChildError(f"The {self.name} ended with status {self._process.returncode}.{self._said()}")
+            raise ChildError(f"The {self.name} ended with status {self._process.returncode}.{self._last_errors()}")
 
     def _read(self) -> None:
         assert self._process.stdout
@@ -153,7 +157,7 @@ class Child:
             self._has_ended = True
             self._printed.notify_all()
 
-    def _said(self) -> str:
+    def _last_errors(self) -> str:
         self._errors.seek(0)
         tail = self._errors.read().decode(errors="replace").splitlines()[-20:]
         return "".join(f"\n  {line}" for line in tail)

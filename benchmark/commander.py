@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever steers all the vehicles of a campaign at once, at 20 Hz, and reads the diagnostics of their bridges."""
+"""Commands all vehicles of a campaign at 20 Hz, and reads the diagnostics of their bridges."""
 
 import contextlib
 import threading
@@ -16,11 +16,11 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from drone_bridge.msg import CommandRates
 
 PERIOD_S: Final = 0.05
-THRUST_N: Final = 9.81  # what carries the emulated drone
+THRUST_N: Final = 9.81  # the emulated drone's weight
 
 
 class Commander:
-    """Commands those whose `is_commanded` is true, until it is closed."""
+    """Commands the pairs whose `is_commanded` is true, until it is closed."""
 
     def __init__(self, pairs: Sequence[Pair], domain: int) -> None:
         self._context = rclpy.Context()
@@ -37,7 +37,7 @@ class Commander:
         self._thread.start()
 
     def close(self) -> None:
-        """End, and leave ROS in order."""
+        """Stop, and shut ROS down."""
         self._executor.shutdown()
         self._thread.join()
         self._node.destroy_node()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure all that README.md and docs/wire_log.md show figures of: python benchmark/figures.py [testbed ...].
+"""Measure all figures in README.md and docs/wire_log.md again: python benchmark/figures.py [testbed ...].
 
-They are written there. On a machine that does nothing else; takes about 20 minutes.
+Rewrites them in place. Run it on an idle machine; it takes about 20 minutes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ PAGES: Final = {
 
 
 def measure(program: str, arguments: list[str]) -> str:
-    """Run a program, show what it says, and return its results. Raises CalledProcessError when it fails."""
+    """Run a benchmark, show its output, and return its results. Raises CalledProcessError when it fails."""
     command = script_command(f"{program}.py", *arguments)
     lines = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
@@ -39,7 +39,7 @@ def measure(program: str, arguments: list[str]) -> str:
 
 
 def replaced(text: str, program: str, results: str) -> str:
-    """Return a page with other results of a program. Raises ValueError where it has no place for them."""
+    """Return a page with new results of a benchmark. Raises ValueError when it has no place for them."""
     begin, end = f"<!-- {program} -->\n", f"<!-- end of {program} -->"
     before, found, rest = text.partition(begin)
     _, found_end, after = rest.partition(end)

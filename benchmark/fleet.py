@@ -31,7 +31,7 @@ MEBIBYTE: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a number of bridges took."""
+    """What a number of bridges cost."""
 
     load: str
     way: str
@@ -49,13 +49,13 @@ class Drones:
     def __init__(self, count: int) -> None:
         self._peers = [Peer() for _ in range(count)]
         self.ports = [peer.port for peer in self._peers]
-        self._over = threading.Event()
+        self._stopping = threading.Event()
         self._met = [threading.Event() for _ in self._peers]
         self.frames = [0] * count
         self._threads = [threading.Thread(target=self._send, args=(n,), daemon=True) for n in range(count)]
 
     def begin(self) -> None:
-        """Meet all bridges."""
+        """Start sending, once all bridges have connected."""
         for peer in self._peers:
             peer.wait_longer(READY_TIMEOUT_S)
         for thread in self._threads:
@@ -65,8 +65,8 @@ class Drones:
                 raise ChildError("A bridge did not connect.")
 
     def end(self) -> None:
-        """Part."""
-        self._over.set()
+        """Stop sending, and close all connections."""
+        self._stopping.set()
         for thread in self._threads:
             thread.join()
         for peer in self._peers:
@@ -77,7 +77,7 @@ class Drones:
             conversation = self._peers[number].meet(*SIZE)
             self._met[number].set()
             for tick in ticks(sys.maxsize, FRAME_RATE_HZ):
-                if self._over.is_set():
+                if self._stopping.is_set():
                     break
                 conversation.exchange(0, tick)
                 self.frames[number] += 1
@@ -86,7 +86,7 @@ class Drones:
 
 @contextlib.contextmanager
 def bridges(way: str, protocol: str, ports: Sequence[int], domain: int, scratch: Path) -> Iterator[list[Child]]:
-    """Start bridges to these ports, all in one process or each in one, and stop them at the end."""
+    """Start bridges to these ports, in one process or one each, and stop them at the end."""
     names = [f"vehicle{number}" for number in range(len(ports))]
     if way == ONE:
         file = scratch / "fleet.yaml"
@@ -107,7 +107,7 @@ def bridges(way: str, protocol: str, ports: Sequence[int], domain: int, scratch:
 
 
 def measure(load: str, way: str, children: list[Child], count: int, seconds: float) -> Cost:
-    """Return what these processes take in so many seconds."""
+    """Return what these processes cost over so many seconds."""
     before_s, began_s = sum(child.cpu_s() for child in children), time.monotonic()
     time.sleep(seconds)
     used_s, took_s = sum(child.cpu_s() for child in children) - before_s, time.monotonic() - began_s
@@ -128,7 +128,7 @@ def measure_drones(way: str, count: int, seconds: float) -> Cost:
         try:
             with bridges(way, drones.protocol, drones.ports, random.choice(DOMAINS), Path(folder)) as children:
                 drones.begin()
-                time.sleep(seconds / 2)  # what happens once is over then
+                time.sleep(seconds / 2)  # until start-up is over
                 before, began_s = sum(drones.frames), time.monotonic()
                 cost = measure(drones.load, way, children, count, seconds)
                 rate_hz = (sum(drones.frames) - before) / (time.monotonic() - began_s) / count

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emulated robots in one process, and who drives them: `fleet_robots.py N`.
+"""N emulated robots in one process, and a driver for each of their bridges: `fleet_robots.py N`.
 
-Prints their ports, and a line when a bridge listens to each of the drivers.
+Prints the robots' ports, and a line once a bridge is subscribed to each driver.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ SENSOR_PERIOD_S = 1.0
 
 
 def serve(count: int, ports: list[int], ready: threading.Event) -> None:
-    """Be so many robots, forever."""
+    """Run the robots, forever."""
 
     async def serve_all() -> None:
         tasks = []
@@ -54,13 +54,13 @@ def main() -> int:
         drivers = [node.create_publisher(Twist, f"/vehicle{number}/cmd_vel", 1) for number in range(count)]
         twist = Twist()
         twist.linear.x = 0.2
-        is_told = False
+        is_announced = False
         due_s = time.monotonic()
         while True:
             for driver in drivers:
                 driver.publish(twist)
-            if not is_told and all(driver.get_subscription_count() for driver in drivers):
-                is_told = True
+            if not is_announced and all(driver.get_subscription_count() for driver in drivers):
+                is_announced = True
                 print("driven", flush=True)
             due_s += 1 / DRIVE_RATE_HZ
             time.sleep(max(0.0, due_s - time.monotonic()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each bridge takes before it does anything, beside a bare rclpy node: python benchmark/footprint.py.
+"""What each idle bridge costs, compared with a bare rclpy node: python benchmark/footprint.py.
 
 Memory and the time to start; see README.md.
 """
@@ -26,20 +26,20 @@ from table import spread
 
 MEBIBYTE: Final = 1024 * 1024
 START_TIMEOUT_S: Final = 30.0
-SETTLE_S: Final = 1.0  # for what goes on in the background after the start, such as discovery
+SETTLE_S: Final = 1.0  # for background work after the start, such as discovery
 PROTOCOLS: Final = ("testbed", "dronegui", "simulator", "robot", "telemetry")
-#: What a bridge may take more than the bare node.
+#: What a bridge may cost beyond the bare node.
 MOST_MEBIBYTES: Final = 8.0
 MOST_START_S: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one start of a program took."""
+    """Cost of one start of a program."""
 
     start_s: float  # from exec to configured
     resident_mebibytes: float
-    private_mebibytes: float  # that no other process has as well
+    private_mebibytes: float  # not shared with other processes
     interface: str = ""  # of a bridge
 
 

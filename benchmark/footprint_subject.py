@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge that says when it is configured, or a node without a program that it is compared with.
+"""A bridge that reports when it is configured, or an empty node to compare it with.
 
-Prints the seconds from the moment given, on CLOCK_MONOTONIC, until the node was configured; one that has nothing to
-configure, until it could be spun. A bridge prints its interface as well: one line of JSON, by which a lifecycle node
-can be made that has the same topics and services, and nothing behind them. Then it runs until SIGINT.
+Prints the seconds from the given time of CLOCK_MONOTONIC until the node was configured, or an empty one was ready to
+spin. A bridge also prints its interface as one line of JSON, from which a lifecycle node with the same topics and
+services, and nothing behind them, can be made. Then it runs until SIGINT.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def _run_node(program: str, say: Callable[[], None]) -> int:
 
 
 def _node_with(interface: dict[str, list[list[str]]]) -> Any:
-    """Return a lifecycle node that has an interface, and does nothing."""
+    """Return a lifecycle node with this interface that does nothing."""
     from rclpy.lifecycle import LifecycleNode
 
     node = LifecycleNode("without_a_program")
@@ -58,7 +58,7 @@ def _node_with(interface: dict[str, list[list[str]]]) -> Any:
 
 
 def _interface(node: Any) -> dict[str, list[tuple[str, str]]]:
-    """Return what a node has, beside what every lifecycle node has."""
+    """Return a node's own topics and services, without those of every lifecycle node."""
     kinds = {
         "publishers": [(publisher.msg_type, publisher.topic_name) for publisher in node.publishers],
         "subscriptions": [(subscription.msg_type, subscription.topic_name) for subscription in node.subscriptions],

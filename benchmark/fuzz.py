@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feed every codec, in every role, with mutations of what real programs sent: whole, and split anywhere.
 
-Each input has to give events or RemoteProtocolError, and to end. Anything else is shown with the seed that gives it
-again, and the exit status is 1.
+Each input has to give events or RemoteProtocolError, and to terminate. Anything else is printed with the seed that
+reproduces it, and the exit status is 1.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Target:
 
 
 def targets() -> Iterator[Target]:
-    """Give every codec and role, with what is mutated for it."""
+    """Yield every codec and role, with the captures to mutate for it."""
 
     def capture(name: str) -> bytes:
         return (CAPTURES / name).read_bytes()
@@ -76,7 +76,7 @@ def _waiting_testbed() -> testbed.TestbedConnection:
 
 
 def _asking_client() -> simulator.ClientConnection:
-    """Return a client that has asked what the capture answers."""
+    """Return a client that has sent the requests that the capture answers."""
     server, client = simulator.ServerConnection(), simulator.ClientConnection()
     server.receive_data((CAPTURES / "simulator_client.bin").read_bytes())
     while isinstance(request := server.next_event(), simulator.Request):
@@ -131,7 +131,7 @@ def pieces(data: bytes, chance: random.Random) -> list[bytes]:
 
 
 def feed(target: Target, parts: list[bytes]) -> str:
-    """Return how it ended: events, refused, or closed. Raises whatever else comes of it."""
+    """Return the outcome: events or refused. Raises whatever else the codec raises."""
     connection = target.make()
     count, outcome = 0, "events"
     for part in parts:
@@ -172,14 +172,14 @@ def run(target: Target, inputs: int, seed: int) -> tuple[int, float, list[str]]:
         started_s = time.perf_counter()
         try:
             refused += feed(target, parts) == "refused"
-        except Exception as error:  # which is what is looked for
+        except Exception as error:  # the faults that are looked for
             wrong.append(f"{target.name}, seed {seed}, input {number}: {type(error).__name__}: {error}; {data.hex()}")
         slowest_s = max(slowest_s, time.perf_counter() - started_s)
     return refused, slowest_s, wrong
 
 
 def main() -> int:
-    """Run what the command line asks for."""
+    """Fuzz the codecs of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=10_000, help="per codec and role (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the mutations (%(default)s)")

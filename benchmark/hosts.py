@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge beside its vehicle, and who views and commands it on another machine, over a link that loses and is cut.
+"""A bridge beside its vehicle, and an operator on another machine, over a link that loses packets and is cut.
 
 Both machines are network namespaces of this one, so that all times are of one clock. The link is cut without either end
-being told, and mended again. See docs/deploy.md.
+being notified, and restored. See docs/deploy.md.
 """
 
 import argparse
@@ -29,26 +29,26 @@ FRAMES_PER_S: Final = 40.0
 COMMANDS_PER_S: Final = 20.0
 #: As in hosts_operator.py, which numbers its commands by how fast they roll, degrees/s.
 FIRST_ROLL_RATE: Final = 1000
-TIMEOUT_S: Final = 60.0  # for whatever has to happen
+TIMEOUT_S: Final = 60.0  # for each step
 #: What is sent in the last moments before the cut may not have arrived.
 ON_ITS_WAY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is done."""
+    """The settings of a trial."""
 
     impairment: Impairment = field(default_factory=Impairment)
-    seconds: float = 20.0  # that are measured before the cut
+    seconds: float = 20.0  # of measurement before the cut
     cut_s: float = 3.0
-    depth: int = 10  # commands that the operator's publisher keeps for a reliable bridge that misses them
-    is_best_effort: bool = True  # what the bridge subscribes to commands with
-    is_raw: bool = False  # what is viewed
+    depth: int = 10  # of the operator's publisher: commands kept for a reliable bridge that misses them
+    is_best_effort: bool = True  # how the bridge subscribes to commands
+    is_raw: bool = False  # whether raw images are viewed, and not compressed ones
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the vehicle was told in answer to a frame; times in s since 1970."""
+    """The vehicle's command after a frame; times in s since 1970."""
 
     frame_s: float
     time_s: float
@@ -62,7 +62,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image that came to the viewer; times in s since 1970."""
+    """An image that reached the viewer; times in s since 1970."""
 
     stamp_s: float
     arrived_s: float
@@ -71,7 +71,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was seen; times in s since 1970."""
+    """The observations of a trial; times in s since 1970."""
 
     plan: Plan
     began_s: float
@@ -87,12 +87,12 @@ class Trial:
     packets_dropped: int  # by a full queue
 
     def is_measured(self, moment_s: float) -> bool:
-        """Return whether what was sent then counts for latencies and losses."""
+        """Return whether what was sent at this time counts for latencies and losses."""
         return self.began_s <= moment_s < self.cut_s - ON_ITS_WAY_S
 
     @property
     def command_ages_s(self) -> dict[int, float]:
-        """How old each command was when the vehicle was first told it, by its number."""
+        """Age of each command when it first reached the vehicle, by its number."""
         ages_s: dict[int, float] = {}
         for answer in self.answers:
             if answer.command is not None:
@@ -101,7 +101,7 @@ class Trial:
 
     @property
     def command_latencies_s(self) -> list[float]:
-        """Of the commands that were measured and followed."""
+        """Ages of the measured commands that reached the vehicle."""
         ages_s = self.command_ages_s
         return [
             ages_s[number]
@@ -111,7 +111,7 @@ class Trial:
 
     @property
     def command_loss(self) -> float:
-        """The share of the commands that the vehicle was never told."""
+        """The share of commands that never reached the vehicle."""
         given = sum(self.is_measured(given_s) for given_s in self.commands.values())
         return 1 - len(self.command_latencies_s) / max(1, given)
 
@@ -122,13 +122,13 @@ class Trial:
 
     @property
     def image_loss(self) -> float:
-        """The share of the frames whose image never came to the viewer."""
+        """The share of frames whose image never reached the viewer."""
         frames = sum(self.is_measured(answer.frame_s) for answer in self.answers)
         return 1 - len(self.image_latencies_s) / max(1, frames)
 
     @property
     def neutral_after_s(self) -> float:
-        """From the cut until the vehicle was told to be neutral."""
+        """From the cut until the vehicle got a neutral command."""
         return (
             next(answer.time_s for answer in self.answers if answer.time_s > self.cut_s and answer.command is None)
             - self.cut_s
@@ -144,12 +144,12 @@ class Trial:
 
     @property
     def viewed_after_s(self) -> float:
-        """From mending the link until an image came that is not from before."""
+        """From mending the link until a new image arrived."""
         return next(image.arrived_s for image in self.images if image.stamp_s > self.mended_s) - self.mended_s
 
     @property
     def stops(self) -> int:
-        """How often the vehicle was told to be neutral, for want of commands, while the link was there."""
+        """How often the vehicle was neutralized for want of commands while the link was up."""
         told = [answer.command for answer in self.answers if self.is_measured(answer.frame_s)]
         return sum(now is None and before is not None for before, now in itertools.pairwise(told))
 
@@ -177,7 +177,7 @@ class Trial:
 
 
 def percentiles(values_s: Sequence[float]) -> str:
-    """Return the median, and what one of a hundred exceeds, in words."""
+    """Return the median and the 99th percentile in words."""
     if not values_s:
         return "none came"
     ordered = sorted(values_s)
@@ -188,7 +188,7 @@ class Programs:
     """The programs on both machines."""
 
     def __init__(self, stack: contextlib.ExitStack, plan: Plan, scratch: Path) -> None:
-        """Make machines and start programs, all of which end with the stack. Raises MachinesError or ChildError."""
+        """Create the machines and start the programs; the stack stops them. Raises MachinesError or ChildError."""
         robot, laptop, self.link = stack.enter_context(two_machines_far_apart(plan.impairment))
         domain = random.choice(DOMAINS)
         profile = Path(get_package_share_directory("drone_bridge"), "config", "fastdds.xml")
@@ -211,28 +211,28 @@ class Programs:
         self.operator = start("operator", laptop.command(*operator, **reach, ROS_STATIC_PEERS=robot.address))
 
     def wait_for_answer(self, is_it: Callable[[Answer], bool]) -> None:
-        """Wait until the vehicle has been told something."""
+        """Wait for such a command to the vehicle."""
         self.vehicle.wait_until(lambda lines: any(map(is_it, read_answers(lines))), TIMEOUT_S)
 
     def wait_for_operator(self, word: str, is_it: Callable[[list[float]], bool]) -> None:
-        """Wait until a line with this word tells something."""
+        """Wait for such a line with this word."""
         self.operator.wait_until(lambda lines: any(map(is_it, read_lines(word, lines))), TIMEOUT_S)
 
 
 def read_answers(lines: list[str]) -> Iterator[Answer]:
-    """Read what the vehicle says; its first line is its port."""
+    """Parse the vehicle's output; its first line is its port."""
     return (Answer(*map(float, line.split())) for line in lines[1:])
 
 
 def read_lines(word: str, lines: list[str]) -> Iterator[list[float]]:
-    """Read the operator's lines that begin with a word."""
+    """Parse the operator's lines that begin with a word."""
     return (list(map(float, line.split()[1:])) for line in lines if line.startswith(f"{word} "))
 
 
-def try_out(plan: Plan, scratch: Path) -> Trial:
+def run_trial(plan: Plan, scratch: Path) -> Trial:
     """Measure, cut the link, mend it, and wait until everything is back.
 
-    Raises MachinesError where that can't be had, and ChildError when something does not come back.
+    Raises MachinesError where namespaces are not allowed, and ChildError when something does not come back.
     """
     with contextlib.ExitStack() as stack:
         programs = Programs(stack, plan, scratch)
@@ -285,7 +285,7 @@ def main() -> int:
     plan = Plan(impairment, words.seconds, words.cut, words.depth, not words.reliable, words.raw)
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            trial = try_out(plan, Path(scratch))
+            trial = run_trial(plan, Path(scratch))
         except (MachinesError, ChildError) as error:
             print(error, file=sys.stderr)
             return 1

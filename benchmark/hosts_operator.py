@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who views and commands the vehicle of hosts_vehicle.py from another machine, and says what was seen and when.
+"""Views and commands the vehicle of hosts_vehicle.py from another machine, and logs what arrives when.
 
 It prints, in s since 1970: `command NUMBER TIME`, `image TIME-OF-STAMP TIME-OF-ARRIVAL BYTES`, and `refused COUNT` from
 the bridge's diagnostics.
@@ -26,7 +26,7 @@ FIRST_ROLL_RATE = 1000
 
 
 def main() -> None:
-    """View and command until told to end."""
+    """View and command until SIGINT."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rate", type=float, help="commands per second")
     parser.add_argument(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed at a steady rate that says when it sent each frame, and when which answer to it came.
+"""A testbed at a steady rate that logs when it sent each frame, and when which answer came.
 
 It prints the port that it listens on, and then `frame time, answer's time, roll rate` for each frame, in s since 1970
 and degrees/s.
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def converse(bridge: socket.socket, rate: float) -> None:
-    """Send frames, and tell of the answers."""
+    """Send frames, and print the answers."""
     connection = TestbedConnection()
     # The roll rate numbers the commands, so there has to be room for many.
     limits = {"max_thrust": 25.0, "max_pitch_rate": 720.0, "max_roll_rate": 1e6, "max_yaw_rate": 720.0}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A link between two network namespaces that loses, delays and limits packets, and can be cut and mended.
 
-Each end is a TUN device, whose packets a thread of this process passes on to the other end. So it takes no more of the
-kernel than /dev/net/tun; netem, which does the same, is missing from many kernels of containers and small machines.
+Each end is a TUN device, whose packets a thread of this process forwards to the other end. All that it needs of the
+kernel is /dev/net/tun; netem, which does the same, is missing in many containers and on small machines.
 """
 
 import ctypes
@@ -21,14 +21,14 @@ from typing import Final
 _TUN: Final = "/dev/net/tun"
 _TUNSETIFF: Final = 0x400454CA
 _IFF_TUN: Final = 0x0001
-_IFF_NO_PI: Final = 0x1000  # packets as they are, without four bytes before each
+_IFF_NO_PI: Final = 0x1000  # packets without the four bytes of protocol information
 _CLONE_NEWNET: Final = 0x40000000
 _MAX_PACKET_BYTES: Final = 65536
-_TURN_PACKETS: Final = 64  # taken from one end before the other one has its turn
+_TURN_PACKETS: Final = 64  # read from one end before the other end's turn
 
 
 class LinkUnavailableError(Exception):
-    """This machine does not let us make such a link; the text says what it lacks."""
+    """Such a link can't be made on this machine; the text says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +36,25 @@ class Impairment:
     """What happens to packets, in each direction. The defaults are those of a wireless link in a hall."""
 
     loss: float = 0.02  # probability
-    delay_s: float = 0.02  # one way, without what a packet waits for those before it
+    delay_s: float = 0.02  # one way, without queueing
     bits_per_s: float = 20e6
-    queue_bytes: int = 256 * 1024  # that wait to be sent, about 0.1 s at this rate; what comes beyond is dropped
+    queue_bytes: int = 256 * 1024  # in the queue, about 0.1 s at this rate; any more are dropped
     seed: int = 1
 
 
 class Direction:
-    """One direction of a link, without devices and without a clock."""
+    """One direction of a link: no devices, no clock."""
 
     def __init__(self, impairment: Impairment, seed: int) -> None:
         self._impairment = impairment
         self._random = random.Random(seed)
-        self._sent_s = 0.0  # when the last bit of what waits is sent
+        self._sent_s = 0.0  # when the queue is empty
         self._on_their_way: deque[tuple[float, bytes]] = deque()  # when each arrives, in order
         self.is_cut = False
         self.arrived = self.lost = self.dropped = 0  # packets: dropped are those that the queue had no room for
 
     def offer(self, packet: bytes, now_s: float) -> None:
-        """Take a packet that is sent now."""
+        """Queue a packet that is sent now."""
         link = self._impairment
         waiting_bytes = max(0.0, self._sent_s - now_s) * link.bits_per_s / 8
         is_lost = self._random.random() < link.loss
@@ -64,13 +64,13 @@ class Direction:
             self.dropped += 1
         else:
             self._sent_s = max(now_s, self._sent_s) + 8 * len(packet) / link.bits_per_s
-            if is_lost:  # it took its time on the air all the same
+            if is_lost:  # lost packets take air time, too
                 self.lost += 1
             else:
                 self._on_their_way.append((self._sent_s + link.delay_s, packet))
 
     def cut(self) -> None:
-        """Lose what is on its way, and all that is sent from now on, without anybody being told."""
+        """Silently lose what is in flight, and all that is sent from now on."""
         self.is_cut = True
         self.lost += len(self._on_their_way)
         self._on_their_way.clear()
@@ -85,7 +85,7 @@ class Direction:
 
     @property
     def next_arrival_s(self) -> float | None:
-        """When the next packet arrives; None if none is on its way."""
+        """When the next packet arrives; None if none is in flight."""
         return self._on_their_way[0][0] if self._on_their_way else None
 
 

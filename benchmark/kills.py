@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kill a bridge or its emulator with SIGKILL at random moments, and see whether the other side gets over it.
+"""Kill a bridge or its emulator with SIGKILL at random moments, and check that the other side recovers.
 
 A bridge whose vehicle is gone has to drive the next one, and to leave it neutral when commands end. A vehicle whose
 bridge is gone has to be told to be neutral by the next bridge, before anybody commands, and to be driven again then;
@@ -18,7 +18,7 @@ import campaign
 from campaign import Tally
 from pairs import COMMAND_TIMEOUT_S, START_TIMEOUT_S, Pair, left_behind
 
-NEUTRAL_S: Final = COMMAND_TIMEOUT_S + 2.0  # the rest is a busy machine
+NEUTRAL_S: Final = COMMAND_TIMEOUT_S + 2.0  # the rest allows for a busy machine
 MOMENT_S: Final = 1.0  # after it is driven, at most
 
 
@@ -72,7 +72,7 @@ def _kill_bridge(pair: Pair, tally: Tally) -> None:
     neutral_s = _first_word_s(pair, started_s)
     if neutral_s is None:
         tally.complain(
-            name, f"the next bridge said nothing neutral within {START_TIMEOUT_S:g} s: {bridge.output[-500:]}"
+            name, f"the next bridge sent no neutral command within {START_TIMEOUT_S:g} s: {bridge.output[-500:]}"
         )
     elif any(not is_neutral for _, is_neutral in pair.words.since(started_s)):
         tally.complain(name, "the next bridge moved the vehicle without a command")
@@ -103,7 +103,7 @@ def _first_word_s(pair: Pair, started_s: float) -> float | None:
 
 
 def _free(files: set[str]) -> None:
-    """Remove what nobody but the killed one had: a process that is killed can't."""
+    """Remove the shared memory of the killed process, which it could not remove itself."""
     for file in left_behind(files):
         Path(file).unlink(missing_ok=True)
 

@@ -19,7 +19,7 @@ _IP_TIMEOUT_S: Final = 30.0
 
 
 class MachinesError(Exception):
-    """This machine does not let us make others; the text says what it lacks."""
+    """Network namespaces can't be made on this machine; the text says what is missing."""
 
 
 class Machine:
@@ -34,12 +34,12 @@ class Machine:
         _ip("-n", self.name, "link", "set", _DEVICE, state)
 
     def has_carrier(self) -> bool:
-        """Return whether the cable is in, and runs. Of a TUN device the kernel says UNKNOWN, which is as good."""
+        """Return whether the cable is in. A TUN device that is up has the state UNKNOWN."""
         shown = _ip("-n", self.name, "link", "show", _DEVICE).stdout
         return "state UP" in shown or "state UNKNOWN" in shown
 
     def command(self, *command: object, **environment: str) -> list[str]:
-        """Return the command that runs this one there."""
+        """Return the command line that runs a command on this machine."""
         shell = f'mount --bind {self.shared_memory} /dev/shm && exec "$@"'
         variables = [f"{name}={value}" for name, value in environment.items()]
         words = [*(["env", *variables] if variables else []), *map(str, command)]
@@ -48,7 +48,7 @@ class Machine:
 
 @contextlib.contextmanager
 def two_machines() -> Iterator[tuple[Machine, Machine]]:
-    """Make two of them with a cable between. Raises MachinesError where that is not allowed."""
+    """Make two machines with a cable between them. Raises MachinesError where that is not allowed."""
     with _two_namespaces() as (one, other):
         _ip("-n", one.name, "link", "add", _DEVICE, "type", "veth", "peer", "name", _DEVICE, "netns", other.name)
         _configure(one, other)
@@ -57,7 +57,7 @@ def two_machines() -> Iterator[tuple[Machine, Machine]]:
 
 @contextlib.contextmanager
 def two_machines_far_apart(impairment: Impairment) -> Iterator[tuple[Machine, Machine, ImpairedLink]]:
-    """Make two of them with such a link between. Raises MachinesError where that is not allowed."""
+    """Make two machines with such a link between them. Raises MachinesError where that is not allowed."""
     with _two_namespaces() as (one, other):
         try:
             link = ImpairedLink((one.name, other.name), _DEVICE, impairment)
@@ -71,7 +71,7 @@ def two_machines_far_apart(impairment: Impairment) -> Iterator[tuple[Machine, Ma
 @contextlib.contextmanager
 def _two_namespaces() -> Iterator[tuple[Machine, Machine]]:
     if shutil.which("ip") is None:
-        raise MachinesError("Network namespaces are made by ip(8), which is not here: apt install iproute2.")
+        raise MachinesError("Network namespaces need ip(8), which is not installed: apt install iproute2.")
     token = uuid.uuid4().hex[:6]
     machines = Machine(f"drone1_{token}", "10.213.7.1"), Machine(f"drone2_{token}", "10.213.7.2")
     try:
@@ -92,7 +92,7 @@ def _configure(*machines: Machine) -> None:
         _ip("-n", machine.name, "address", "add", f"{machine.address}/24", "dev", _DEVICE)
         for device in ("lo", _DEVICE):
             _ip("-n", machine.name, "link", "set", device, "up")
-    # The kernel may take a second to call it running, and DDS never looks again at one that was not.
+    # The kernel may take a second to report the carrier, and DDS never rechecks an interface that had none.
     deadline_s = time.monotonic() + _CARRIER_TIMEOUT_S
     while not all(machine.has_carrier() for machine in machines):
         if time.monotonic() > deadline_s:

@@ -16,12 +16,12 @@ from rclpy.publisher import Publisher
 
 @contextlib.contextmanager
 def ros(*, is_interrupted: bool = False) -> Iterator[None]:
-    """Have ROS until SIGINT, and leave it in order.
+    """Initialize ROS, and shut it down at SIGINT.
 
-    `is_interrupted`: the main thread waits for something else than its executor, and SIGINT has to end that, too. An
-    executor is better not interrupted: it may be busy with a message.
+    `is_interrupted`: SIGINT also raises KeyboardInterrupt, for a main thread that does not just spin. An executor must
+    not be interrupted: it may be busy with a message.
     """
-    # Before rclpy adds its own. A shell has programs that it starts in the background ignore SIGINT.
+    # Before rclpy adds its own. Background programs of a shell start with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler if is_interrupted else lambda *_: None)
     rclpy.init()
     try:
@@ -32,7 +32,7 @@ def ros(*, is_interrupted: bool = False) -> Iterator[None]:
 
 
 def spin(node: Node) -> None:
-    """Serve a node until SIGINT."""
+    """Spin a node until SIGINT."""
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     with contextlib.suppress(ExternalShutdownException):
@@ -40,13 +40,13 @@ def spin(node: Node) -> None:
 
 
 def spin_in_a_thread(node: Node) -> None:
-    """Serve a node in a thread that ends with ROS."""
+    """Spin a node in a thread that ends with ROS."""
     threading.Thread(target=spin, args=(node,)).start()
 
 
 def publish(publisher: "Publisher[Any]", message: Any) -> None:
-    """Publish, whatever becomes of it."""
+    """Publish, ignoring errors of the middleware."""
     try:  # noqa: SIM105 -- a context manager is not free
         publisher.publish(message)
     except rclpy_implementation.RCLError:
-        pass  # a subscriber that stands still was overrun
+        pass  # the queue of a stalled subscriber is full

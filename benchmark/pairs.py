@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each bridge with its emulated vehicle and a relay in between, as processes that a campaign can mistreat."""
+"""Each bridge with its emulated vehicle and a relay in between, as processes for a campaign to disturb."""
 
 import contextlib
 import os
@@ -25,12 +25,12 @@ START_TIMEOUT_S: Final = 60.0
 END_TIMEOUT_S: Final = 20.0
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _MOTION_PARAMETERS: Final = struct.Struct(">4f")
-#: Of the yaw, which is what the campaign commands, in degrees/s. One that hovers is kept in its place by the others.
+#: Largest yaw rate of a neutral command, degrees/s. A hovering drone uses the other axes to stay in place.
 _HOVERING_RATE: Final = 0.5
 
 
 def testbed_ear() -> Ear:
-    """Hear answers to frames: without a turn they are neutral, as a drone that hovers may lean against the wind."""
+    """Read answers to frames; those without a yaw rate are neutral, as a hovering drone leans against the wind."""
     heard = bytearray()
 
     def hear(data: bytes) -> Iterable[bool]:
@@ -44,7 +44,7 @@ def testbed_ear() -> Ear:
 
 
 def dronegui_ear() -> Ear:
-    """Hear packets of a controller: hover is neutral, and so is a button without any tilt."""
+    """Read packets of a controller: hover is neutral, and so is a button without tilt."""
 
     def hear(data: bytes) -> Iterable[bool]:
         connection = dronegui.ReceiverConnection(complete_states_only=True)  # each: a new bridge counts from 1 again
@@ -57,7 +57,7 @@ def dronegui_ear() -> Ear:
 
 
 def robot_ear() -> Ear:
-    """Hear speeds of the tracks."""
+    """Read speeds of the tracks."""
     connection = robot.RobotConnection((robot.SubsystemType.SKID_STEER, robot.SubsystemType.LIGHTS))
 
     def hear(data: bytes) -> Iterable[bool]:
@@ -70,7 +70,7 @@ def robot_ear() -> Ear:
 
 
 def simulator_ear() -> Ear:
-    """Hear velocities of the vehicle."""
+    """Read velocities of the vehicle."""
     connection = simulator.ServerConnection()
 
     def hear(data: bytes) -> Iterable[bool]:
@@ -84,7 +84,7 @@ def simulator_ear() -> Ear:
 
 
 def telemetry_ear() -> Ear:
-    """Hear commands to a drone."""
+    """Read commands to a drone."""
     connection = telemetry.DroneConnection()
 
     def hear(data: bytes) -> Iterable[bool]:
@@ -194,7 +194,7 @@ class Program:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it is running."""
         return self._process.poll() is None
 
     def send(self, number: signal.Signals) -> None:
@@ -208,7 +208,7 @@ class Program:
         return None
 
     def end(self) -> int | None:
-        """Ask it to end, insist if need be, and return its exit status; None if it had to be killed."""
+        """Stop it with SIGINT, then SIGKILL; return its exit status, or None if it had to be killed."""
         self.send(signal.SIGTERM)
         status = self.wait()
         if status is None:
@@ -265,7 +265,7 @@ class Pair:
         self.emulator: Program | None = None
         self.bridge: Program | None = None
         self._is_closed = False
-        self._starting = threading.Lock()  # for whoever closes it while another thread makes trouble
+        self._starting = threading.Lock()  # close() may come while another thread starts programs
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -315,7 +315,7 @@ class Pair:
         return max([when for when, is_neutral in said if not is_neutral], default=since_s) - since_s
 
     def close(self) -> None:
-        """End everything, for good."""
+        """Stop everything, for good."""
         with self._starting:
             self._is_closed = True
         for program in (self.bridge, self.emulator):
@@ -325,7 +325,7 @@ class Pair:
 
 
 def left_behind(files: set[str]) -> list[str]:
-    """Return which files of /dev/shm are still there, and belong to nobody."""
+    """Return the files in /dev/shm that no process uses any more."""
     mapped = set()
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
@@ -334,7 +334,7 @@ def left_behind(files: set[str]) -> list[str]:
 
 
 def is_port(file: str) -> bool:
-    """Tell whether it is the queue of a DDS port, which Fast DDS leaves there for whoever has the port next."""
+    """Return whether it is the queue of a DDS port, which Fast DDS leaves for the port's next user."""
     return "_port" in file
 
 

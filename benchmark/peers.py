@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The images of testbed.py through others' bridges: python benchmark/peers.py ros_tcp_endpoint rosbridge.
+"""The images of testbed.py through other bridges: python benchmark/peers.py ros_tcp_endpoint rosbridge.
 
 The floor, testbed_bridge and those of the others that are installed take turns with the same stereo images; see
 README.md. Neither of the others answers what it gets, so there is no round trip, and unpaced they get what TCP takes.
@@ -33,17 +33,17 @@ from testbed_system import Received, Size, TestbedSystem
 
 RATE_HZ: Final = 30.0
 CONNECT_TIMEOUT_S: Final = 20.0
-SETTLE_S: Final = 0.5  # for what still stands in queues when the last image has been sent
+SETTLE_S: Final = 0.5  # for what is still queued when the last image has been sent
 
 
 class Client(Protocol):
-    """Sends images into ROS through somebody's bridge."""
+    """Sends images into ROS through another bridge."""
 
     def send(self, side: str, image: bytearray) -> None:
         """Send the pixels of one image."""
 
     def close(self) -> None:
-        """Part."""
+        """Close the connection."""
 
 
 class EndpointClient:
@@ -89,7 +89,7 @@ class RosbridgeClient:
     def __init__(self, port: int, namespace: str, size: Size) -> None:
         from websockets.sync.client import connect
 
-        _connected(port).close()  # it is there
+        _connected(port).close()  # it listens
         self._socket = connect(f"ws://127.0.0.1:{port}", max_size=None, compression=None)
         self._before: dict[str, str] = {}
         width, height = size
@@ -118,7 +118,7 @@ CLIENTS: Final[dict[str, Any]] = {"ros_tcp_endpoint": EndpointClient, "rosbridge
 
 
 class PeerSystem(System):
-    """Somebody else's bridge between a client in this process and a subscriber in another one."""
+    """Another bridge, between a client in this process and a subscriber in a second one."""
 
     def __init__(self, side: str, place: Place) -> None:
         self._kind = CLIENTS[side]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between a bridge and its vehicle: hears every command, and spoils what the vehicle says when asked to.
+"""A relay between a bridge and its vehicle: reads every command, and corrupts the vehicle's data on request.
 
 A fault lasts until `heal`. Connections that had one are closed then, as no vehicle would make sense after it.
 """
@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Final
 
-#: Reads what a bridge says on one connection; says of each command in it whether it is the neutral one.
+#: Reads a bridge's data on one connection; yields for each command whether it is neutral.
 Ear = Callable[[bytes], Iterable[bool]]
 
 GARBAGE: Final = "garbage"
@@ -42,7 +42,7 @@ class Words:
         self._changed = threading.Condition()
 
     def note(self, is_neutral: bool) -> None:
-        """Take down one command."""
+        """Record a command."""
         with self._changed:
             self.count += 1
             self._said.append((time.monotonic(), is_neutral))
@@ -89,12 +89,12 @@ class Relay:
     def _serve(self) -> None: ...
 
     def start(self) -> None:
-        """Begin, in a thread."""
+        """Start the relay's thread."""
         self._thread = threading.Thread(target=self._serve, name="relay")
         self._thread.start()
 
     def spoil(self, fault: str) -> None:
-        """Begin a fault."""
+        """Start a fault."""
         self.fault = fault
 
     def heal(self) -> None:
@@ -107,7 +107,7 @@ class Relay:
         self._thread.join()
 
     def _spoiled(self, data: bytes) -> bytes:
-        """Return what becomes of what the vehicle said."""
+        """Return the vehicle's data with the fault applied."""
         if self.fault == GARBAGE:
             return self._random.randbytes(len(data))
         if self.fault == TRUNCATED:
@@ -118,7 +118,7 @@ class Relay:
         try:
             for is_neutral in ear(data):
                 self._words.note(is_neutral)
-        except Exception as error:  # a bridge that says what its vehicle can't read is what is looked for
+        except Exception as error:  # commands that a vehicle can't read are the faults looked for
             self._words.malformed.append(f"{type(error).__name__}: {error}")
 
 

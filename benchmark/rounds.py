@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds in which both sides are measured in turns, and what surrounds them in each of the benchmarks."""
+"""Rounds in which both sides are measured in turns, and the common main program of the benchmarks."""
 
 import argparse
 import contextlib
@@ -18,7 +18,7 @@ from system import Measurement, Place, System
 from table import BRIDGE, FLOOR, Samples
 
 TURNS: Final = 4  # each measurement of a round is cut into so many, the two sides alternating
-DOMAINS: Final = range(1, 102)  # beyond these, ROS's ports collide with those that Linux gives to clients
+DOMAINS: Final = range(1, 102)  # the ports of higher domains are in Linux's ephemeral range
 
 SystemT = TypeVar("SystemT", bound=System)
 

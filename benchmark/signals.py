@@ -81,7 +81,7 @@ def _is_by(status: int | None) -> bool:
 
 
 def _stacks(bridge: Program) -> str:
-    """Return what its threads wait for, as the kernel knows it."""
+    """Return its number of threads and its signal masks."""
     return f"{bridge.threads()} threads, signals {bridge.signals()}"
 
 

@@ -50,7 +50,7 @@ class SimulatorSystem(System):
         super().__init__(side, place, make_command(self._peer.port, namespace), helpers)
 
     def warm_up(self) -> None:
-        """Send steps until everything that is made of them has arrived, and some more; call until that is answered."""
+        """Send steps until all topics have arrived, and some more; call the service until it answers."""
         with self.explained():
             for _ in ticks(round(READY_TIMEOUT_S * RATE_HZ), RATE_HZ):
                 self._peer.step()
@@ -96,7 +96,7 @@ class SimulatorSystem(System):
             measurement.round_trips_s += self._call(seconds, ticks(round(seconds * RATE_HZ), RATE_HZ))
 
     def ages_s(self, measurement: Measurement) -> list[float]:
-        """Return how old each state was that came of a measurement; known after `stop`."""
+        """Return the age of each state of a measurement; known after `stop`."""
         return [age_s for sent_s, age_s in self.notes["ages"] if measurement.contains(sent_s)]
 
     def close_peer(self) -> None:
@@ -155,7 +155,7 @@ def main() -> int:
 
 def _bridge(parameters: dict[str, object], port: int, namespace: str) -> list[str]:
     entities = "[" + ",".join(f"'{entity}'" for entity in OTHERS) + "]"
-    # As nothing is steered here, it need not be learned how the vehicle is built.
+    # Nothing is steered here, so the vehicle's principal axes need not be learned.
     given = {"publish_clock": True, "body_to_model": "[1.0, 0.0, 0.0, 0.0]"}
     return bridge_command("simulator_bridge", namespace, port=port, entities=entities, **given, **parameters)
 

@@ -2,7 +2,7 @@
 """The least that a script between a simulator and ROS 2 can do: what the bridge is compared with.
 
 It asks for the streams, takes the states apart with struct, turns them into ROS's axes and publishes them, and offers
-one service. Nothing is checked, nothing is counted, and nobody is asked whether he listens.
+one service. Nothing is checked or counted, and it publishes whether or not anybody is subscribed.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes all that is made of a simulator's streams, and notes how old it is.
+"""Receives all topics of a simulator's streams, and records their ages.
 
 The northern coordinate is CLOCK_MONOTONIC when the state was sent. Prints `ready` when all topics have come, `step`
 for each step that is to be reported, and on SIGINT one line of JSON: for each kind of topic the moments at which the

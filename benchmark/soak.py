@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run all five bridges at once under load and trouble, and watch their memory, descriptors and threads.
+"""Run all five bridges at once under load and faults, and watch their memory, descriptors and threads.
 
 Each bridge is commanded at 20 Hz through a relay that now and then turns into a broken peer (garbage, messages that
 end early, a byte per second, silence, floods, resets); emulators are stopped and killed and started again; commands
@@ -46,7 +46,7 @@ class Usage:
 
 @dataclass
 class Record:
-    """What is known of one pair."""
+    """The results of one pair."""
 
     pair: Pair
     usage: list[Usage] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Record:
     was_interrupted: bool = False
 
     def sample(self) -> None:
-        """Note what the bridge uses now."""
+        """Record what the bridge uses now."""
         bridge = self.pair.bridge
         assert bridge
         try:
@@ -66,7 +66,7 @@ class Record:
             self.complain("the bridge has ended by itself")
 
     def complain(self, sentence: str) -> None:
-        """Note what should not be."""
+        """Record a problem."""
         if len(self.wrong) < MOST_SHOWN:
             self.wrong.append(f"{self.pair.kind.name}, {time.strftime('%H:%M:%S')}: {sentence}")
             print(self.wrong[-1], file=sys.stderr, flush=True)
@@ -264,7 +264,7 @@ def seconds(text: str) -> float:
 
 
 def main() -> int:
-    """Run what the command line asks for."""
+    """Run the soak of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--duration", type=seconds, default=60.0, help="such as 90s, 10m or 1h (%(default)g s)")
     parser.add_argument("--seed", type=int, default=1, help="of the troubles (%(default)s)")

@@ -17,7 +17,7 @@ from children import Child, ChildError
 
 HERE: Final = Path(__file__).resolve().parent
 READY_TIMEOUT_S: Final = 20.0
-SETTLE_S: Final = 0.05  # for what is still on its way when the last item has been sent
+SETTLE_S: Final = 0.05  # for what is in flight when the last item has been sent
 
 
 class Place(NamedTuple):
@@ -45,7 +45,7 @@ class Measurement:
 
     @property
     def cpu_per_item_ms(self) -> float:
-        """What an item cost."""
+        """Processor time per item."""
         return 1000 * self.cpu_s / self.items
 
     @property
@@ -59,7 +59,7 @@ class Measurement:
         return 1000 * median(self.round_trips_s)
 
     def contains(self, moment_s: float) -> bool:
-        """Tell whether what was sent at a moment of CLOCK_MONOTONIC is part of it."""
+        """Return whether what was sent at this time of CLOCK_MONOTONIC is part of it."""
         return any(began_s <= moment_s <= ended_s for began_s, ended_s in self.turns_s)
 
 
@@ -80,7 +80,7 @@ class System:
         return Measurement(self._measurements)
 
     def close_peer(self) -> None:
-        """Let go of the subject, which is going to be stopped."""
+        """Close the connection to the subject, which is about to be stopped."""
 
     def stop(self) -> None:
         """End everything. Raises ChildError for a program that failed."""
@@ -114,14 +114,14 @@ class System:
 
 
 def bridge_command(node: str, namespace: str, **parameters: object) -> list[str]:
-    """Return how one of our bridges is started."""
+    """Return the command line of one of our bridges."""
     executable = Path(get_package_prefix("drone_bridge"), "lib", "drone_bridge", node)
     settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
     return [str(executable), "--ros-args", "-r", f"__ns:={namespace}", *settings]
 
 
 def script_command(script: str, *arguments: str) -> list[str]:
-    """Return how a script of this folder is started."""
+    """Return the command line of a script in this folder."""
     return [sys.executable, str(HERE / script), *arguments]
 
 

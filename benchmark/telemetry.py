@@ -39,7 +39,7 @@ class TelemetrySystem(System):
         super().__init__(side, place, make_command(self._peer.port, namespace), {"subscriber": subscriber})
 
     def warm_up(self) -> None:
-        """Send documents until everything that is made of them has arrived, and some more."""
+        """Send documents until all topics have arrived, and some more."""
         with self.explained():
             for number in ticks(round(READY_TIMEOUT_S * RATE_HZ), RATE_HZ):
                 self._peer.send(number)
@@ -58,7 +58,7 @@ class TelemetrySystem(System):
                 measurement.items += 1
 
     def latencies_s(self, topic: str, measurement: Measurement) -> list[float]:
-        """Return how old each message of a topic was that came of a measurement; known after `stop`."""
+        """Return the age of each message of a topic in a measurement; known after `stop`."""
         return [age_s for sent_s, age_s in self.notes["ages"][topic] if measurement.contains(sent_s)]
 
     def close_peer(self) -> None:
@@ -83,7 +83,7 @@ def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
 
 
 def watch_decoding() -> None:
-    """Print how many images the bridge decodes when nobody wants them, and when somebody does."""
+    """Print how many images the bridge decodes without and with a subscriber."""
     print("\nImages that the bridge decodes, by its diagnostics:")
     for raw in (False, True):
         with systems(partial(TelemetrySystem, raw=raw), [BRIDGE]) as [system]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The least that a script between telemetry and ROS 2 can do: what the bridge is compared with.
 
-It takes documents apart with orjson and base64 and publishes what is in them. Nothing is checked, nothing is counted,
-no image is decoded, and no command goes to the drone.
+It parses documents with orjson and base64 and publishes their contents. Nothing is checked, nothing is counted, no
+image is decoded, and no command goes to the drone.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def fill(vector: Vector3 | Point, x: float, y: float, z: float) -> None:
 
 
 def fill_quaternion(quaternion: Quaternion, roll: float, pitch: float, yaw: float) -> None:
-    """Set what three Euler angles in rad come to."""
+    """Set the quaternion of three Euler angles, rad."""
     cr, sr = math.cos(roll / 2), math.sin(roll / 2)
     cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
     cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
@@ -90,7 +90,7 @@ class Floor:
         self._was_landed: bool | None = None
 
     def take(self, document: Document) -> None:
-        """Publish all that is in a document."""
+        """Publish the contents of a document."""
         timestamp = document["timestamp"]
         seconds = int(timestamp)
         stamp = Time(sec=seconds, nanosec=int((timestamp - seconds) * 1e9))
@@ -167,7 +167,7 @@ class Floor:
 
 
 def receive(port: int, take: Callable[[Document], None]) -> None:
-    """Take what comes to a port of this machine, forever."""
+    """Receive on a port of this machine, forever."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", port))
         while True:

@@ -57,7 +57,7 @@ def jpeg() -> bytes:
 
 
 def drone_document(image: bytes) -> bytes:
-    """Return what a drone over a pad tells, without white space."""
+    """Return the document of a drone over a pad, without white space."""
     return _document(
         {
             "imu": {
@@ -80,7 +80,7 @@ def drone_document(image: bytes) -> bytes:
 
 
 def rover_document() -> bytes:
-    """Return what a rover tells that goes in a circle."""
+    """Return the document of a rover that drives in a circle."""
     return _document(
         {
             "position": {"x": 1.51234, "y": 0.81234, "z": 0.15},

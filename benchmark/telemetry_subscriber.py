@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes all that is made of telemetry, and notes how old it is.
+"""Receives all topics of telemetry, and records their ages.
 
 The stamps are CLOCK_MONOTONIC when the document was sent. Prints `ready` when all topics have come, and on SIGINT one
 line of JSON: for each topic the stamps and ages, in s, and what the bridge's /diagnostics said last. With --raw it

@@ -72,7 +72,7 @@ class Conversation:
 
 
 class Peer:
-    """Listens for one autopilot, again and again."""
+    """Listens for autopilots, one after the other."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -80,11 +80,11 @@ class Peer:
         self.port = int(self._listener.getsockname()[1])
 
     def wait_longer(self, timeout_s: float) -> None:
-        """Give the autopilot so long to come."""
+        """Set how long to wait for the autopilot."""
         self._listener.settimeout(timeout_s)
 
     def meet(self, width: int, height: int) -> Conversation:
-        """Wait for the autopilot, and announce cameras of this size to it."""
+        """Wait for the autopilot, and send it constants for cameras of this size."""
         connected, _ = self._listener.accept()
         return Conversation(connected, width, height)
 

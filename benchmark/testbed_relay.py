@@ -29,8 +29,8 @@ WARM_UP_S: Final = 2.0
 MEETING_S: Final = 30.0
 
 
-class Way:
-    """A testbed and an autopilot, and what is between them."""
+class Route:
+    """A testbed and an autopilot, with or without a relay between them."""
 
     def __init__(self, name: str, size: tuple[int, int], scratch: Path, stack: contextlib.ExitStack) -> None:
         self.name = name
@@ -47,7 +47,7 @@ class Way:
         self._number = 0
 
     def warm_up(self) -> None:
-        """Exchange frames until everybody has found everybody."""
+        """Exchange frames until discovery is complete."""
         self._peer.wait_longer(MEETING_S)
         self._conversation = self._peer.meet(*self._size)
         began_s = time.monotonic()
@@ -75,7 +75,7 @@ class Way:
 
 
 def _between(name: str, testbed_port: int, port: int, size: tuple[int, int]) -> list[list[str]]:
-    """Return what is to be started between a testbed and an autopilot."""
+    """Return the commands to start between a testbed and an autopilot."""
     if name == SCRIPT:
         ends = script_command("testbed_relay_floor.py", str(port), "/script", *map(str, size))
         return [ends, script_command("testbed_floor.py", str(testbed_port), "/script", "--wait")]
@@ -96,18 +96,18 @@ def main() -> int:
     """Measure in turns and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each way in each round (default 2)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each route in each round (default 2)")
     parser.add_argument("--width", type=int, default=320)
     parser.add_argument("--height", type=int, default=240)
     options = parser.parse_args()
     medians: dict[str, list[float]] = {DIRECT: [], SCRIPT: [], RELAY: []}
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
-        ways = [Way(name, (options.width, options.height), Path(scratch), stack) for name in medians]
-        for way in ways:
-            way.warm_up()
+        routes = [Route(name, (options.width, options.height), Path(scratch), stack) for name in medians]
+        for route in routes:
+            route.warm_up()
         for number in range(options.rounds):
-            for way in ways if number % 2 == 0 else reversed(ways):
-                medians[way.name].append(1000 * median(way.round_trips_s(options.seconds)))
+            for route in routes if number % 2 == 0 else reversed(routes):
+                medians[route.name].append(1000 * median(route.round_trips_s(options.seconds)))
     print(f"stereo {options.width} x {options.height}, unpaced, {options.rounds} rounds of {options.seconds:g} s\n")
     print(
         "| between testbed and autopilot | round trip (ms), least .. greatest | of the script's |\n| --- | --- | --- |"

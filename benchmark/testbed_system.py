@@ -12,7 +12,7 @@ from testbed_peer import HOVER_THRUST, Conversation, Peer
 
 WARM_UP_HZ: Final = 30.0
 WARM_UP_S: Final = 0.3
-READY_ANSWERS: Final = 5  # right ones in a row, before the controller counts as found
+READY_ANSWERS: Final = 5  # correct ones in a row, until the controller counts as discovered
 
 Size = tuple[int, int]  # width and height, pixels
 
@@ -48,7 +48,7 @@ class TestbedSystem(System):
                 self._conversation.see(noise)
 
     def warm_up(self) -> None:
-        """Send frames until everybody has found everybody, and some more."""
+        """Send frames until discovery is complete, and some more."""
         with self.explained():
             right_answers = 0
             for number in ticks(round(READY_TIMEOUT_S * WARM_UP_HZ), WARM_UP_HZ):

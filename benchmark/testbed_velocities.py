@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well a drone of the testbed follows velocities, per attitude layout: `python benchmark/testbed_velocities.py`.
 
-The emulated drone flies under the control law of testbed_bridge, each seeing of the other what the wire carries
+The emulated drone flies under the control law of testbed_bridge, each seeing only what the wire carries
 (float32), without sockets and without ROS. The script of velocities is teleop_twist_keyboard's, and a fast leg.
 """
 

@@ -88,18 +88,18 @@ def measure(case: Case, seconds: float) -> Result:
 
 
 def answer(viewers: Child) -> dict[str, Any]:
-    """Return what the viewers saw since they were asked last."""
+    """Return what the viewers received since the last call."""
     seen: dict[str, Any] = json.loads(viewers.wait_for_line(viewers.ask("tell"), ANSWER_TIMEOUT_S))
     return seen
 
 
 def viewers_command(port: int, count: int) -> list[str]:
-    """Return the command line of so many viewers."""
+    """Return the command line of the viewers."""
     return [str(NODE), str(VIEWERS), f"127.0.0.1:{port}", str(count)]
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -33,7 +33,7 @@ FRAME: Final = 320, 240
 FRAME_BYTES: Final = 2 * 3 * FRAME[0] * FRAME[1] + 12
 LONGER: Final = 2.0  # beside an emulator, as long as both turns of others: it sends little
 WRITTEN_S: Final = 1.0  # within which everything is in the files
-START_S: Final = 1.0  # for what a bridge does once
+START_S: Final = 1.0  # for start-up work
 
 
 class Cost(NamedTuple):
@@ -45,7 +45,7 @@ class Cost(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """How much more."""
+        """The increase."""
         return 100 * (self.logged - self.without) / self.without
 
 
@@ -91,7 +91,7 @@ def beside_emulator(kind: Kind, seconds: float) -> Cost:
 
 
 def frames(noise: bool, seconds: float) -> Cost:
-    """Measure stereo frames: flat colours as many scenes have them, or noise, of which nothing can be saved."""
+    """Measure stereo frames: flat colours, as many scenes have, or noise, which can't be compressed."""
 
     def warm_up(system: TestbedSystem) -> None:
         system.open(FRAME, noise=os.urandom if noise else None)
