@@ -74,7 +74,7 @@ def test_a_robot_stops_within_the_command_timeout_of_a_cut_and_goes_on_after_it(
 def test_a_link_that_loses_and_delays_and_is_cut(tmp_path):
     """2 % loss, 20 ms, 20 Mbit/s each way; the cut is one of a radio out of reach, of which neither end is told."""
     try:
-        trial = hosts.try_out(hosts.Plan(seconds=2.0, cut_s=1.0), tmp_path)
+        trial = hosts.run_trial(hosts.Plan(seconds=2.0, cut_s=1.0), tmp_path)
     except machines.MachinesError as error:
         pytest.skip(str(error))
     print(trial.table())
