@@ -7,7 +7,8 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 3)))
 # pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect bench fuzz architecture clean
+.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect bench fuzz soak
+.PHONY: kills signals architecture clean
 
 setup:
 	@$(PYTHON) env/make_environment.py

@@ -68,7 +68,7 @@ def test_a_profile_of_the_users_own_stays_and_they_are_told(tmp_path):
     profile = tmp_path / "mine.xml"
     environment, errors = activated(**{PROFILE: str(profile)})
     assert environment == {PROFILE: str(profile), RANGE: "LOCALHOST"}
-    assert f"FASTDDS_DEFAULT_PROFILES_FILE is yours ({profile}) and stays" in errors
+    assert f"FASTDDS_DEFAULT_PROFILES_FILE ({profile}) is kept" in errors
 
 
 def test_the_closed_profile_differs_from_the_open_one_in_its_reach_alone():
