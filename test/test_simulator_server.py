@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulator_server and its clients, where ROS has no more than topics: a vehicle's odometry, and perhaps others."""
 
+import contextlib
 import math
 import os
+import queue
 import signal
 import socket
 import struct
@@ -12,14 +14,16 @@ import pytest
 from diagnostics import status, wait_for_count
 from geometry_msgs.msg import PoseStamped, TransformStamped, Twist
 from nav_msgs.msg import Odometry
+from processes import TIMEOUT_S as PATIENCE_S
 from processes import Process
-from ros_session import module_ros, wait_until
+from ros_session import RosSession, module_ros, wait_until
 from rosgraph_msgs.msg import Clock
 from simulator_client import SimulatorClient
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, ItemType
+from drone_bridge.servers.simulator.server import SimulatorServer
 from drone_bridge.translate.time import NANOSECONDS
 
 VEHICLE, BUOY, GATE = 0, 3, 4
@@ -286,6 +290,21 @@ def test_a_client_that_hangs_is_given_up_and_disturbs_nobody(ros, server, client
         hung.close()
 
 
+def test_clients_are_served_between_messages_from_topics_however_many_wait():
+    done = queue.Queue()
+    with contextlib.closing(RosSession("overloaded")) as session:
+        node = session.run(SimulatorServer, port=0, bridge="")
+
+        def overload():
+            for number in range(3):
+                node._queue(done.put, number)
+            node._loop.call_soon(done.put, "a client")
+
+        wait_until(lambda: node._loop, "the loop")
+        node._loop.call_soon_threadsafe(overload)
+        assert [done.get(timeout=PATIENCE_S) for _ in range(4)] == [0, "a client", 1, 2]
+
+
 def test_the_end_is_told_and_the_vehicle_left_standing(ros):
     server = Server(ros, "ending", command_timeout=30.0)
     client = server.connect()
@@ -356,7 +375,7 @@ def test_no_more_clients_than_allowed(ros):
         for client in kept:
             client.settle()
         with socket.create_connection(("127.0.0.1", server.port)) as other:
-            other.settimeout(30.0)
+            other.settimeout(PATIENCE_S)
             assert other.recv(1) == b""
         kept[0].settle()
         report = status(ros, lambda values: values.get("refused peers") == "1")
@@ -368,7 +387,7 @@ def test_no_more_clients_than_allowed(ros):
 def test_the_clients_in_the_wild_read_five_bytes_and_then_the_body(server):
     """As the simulator's own Python client does, byte by byte of what it packs."""
     with server.feed(), socket.create_connection(("127.0.0.1", server.port)) as raw:
-        raw.settimeout(30.0)
+        raw.settimeout(PATIENCE_S)
 
         def send(kind, layout, *values):
             raw.send(struct.pack(">BI" + layout, kind, struct.calcsize(">" + layout), *values))

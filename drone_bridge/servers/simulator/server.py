@@ -302,17 +302,23 @@ class SimulatorServer(LinkNode):
     # Messages from topics, on the link's thread.
 
     def _handle_queued(self) -> None:
+        """Handle one message, and leave the others for the next round of the loop.
+
+        Clients are served in between, and one that was given up, because it does not read, costs nothing more.
+        """
         self._is_handling_due = False
-        # Only those that are queued now: under overload there are always more, and the loop has to serve clients, too.
-        # Each result is sent at once, so that clients that do not read are dropped.
-        for _ in range(len(self._queued)):
-            handle, arguments = self._queued.popleft()
-            self._scene.update_time()
-            try:
-                handle(*arguments)
-            except Exception:
-                self.complain("internal errors", traceback.format_exc())
-            self.flush()
+        if not self._queued:
+            return
+        handle, arguments = self._queued.popleft()
+        self._scene.update_time()
+        try:
+            handle(*arguments)
+        except Exception:
+            self.complain("internal errors", traceback.format_exc())
+        self.flush()
+        if self._queued and not self._is_handling_due and self._loop:
+            self._is_handling_due = True
+            self._loop.call_soon(self._handle_queued)
 
     def _moved(self, entity: int, state: EntityState) -> None:
         self._scene.update(entity, state)
