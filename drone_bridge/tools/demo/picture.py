@@ -6,11 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
 from matplotlib.patches import Circle
@@ -18,7 +13,7 @@ from matplotlib.patches import Circle
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M
 from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.flight import CAMERAS, Recording, target_in_enu
-from drone_bridge.tools.demo.labels import label
+from drone_bridge.tools.demo.plotting import INK, finish, label, new_figure, save, show_square
 from drone_bridge.translate.frames import enu_from_testbed
 
 Vector = npt.NDArray[np.float64]  # 3, ENU
@@ -26,19 +21,15 @@ Vector = npt.NDArray[np.float64]  # 3, ENU
 PATH_COLOUR: Final = "#1f5fbf"
 TARGET_COLOUR: Final = "#d62728"
 OBSTACLE_COLOUR: Final = "#9a9a9a"
-GRID_COLOUR: Final = "#e6e6e6"
-INK: Final = "#333333"
 MARGIN_M: Final = 1.5  # around path and target
 EAST, NORTH, UP = np.eye(3)
 MOMENTS: Final = ("start", "midway", "end")
 SIZE_INCHES: Final = (13.0, 6.6)
-DOTS_PER_INCH: Final = 110
 
 
 def draw(recording: Recording, world: World, reached_at_s: float, file: Path) -> None:
     """Write the picture as PNG."""
-    mpl.rcParams.update({"font.size": 10, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK})
-    figure = plt.figure(figsize=SIZE_INCHES, constrained_layout=True)
+    figure = new_figure(SIZE_INCHES)
     cameras, flight = figure.subfigures(2, 1, height_ratios=[1.0, 1.9])
     _draw_cameras(cameras, recording)
     above, side, distance = flight.subplots(1, 3)
@@ -46,14 +37,13 @@ def draw(recording: Recording, world: World, reached_at_s: float, file: Path) ->
     along = np.array([goal[0], goal[1], 0.0]) / np.hypot(goal[0], goal[1])
     views = {
         "from above": ((EAST, "east (m)"), (NORTH, "north (m)")),
-        "from the side": ((along, "along the way to the target (m)"), (UP, "up (m)")),
+        "from the side": ((along, "towards the target (m)"), (UP, "up (m)")),
     }
     for panel, (title, directions) in zip((above, side), views.items(), strict=True):
         _draw_path(panel, recording, world, reached_at_s, directions)
-        panel.set_title(title, loc="left", fontweight="bold")
+        finish(panel, title)
     _draw_distance(distance, recording, reached_at_s)
-    figure.savefig(file, dpi=DOTS_PER_INCH, facecolor="white")
-    plt.close(figure)
+    save(figure, file)
 
 
 def _draw_cameras(figure: Any, recording: Recording) -> None:
@@ -85,18 +75,8 @@ def _draw_path(
     panel.plot(*path[0], "o", color=PATH_COLOUR, ms=7)
     panel.plot(*reached, "D", color="white", mec=PATH_COLOUR, ms=6)
     label(panel, "start", path[0], (8, -12))
-    shown = np.vstack((path, target))
-    low, high = shown.min(axis=0), shown.max(axis=0)
-    centre, half = (low + high) / 2, (high - low).max() / 2 + MARGIN_M
-    panel.set_aspect("equal")
-    panel.set(
-        xlabel=directions[0][1],
-        ylabel=directions[1][1],
-        xlim=(centre[0] - half, centre[0] + half),
-        ylim=(centre[1] - half, centre[1] + half),
-    )
-    panel.grid(color=GRID_COLOUR, lw=0.8)
-    panel.set_axisbelow(True)
+    show_square(panel, np.vstack((path, target)), MARGIN_M)
+    panel.set(xlabel=directions[0][1], ylabel=directions[1][1])
 
 
 def _add_circle(panel: Any, centre: npt.NDArray[np.float64], radius: float, **style: Any) -> None:
@@ -109,5 +89,4 @@ def _draw_distance(panel: Any, recording: Recording, reached_at_s: float) -> Non
     panel.axvline(reached_at_s, color=INK, ls="--", lw=0.8)
     label(panel, f"reached after {reached_at_s:.1f} s", (reached_at_s, REACHED_WITHIN_M), (8, 22))
     panel.set(xlabel="simulated time (s)", ylabel="to the target's centre (m)", ylim=(0, None), xlim=(0, None))
-    panel.set_title("distance", loc="left", fontweight="bold")
-    panel.grid(color=GRID_COLOUR, lw=0.8)
+    finish(panel, "distance")
