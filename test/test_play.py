@@ -218,7 +218,7 @@ class TestBag:
         (tmp_path / "broken" / "metadata.yaml").write_text("rosbag2_bagfile_information: [")
         (tmp_path / "loose.mcap").write_bytes(b"no mcap")
         for name, said in (
-            ("absent", "There is no"),
+            ("absent", "does not exist"),
             ("old.bag", "rosbags-convert"),
             ("broken", "broken"),
             ("loose.mcap", "loose.mcap"),
