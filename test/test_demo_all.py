@@ -50,7 +50,7 @@ def test_the_meter_tells_what_comes_what_is_late_and_what_is_missing(ros, meter,
     assert re.fullmatch(r"/slow came (8|9|10|11)\.\d times per second instead of 20", slow)
     assert (never, other) == ("/never was not received", "/other was not received")
     rows = {name: (expected, measured) for name, _, expected, measured, _ in all_bridges.rows_of(meter)}
-    assert rows["/once"] == ("latched", "came")
+    assert rows["/once"] == ("latched", "received")
     assert rows["/never"] == ("latched", "missing")
     assert rows["/other"] == ("10.0 Hz", "0.0 Hz")
 
