@@ -8,6 +8,7 @@ import time
 from collections import Counter
 
 import pytest
+from processes import TIMEOUT_S
 
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.discovery import (
@@ -26,7 +27,7 @@ from drone_bridge.links.errors import LinkCancelledError, LinkError
 LOOPBACK = "127.0.0.1"
 BRIEF_S = 0.3  # for nobody to answer
 ANSWER_S = 3.0  # for somebody to answer, be the machine busy; the second of three questions is asked after a second
-LONG_S = 10.0
+LONG_S = TIMEOUT_S
 
 
 @pytest.fixture

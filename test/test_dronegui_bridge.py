@@ -238,7 +238,7 @@ def test_zero_holds_the_drone_level_or_presses_hover(ros, peer):
     wait_until(
         lambda: publisher.publish(twist()) or any(packet.is_hover for packet in peer.packets[start:]),
         "hover before the last command is stale",
-        timeout_s=20.0,
+        timeout_s=50.0,
     )
 
 

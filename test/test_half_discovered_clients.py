@@ -7,7 +7,7 @@ import warnings
 from types import SimpleNamespace
 
 import pytest
-from processes import Process
+from processes import TIMEOUT_S, Process
 from rcl_interfaces.srv import ListParameters
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from std_srvs.srv import Trigger
@@ -47,7 +47,7 @@ def test_an_answer_that_finds_no_reader_is_sent_again_once(ros, service, failure
     service.failures = [failure] * 3
     resend_if_lost(ros.node, service)
     service.send_response("answer", "header")
-    assert service.changed.wait(10)
+    assert service.changed.wait(TIMEOUT_S)
     assert service.sent == [("answer", "header")]
     assert service.tries == 4
 
@@ -65,7 +65,7 @@ def test_nobody_is_waited_for_forever(ros, service, monkeypatch):
     service.failures = [warn] * 1000
     resend_if_lost(ros.node, service)
     service.send_response("answer", "header")
-    assert service.changed.wait(10)
+    assert service.changed.wait(TIMEOUT_S)
     assert not service.sent
 
 
@@ -111,5 +111,5 @@ sys.exit(importlib.import_module(f"drone_bridge.tools.{sys.argv.pop(1)}").main()
 def test_nodes_are_patient(ros, tmp_path, node):
     parameters = ("-p", f"bag:={tmp_path / 'bag'}", "-p", "topics:=['/none']") if node == "recorder" else ()
     with Process(sys.executable, "-c", OVERHEARD_NODE, node, "--ros-args", *parameters):
-        answer = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request(), timeout_s=20.0)
+        answer = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request())
     assert "use_sim_time" in answer.result.names

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 import yaml
-from ros_session import wait_until
+from ros_session import TIMEOUT_S, wait_until
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import Reader
@@ -269,7 +269,7 @@ class SlowBag(Bag):
 
     def write(self, *message):
         self.entered.set()
-        assert self.go_on.wait(10)
+        assert self.go_on.wait(TIMEOUT_S)
         super().write(*message)
 
 
@@ -322,14 +322,14 @@ def test_on_a_busy_machine_messages_wait_for_those_that_are_taken_later(tmp_path
     now_ns = time.time_ns()
     for delay_s in (1000, -1000, 0):
         writer.put(topic, now_ns - delay_s * 10**9, 0, string_cdr("x"))
-        assert bag.written.get(timeout=30) == now_ns - delay_s * 10**9
+        assert bag.written.get(timeout=TIMEOUT_S) == now_ns - delay_s * 10**9
     for delay_s in (60, 10):
         writer.put(topic, now_ns - delay_s * 10**9, 0, string_cdr("x"))
     with pytest.raises(queue.Empty):
         bag.written.get(timeout=0.2)
     writer.put(topic, now_ns - 30 * 10**9, 0, string_cdr("x"))
     writer.close(5)
-    assert [(now_ns - bag.written.get(timeout=5)) // 10**9 for _ in range(3)] == [60, 30, 10]
+    assert [(now_ns - bag.written.get(timeout=TIMEOUT_S)) // 10**9 for _ in range(3)] == [60, 30, 10]
 
 
 class NotingBag(Bag):
@@ -362,7 +362,7 @@ def test_closing_does_not_wait_for_a_disk_that_is_too_slow(tmp_path):
     writer = BackgroundWriter(bag, 10**6, on_failure=pytest.fail)
     for number in range(10):
         writer.put(topic, number, number, string_cdr("x"))
-    assert bag.entered.wait(10)
+    assert bag.entered.wait(TIMEOUT_S)
 
     def release_when_it_is_too_late():
         wait_until(lambda: writer._deadline is not None and time.monotonic() > writer._deadline, "the deadline")
@@ -390,7 +390,7 @@ def test_a_full_disk_is_told_once_and_later_messages_are_dropped(tmp_path):
     with file_size_limit(2_500_000):
         for number, data in enumerate(MESSAGES):
             writer.put(topic, number, number, data)
-        assert failed.wait(10)
+        assert failed.wait(TIMEOUT_S)
         assert not writer.put(topic, 99, 99, MESSAGES[0])
         with pytest.raises(BagError, match=r"with 8 messages"):
             writer.close(5)
@@ -408,7 +408,7 @@ def test_an_error_that_is_not_the_disks_comes_out_at_the_end(tmp_path, monkeypat
     failed = threading.Event()
     writer = BackgroundWriter(bag, 10**6, failed.set)
     writer.put(make_topic(), 1, 1, string_cdr("x"))
-    assert failed.wait(10)
+    assert failed.wait(TIMEOUT_S)
     with pytest.raises(ZeroDivisionError):
         writer.close(5)
     assert messages_in(tmp_path / "flight") == []
@@ -427,6 +427,6 @@ def test_little_data_reaches_the_disk_soon(tmp_path, monkeypatch):
     monkeypatch.setattr(bag, "flush", watched)
     writer = BackgroundWriter(bag, 10**6, on_failure=pytest.fail)
     writer.put(make_topic(), 1, 1, string_cdr("soon"))
-    assert flushed.wait(10)
+    assert flushed.wait(TIMEOUT_S)
     assert b"soon" in (tmp_path / "flight/flight.mcap").read_bytes()
     writer.close(5)

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from processes import Process, when_listening
+from processes import TIMEOUT_S, Process, when_listening
 from robot_driver import RobotDriver
 from ros_session import wait_until
 
@@ -371,7 +371,7 @@ def test_it_answers_discovery(emulate):
     emulator = emulate("--name", "saber")
     port = int(emulator.wait_for_line(r"^discovery on 238\.160\.102\.2:(\d+) through 127\.0\.0\.1")[1])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        asking.settimeout(10)
+        asking.settimeout(TIMEOUT_S)
         asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
         for address in ("238.160.102.2", "127.0.0.1"):
             asking.sendto(b"find robots", (address, port))

@@ -11,7 +11,7 @@ import pytest
 from diagnostics import status, wait_for_count
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from processes import Process, when_listening
+from processes import TIMEOUT_S, Process, when_listening
 from ros_session import module_ros, wait_until
 from simulator_fixtures import ANSWER_TIMEOUT_S, BUOY, FRONT, NEAR, VEHICLE, bridge, call, make_peer, two_entities
 from simulator_peer import SILENCE, byte_by_byte
@@ -85,13 +85,13 @@ def test_those_who_wait_behind_a_lost_answer_are_told_so_too(ros, peer):
 
 def test_a_simulator_that_answers_nothing_at_all_is_tried_again_and_again(ros):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(15.0)
+        silent.settimeout(TIMEOUT_S)
         port = silent.getsockname()[1]
         with Process.node("simulator_bridge", port=port, request_timeout=0.2, item_events="none"):
             for _ in range(3):
                 pair = [silent.accept()[0], silent.accept()[0]]
                 for connected in pair:
-                    connected.settimeout(15.0)
+                    connected.settimeout(TIMEOUT_S)
                     with connected:
                         while connected.recv(4096):
                             pass

@@ -15,7 +15,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from processes import Process
+from processes import TIMEOUT_S, Process
 from rcl_interfaces.srv import GetParameters
 from ros_session import wait_until
 from sensor_msgs.msg import Image
@@ -66,7 +66,7 @@ def test_a_testbed_that_is_not_there_yet_is_waited_for(free_port):
     with Process.node("testbed_bridge", port=free_port) as process:
         process.wait_for_line(rf"127\.0\.0\.1:{free_port} can't be reached: Connection refused\. Trying again in")
         with socket.create_server(("127.0.0.1", free_port)) as server:
-            server.settimeout(15)
+            server.settimeout(TIMEOUT_S)
             server.accept()[0].close()
             process.wait_for_line("The testbed closed inside its constants, after 0 of 48 bytes")
 
@@ -156,7 +156,7 @@ def test_a_testbed_silent_inside_a_frame_is_given_up_and_between_frames_it_is_no
         peer.socket.settimeout(0.5)
         with pytest.raises(TimeoutError):
             peer.socket.recv(1)
-        peer.socket.settimeout(15)
+        peer.socket.settimeout(TIMEOUT_S)
         assert peer.exchange() == HOVER
 
 
@@ -216,7 +216,7 @@ def test_a_second_testbed_is_refused_and_the_first_is_not_disturbed(ros):
         first = TestbedPeer(connect_to=port)
         assert first.open().exchange() == HOVER
         with socket.create_connection(("127.0.0.1", port)) as second:
-            second.settimeout(15)
+            second.settimeout(TIMEOUT_S)
             assert second.recv(1) == b""
             process.wait_for_line(rf"127\.0\.0\.1:{second.getsockname()[1]} was refused")
         assert first.exchange() == HOVER

