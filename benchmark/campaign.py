@@ -16,6 +16,7 @@ from typing import Final
 
 from children import heed_signals
 from commander import Commander
+from domains import DOMAINS
 from pairs import KINDS, Pair
 
 MOST_SHOWN: Final = 20  # problems; the others are only counted
@@ -63,7 +64,7 @@ Round = Callable[[Pair, random.Random, Tally], None]
 def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Namespace, scratch: Path) -> Tally:
     """Run the rounds, several at a time; Ctrl-C or SIGTERM stops after those under way."""
     tally = Tally()
-    domain = random.SystemRandom().randrange(1, 102)
+    domain = random.SystemRandom().choice(DOMAINS)
     pairs = [Pair(kind, kind.name, domain, scratch) for kind in KINDS if options.only in kind.name]
     commander = Commander(pairs, domain)
     chances = {pair: random.Random(f"{options.seed} {pair.kind.name}") for pair in pairs}

@@ -17,7 +17,7 @@ from typing import Final
 
 from ament_index_python.packages import get_package_prefix
 from children import Child, ChildError
-from rounds import DOMAINS
+from domains import DOMAINS
 from system import bridge_command, script_command, ticks
 from testbed_peer import Peer
 

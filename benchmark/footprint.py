@@ -19,8 +19,8 @@ from statistics import median
 from typing import Final
 
 from children import Child, ChildError
+from domains import DOMAINS
 from footprint_subject import BARE
-from rounds import DOMAINS
 from system import HERE, script_command
 from table import spread
 

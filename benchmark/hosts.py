@@ -19,9 +19,9 @@ from typing import Final
 
 from ament_index_python.packages import get_package_share_directory
 from children import Child, ChildError
+from domains import DOMAINS
 from impaired_link import Impairment
 from machines import MachinesError, two_machines_far_apart
-from rounds import DOMAINS
 from system import bridge_command, script_command
 
 COMMAND_TIMEOUT_S: Final = 0.5

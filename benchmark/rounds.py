@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from children import ChildError, heed_signals
+from domains import DOMAINS
 from system import Measurement, Place, System
 from table import BRIDGE, FLOOR, Samples
 
 TURNS: Final = 4  # each measurement of a round is cut into so many, the two sides alternating
-DOMAINS: Final = range(1, 102)  # the ports of higher domains are in Linux's ephemeral range
 
 SystemT = TypeVar("SystemT", bound=System)
 

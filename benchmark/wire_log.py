@@ -16,8 +16,9 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from children import ChildError, cpu_s, heed_signals
+from domains import DOMAINS
 from pairs import KINDS, START_TIMEOUT_S, Kind, Pair
-from rounds import DOMAINS, make_parser, systems, take_turns
+from rounds import make_parser, systems, take_turns
 from simulator import SimulatorSystem
 from simulator_peer import ENTITIES, RATE_HZ
 from system import Place, System, ticks

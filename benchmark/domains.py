@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ROS domains of measurements: none that tests use, whose subscribers would be in the figures."""
+
+from typing import Final
+
+DOMAINS: Final = range(82, 102)  # the ports of higher domains are in Linux's ephemeral range
