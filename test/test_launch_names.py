@@ -34,7 +34,7 @@ each_owner = pytest.mark.parametrize("owner", renamed.RENAMED)
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(renamed, "_said", set())
+    monkeypatch.setattr(renamed, "_warned_about", set())
 
 
 def including(tmp_path, owner, arguments="", given=()):
