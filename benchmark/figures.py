@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure all figures in README.md and docs/wire_log.md again: python benchmark/figures.py [testbed ...].
 
-Rewrites them in place. Run it on an idle machine; it takes about 20 minutes.
+Rewrites them in place. Run it on an idle machine; it takes more than 20 minutes.
 """
 
 import argparse
