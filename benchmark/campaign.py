@@ -40,7 +40,7 @@ class Tally:
             if took_s is not None:
                 self.took_s.setdefault((name, what), []).append(took_s)
 
-    def complain(self, name: str, sentence: str) -> None:
+    def fail(self, name: str, sentence: str) -> None:
         """Record a problem."""
         with self._changing:
             self.wrong.append(f"{name}, {time.strftime('%H:%M:%S')}: {sentence}")
@@ -83,9 +83,9 @@ def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Names
             try:
                 do_round(pair, chances[pair], tally)
             except Exception as error:  # go on with the other rounds
-                tally.complain(pair.kind.name, f"the round failed: {error!r}")
+                tally.fail(pair.kind.name, f"the round failed: {error!r}")
             for sentence in pair.words.malformed:
-                tally.complain(pair.kind.name, f"said what its vehicle can't read: {sentence}")
+                tally.fail(pair.kind.name, f"said what its vehicle can't read: {sentence}")
             pair.words.malformed.clear()
             idle.append(pair)
 

@@ -32,7 +32,7 @@ def kill(pair: Pair, chance: random.Random, tally: Tally) -> None:
     """Do one round."""
     name = pair.kind.name
     if not pair.words.is_moving and pair.is_driven(time.monotonic()) is None:
-        tally.complain(name, "was not driven before the kill")
+        tally.fail(name, "was not driven before the kill")
     time.sleep(chance.uniform(0.0, MOMENT_S))
     if chance.random() < 0.5:
         _kill_emulator(pair, chance, tally)
@@ -50,10 +50,10 @@ def _kill_emulator(pair: Pair, chance: random.Random, tally: Tally) -> None:
     pair.start_emulator()
     driven_s = pair.is_driven(started_s)
     if driven_s is None:
-        tally.complain(name, f"a new vehicle was not driven within {START_TIMEOUT_S:g} s")
+        tally.fail(name, f"a new vehicle was not driven within {START_TIMEOUT_S:g} s")
     pair.is_commanded = False
     if pair.becomes_neutral(time.monotonic(), NEUTRAL_S) is None:
-        tally.complain(name, f"a new vehicle was not neutral {NEUTRAL_S:g} s after the last command")
+        tally.fail(name, f"a new vehicle was not neutral {NEUTRAL_S:g} s after the last command")
     _resume(pair)
     outcome = "recovered" if driven_s else "NOT RECOVERED"
     tally.add(name, "emulator killed", outcome, driven_s - started_s if driven_s else None)
@@ -71,14 +71,14 @@ def _kill_bridge(pair: Pair, tally: Tally) -> None:
     bridge = pair.start_bridge()
     neutral_s = _first_word_s(pair, started_s)
     if neutral_s is None:
-        tally.complain(
+        tally.fail(
             name, f"the next bridge sent no neutral command within {START_TIMEOUT_S:g} s: {bridge.output[-500:]}"
         )
     elif any(not is_neutral for _, is_neutral in pair.words.since(started_s)):
-        tally.complain(name, "the next bridge moved the vehicle without a command")
+        tally.fail(name, "the next bridge moved the vehicle without a command")
     is_driven = _resume(pair)
     if not is_driven:
-        tally.complain(name, f"the next bridge did not drive within {START_TIMEOUT_S:g} s: {bridge.output[-500:]}")
+        tally.fail(name, f"the next bridge did not drive within {START_TIMEOUT_S:g} s: {bridge.output[-500:]}")
     outcome = "recovered" if neutral_s and is_driven else "NOT RECOVERED"
     tally.add(name, "bridge killed", outcome, neutral_s - started_s if neutral_s else None)
 

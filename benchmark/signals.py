@@ -37,7 +37,7 @@ def interrupt(pair: Pair, chance: random.Random, tally: Tally) -> None:
     if is_early:
         time.sleep(chance.uniform(0.0, EARLY_S))
     elif pair.is_driven(started_s) is None:
-        tally.complain(name, f"was not driven: {bridge.output[-500:]}")
+        tally.fail(name, f"was not driven: {bridge.output[-500:]}")
     else:
         time.sleep(chance.uniform(0.0, LATE_S))
     numbers = [chance.choice(SIGNALS) for _ in range(2 if chance.random() < 0.3 else 1)]
@@ -51,19 +51,19 @@ def interrupt(pair: Pair, chance: random.Random, tally: Tally) -> None:
     status = bridge.wait(END_S)
     took_s = time.monotonic() - signalled_s
     if status is None:
-        tally.complain(name, f"{what}: still running after {END_S:g} s: {_stacks(bridge)} {bridge.output[-1500:]}")
+        tally.fail(name, f"{what}: still running after {END_S:g} s: {_stacks(bridge)} {bridge.output[-1500:]}")
         bridge.end()
     is_pythons = not has_spoken and is_from_pythons_start(bridge.output)
     is_well = status == 0 or (not has_spoken and (_is_by(status) or is_pythons))
     if status is not None and not is_well:
-        tally.complain(name, f"{what}: ended with {status}: {bridge.output[-1500:]}")
+        tally.fail(name, f"{what}: ended with {status}: {bridge.output[-1500:]}")
     if "Traceback" in bridge.output and not is_pythons:
-        tally.complain(name, f"{what}: a traceback: {bridge.output[-1500:]}")
+        tally.fail(name, f"{what}: a traceback: {bridge.output[-1500:]}")
     said = pair.words.since(started_s)
     if said and not said[-1][1]:
-        tally.complain(name, f"{what}: its last word was not neutral; status {status}")
+        tally.fail(name, f"{what}: its last word was not neutral; status {status}")
     if left := [file for file in left_behind(shared) if not is_port(file)]:
-        tally.complain(name, f"{what}: left {', '.join(left)}")
+        tally.fail(name, f"{what}: left {', '.join(left)}")
     outcome = "as Python started" if is_pythons else "by the signal" if is_well and status != 0 else str(status)
     tally.add(name, "early" if is_early else "driven", outcome, took_s)
 

@@ -64,9 +64,9 @@ class Record:
         try:
             self.usage.append(Usage(bridge.anonymous_kib(), bridge.descriptors(), bridge.threads()))
         except (FileNotFoundError, ProcessLookupError):
-            self.complain("the bridge has ended by itself")
+            self.fail("the bridge has ended by itself")
 
-    def complain(self, sentence: str) -> None:
+    def fail(self, sentence: str) -> None:
         """Record a problem."""
         if len(self.wrong) < MOST_SHOWN:
             self.wrong.append(f"{self.pair.kind.name}, {time.strftime('%H:%M:%S')}: {sentence}")
@@ -94,11 +94,11 @@ class Trouble(threading.Thread):
             try:
                 self._make(kind)
             except Exception as error:
-                self._complain(f"{kind}: {error!r}")
+                self._fail(f"{kind}: {error!r}")
 
-    def _complain(self, sentence: str) -> None:
+    def _fail(self, sentence: str) -> None:
         if not self._record.was_interrupted:  # which is trouble that nobody can overcome
-            self._record.complain(sentence)
+            self._record.fail(sentence)
 
     def _make(self, kind: str) -> None:
         if kind == PAUSE:
@@ -109,7 +109,7 @@ class Trouble(threading.Thread):
             assert emulator
             emulator.send(signal.SIGTERM if kind == RESTART else signal.SIGKILL)
             if emulator.wait() is None:
-                self._complain("the emulator did not end")
+                self._fail("the emulator did not end")
             self._stopping.wait(self._random.uniform(0.0, 3.0))
             self._pair.start_emulator()
         else:
@@ -119,7 +119,7 @@ class Trouble(threading.Thread):
         healed_s = time.monotonic()
         driven_s = self._pair.is_driven(healed_s, BACK_S)
         if driven_s is None:
-            self._complain(f"after {kind} the vehicle was not driven again within {BACK_S:g} s")
+            self._fail(f"after {kind} the vehicle was not driven again within {BACK_S:g} s")
         else:
             self._record.slowest_back_s = max(self._record.slowest_back_s, driven_s - healed_s)
 
@@ -128,13 +128,13 @@ class Trouble(threading.Thread):
         paused_s = time.monotonic()
         neutral_s = self._pair.becomes_neutral(paused_s, NEUTRAL_S)
         if neutral_s is None:
-            self._complain(f"no neutral command within {NEUTRAL_S:g} s of the last one on cmd_vel")
+            self._fail(f"no neutral command within {NEUTRAL_S:g} s of the last one on cmd_vel")
         else:
             self._record.slowest_neutral_s = max(self._record.slowest_neutral_s, neutral_s)
         resumed_s = time.monotonic()
         self._pair.is_commanded = True
         if self._pair.is_driven(resumed_s, BACK_S) is None:
-            self._complain(f"was not driven within {BACK_S:g} s after a pause of the commands")
+            self._fail(f"was not driven within {BACK_S:g} s after a pause of the commands")
 
 
 def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
@@ -159,7 +159,7 @@ def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
         _compare(records)
         for record in records:
             if internal := commander.counts.get(record.pair.namespace, Counter())["internal errors"]:
-                record.complain(f"{internal} internal errors in its diagnostics")
+                record.fail(f"{internal} internal errors in its diagnostics")
     except KeyboardInterrupt:
         for record in records:
             record.was_interrupted = True
@@ -201,11 +201,11 @@ def _compare(records: list[Record]) -> None:
                 break
             time.sleep(0.5)
         for sentence in grown:
-            record.complain(sentence)
+            record.fail(sentence)
         third = record.usage[: max(2, len(record.usage) // 3)]
         growth_kib = last.anonymous_kib - max(usage.anonymous_kib for usage in third)
         if growth_kib > GROWTH_KIB:
-            record.complain(f"has grown by {growth_kib / 1024:.1f} MiB since the first third")
+            record.fail(f"has grown by {growth_kib / 1024:.1f} MiB since the first third")
 
 
 def _end(records: list[Record]) -> None:
@@ -213,11 +213,11 @@ def _end(records: list[Record]) -> None:
         pair = record.pair
         pair.is_commanded = False
         if pair.bridge and pair.bridge.is_running and (status := pair.bridge.end()) != 0:
-            record.complain(f"ended with {status}")
+            record.fail(f"ended with {status}")
         if "Traceback" in _output(pair):
-            record.complain(f"a traceback: {_output(pair).partition('Traceback')[2][:1500]}")
+            record.fail(f"a traceback: {_output(pair).partition('Traceback')[2][:1500]}")
         for sentence in pair.words.malformed:
-            record.complain(f"said what its vehicle can't read: {sentence}")
+            record.fail(f"said what its vehicle can't read: {sentence}")
         pair.close()
 
 

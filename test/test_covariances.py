@@ -67,12 +67,12 @@ def test_dead_reckoning_is_not_believed():
 @pytest.mark.parametrize("value", [[1.0] * 5, [1.0] * 7, [-1.0, *[0.0] * 5], [float("nan")] * 6])
 def test_what_is_no_diagonal_is_refused(value):
     (declaration,) = [one for one in ROBOT if one.name == "pose_covariance_diagonal"]
-    assert "must be 6 finite, non-negative numbers" in declaration.complaint(value, "")
-    assert declaration.complaint([0.0] * 6, "") is None
+    assert "must be 6 finite, non-negative numbers" in declaration.problem_with(value, "")
+    assert declaration.problem_with([0.0] * 6, "") is None
 
 
 @pytest.mark.parametrize(("name", "value"), [("frame_prefix", "/d1/"), ("odom_frame", "/odom"), ("base_frame", "")])
 def test_a_frame_that_tf2_does_not_know_is_refused(name, value):
     (declaration,) = [one for one in ROBOT if one.name == name]
-    assert declaration.complaint(value, "").startswith(f"{name} is ")
-    assert declaration.complaint("d1/", "") is None
+    assert declaration.problem_with(value, "").startswith(f"{name} is ")
+    assert declaration.problem_with("d1/", "") is None

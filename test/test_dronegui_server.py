@@ -90,31 +90,31 @@ def test_hover_is_not_held_any_more_by_an_operator_that_has_gone():
 
 @pytest.mark.parametrize("has_gone", [False, True])
 def test_a_press_that_nobody_answers_is_reported(has_gone):
-    complaints, waiting = [], StubClient("takeoff")
+    warnings, waiting = [], StubClient("takeoff")
     node = SimpleNamespace(
         make_client=lambda _, name: waiting if name == "takeoff" else StubClient(name),
         make_guard_condition=lambda call: SimpleNamespace(trigger=call),
         make_timer=lambda *_: None,
         resolve_service_name=lambda name: f"/{name}",
-        complain=lambda *complaint: complaints.append(complaint),
+        count_and_warn=lambda *warning: warnings.append(warning),
     )
     gone = set()
     calls = ServiceButtons(node, {name: name for name in TARGETS}, lambda _: None, gone.__contains__)
     calls.press("takeoff")
     called_s = time.monotonic()
     calls._give_up_overdue(called_s + ANSWER_TIMEOUT_S - 1.0)
-    assert not complaints
+    assert not warnings
     if has_gone:
         gone.add("takeoff")
     calls._give_up_overdue(called_s + (0.5 if has_gone else ANSWER_TIMEOUT_S))
     calls._give_up_overdue(called_s + 100.0)
-    ((count, sentence),) = complaints
+    ((count, sentence),) = warnings
     assert count == UNANSWERED
     assert sentence.startswith("takeoff was pressed, and /takeoff has not answered within ")
     assert len(waiting.removed) == 1
     if has_gone:
         calls.press("takeoff")
-        assert complaints[1:] == [(REFUSED, "takeoff was pressed, but no node offers /takeoff.")]
+        assert warnings[1:] == [(REFUSED, "takeoff was pressed, but no node offers /takeoff.")]
 
 
 class Drone:

@@ -94,6 +94,6 @@ def test_options_that_are_impossible_are_refused_in_a_sentence(capsys, name, arg
     except SystemExit as exit_:
         status = exit_.code
     assert status == CANNOT_START
-    complaint = capsys.readouterr().err
-    assert complaint.strip()
-    assert sentence in complaint
+    errors = capsys.readouterr().err
+    assert errors.strip()
+    assert sentence in errors

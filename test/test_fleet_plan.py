@@ -32,11 +32,11 @@ def test_a_range_stands_for_its_members(text, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "error"),
     [("a[3-1]", "counts down"), ("a[1-2]b[1-2]", "has 2 ranges"), ("a[1-99999]", "has 99999 members")],
 )
-def test_a_range_that_means_nothing_is_refused(text, complaint):
-    with pytest.raises(ValueError, match=complaint):
+def test_a_range_that_means_nothing_is_refused(text, error):
+    with pytest.raises(ValueError, match=error):
         expand(text)
 
 
@@ -95,7 +95,7 @@ def test_emulators_agree_with_their_bridges(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "complaint"),
+    ("text", "line", "error"),
     [
         ("", None, "is empty"),
         ("vehicles: {", 1, "not YAML"),
@@ -131,11 +131,11 @@ def test_emulators_agree_with_their_bridges(tmp_path):
         ("vehicles:\n  a: &x {protocol: robot}\n  b: *x", None, "aliases"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path, text, line, complaint):
+def test_what_is_wrong_is_said_with_its_line(tmp_path, text, line, error):
     with pytest.raises(FleetFileError) as raised:
         fleet_of(tmp_path, text)
     sentence = str(raised.value)
-    assert complaint in sentence
+    assert error in sentence
     assert sentence.startswith(f"{tmp_path / 'fleet.yaml'}:{line}: " if line else str(tmp_path / "fleet.yaml"))
     assert sentence.endswith((".", "'vehicles'."))
 

@@ -259,7 +259,7 @@ def test_somebody_who_comes_later_gets_telemetry_too(emulate, free_port):
 
 
 @pytest.mark.parametrize(
-    ("kind", "complaint"),
+    ("kind", "error"),
     [
         ("truncate", "no JSON"),
         ("garbage", "no JSON"),
@@ -267,10 +267,10 @@ def test_somebody_who_comes_later_gets_telemetry_too(emulate, free_port):
         ("not-jpeg", "image"),
     ],
 )
-def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge, kind, complaint):
+def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge, kind, error):
     drone = emulate("--fault", f"{kind}@6", "--speed", "2")
     assert bridge.collect(6)
-    with pytest.raises(RemoteProtocolError, match=complaint):
+    with pytest.raises(RemoteProtocolError, match=error):
         bridge.receive()
     assert isinstance(bridge.receive(), DroneTelemetry)
     drone.wait_for_line(f"^{kind} in frame 6, as requested$")

@@ -25,7 +25,7 @@ def test_a_plan_reads_as_it_is_written(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "error"),
     [
         ("", "a leg is a duration and axes, such as '4s forward 0.5', not ''."),
         ("forward 0.5", "not 'forward 0.5'."),
@@ -39,6 +39,6 @@ def test_a_plan_reads_as_it_is_written(text):
         ("4s up 101", "where '101' stands."),
     ],
 )
-def test_what_is_no_plan_is_refused_with_a_sentence(text, complaint):
-    with pytest.raises(ValueError, match=re.escape(complaint) + "$"):
+def test_what_is_no_plan_is_refused_with_a_sentence(text, error):
+    with pytest.raises(ValueError, match=re.escape(error) + "$"):
         parse_plan(text)

@@ -226,9 +226,9 @@ class TestBag:
         ):
             for command in ("play", "info"):
                 assert main([command, str(tmp_path / name)]) == 1
-                complaint = capsys.readouterr().err
-                assert said in complaint
-                assert "Traceback" not in complaint
+                errors = capsys.readouterr().err
+                assert said in errors
+                assert "Traceback" not in errors
 
     def test_counts_and_gaps(self, numbers, capsys):
         with Bag(numbers) as bag:

@@ -305,7 +305,7 @@ def test_an_existing_directory_is_refused(domain, tmp_path):
 
 
 def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
-    complaints = {
+    expected = {
         "compression:=lz4": "allowed are none, zstd",
         "exclude:=(": "not a regular expression",
         "topics:=/a b!": "a name that no topic can have",
@@ -313,12 +313,12 @@ def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
     }
     with ExitStack() as stack:
         recordings = {
-            parameter: stack.enter_context(Recording(tmp_path / "flight", parameter)) for parameter in complaints
+            parameter: stack.enter_context(Recording(tmp_path / "flight", parameter)) for parameter in expected
         }
         for parameter, recording in recordings.items():
             status, _, errors = recording.finish()
             assert status == 1
-            assert complaints[parameter] in errors
+            assert expected[parameter] in errors
     assert not (tmp_path / "flight").exists()
 
 

@@ -524,13 +524,13 @@ def test_a_robot_in_safe_mode_is_not_started_again(ros, peer):
 
 
 @pytest.mark.parametrize(
-    ("data", "complaint"),
+    ("data", "error"),
     [
         (b"\0\2\x07\0\1", "a packet of type 0x07 that is broken"),
         (b"\0\0\4", "a packet of type 0x04 that is broken"),
     ],
 )
-def test_garbage_ends_the_connection_stopped_and_starts_a_new_one(ros, peer, data, complaint):
+def test_garbage_ends_the_connection_stopped_and_starts_a_new_one(ros, peer, data, error):
     publisher = ros.publisher(Twist, "cmd_vel")
     before = status(ros)
     drive_until(peer, publisher, twist(2.0), 2048, 2048)
@@ -540,7 +540,7 @@ def test_garbage_ends_the_connection_stopped_and_starts_a_new_one(ros, peer, dat
     assert [packet for packet in packets if isinstance(packet, SkidSteerUpdate)][-1] == ZERO
     # A command that was still on its way finds nobody, and that is an error as well.
     after = wait_for_count(ros, "rejected input", 1, before)
-    assert complaint in after["last error"] or "Commands on cmd_vel" in after["last error"]
+    assert error in after["last error"] or "Commands on cmd_vel" in after["last error"]
     peer.wait_for(BindSubsystem)
 
 
@@ -591,7 +591,7 @@ class TopicNode:
     """A node that remembers which publishers there are."""
 
     def __init__(self):
-        self.topics, self.made, self.complaints = [], 0, []
+        self.topics, self.made, self.warnings = [], 0, []
 
     def create_publisher(self, message_type, topic, depth):
         del message_type, depth
@@ -602,8 +602,8 @@ class TopicNode:
     def destroy_publisher(self, topic):
         self.topics.remove(topic)
 
-    def complain(self, count, sentence):
-        self.complaints.append((count, sentence))
+    def count_and_warn(self, count, sentence):
+        self.warnings.append((count, sentence))
 
     def is_wanted(self, publisher):
         assert publisher in self.topics, "a destroyed publisher is used"
@@ -617,15 +617,15 @@ def thermometers(*names):
     return SensorInfo(tuple(Sensor(2, name, value=5) for name in names))
 
 
-def test_readings_before_the_list_are_no_reason_to_complain():
+def test_readings_before_the_list_are_no_reason_to_warn():
     node = TopicNode()
     topics = SensorTopics(node, "base_link", TopicBudget(), MEASUREMENTS)
     readings = SensorUpdate((SensorReading(0, 5),))
     topics.read(readings)
-    assert not node.complaints
+    assert not node.warnings
     topics.update(SensorInfo(()))
     topics.read(readings)
-    assert [count for count, _ in node.complaints] == ["unknown sensors"]
+    assert [count for count, _ in node.warnings] == ["unknown sensors"]
 
 
 def test_a_robot_that_renames_its_sensors_makes_no_topics_without_end():
@@ -642,7 +642,7 @@ def test_a_robot_that_renames_its_sensors_makes_no_topics_without_end():
         topics.close()
         assert node.topics == []
     assert node.made <= MAX_NAMES_EVER + 1  # one came back on the second connection
-    assert "renames them too often" in node.complaints[0][1]
+    assert "renames them too often" in node.warnings[0][1]
 
 
 def test_a_robot_that_names_its_sensors_back_and_forth_is_limited_as_well():

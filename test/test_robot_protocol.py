@@ -97,7 +97,7 @@ def robot_reads(data, types=TYPES):
     return drain(connection)
 
 
-def complaint(events):
+def violation(events):
     assert isinstance(events[-1], str), events
     return events[-1]
 
@@ -235,7 +235,7 @@ def test_a_short_list_that_fits_both_layouts_is_the_one_that_reads_like_text():
     ],
 )
 def test_sensors_that_fit_neither_layout_break_the_protocol(payload):
-    assert "type 0x07" in complaint(driver_reads(packet(0x07, payload)))
+    assert "type 0x07" in violation(driver_reads(packet(0x07, payload)))
 
 
 def test_protocol_1_lists_subsystems_without_sensors():
@@ -283,7 +283,7 @@ def test_a_subsystem_of_an_unknown_type_without_a_value_hides_nothing():
     ],
 )
 def test_subsystems_that_fit_no_layout_break_the_protocol(payload):
-    assert "type 0x02" in complaint(driver_reads(packet(0x02, payload)))
+    assert "type 0x02" in violation(driver_reads(packet(0x02, payload)))
 
 
 def test_readings_of_an_unknown_type_leave_the_rest_opaque():
@@ -294,7 +294,7 @@ def test_readings_of_an_unknown_type_leave_the_rest_opaque():
     update = SensorUpdate((SensorReading(0, 11_000),), opaque=rest, missing=2)
     assert driver_reads(robot.send(info) + data) == [info, update]
     assert robot.send(update) == data
-    assert "type 0x05" in complaint(driver_reads(robot.send(SensorInfo((BATTERY,))) + data))
+    assert "type 0x05" in violation(driver_reads(robot.send(SensorInfo((BATTERY,))) + data))
 
 
 def test_packets_of_unknown_types_are_passed_over():
@@ -318,8 +318,8 @@ def test_a_java_driver_s_name_is_read_though_its_length_counts_characters(name):
     """Java: putShort(name.length()), put(name.getBytes())."""
     counted = struct.pack(">H", len(name.encode("utf-16-be")) // 2) + name.encode()
     assert robot_reads(packet(0x03, counted) + packet(0x02, b"")) == [RegisterDriver(name), QuerySubsystems()]
-    (complaint,) = robot_reads(packet(0x03, counted + b"!"))
-    assert "more follow" in complaint
+    (sentence,) = robot_reads(packet(0x03, counted + b"!"))
+    assert "more follow" in sentence
 
 
 def test_a_packet_of_the_largest_length_passes_and_a_larger_one_does_not():
@@ -355,7 +355,7 @@ def test_a_packet_of_the_largest_length_passes_and_a_larger_one_does_not():
 def test_a_robot_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
     events = driver_reads(packet(0x04, b"\0\1") + packet(kind, payload) + packet(0x04, b"\0\2"))
     assert events[0] == BindSuccess(1)
-    assert f"The robot sent a packet of type 0x{kind:02x} that is broken: " in complaint(events)
+    assert f"The robot sent a packet of type 0x{kind:02x} that is broken: " in violation(events)
     assert len(events) == 2
 
 
@@ -375,7 +375,7 @@ def test_a_robot_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
     ],
 )
 def test_a_driver_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
-    assert f"The driver sent a packet of type 0x{kind:02x} that is broken: " in complaint(
+    assert f"The driver sent a packet of type 0x{kind:02x} that is broken: " in violation(
         robot_reads(packet(kind, payload))
     )
 
@@ -444,7 +444,7 @@ def test_a_robot_sends_nothing_that_the_protocol_does_not_allow(event, reason):
     ],
 )
 def test_an_end_inside_a_packet_is_an_error(data, reason):
-    assert reason in complaint(driver_reads(data, eof=True))
+    assert reason in violation(driver_reads(data, eof=True))
 
 
 def test_an_end_between_packets_is_the_regular_one():

@@ -43,11 +43,11 @@ class Log:
     """A listener that remembers."""
 
     def __init__(self):
-        self.complaints, self.sentences, self.told, self.round_trips = [], [], [], []
+        self.warnings, self.sentences, self.told, self.round_trips = [], [], [], []
         self.is_settled = False
 
-    def complain(self, count, sentence):
-        self.complaints.append((count, sentence))
+    def count_and_warn(self, count, sentence):
+        self.warnings.append((count, sentence))
 
     def inform(self, sentence):
         self.sentences.append(sentence)
@@ -108,7 +108,7 @@ class Scene:
         return answers
 
     def counts(self):
-        return [count for count, _ in self.log.complaints]
+        return [count for count, _ in self.log.warnings]
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_what_is_named_and_missing_is_told(skid_steer):
     scene = Scene([skid_steer], ["none"])
     assert scene.hear(ROBOT) == []
     sentence = f"The robot has no skid steer {skid_steer!r}; of this kind it has 'drive'."
-    assert scene.log.complaints == [("missing subsystems", sentence)]
+    assert scene.log.warnings == [("missing subsystems", sentence)]
 
 
 def test_a_robot_with_nothing_to_bind_settles_at_once(scene):
@@ -175,7 +175,7 @@ def test_a_refused_subsystem_is_asked_for_when_it_is_released(scene):
     scene.hear(SubsystemInfo((Subsystem(1, "drive", "bob"),)))
     scene.now_s += BIND_PAUSE_S
     assert scene.hear(BindFailure(0)) == []
-    assert scene.log.complaints == [
+    assert scene.log.warnings == [
         (
             "refused binds",
             "The robot refused subsystem 0 (drive): bob has it. It is asked for again when it is released.",
@@ -332,7 +332,7 @@ def test_nothing_is_driven_when_keep_alives_come_back_late(bound):
     assert "answered no keep-alive" in bound.session.standstill_reason(bound.now_s)
     bound.hear(delayed[0])
     assert bound.counts() == ["slow keep-alives"]
-    assert "took 2.5 s to the robot and back" in bound.log.complaints[0][1]
+    assert "took 2.5 s to the robot and back" in bound.log.warnings[0][1]
     assert bound.drive(5, 5) == []  # the keep-alive that came back is too old to tell that they are in time again
     bound.hear(*bound.keep_alive())
     assert bound.drive(5, 5) == [SkidSteerUpdate(0, 5, 5)]
@@ -517,12 +517,12 @@ def test_what_can_t_be_read_is_told(scene):
     scene.hear(LogMessage("caf\ufffd", has_replacements=True))
     scene.hear(UnknownPacket(0x0A, b"123"))
     assert scene.counts() == ["unknown types", "unknown types", "malformed strings", "unknown packets"]
-    assert "2 more after it, 5 bytes" in str(scene.log.complaints)
+    assert "2 more after it, 5 bytes" in str(scene.log.warnings)
 
 
 def test_another_version_of_the_protocol_is_told_and_no_obstacle(scene):
     scene.hear(FirmwareInfo("android", "9", 3))
-    assert scene.log.complaints == [("other protocol versions", "The robot speaks version 3 of the protocol, not 2.")]
+    assert scene.log.warnings == [("other protocol versions", "The robot speaks version 3 of the protocol, not 2.")]
     assert scene.log.told == [FirmwareInfo("android", "9", 3)]
 
 

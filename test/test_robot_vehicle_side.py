@@ -37,7 +37,7 @@ from drone_bridge.protocols.robot import (
 )
 from drone_bridge.servers.robot.drive_commands import LEAST_GAP_S, STOPS, DriveCommands
 from drone_bridge.servers.robot.listing import (
-    complaint_about_topics,
+    check_topics,
     is_robot_connected,
     light_topics,
     listing_of_parameters,
@@ -355,7 +355,7 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
 
 
 @pytest.mark.parametrize(
-    ("topics", "complaint"),
+    ("topics", "error"),
     [
         (["voltage"], "begin with one of battery_state, temperature, current, motor_pwm"),
         (["temperature/"], "not a topic name"),
@@ -363,9 +363,9 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
         ([f"current/m{number}" for number in range(65)], "64 are allowed"),
     ],
 )
-def test_topics_of_sensors_that_can_t_be_are_refused(topics, complaint):
-    assert complaint in complaint_about_topics(topics)
-    assert complaint_about_topics(["battery_state", "temperature/a=b"]) is None
+def test_topics_of_sensors_that_can_t_be_are_refused(topics, error):
+    assert error in check_topics(topics)
+    assert check_topics(["battery_state", "temperature/a=b"]) is None
 
 
 def test_what_a_bridge_lists_is_listed():

@@ -276,7 +276,7 @@ def test_services_without_a_simulator_say_so(ros):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "complaint"),
+    ("parameters", "error"),
     [
         ({"entities": ["0:me"]}, "entities names 0, which is the vehicle."),
         ({"entities": ["x"]}, "'x' has 'x' for the ID"),
@@ -292,10 +292,10 @@ def test_services_without_a_simulator_say_so(ros):
     ],
     ids=str,
 )
-def test_parameters_that_make_no_sense_are_refused_with_a_sentence(parameters, complaint):
+def test_parameters_that_make_no_sense_are_refused_with_a_sentence(parameters, error):
     with Process.node("simulator_bridge", **parameters) as process:
         assert process.wait() == 1
-    assert complaint in process.output
+    assert error in process.output
 
 
 # With an emulator, which has a world of its own.

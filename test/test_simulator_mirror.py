@@ -250,7 +250,7 @@ def test_lines_of_entities_say_what_tells_of_them():
 
 
 @pytest.mark.parametrize(
-    ("lines", "complaint"),
+    ("lines", "error"),
     [
         (["x:buoy"], "must be an ID"),
         (["1:a", "1:b"], "names 1 twice"),
@@ -259,8 +259,8 @@ def test_lines_of_entities_say_what_tells_of_them():
         (["1 radius=0"], "a positive number"),
     ],
 )
-def test_lines_that_say_something_else_are_refused(lines, complaint):
-    with pytest.raises(ValueError, match=complaint):
+def test_lines_that_say_something_else_are_refused(lines, error):
+    with pytest.raises(ValueError, match=error):
         read_plans(lines)
 
 

@@ -69,7 +69,7 @@ def test_an_answer_that_nobody_asked_for_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("data", "complaint"),
+    ("data", "error"),
     [
         (header(12, 0), "type 12"),
         (header(137, 0), "type 137"),
@@ -87,15 +87,15 @@ def test_an_answer_that_nobody_asked_for_is_refused():
         (header(1, 8) + struct.pack(">II", 0, 1), "message of 1 bytes should follow"),
     ],
 )
-def test_a_client_refuses_what_the_document_does_not_allow(data, complaint):
+def test_a_client_refuses_what_the_document_does_not_allow(data, error):
     client = client_after(sim.ListEntities())
     client.receive_data(data)
-    with pytest.raises(RemoteProtocolError, match=complaint):
+    with pytest.raises(RemoteProtocolError, match=error):
         client.next_event()
 
 
 @pytest.mark.parametrize(
-    ("data", "complaint"),
+    ("data", "error"),
     [
         (header(23, 0), "type 23"),
         (header(1, 1), "ListEntities with 1 bytes instead of 0"),
@@ -110,11 +110,11 @@ def test_a_client_refuses_what_the_document_does_not_allow(data, complaint):
         (header(7, (16 << 20) + 1), "16777216 are allowed"),
     ],
 )
-def test_a_server_refuses_what_the_document_does_not_allow(data, complaint):
+def test_a_server_refuses_what_the_document_does_not_allow(data, error):
     server = sim.ServerConnection()
     server.receive_data(data)
     for _ in range(2):
-        with pytest.raises(RemoteProtocolError, match=complaint):
+        with pytest.raises(RemoteProtocolError, match=error):
             server.next_event()
 
 
@@ -188,12 +188,12 @@ def test_the_end_after_a_message_comes_after_it():
 
 
 def test_the_end_inside_a_message_is_an_error():
-    for data, complaint in (
+    for data, error in (
         (b"\x81\0\0", "closed inside a header, after 3 of 5 bytes"),
         (sim.frame(DATA)[:-1], "closed inside EntityData, after 34 of 35 bytes"),
     ):
         client = sim.ClientConnection()
         client.receive_data(data)
         client.receive_eof()
-        with pytest.raises(RemoteProtocolError, match=complaint):
+        with pytest.raises(RemoteProtocolError, match=error):
             client.next_event()

@@ -241,7 +241,7 @@ def test_a_small_rotation_is_a_rotation():
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "error"),
     [
         ({"mass": 0.0}, "mass is 0"),
         ({"radius": math.nan}, "radius is nan"),
@@ -252,8 +252,8 @@ def test_a_small_rotation_is_a_rotation():
     ],
     ids=str,
 )
-def test_spawning_refuses_what_makes_no_sense(change, complaint):
-    with pytest.raises(ValueError, match=complaint):
+def test_spawning_refuses_what_makes_no_sense(change, error):
+    with pytest.raises(ValueError, match=error):
         requests.add_entity(Spawn.Request(**change), ROS)
 
 
@@ -431,7 +431,7 @@ def test_triggers_are_described_in_a_line():
 
 
 @pytest.mark.parametrize(
-    ("read", "line", "complaint"),
+    ("read", "line", "error"),
     [
         (read_entities, "x:buoy", "'x' for the ID"),
         (read_entities, "-1", "'-1' for the ID"),
@@ -448,8 +448,8 @@ def test_triggers_are_described_in_a_line():
         (lambda lines: read_triggers(lines, ROS), "gate path entity=0 start=0,0,0 end=1,0,0 distance=0", "more than 0"),
     ],
 )
-def test_a_line_that_says_nothing_sensible_is_named(read, line, complaint):
-    with pytest.raises(ValueError, match=complaint):
+def test_a_line_that_says_nothing_sensible_is_named(read, line, error):
+    with pytest.raises(ValueError, match=error):
         read([line])
 
 

@@ -408,7 +408,7 @@ def test_a_jpeg_has_to_have_pixels():
 
 
 def test_the_size_of_an_image_is_checked_before_it_is_decoded():
-    # No base64 at all, and yet the complaint is about the size.
+    # No base64 at all, and yet the error is about the size.
     connection = ControllerConnection(Limits(image_bytes=30))
     assert "41 letters of base64" in refusal(changed(DRONE, "camera.image", "?" * 41), connection=connection)
     assert "has 31 bytes" not in refusal(with_image(JPEG[:30]), connection=ControllerConnection(Limits(image_bytes=30)))

@@ -283,19 +283,19 @@ def test_a_frame_has_what_its_layout_carries(layout, missing, name):
 
 @pytest.mark.parametrize("value", [*NON_FINITE, 1e39, -1e39])
 def test_only_numbers_that_fit_the_wire_are_sent(value):
-    complaint = "has to be a finite number" if value in NON_FINITE or math.isnan(value) else "does not fit the wire"
+    error = "has to be a finite number" if value in NON_FINITE or math.isnan(value) else "does not fit the wire"
     testbed = TestbedConnection(AttitudeLayout.POSE)
-    with pytest.raises(LocalProtocolError, match=f"drag.*{complaint}|drag.*negative"):
+    with pytest.raises(LocalProtocolError, match=f"drag.*{error}|drag.*negative"):
         testbed.send(replace(CONSTANTS, drag=value))
     testbed.send(CONSTANTS)
     for change in ({"yaw": value}, {"time": value}, {"position": (0, value, 0)}, {"pitch": value}, {"roll": value}):
-        with pytest.raises(LocalProtocolError, match=complaint):
+        with pytest.raises(LocalProtocolError, match=error):
             testbed.send(replace(FRAME, **change))
     autopilot = AutopilotConnection()
     autopilot.receive_data(constants_bytes() + frame_bytes())
     for name in MotionParameters.__slots__:
         for send in (autopilot.send, autopilot.finish):
-            with pytest.raises(LocalProtocolError, match=f"{name}.*{complaint}"):
+            with pytest.raises(LocalProtocolError, match=f"{name}.*{error}"):
                 send(replace(REPLY, **{name: value}))
     assert autopilot.must_answer
     assert autopilot.send(REPLY) == struct.pack(">ffff", *astuple(REPLY))

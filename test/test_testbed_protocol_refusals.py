@@ -41,7 +41,7 @@ from drone_bridge.protocols.testbed import (
 
 
 @pytest.mark.parametrize(
-    ("width", "height", "complaint"),
+    ("width", "height", "error"),
     [
         (2**31 - 1, 2**31 - 1, "width is 2147483647, and has to be from 1 to 4096 pixels"),
         (1, 2**31 - 1, "height is 2147483647, and has to be from 1 to 4096 pixels"),
@@ -56,11 +56,11 @@ from drone_bridge.protocols.testbed import (
         (4096, 2731, "a frame of 4096 x 2731 has 67117068 bytes"),
     ],
 )
-def test_sizes_beyond_the_limits_are_refused_before_memory_is_taken(width, height, complaint):
+def test_sizes_beyond_the_limits_are_refused_before_memory_is_taken(width, height, error):
     supply = ImageSupply(Limits(frame_bytes=0))
     autopilot = AutopilotConnection(new_image=supply)
     autopilot.receive_data(constants_bytes(width=width, height=height) + bytes(1000))
-    with pytest.raises(RemoteProtocolError, match=complaint):
+    with pytest.raises(RemoteProtocolError, match=error):
         autopilot.next_event()
     assert not supply.sizes
 
@@ -161,7 +161,7 @@ def test_a_non_finite_answer_is_refused_by_name(index, value):
 
 
 @pytest.mark.parametrize(
-    ("unit", "change", "complaint"),
+    ("unit", "change", "error"),
     [
         (AngleUnit.DEGREES, {"horizontal_angle_of_view": 180}, "between 0 and 180 degrees"),
         (AngleUnit.DEGREES, {"vertical_angle_of_view": 0}, "vertical_angle_of_view is 0"),
@@ -173,8 +173,8 @@ def test_a_non_finite_answer_is_refused_by_name(index, value):
         (AngleUnit.DEGREES, {"max_yaw_rate": -720}, "max_yaw_rate is -720"),
     ],
 )
-def test_constants_that_no_testbed_can_mean_are_refused(unit, change, complaint):
-    assert complaint in refusal(AttitudeLayout.PITCH_YAW, unit, constants_bytes(**change))
+def test_constants_that_no_testbed_can_mean_are_refused(unit, change, error):
+    assert error in refusal(AttitudeLayout.PITCH_YAW, unit, constants_bytes(**change))
 
 
 def test_negative_gravity_is_accepted():

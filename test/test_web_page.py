@@ -87,7 +87,7 @@ def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros,
         browser.click('[data-call="/dronegui/dronegui_bridge/takeoff"]')
         browser.wait("!document.querySelector('.notice').hidden")
         check_phone(browser, address)
-        assert browser.complaints == []
+        assert browser.console_errors == []
         host = address.partition("/")[0]
         assert [each for each in browser.requests if host not in each and not each.startswith(("data:", "blob:"))] == []
 
@@ -115,7 +115,7 @@ def check_tools(browser):
         })()"""
     )
     browser.wait("document.querySelector('[data-parameter=max_speed] input')?.max === '20'")
-    for value, complaint in (("0.5", ""), ("7", "")):
+    for value, error in (("0.5", ""), ("7", "")):
         browser.evaluate(
             f"""(() => {{
               const input = document.querySelector('[data-parameter=max_speed] input');
@@ -123,7 +123,7 @@ def check_tools(browser):
               input.dispatchEvent(new Event('change'));
             }})()"""
         )
-        assert browser.text("[data-parameter=max_speed] .error") == complaint
+        assert browser.text("[data-parameter=max_speed] .error") == error
 
 
 def check_layouts(ros):

@@ -17,7 +17,7 @@ def test_on_this_machine_all_is_allowed_without_a_secret(host):
     access = Access.of(host, steer=False)
     assert access.may_change
     assert not access.secret
-    assert access.complaint("/", f"[{host}]:8765" if ":" in host else f"{host}:8765", None) is None
+    assert access.refusal("/", f"[{host}]:8765" if ":" in host else f"{host}:8765", None) is None
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "example.org", ""])
@@ -34,29 +34,29 @@ def test_beyond_this_machine_looking_takes_a_secret_and_steering_a_word_more(hos
     "path", ["/", "/?secret=", "/?secret=wrong", "/?secret", "/s3cret", "/?a=1&secret=s3cre", "/?é"]
 )
 def test_a_wrong_secret_is_refused(path):
-    assert "secret" in BEYOND.complaint(path, "192.0.2.7:8765", None)
+    assert "secret" in BEYOND.refusal(path, "192.0.2.7:8765", None)
 
 
 def test_the_right_secret_is_let_in_under_any_name():
-    assert BEYOND.complaint("/?secret=s3cret", "robot.lan:8765", "http://robot.lan:8765") is None
+    assert BEYOND.refusal("/?secret=s3cret", "robot.lan:8765", "http://robot.lan:8765") is None
 
 
 @pytest.mark.parametrize("host", ["evil.example:8765", "", "[", "127.0.0.1.evil.example"])
 def test_a_name_that_somebody_made_to_point_here_is_refused(host):
-    assert "this machine only" in HERE.complaint("/", host, None)
+    assert "this machine only" in HERE.refusal("/", host, None)
 
 
 @pytest.mark.parametrize(
     "origin", ["http://evil.example", "null", "", "http://127.0.0.1:9999", "https://127.0.0.1:8765"]
 )
 def test_other_pages_are_refused(origin):
-    assert "may not connect" in HERE.complaint("/", "127.0.0.1:8765", origin)
-    assert "may not connect" in BEYOND.complaint("/?secret=s3cret", "192.0.2.7:8765", origin)
+    assert "may not connect" in HERE.refusal("/", "127.0.0.1:8765", origin)
+    assert "may not connect" in BEYOND.refusal("/?secret=s3cret", "192.0.2.7:8765", origin)
 
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8765", "https://app.foxglove.dev", None])
 def test_our_page_and_foxglove_and_programs_are_let_in(origin):
-    assert HERE.complaint("/", "127.0.0.1:8765", origin) is None
+    assert HERE.refusal("/", "127.0.0.1:8765", origin) is None
 
 
 def test_links_hold_the_secret():

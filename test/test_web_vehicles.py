@@ -78,7 +78,7 @@ def test_each_vehicle_is_seen_and_steered_along_its_axes(browser, ros, vehicle):
         take_the_helm(browser)
         for axis in KEYS:
             steer(browser, told, axis)
-        assert browser.complaints == []
+        assert browser.console_errors == []
         assert "next release" not in composition.output  # the page itself uses nothing that is deprecated
 
 

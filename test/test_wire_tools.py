@@ -160,7 +160,7 @@ def play_both(path, rate=None, alter=lambda script: script):
 def test_both_sides_of_a_log_play_it_to_each_other_as_it_was(path):
     for side, replay in zip(Side, play_both(path), strict=True):
         script = script_of(path, side.value)
-        assert replay.complaints == []
+        assert replay.problems == []
         assert replay.sent == len(script.turns)
         assert list(compare(script.answers, replay.answers)) == []
 
@@ -171,7 +171,7 @@ def test_at_the_recorded_times(tmp_path):
     slow = [entry._replace(time_ns=start_ns + number * 50_000_000) for number, entry in enumerate(entries)]
     write_log(tmp_path / "slow.mcap", connection, slow)
     came = play_both(tmp_path / "slow.mcap", rate=1.0)[0]
-    assert came.complaints == []
+    assert came.problems == []
     assert script_of(tmp_path / "slow.mcap", "driver").turns[-1].due_s == pytest.approx(
         (slow[max(n for n, e in enumerate(slow) if e.sender is Side.OPERATOR)].time_ns - start_ns) / 1e9
     )
@@ -233,7 +233,7 @@ def test_a_bridges_log_of_telemetry_is_shown_and_both_sides_of_it_are_played(ros
     assert 1 < len(only) < len(lines)
     for side, replay in zip(Side, play_both(path), strict=True):
         script = script_of(path, side.value)
-        assert replay.complaints == []
+        assert replay.problems == []
         assert list(compare(script.answers, replay.answers)) == []
     with running_bridge(transport="udp", port=0, wire_log=str(tmp_path / "again")) as (bridge, port):
         arguments = ("wire", "play", path, "--as", "drone", "--at", port, "--fast", "--patience", "0.1")

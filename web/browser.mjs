@@ -13,7 +13,7 @@ const browser = await puppeteer.launch({
   env,
 });
 let page;
-const complaints = [];
+const consoleErrors = [];
 const requests = [];
 
 // There is no graphics card here, and most of what a browser does is to draw the scene. Ten frames a second show as much.
@@ -26,12 +26,12 @@ const drawSeldom = (frameMs) => {
 const does = {
   async open({ url, timeout, width = 1400, height = 900, scheme = "dark" }) {
     await page?.close();
-    complaints.length = requests.length = 0;
+    consoleErrors.length = requests.length = 0;
     page = await browser.newPage();
     page.setDefaultTimeout(timeout);
     await page.evaluateOnNewDocument(drawSeldom, FRAME_MS);
-    page.on("console", (message) => ["error", "warn"].includes(message.type()) && complaints.push(message.text()));
-    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("console", (message) => ["error", "warn"].includes(message.type()) && consoleErrors.push(message.text()));
+    page.on("pageerror", (error) => consoleErrors.push(error.message));
     page.on("request", (request) => requests.push(request.url()));
     const isPhone = width < 500;
     await page.setViewport({ width, height, deviceScaleFactor: 1, isMobile: isPhone, hasTouch: isPhone });
@@ -52,7 +52,7 @@ const does = {
   },
   drop: () => page.mouse.up(),
   screenshot: ({ path }) => page.screenshot({ path }).then(() => path),
-  complaints: () => complaints,
+  consoleErrors: () => consoleErrors,
   requests: () => requests,
 };
 

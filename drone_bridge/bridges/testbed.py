@@ -362,7 +362,7 @@ class TestbedBridge(LinkNode):
         try:
             message = encoder.image(frame.left if side == "left" else frame.right, stamp)
         except ValueError as error:
-            self.complain("images not compressed", f"{side}/image_raw/compressed {error}.")
+            self.count_and_warn("images not compressed", f"{side}/image_raw/compressed {error}.")
             return None
         self.statistics.counts["images compressed"] += 1
         return message

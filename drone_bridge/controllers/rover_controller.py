@@ -88,7 +88,7 @@ class RoverController(Node):
         try:
             position, (_, _, yaw) = read_pose(message, "odom")
         except ValueError as error:
-            self._complain(f"Odometry can't be used: {error}")
+            self._log_error(f"Odometry can't be used: {error}")
             return
         self._estimate.measured(Pose(float(position[0]), float(position[1]), yaw), time.monotonic())
 
@@ -104,7 +104,7 @@ class RoverController(Node):
             try:
                 self._telemetry.publish(self._estimate.pose, self._velocity, self._name)
             except ValueError as error:
-                self._complain(f"The rover's position fits no document: {error}")
+                self._log_error(f"The rover's position fits no document: {error}")
 
     def _chosen_pattern(self) -> Pattern:
         """Return the pattern given by the parameters, a new one when they have changed."""
@@ -116,7 +116,7 @@ class RoverController(Node):
             self.get_logger().info(f"Pattern {name}: {limits.speed:g} m/s, {limits.amplitude:g} m.")
         return self._pattern
 
-    def _complain(self, sentence: str) -> None:
+    def _log_error(self, sentence: str) -> None:
         if line := self._log_limiter.admit(sentence):
             self.get_logger().error(line)
 

@@ -24,7 +24,7 @@ from drone_bridge.node.command_ages import CommandAges, clock_difference_paramet
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.lifespan import Lifespan
-from drone_bridge.node.log_limiter import LogLimiter, Reminders
+from drone_bridge.node.log_limiter import ConditionLogLimiter, LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.translate.drone_model import drone_model
 
@@ -61,7 +61,7 @@ class VelocityBehaviour:
         self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and until when it holds
         self._said = ""
         self._log_limiter = LogLimiter()
-        self._reminders = Reminders()
+        self._condition_limiter = ConditionLogLimiter()
         self._odometry_stamp = Time()
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         self._states = node.create_publisher(ControllerState, "~/state", 10)
@@ -73,7 +73,7 @@ class VelocityBehaviour:
             node,
             STAMPED,
             parameters,
-            self._keep_condition,
+            self._update_condition,
             now=(lambda: self._odometry_stamp) if is_wire_time else None,
             prefix=f"{NAME}.",
         )
@@ -91,7 +91,7 @@ class VelocityBehaviour:
         try:
             drone = drone_model(message)
         except ValueError as error:
-            self._complain(f"Velocities can't be flown with drone_properties: {error}.")
+            self._log_error(f"Velocities can't be flown with drone_properties: {error}.")
             return
         self._control = VelocityControl(drone, self._velocity_parameters)
 
@@ -99,13 +99,13 @@ class VelocityBehaviour:
         twist = message.twist if isinstance(message, TwistStamped) else message
         wanted = VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
         if not np.isfinite(wanted).all():
-            self._complain(f"A velocity was refused: {tuple(wanted)} is not finite.")
+            self._log_error(f"A velocity was refused: {tuple(wanted)} is not finite.")
             return
         if isinstance(message, TwistStamped):
-            if complaint := self._ages.complaint(message.header.stamp):
-                self._remind(REFUSED, f"A velocity on {STAMPED} was refused: {complaint}")
+            if refusal := self._ages.refusal(message.header.stamp):
+                self._warn_ongoing(REFUSED, f"A velocity on {STAMPED} was refused: {refusal}")
                 return
-            self._reminders.end(REFUSED)
+            self._condition_limiter.end(REFUSED)
         self._wanted = wanted, time.monotonic() + min(self._timeout_s, lifespan.seconds())
 
     def _on_odometry(self, message: Odometry) -> None:
@@ -114,7 +114,7 @@ class VelocityBehaviour:
         try:
             position, (roll, pitch, yaw) = read_pose(message, "odom")
         except ValueError as error:
-            self._complain(f"Odometry can't be used: {error}")
+            self._log_error(f"Odometry can't be used: {error}")
             return
         stamp = self._odometry_stamp = message.header.stamp
         wanted, expires_s = self._wanted
@@ -138,18 +138,18 @@ class VelocityBehaviour:
             message.header.stamp = self._node.get_clock().now().to_msg()
             self._states.publish(message)
 
-    def _keep_condition(self, condition: str, complaint: str | None, advice: str) -> None:
-        if complaint:
-            self._remind(condition, f"{complaint}: {advice}.")
+    def _update_condition(self, condition: str, problem: str | None, advice: str) -> None:
+        if problem:
+            self._warn_ongoing(condition, f"{problem}: {advice}.")
         else:
-            self._reminders.end(condition)
+            self._condition_limiter.end(condition)
 
-    def _remind(self, condition: str, sentence: str) -> None:
+    def _warn_ongoing(self, condition: str, sentence: str) -> None:
         """Log an ongoing condition when it begins, then at growing intervals."""
-        if line := self._reminders.admit(condition, sentence):
+        if line := self._condition_limiter.admit(condition, sentence):
             self._node.get_logger().warning(line)
 
-    def _complain(self, sentence: str) -> None:
+    def _log_error(self, sentence: str) -> None:
         if line := self._log_limiter.admit(sentence):
             self._node.get_logger().error(line)
 

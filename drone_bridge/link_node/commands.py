@@ -113,13 +113,13 @@ class CommandIntake(Generic[CommandT]):
         How old it is, by a clock that may differ from this machine's, CommandAges knows. After one on a topic that
         `overrules`, those on topics that do not are left aside for `command_timeout`.
         """
-        ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.keep_condition, now=self._now)
+        ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.update_condition, now=self._now)
         lifespan = Lifespan(self._node, topic)
 
         def receive(message: Any) -> None:
             stamp = message.header.stamp if hasattr(message, "header") else None
-            if complaint := _complaint_about_numbers(message) or (stamp and ages.complaint(stamp)):
-                self._node.complain("refused commands", f"A command on {topic} was refused: {complaint}")
+            if refusal := _non_finite_field(message) or (stamp and ages.refusal(stamp)):
+                self._node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
                 return
             now_s = time.monotonic()
             if overrules:
@@ -135,7 +135,7 @@ class CommandIntake(Generic[CommandT]):
         self._node.make_subscription(message_type, topic, receive, depth=1)
 
 
-def _complaint_about_numbers(message: Any) -> str | None:
+def _non_finite_field(message: Any) -> str | None:
     for name, value in _floats(message):
         if not math.isfinite(value):
             return f"{name} is {value}, and has to be a finite number."

@@ -15,17 +15,17 @@ FrameNamesT = TypeVar("FrameNamesT", bound=FrameNames)
 GroupT = TypeVar("GroupT", bound=NamedTuple)
 
 
-def _complaint_about_prefix(prefix: str) -> str | None:
+def _check_prefix(prefix: str) -> str | None:
     return f"is {prefix!r}, and must not begin with /: tf2 has no such frames." if prefix.startswith("/") else None
 
 
-def _complaint_about_frame(name: str) -> str | None:
+def _check_frame(name: str) -> str | None:
     if not name:
         return "is empty, and must name a frame."
-    return _complaint_about_prefix(name)
+    return _check_prefix(name)
 
 
-def _complaint_about_variances(values: Sequence[float]) -> str | None:
+def _check_variances(values: Sequence[float]) -> str | None:
     if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
         return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
     return None
@@ -45,15 +45,9 @@ _FRAME_PARAMETERS: Final = {
             True,
             "Publish a static transform from map to odom. Disable if another node publishes it.",
         ),
-        ParameterDeclaration(
-            "map_frame", "map", "The world's frame, without the prefix.", check=_complaint_about_frame
-        ),
-        ParameterDeclaration(
-            "odom_frame", "odom", "The odometry frame, without the prefix.", check=_complaint_about_frame
-        ),
-        ParameterDeclaration(
-            "base_frame", "base_link", "The body's frame, without the prefix.", check=_complaint_about_frame
-        ),
+        ParameterDeclaration("map_frame", "map", "The world's frame, without the prefix.", check=_check_frame),
+        ParameterDeclaration("odom_frame", "odom", "The odometry frame, without the prefix.", check=_check_frame),
+        ParameterDeclaration("base_frame", "base_link", "The body's frame, without the prefix.", check=_check_frame),
     )
 }
 
@@ -88,7 +82,7 @@ def covariance_parameters(
             f"{what}_covariance_diagonal",
             list(variances),
             f"Variances of the {what} on {topic}: x, y, z, then about x, y, z. Large values mean unknown.",
-            check=_complaint_about_variances,
+            check=_check_variances,
         )
         for what, variances in (("pose", pose), ("twist", twist))
     )
@@ -211,7 +205,7 @@ def common_parameters(
             "frame_prefix",
             "",
             "Prefix of every tf frame, for instance drone1/.",
-            check=_complaint_about_prefix,
+            check=_check_prefix,
         ),
         ParameterDeclaration(
             "old_service_names",

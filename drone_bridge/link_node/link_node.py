@@ -36,7 +36,7 @@ from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector, TcpListener
 from drone_bridge.links.wire_log import WireLog
-from drone_bridge.node.clock_publishers import complaint_about_clocks, is_time_simulated
+from drone_bridge.node.clock_publishers import clock_conflict, is_time_simulated
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.translate.time import NANOSECONDS
@@ -330,9 +330,9 @@ class LinkNode(LifecycleNode):
         """The statistics since the node was configured."""
         return self.reports.statistics
 
-    def complain(self, count: str, sentence: str) -> None:
+    def count_and_warn(self, count: str, sentence: str) -> None:
         """Count a problem and log a warning about it, rate-limited."""
-        self.reports.complain(count, sentence)
+        self.reports.count_and_warn(count, sentence)
 
     def inform(self, sentence: str) -> None:
         """Log an expected event, rate-limited."""
@@ -345,9 +345,9 @@ class LinkNode(LifecycleNode):
     def undelivered(self, topic: str) -> None:
         """Count a command that can't reach the vehicle, and log why, at growing intervals."""
         if reason := self.undeliverable():
-            self.reports.complain_while(UNDELIVERED, f"Commands on {topic} reach no vehicle: {reason}")
+            self.reports.count_and_warn_ongoing(UNDELIVERED, f"Commands on {topic} reach no vehicle: {reason}")
         else:
-            self.reports.end(UNDELIVERED)
+            self.reports.end_ongoing(UNDELIVERED)
 
     def undeliverable(self) -> str | None:
         """Return why no command can reach the vehicle now, or None. For the executor."""
@@ -367,24 +367,22 @@ class LinkNode(LifecycleNode):
         return get("hardware_id") or f"{protocol} {address_name(get('host'), get('port'))}"
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
-        self.reports.remind(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.")
+        self.reports.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.")
 
     def _peer_refused(self, peer: str) -> None:
-        self.reports.complain_while(  # somebody who tries again and again hides no other line
+        self.reports.count_and_warn_ongoing(  # somebody who tries again and again hides no other line
             "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and only one peer is served."
         )
 
     def _failed(self, trace: str) -> None:
         if self.context.ok():  # else ROS is being shut down, and everything fails
-            self.complain("internal errors", trace)
+            self.count_and_warn("internal errors", trace)
 
     def _report(self) -> None:
         self._is_time_simulated = is_time_simulated(self)
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         name = self.get_fully_qualified_name().lstrip("/")  # several vehicles report on the one topic
-        self.reports.keep_condition(
-            CLOCKS, complaint_about_clocks(self), "set publish_clock to false in all nodes but one"
-        )
+        self.reports.update_condition(CLOCKS, clock_conflict(self), "set publish_clock to false in all nodes but one")
         report = self.reports.make_report(f"{name}: link", self._hardware_id, self.rates, self.problems)
         report.header.stamp = self.get_clock().now().to_msg()
         self.publish(self._diagnostics, report)

@@ -95,7 +95,7 @@ class LinkThread:
             except LinkCancelledError:
                 break
             except Exception:
-                reports.complain("internal errors", traceback.format_exc())
+                reports.count_and_warn("internal errors", traceback.format_exc())
                 self._cancellation.wait(backoff.next_delay_s())
                 continue
             try:
@@ -110,15 +110,17 @@ class LinkThread:
         statistics.state, statistics.peer = statistics.open_state, stream.peer
         statistics.counts["connections"] += 1
         statistics.liveness.opened()
-        reports.end(UNREACHABLE)
+        reports.end_ongoing(UNREACHABLE)
         reports.inform(f"{statistics.open_state.capitalize()} to {stream.peer}.")
         try:
             self._converse(stream)
         except LinkCancelledError:
             pass
         except RemoteProtocolError as error:
-            reports.complain("rejected input", f"{error} The connection is closed, as its bytes can't be trusted.")
+            reports.count_and_warn(
+                "rejected input", f"{error} The connection is closed, as its bytes can't be trusted."
+            )
         except LinkError as error:
-            reports.complain("lost connections", str(error))
+            reports.count_and_warn("lost connections", str(error))
         except Exception:
-            reports.complain("internal errors", traceback.format_exc())
+            reports.count_and_warn("internal errors", traceback.format_exc())

@@ -7,7 +7,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from drone_bridge.link_node.liveness import Liveness
 from drone_bridge.link_node.statistics import LinkStatistics
-from drone_bridge.node.log_limiter import LogLimiter, Reminders
+from drone_bridge.node.log_limiter import ConditionLogLimiter, LogLimiter
 
 SILENCES = "silences"
 #: The condition that /clock has more than one publisher.
@@ -23,7 +23,7 @@ class Reports:
         self._open_state = open_state
         self._warnings = LogLimiter()
         self._information = LogLimiter()  # a peer that comes and goes must not keep a warning from the log
-        self._reminders = Reminders()
+        self._condition_limiter = ConditionLogLimiter()
         self._was_silent = False
         self.statistics = LinkStatistics(open_state)
 
@@ -46,37 +46,37 @@ class Reports:
         if line := self._warnings.admit(sentence):
             self._logger.warning(line)
 
-    def complain(self, count: str, sentence: str) -> None:
+    def count_and_warn(self, count: str, sentence: str) -> None:
         """Count a problem and log a warning about it, rate-limited."""
         self.statistics.counts[count] += 1
         self.warn(sentence)
 
-    def remind(self, condition: str, sentence: str) -> None:
+    def warn_ongoing(self, condition: str, sentence: str) -> None:
         """Log an ongoing condition when it begins, then at growing intervals."""
         self.statistics.last_error = sentence
-        if line := self._reminders.admit(condition, sentence):
+        if line := self._condition_limiter.admit(condition, sentence):
             self._logger.warning(line)
 
-    def complain_while(self, count: str, sentence: str) -> None:
-        """Count an ongoing problem, and log it as `remind` does."""
+    def count_and_warn_ongoing(self, count: str, sentence: str) -> None:
+        """Count an ongoing problem, and log it as `warn_ongoing` does."""
         self.statistics.counts[count] += 1
-        self.remind(count, sentence)
+        self.warn_ongoing(count, sentence)
 
-    def end(self, condition: str) -> None:
+    def end_ongoing(self, condition: str) -> None:
         """Note that a condition has ended, so that its next beginning is logged at once."""
-        self._reminders.end(condition)
+        self._condition_limiter.end(condition)
 
-    def keep_condition(self, condition: str, complaint: str | None, advice: str) -> None:
-        """Report a complaint while there is one; log it when it begins and then at growing intervals.
+    def update_condition(self, condition: str, problem: str | None, advice: str) -> None:
+        """Report a problem while there is one; log it when it begins and then at growing intervals.
 
         Neither it nor the advice, which only the log gives, has a full stop.
         """
-        if complaint:
-            self.statistics.begin_condition(condition, complaint)
-            self.remind(condition, f"{complaint}: {advice}.")
+        if problem:
+            self.statistics.begin_condition(condition, problem)
+            self.warn_ongoing(condition, f"{problem}: {advice}.")
         else:
             self.statistics.end_condition(condition)
-            self.end(condition)
+            self.end_ongoing(condition)
 
     def make_report(self, name: str, hardware_id: str, rates: tuple[str, ...], problems: tuple[str, ...]) -> Any:
         """Return the message for /diagnostics, with one status. For the executor."""
@@ -90,9 +90,9 @@ class Reports:
             sentence = f"{statistics.peer} is connected but has been silent for {statistics.liveness.silence_s:.0f} s."
             if not self._was_silent:
                 statistics.counts[SILENCES] += 1
-            self.remind(SILENCES, sentence)
+            self.warn_ongoing(SILENCES, sentence)
         elif self._was_silent and statistics.liveness.is_open:
             self.inform(f"{statistics.peer} is heard again.")
-            self.end(SILENCES)
+            self.end_ongoing(SILENCES)
         if is_silent or statistics.liveness.is_open:  # a link that is opened again tells nothing by being opened
             self._was_silent = is_silent

@@ -22,7 +22,7 @@ def open_wire_log(kind: str, full_name: str, parameters: DeclaredParameters, log
     protocol = kind.removesuffix(_SERVER).removesuffix("Bridge").lower()
     name = full_name.strip("/").replace("/", ".")
 
-    def complain(sentence: str) -> None:
+    def log_error(sentence: str) -> None:
         logger.error(sentence)
 
     log = WireLog(
@@ -30,7 +30,7 @@ def open_wire_log(kind: str, full_name: str, parameters: DeclaredParameters, log
         name,
         facts_of(protocol, side, name, parameters.values()),
         parameters["wire_log_mebibytes"] * _MEBIBYTE,
-        complain,
+        log_error,
     )
     logger.info(f"The bytes of every connection are logged to {folder}.")
     return log

@@ -14,7 +14,7 @@ def is_time_simulated(node: "Node") -> bool:
     return bool(node.get_parameter("use_sim_time").value)
 
 
-def complaint_about_clocks(node: "Node") -> str | None:
+def clock_conflict(node: "Node") -> str | None:
     """Return a sentence that names the publishers of /clock if they conflict for `node`.
 
     None where one at most does, or where time is none of the node's business.

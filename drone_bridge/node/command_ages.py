@@ -28,11 +28,11 @@ def clock_difference_parameter(prefix: str = "") -> ParameterDeclaration:
     )
 
 
-class KeepCondition(Protocol):
-    """Reports a complaint under a name while there is one, and what to do about it in the log."""
+class UpdateCondition(Protocol):
+    """Reports a problem under a name while there is one, and what to do about it in the log."""
 
-    def __call__(self, condition: str, complaint: str | None, advice: str) -> None:
-        """Neither the complaint nor the advice has a full stop."""
+    def __call__(self, condition: str, problem: str | None, advice: str) -> None:
+        """Neither the problem nor the advice has a full stop."""
 
 
 class CommandAges:
@@ -46,7 +46,7 @@ class CommandAges:
         node: Node,
         topic: str,
         parameters: DeclaredParameters,
-        keep_condition: KeepCondition,
+        update_condition: UpdateCondition,
         *,
         now: Callable[[], Time] | None = None,
         prefix: str = "",
@@ -57,14 +57,14 @@ class CommandAges:
             node: which has subscribed to the topic.
             topic: of the commands.
             parameters: the node's, `command_timeout` and `clock_difference` among them.
-            keep_condition: reports that clocks differ, for as long as they do.
+            update_condition: reports that clocks differ, for as long as they do.
             now: the clock of the stamps if it is not the node's; all publishers then get it from the vehicle.
             prefix: of those parameters' names.
         """
         self._node = node
         self._topic = topic
         self._parameters = parameters
-        self._keep_condition = keep_condition
+        self._update_condition = update_condition
         self._timeout_name = f"{prefix}command_timeout"
         self._now = now or (lambda: node.get_clock().now().to_msg())
         #: Whether stamps come from the clock of a machine, and not from one that all share.
@@ -73,7 +73,7 @@ class CommandAges:
         self._publishers: frozenset[tuple[int, ...]] = frozenset()  # of the commands that were followed
         self._reported_difference_s = 0.0
 
-    def complaint(self, stamp: Time) -> str | None:
+    def refusal(self, stamp: Time) -> str | None:
         """Return why a command that has just arrived is refused, or None."""
         allowed_s = self._parameters[self._timeout_name]
         if not self._are_by_machines or stamp == Time():
@@ -124,11 +124,11 @@ class CommandAges:
         if abs(difference_s - self._reported_difference_s) <= TOLERANCE_S:
             return
         self._reported_difference_s = difference_s
-        complaint = (
+        problem = (
             f"{self._topic} is stamped by a clock {abs(difference_s):.2f} s "
             f"{'behind' if difference_s > 0 else 'ahead of'} this machine's"
         )
-        self._keep_condition(f"clock of {self._topic}", complaint if abs(difference_s) > TOLERANCE_S else None, _ADVICE)
+        self._update_condition(f"clock of {self._topic}", problem if abs(difference_s) > TOLERANCE_S else None, _ADVICE)
 
     def _has_another_publisher(self) -> bool:
         """Return whether all publishers of the commands so far are gone, and there is another one."""

@@ -49,7 +49,7 @@ class _Condition:
     suppressed: int = 0
 
 
-class Reminders:
+class ConditionLogLimiter:
     """Logs an ongoing condition when it begins, and then at growing intervals. Thread-safe.
 
     One that begins and ends again and again is limited as other lines are, each condition by itself.

@@ -42,14 +42,14 @@ class ParameterDeclaration:
             descriptor.integer_range = [IntegerRange(from_value=low, to_value=high, step=1)]
         return descriptor
 
-    def complaint(self, value: Any, frozen: str) -> str | None:
+    def problem_with(self, value: Any, frozen: str) -> str | None:
         """Return why the value is refused, or None; `frozen` says why only live parameters can change, if so."""
         if isinstance(value, float) and not math.isfinite(value):  # a range, as ROS checks it, lets nan pass
             return f"{self.name} is {value}, and has to be a finite number."
         if self.choices and value not in self.choices:
             return f"{self.name} is {value!r}, and has to be one of {', '.join(map(str, self.choices))}."
-        if self.check and (complaint := self.check(value)):
-            return f"{self.name} {complaint}"
+        if self.check and (problem := self.check(value)):
+            return f"{self.name} {problem}"
         if self.at_start and frozen:
             return f"{self.name} can be given only when the node starts."
         if frozen and not self.live:
@@ -72,8 +72,8 @@ class DeclaredParameters:
                 declaration.descriptor(),
                 ignore_override=declaration.read_only,
             )
-            if complaint := declaration.complaint(self[declaration.name], self._frozen):
-                raise ValueError(complaint)
+            if problem := declaration.problem_with(self[declaration.name], self._frozen):
+                raise ValueError(problem)
         node.add_on_set_parameters_callback(self._check)
 
     def __getitem__(self, name: str) -> Any:
@@ -112,8 +112,8 @@ class DeclaredParameters:
             declaration = self._declarations.get(parameter.name)
             if declaration is None or declaration.read_only:
                 continue  # rclpy itself refuses to set what is read-only
-            if complaint := declaration.complaint(parameter.value, self._frozen):
-                return SetParametersResult(successful=False, reason=complaint)
+            if problem := declaration.problem_with(parameter.value, self._frozen):
+                return SetParametersResult(successful=False, reason=problem)
         return SetParametersResult(successful=True)
 
 

@@ -197,14 +197,14 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 
 def _connector(options: argparse.Namespace, cancellation: Cancellation) -> TcpConnector:
-    def complain(sentence: str, delay_s: float) -> None:
+    def say_retry(sentence: str, delay_s: float) -> None:
         say(f"{sentence} Trying again in {delay_s:.1f} s.")
 
     if not options.name:
-        return TcpConnector(options.host, options.port, cancellation, complain)
+        return TcpConnector(options.host, options.port, cancellation, say_retry)
     route = DiscoveryRoute(options.discovery_address, options.discovery_port, options.discovery_interface)
     return DiscoveryConnector(
-        options.name, options.port, cancellation, complain, route=route, timeout_s=DISCOVERY_TIMEOUT_S
+        options.name, options.port, cancellation, say_retry, route=route, timeout_s=DISCOVERY_TIMEOUT_S
     )
 
 

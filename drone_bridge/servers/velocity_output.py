@@ -32,7 +32,7 @@ class VelocityOutput:
     def command(self, twist: Twist) -> None:
         """Publish a new command."""
         self._command, self._commanded_s = twist, time.monotonic()
-        self._node.reports.end(OPERATORS_LOST)
+        self._node.reports.end_ongoing(OPERATORS_LOST)
         self._publish(twist)
 
     def repeat(self, operator: str) -> bool:
@@ -45,7 +45,7 @@ class VelocityOutput:
             return True
         if self._command != Twist():
             sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
-            self._node.reports.complain_while(OPERATORS_LOST, sentence)
+            self._node.reports.count_and_warn_ongoing(OPERATORS_LOST, sentence)
         self.stop()
         return False
 

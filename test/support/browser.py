@@ -99,8 +99,8 @@ class Browser:
         self._ask("screenshot", path=str(path))
 
     @property
-    def complaints(self):
-        return self._ask("complaints")
+    def console_errors(self):
+        return self._ask("consoleErrors")
 
     @property
     def requests(self):

@@ -169,9 +169,9 @@ class DroneGuiBridge(LinkNode):
         except LinkRefusedError as error:
             was_refused = True
             if not self._cancelled.is_set:  # the GUI may have closed before us
-                self.reports.complain_while(UNHEARD, f"{error} Packets are still sent.")
+                self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Packets are still sent.")
         if not was_refused and self._was_refused and not self._cancelled.is_set:
-            self.reports.end(UNHEARD)
+            self.reports.end_ongoing(UNHEARD)
         self._was_refused = was_refused
         self.statistics.counts["packets"] += 1
         if self._buttons.sent(down, now_s, was_refused):
@@ -266,7 +266,7 @@ class DroneGuiBridge(LinkNode):
             try:
                 self.inform(await command())
             except ValueError as error:
-                self.complain("refused commands", f"A message on {topic} was refused: {error}")
+                self.count_and_warn("refused commands", f"A message on {topic} was refused: {error}")
 
         return receive
 
@@ -278,7 +278,7 @@ class DroneGuiBridge(LinkNode):
                 response.message, response.success = await command(), True
             except ValueError as error:
                 response.message, response.success = str(error), False
-                self.complain("refused commands", response.message)
+                self.count_and_warn("refused commands", response.message)
             return response
 
         return serve

@@ -97,9 +97,11 @@ class NavdataPort:
         try:
             self._listener = UdpListener(self._own_host, port, self._cancellation, self._node.wire_log)
         except LinkError as error:
-            self._node.reports.complain_while(PORT_UNAVAILABLE, f"{error} Without it there is no navdata; retrying.")
+            self._node.reports.count_and_warn_ongoing(
+                PORT_UNAVAILABLE, f"{error} Without it there is no navdata; retrying."
+            )
         else:
-            self._node.reports.end(PORT_UNAVAILABLE)
+            self._node.reports.end_ongoing(PORT_UNAVAILABLE)
             self._node.inform(f"Listening for navdata on {address_name(self._own_host, port)}.")
 
     def _receive(self, listener: UdpListener, timeout_s: float) -> None:
@@ -111,14 +113,14 @@ class NavdataPort:
             raise
         except LinkError as error:
             self.close()
-            self._node.complain(PORT_UNAVAILABLE, f"{error} The port is opened again.")
+            self._node.count_and_warn(PORT_UNAVAILABLE, f"{error} The port is opened again.")
             return
         self._read(datagram)
 
     def _read(self, datagram: Datagram) -> None:
         counts = self._node.statistics.counts
         if datagram.source[0] != self._gui_host:
-            self._node.reports.complain_while(
+            self._node.reports.count_and_warn_ongoing(
                 FOREIGN_NAVDATA,
                 f"Navdata of {name_of(datagram.source)} was refused: the GUI is at {self._gui_host}.",
             )
@@ -127,7 +129,7 @@ class NavdataPort:
         try:
             block = self._connection.next_event()
         except RemoteProtocolError as error:
-            self._node.complain(
+            self._node.count_and_warn(
                 "rejected input", f"A datagram of navdata from {name_of(datagram.source)} was refused: {error}"
             )
             return

@@ -9,7 +9,7 @@ from drone_bridge.protocols.robot import FirmwareInfo, SensorInfo, SensorUpdate
 class Listener(Protocol):
     """Receives the events of a session."""
 
-    def complain(self, count: str, sentence: str) -> None:
+    def count_and_warn(self, count: str, sentence: str) -> None:
         """A problem occurred; `count` is its kind."""
 
     def inform(self, sentence: str) -> None:

@@ -92,12 +92,12 @@ class SensorTopics:
                 self._publishers[topic] = message_type, publisher
         left_out = sum(sensor.type in self._measurements for sensor in info.sensors) - len(wanted)
         if left_out:
-            self._node.complain(
+            self._node.count_and_warn(
                 "sensors without a topic", f"{left_out} sensors get no topic: the limit is {MAX_TOPICS}."
             )
         if withheld:
             self.topics = ["" if topic in withheld else topic for topic in self.topics]
-            self._node.complain(
+            self._node.count_and_warn(
                 "sensors without a topic",
                 f"{len(withheld)} sensors get no topic: the robot renames them too often, and this node makes topics "
                 f"of {MAX_NAMES_EVER} names at most.",
@@ -125,7 +125,7 @@ class SensorTopics:
             return  # some robots send readings before the list
         sensors = self._info.sensors
         if not update.has_ids and len(update.readings) != len(sensors):
-            self._node.complain(
+            self._node.count_and_warn(
                 "unknown sensors",
                 f"The robot sent {len(update.readings)} readings without ids, and has {len(sensors)} sensors.",
             )
@@ -133,7 +133,7 @@ class SensorTopics:
         newest = {reading.sensor: reading.value for reading in update.readings}
         known = {number: value for number, value in newest.items() if number < len(sensors)}
         if len(known) < len(newest):
-            self._node.complain("unknown sensors", "The robot sent readings of sensors that it has not listed.")
+            self._node.count_and_warn("unknown sensors", "The robot sent readings of sensors that it has not listed.")
         for number, value in known.items():
             self._publish(number, sensors[number], value)
 

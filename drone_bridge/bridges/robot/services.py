@@ -63,7 +63,7 @@ class RobotServices:
             self._refuse_light(answer.message)
 
     def _refuse_light(self, reason: str) -> None:
-        self._node.complain("refused commands", f"A message on light was refused: {reason}")
+        self._node.count_and_warn("refused commands", f"A message on light was refused: {reason}")
 
     async def _serve_bind(self, request: Bind.Request, response: Bind.Response) -> Bind.Response:
         return await self._run(BIND, request.id, response)

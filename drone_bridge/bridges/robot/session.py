@@ -75,7 +75,7 @@ class RobotSession:
         self._wanted: set[int] = set()
         self._link_timeout_s = link_timeout_s
         self._listener = listener
-        self._complain = listener.complain
+        self._count_and_warn = listener.count_and_warn
         self._drivers: dict[int, str] = {}
         self._attempts: dict[int, _Attempt] = {}
         self._attempted_s: dict[int, float] = {}
@@ -163,7 +163,7 @@ class RobotSession:
             self.outbox.append(QuerySubsystems())
         for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
             sentence = f"The robot has not answered the bind of {self._label(number)}."
-            self._complain("unanswered binds", sentence)
+            self._count_and_warn("unanswered binds", sentence)
             self._end_attempt(number, False, sentence)
             self._bind_later(number, now_s)
         for number in [number for number, due_s in self._to_bind.items() if now_s >= due_s]:
@@ -176,7 +176,7 @@ class RobotSession:
     def handle(self, packet: FromRobot, now_s: float) -> None:
         """Handle a packet."""
         for count, sentence in anomalies(packet):
-            self._complain(count, sentence)
+            self._count_and_warn(count, sentence)
         if isinstance(packet, UnknownPacket):
             return  # which may mean anything, so it is no sign of life
         self._heard_s = now_s
@@ -203,12 +203,14 @@ class RobotSession:
     def _handle_keep_alive(self, packet: KeepAlive, now_s: float) -> None:
         round_trip_s = self._keep_alives.answered(packet, now_s)
         if round_trip_s is None:
-            self._complain("unexpected packets", f"The robot answered keep-alive {packet.time_ms}, which was not sent.")
+            self._count_and_warn(
+                "unexpected packets", f"The robot answered keep-alive {packet.time_ms}, which was not sent."
+            )
             return
         self._listener.round_trip_measured(round_trip_s)
         if round_trip_s >= SLOW_ROUND_TRIP_S:
             sentence = f"A keep-alive took {round_trip_s:.1f} s to the robot and back. Robots stop for one that is over"
-            self._complain("slow keep-alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s old.")
+            self._count_and_warn("slow keep-alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s old.")
 
     def _handle_log(self, text: str, now_s: float) -> None:
         stopped = self._holders.note_log(text)
@@ -222,7 +224,7 @@ class RobotSession:
             (s.type, s.name) for s in info.subsystems
         ]
         if is_other:
-            self._complain("unexpected packets", "The robot has other subsystems now than before.")
+            self._count_and_warn("unexpected packets", "The robot has other subsystems now than before.")
             self.bound.clear()
             self._to_bind.clear()
             self._refused.clear()
@@ -233,7 +235,7 @@ class RobotSession:
                 self._lose(number)
         self._wanted, missing = self._desired.choose(info.subsystems)
         for sentence in missing:
-            self._complain("missing subsystems", sentence)
+            self._count_and_warn("missing subsystems", sentence)
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
             if is_first:  # whoever has it: a refusal is what tells that it can't be had
                 self._bind(number, now_s)
@@ -249,7 +251,7 @@ class RobotSession:
                 self.outbox.append(UnbindSubsystem(number))
                 self._end_attempt(number, False, f"{self._label(number)} is no longer wanted.")
             else:
-                self._complain("unexpected packets", f"The robot granted {self._label(number)}, unasked.")
+                self._count_and_warn("unexpected packets", f"The robot granted {self._label(number)}, unasked.")
             return
         if number in self.bound:
             return
@@ -267,18 +269,18 @@ class RobotSession:
 
     def _handle_failure(self, number: int) -> None:
         if number not in self._attempts:
-            self._complain("unexpected packets", f"The robot refused {self._label(number)}, unasked.")
+            self._count_and_warn("unexpected packets", f"The robot refused {self._label(number)}, unasked.")
             return
         who = printable(self.driver(number)) or "nobody, as far as is known,"
         sentence = f"The robot refused {self._label(number)}: {who} has it."
         self._refused.add(number)
-        self._complain("refused binds", f"{sentence} It is asked for again when it is released.")
+        self._count_and_warn("refused binds", f"{sentence} It is asked for again when it is released.")
         self._end_attempt(number, False, sentence)
 
     def _handle_bound(self, packet: SubsystemBound, now_s: float) -> None:
         number, driver = packet.id, packet.driver
         if self.subsystem_type(number) is None:
-            self._complain(
+            self._count_and_warn(
                 "unexpected packets",
                 f"The robot announced a driver of {self._label(number)}, unlisted so far.",
             )
@@ -295,7 +297,7 @@ class RobotSession:
         self.bound.discard(number)
         driver = self.driver(number)
         who = f"given it to {printable(driver)}" if driver else "taken it away"
-        self._complain("lost subsystems", f"{self._label(number)}: the robot has {who}.")
+        self._count_and_warn("lost subsystems", f"{self._label(number)}: the robot has {who}.")
 
     # Binding.
 
@@ -320,7 +322,7 @@ class RobotSession:
             self._is_settled = True
             self._listener.settled()
 
-    def _complaint_about(self, number: int) -> str | None:
+    def _refusal(self, number: int) -> str | None:
         if self.info is None:
             return "The robot has not listed its subsystems yet."
         if self.subsystem_type(number) is None:
@@ -329,8 +331,8 @@ class RobotSession:
 
     def bind(self, number: int, now_s: float, answer: Answer) -> None:
         """Bind a subsystem, and keep it bound; `answer` is called once, now or later."""
-        if complaint := self._complaint_about(number):
-            answer(False, complaint)
+        if refusal := self._refusal(number):
+            answer(False, refusal)
             return
         assert self.info
         self._desired.note(number, self.info.subsystems[number], is_wanted=True)
@@ -343,8 +345,8 @@ class RobotSession:
 
     def unbind(self, number: int, answer: Answer) -> None:
         """Stop and unbind a subsystem, and no longer desire it; `answer` is called at once."""
-        if complaint := self._complaint_about(number):
-            answer(False, complaint)
+        if refusal := self._refusal(number):
+            answer(False, refusal)
             return
         assert self.info
         self._desired.note(number, self.info.subsystems[number], is_wanted=False)

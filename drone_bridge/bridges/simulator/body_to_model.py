@@ -60,7 +60,7 @@ class BodyToModelLearner:
         elif session.has_stepped and not self._is_warned:
             self._is_warned = True
             self._node.statistics.begin_condition("heading", "The vehicle's heading is not known")
-            self._node.complain(
+            self._node.count_and_warn(
                 "unknown heading",
                 "The simulation was running already, so the rotation from the vehicle's principal axes to its model "
                 "can't be learned: its orientation may be wrong, and it is not steered. Pause the simulation for a "
@@ -74,7 +74,7 @@ class BodyToModelLearner:
         if not result.success:
             self._not_before_s = time.monotonic() + _RETRY_S
             node.statistics.begin_condition("heading", "The vehicle's heading is not known")
-            node.complain(
+            node.count_and_warn(
                 "unknown heading",
                 f"The rotation from the vehicle's principal axes to its model is unknown: {result.message}",
             )

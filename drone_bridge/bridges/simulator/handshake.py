@@ -89,7 +89,7 @@ class Handshake:
         try:
             self._outputs.keeper.clock.configure(outcome)
         except ValueError as error:
-            self._node.complain("bad numbers", str(error))
+            self._node.count_and_warn("bad numbers", str(error))
 
     def _recognize(self, outcome: Outcome) -> None:
         if isinstance(outcome, ServiceResult):
@@ -113,7 +113,7 @@ class Handshake:
             try:
                 self._stored_rotation = decode_rotation(outcome.data)
             except ValueError as error:
-                self._node.complain("bad numbers", str(error))
+                self._node.count_and_warn("bad numbers", str(error))
 
     def _stop_what_was_left(self, outcome: Outcome) -> None:
         """Stop a vehicle that a killed bridge has left moving. A bridge that still steers it will set it again."""
@@ -142,7 +142,7 @@ class Handshake:
             self._outputs.attitude = attitude if self._outputs.is_body_to_model_known else None
         except (KeyError, ValueError) as error:
             reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self._vehicle}."
-            self._node.complain("missing vehicle", f"The direction of the vehicle is unknown. {reason}")
+            self._node.count_and_warn("missing vehicle", f"The direction of the vehicle is unknown. {reason}")
         self._ready()
 
     @property

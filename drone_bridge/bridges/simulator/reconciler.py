@@ -57,7 +57,7 @@ class Reconciler:
             if isinstance(outcome, sim.Added):
                 self._added(item, outcome.id)
             elif isinstance(outcome, sim.Error) and on_outcome is None:
-                self._complain(item, explanation(request, outcome))
+                self._warn_refused(item, explanation(request, outcome))
             if on_outcome:
                 on_outcome(outcome)
             if isinstance(item, Camera | CameraStream) and not isinstance(outcome, ServiceResult):
@@ -71,7 +71,7 @@ class Reconciler:
         except LocalProtocolError as error:
             if on_outcome:
                 raise
-            self._complain(item, str(error))
+            self._warn_refused(item, str(error))
 
     def add(self, item: DesiredItem, on_outcome: OnOutcome) -> None:
         """Request a new item, and keep it if the simulator adds it. Raises LocalProtocolError and ValueError."""
@@ -131,10 +131,10 @@ class Reconciler:
         try:
             self._streams.ask(sim.Remove(stream.kind, stream.id), ignore)
         except LocalProtocolError as error:
-            self._complain(stream, str(error))
+            self._warn_refused(stream, str(error))
             return
         self._items.mark_missing(stream)
         self.request(stream)
 
-    def _complain(self, item: DesiredItem, sentence: str) -> None:
-        self._node.complain("refused items", f"The simulator refused {item.name}. {sentence}")
+    def _warn_refused(self, item: DesiredItem, sentence: str) -> None:
+        self._node.count_and_warn("refused items", f"The simulator refused {item.name}. {sentence}")

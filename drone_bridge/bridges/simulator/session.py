@@ -242,7 +242,7 @@ class SimulatorSession:
         try:
             self.outputs.publish_state(stream.entity, data.values)
         except ValueError as error:
-            self._node.complain("bad numbers", f"Entity {stream.entity}: {error}")
+            self._node.count_and_warn("bad numbers", f"Entity {stream.entity}: {error}")
 
     @property
     def sees_steps(self) -> bool:

@@ -53,9 +53,9 @@ class Steering:
         command = self._commands.newest()
         if command:
             if attitude is None and command != STILL:
-                self._node.reports.complain_while("unsteered commands", _UNKNOWN_ATTITUDE)
+                self._node.reports.count_and_warn_ongoing("unsteered commands", _UNKNOWN_ATTITUDE)
                 return
-            self._node.reports.end("unsteered commands")
+            self._node.reports.end_ongoing("unsteered commands")
             if not self._is_engaged:
                 ask(self._mark(STEERED), ignore)
             self._is_engaged, self._stale_since_s = True, None
@@ -82,7 +82,7 @@ class Steering:
     def _answered(self, outcome: Outcome) -> None:
         self._unanswered -= 1
         if isinstance(outcome, sim.Error):
-            self._node.complain(
+            self._node.count_and_warn(
                 "refused velocities",
                 f"The simulator refuses to steer entity {self._vehicle} (code {outcome.code}).",
             )

@@ -145,7 +145,7 @@ class TelemetryBridge(LinkNode):
         try:
             self._transport.send(self._from_drone.send(command))
         except LinkError as error:
-            self.complain("undelivered commands", str(error))
+            self.count_and_warn("undelivered commands", str(error))
         else:
             self.statistics.counts["sent commands"] += 1
 
@@ -170,7 +170,7 @@ class TelemetryBridge(LinkNode):
                     if self._is_udp
                     else "Commands are still sent."
                 )
-                self.complain("silences", f"No telemetry was received for {timeout_s:g} s. {consequence}")
+                self.count_and_warn("silences", f"No telemetry was received for {timeout_s:g} s. {consequence}")
         return not (is_silent and self._is_udp)
 
     # Telemetry: by UDP on the link's thread, by topics in the executor.
@@ -214,7 +214,7 @@ class TelemetryBridge(LinkNode):
         return True
 
     def _refuse(self, source: Any, reason: str) -> None:
-        self.complain("refused peers", f"{name_of(source)} was refused: {reason}")
+        self.count_and_warn("refused peers", f"{name_of(source)} was refused: {reason}")
 
     def _take_drone_text(self, message: String) -> None:
         if not self._is_active:
@@ -237,7 +237,7 @@ class TelemetryBridge(LinkNode):
             try:
                 self._udp.send(message.data.encode())
             except LinkError as error:
-                self.complain("undelivered rover documents", str(error))
+                self.count_and_warn("undelivered rover documents", str(error))
 
     def _read(
         self, connection: ControllerConnection, document: Document, source: Any, sender: Sender | None = None
@@ -248,7 +248,7 @@ class TelemetryBridge(LinkNode):
             event = connection.next_event()
         except RemoteProtocolError as error:
             where = source if isinstance(source, str) else name_of(source)
-            self.complain("rejected input", f"A document from {where} was refused: {error}")
+            self.count_and_warn("rejected input", f"A document from {where} was refused: {error}")
             return None
         if isinstance(event, LateTelemetry):
             self.statistics.counts["late documents"] += 1

@@ -125,7 +125,9 @@ class TelemetryOutputs:
         try:
             message = self._decoder.image(telemetry.camera.jpeg, stamp)
         except ValueError as error:
-            self._node.complain("undecodable images", f"An image {error}; the rest of its document was published.")
+            self._node.count_and_warn(
+                "undecodable images", f"An image {error}; the rest of its document was published."
+            )
             return None
         self._node.statistics.counts["images decoded"] += 1
         return message

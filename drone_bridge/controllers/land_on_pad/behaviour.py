@@ -118,7 +118,7 @@ class LandOnPadBehaviour:
         try:
             sighting = read_sighting(messages, self._detector)
         except NOT_COMPUTABLE as error:
-            self._complain(f"An image can't be used: {error}")
+            self._log_error(f"An image can't be used: {error}")
             return
         self._sighting = sighting or self._sighting
         self._pad_publisher.publish(pad_message(sighting, messages[IMU]))
@@ -132,7 +132,7 @@ class LandOnPadBehaviour:
                 measured, self._sighting = replace(measured, sighting=self._sighting), None
             decision = self._decide(measured)
         except ValueError as error:
-            self._complain(f"A measurement can't be used: {error}")
+            self._log_error(f"A measurement can't be used: {error}")
             return
         command = decision.command
         self._commands.publish((command.forward, command.left, command.up), (0.0, 0.0, command.turn))
@@ -161,7 +161,7 @@ class LandOnPadBehaviour:
         now = self._node.get_clock().now().to_msg()
         self._tell(now, WAITING, f"for {', '.join(missing) or 'messages of one stamp'}", None)
 
-    def _complain(self, sentence: str) -> None:
+    def _log_error(self, sentence: str) -> None:
         if line := self._log_limiter.admit(sentence):
             self._node.get_logger().error(line)
 

@@ -79,7 +79,7 @@ class SeekTargetBehaviour:
             self._drone = drone_model(message)
         except ValueError as error:
             self._drone = None
-            self._complain(f"The drone on drone_properties can't be flown: {error}.")
+            self._log_error(f"The drone on drone_properties can't be flown: {error}.")
 
     def _on_frame(self, messages: dict[str, Any]) -> None:
         """Answer the images, camera infos and attitude of one moment."""
@@ -89,7 +89,7 @@ class SeekTargetBehaviour:
             frame = StereoFrame.read(messages)
             decision = self._decide(self._drone, frame)
         except ValueError as error:
-            self._complain(f"A frame can't be used: {error}")
+            self._log_error(f"A frame can't be used: {error}")
             return
         header = messages["left/camera_info"].header
         self._send(header, decision.command)
@@ -114,7 +114,7 @@ class SeekTargetBehaviour:
             self._seek, self._seen_by = SeekTarget(self._seek_parameters, drone, *cameras), cameras
         return self._seek
 
-    def _complain(self, sentence: str) -> None:
+    def _log_error(self, sentence: str) -> None:
         if line := self._log_limiter.admit(sentence):
             self._node.get_logger().error(line)
 

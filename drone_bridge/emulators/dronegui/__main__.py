@@ -117,10 +117,10 @@ def open_navdata_socket(
     """Return the socket for navdata, if it is sent. Raises LinkError."""
     if options.no_navdata:
         return None
-    opened, complaint = open_preferred(options.host, options.navdata_source_port, cancellation)
+    opened, problem = open_preferred(options.host, options.navdata_source_port, cancellation)
     stack.callback(opened.close)
-    if complaint:
-        say(f"{complaint} Navdata goes out from port {opened.port} instead.")
+    if problem:
+        say(f"{problem} Navdata goes out from port {opened.port} instead.")
     return opened
 
 

@@ -17,7 +17,7 @@ from drone_bridge.protocols.dronegui import ControlPacket
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.vehicle_side.dronegui import Dialect, Gui
 
-COMPLAINT_PERIOD_S: Final = 1.0
+WARNING_PERIOD_S: Final = 1.0
 
 
 class GuiProgram:
@@ -31,7 +31,7 @@ class GuiProgram:
         self._navdata_socket = navdata_socket
         self._navdata_number = 0
         self._sender = ""
-        self._may_complain_at_s = 0.0
+        self._next_warning_s = 0.0
 
     def receive(self, datagram: bytes, source: Any) -> None:
         """Handle a datagram. `source` is a socket address."""
@@ -41,13 +41,13 @@ class GuiProgram:
             event = self._gui.receive(datagram, source, self._flight.time)
         except RemoteProtocolError as error:
             self.refused += 1
-            self._complain(f"refused a packet of {sender}: {error}")
+            self._warn(f"refused a packet of {sender}: {error}")
             return
         if not isinstance(event, ControlPacket):
             self.late += 1
             return
         if sender != self._sender:
-            self._complain(f"controlled by {sender}")
+            self._warn(f"controlled by {sender}")
             self._sender = sender
         self.packets += 1
         if math.isinf(before) and math.isfinite(self._gui.hears_drone_from_s):
@@ -66,8 +66,8 @@ class GuiProgram:
                 with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
                     self._navdata_socket.send(datagram, address)
 
-    def _complain(self, sentence: str) -> None:
+    def _warn(self, sentence: str) -> None:
         """Report a fault of a sender, at most once a second."""
-        if time.monotonic() >= self._may_complain_at_s:
+        if time.monotonic() >= self._next_warning_s:
             say(sentence)
-            self._may_complain_at_s = time.monotonic() + COMPLAINT_PERIOD_S
+            self._next_warning_s = time.monotonic() + WARNING_PERIOD_S

@@ -21,7 +21,7 @@ from drone_bridge.protocols.telemetry import DroneCommand, DroneTelemetry
 from drone_bridge.protocols.telemetry.json_and_base64 import from_json, to_json
 from drone_bridge.vehicle_side.telemetry import PERIOD_S, DroneSide
 
-COMPLAINT_PERIOD_S: Final = 1.0
+WARNING_PERIOD_S: Final = 1.0
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
 LONGEST_CATCH_UP_S: Final = 0.25
 #: How many documents are read at most per frame when there is no time to wait for any, whoever sends how many.
@@ -63,7 +63,7 @@ class Conversation:
         self._fault = fault
         self._stalls = False
         self._side = DroneSide(vehicle)
-        self._may_complain_at = 0.0
+        self._next_warning_s = 0.0
         self._is_heard = True
 
     def run(self, speed: float, goes_on: Callable[[], bool]) -> None:
@@ -131,7 +131,7 @@ class Conversation:
             event = self._side.receive(document, time.monotonic())
         except RemoteProtocolError as error:
             self.refused += 1
-            self._complain(f"refused a document from {where}: {error}")
+            self._warn(f"refused a document from {where}: {error}")
             return
         if isinstance(event, DroneCommand):
             if not self.commands:
@@ -144,11 +144,11 @@ class Conversation:
             say(str(error))
         self._is_heard = False
 
-    def _complain(self, sentence: str) -> None:
+    def _warn(self, sentence: str) -> None:
         """Report a fault of a sender, at most once a second."""
-        if time.monotonic() >= self._may_complain_at:
+        if time.monotonic() >= self._next_warning_s:
             say(sentence)
-            self._may_complain_at = time.monotonic() + COMPLAINT_PERIOD_S
+            self._next_warning_s = time.monotonic() + WARNING_PERIOD_S
 
 
 def spoiled(document: bytes, kind: FaultKind) -> bytes:

@@ -42,8 +42,8 @@ class ControllerConnection(EventSource[Navdata]):
             raise LocalProtocolError(f"A controller does not send {type(controls).__name__}.")
         state = {field.name: getattr(controls, field.name) for field in fields(controls)}
         for name, value in state.items():
-            if complaint := _complaint(name, value):
-                raise LocalProtocolError(complaint)
+            if problem := _problem_with(name, value):
+                raise LocalProtocolError(problem)
         datagram = _encoded({"seq": self._next_seq, "state": state})
         self._next_seq += 1
         return datagram
@@ -128,8 +128,8 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         if self._loose_values:
             carried = {name: _tightened(name, value) for name, value in carried.items()}
         for name, value in carried.items():
-            if complaint := _complaint(name, value):
-                raise RemoteProtocolError(complaint)
+            if problem := _problem_with(name, value):
+                raise RemoteProtocolError(problem)
         missing = [name for name in (*BUTTONS, *AXES) if name not in state]
         if missing and self._complete_states_only:
             raise RemoteProtocolError(f"state lacks {', '.join(missing)}, and has to be complete.")
@@ -165,7 +165,7 @@ def _tightened(name: str, value: Any) -> Any:
     return max(-1.0, min(1.0, value))
 
 
-def _complaint(name: str, value: Any) -> str | None:
+def _problem_with(name: str, value: Any) -> str | None:
     """Return a sentence about an invalid value of a control."""
     if name in BUTTONS:
         return None if isinstance(value, bool) else f"{name} is {shown(value)}, and has to be true or false."

@@ -313,13 +313,13 @@ def _best(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callabl
     If none does, the fallback has its chance. Raises MisfitError, with what is wrong in the first layout.
     """
     fitting: list[ListT] = []
-    complaint = ""  # not the exception, whose traceback holds this frame: each would keep the other, and the lists
+    problem = ""  # not the exception, whose traceback holds this frame: each would keep the other, and the lists
     for layout in layouts:
         reader = Reader(payload)
         try:
             result = layout(reader)
         except MisfitError as error:
-            complaint = complaint or str(error)
+            problem = problem or str(error)
             continue
         if reader.is_readable:
             return result
@@ -329,7 +329,7 @@ def _best(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callabl
     try:
         return fallback(Reader(payload))
     except MisfitError:
-        raise MisfitError(complaint) from None
+        raise MisfitError(problem) from None
 
 
 def _opaque(reader: Reader, smallest: int) -> bytes:

@@ -267,8 +267,8 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
 
     def _read_constants(self) -> Constants:
         constants = Constants(*CONSTANTS.unpack(self._scalars))
-        if complaint := implausible_constants(constants, self._angle_unit, self._limits, self._floats.size):
-            raise RemoteProtocolError(f"In the testbed's constants, {complaint}")
+        if problem := implausible_constants(constants, self._angle_unit, self._limits, self._floats.size):
+            raise RemoteProtocolError(f"In the testbed's constants, {problem}")
         self._constants = constants
         self._scalars = bytearray(self._floats.size if self.layout else layouts.SURPLUS_BYTES)
         self._views = []
@@ -277,8 +277,8 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
 
     def _read_frame(self) -> SensorFrame:
         named = dict(zip(self._float_names, self._floats.unpack(self._scalars), strict=True))
-        if complaint := implausible_floats(named, self._angle_unit, self._time):
-            raise RemoteProtocolError(f"In the testbed's frame {self._frames}, {complaint}")
+        if problem := implausible_floats(named, self._angle_unit, self._time):
+            raise RemoteProtocolError(f"In the testbed's frame {self._frames}, {problem}")
         left, right = self._images
         has_position = self.layout is AttitudeLayout.POSE
         self._frames += 1

@@ -121,8 +121,8 @@ def non_finite(named: Iterable[tuple[str, float]]) -> str | None:
 def implausible_constants(constants: Constants, unit: AngleUnit, limits: Limits, bytes_after_images: int) -> str | None:
     """Return a sentence about the first constant that no testbed can mean."""
     named = [(field.name, getattr(constants, field.name)) for field in fields(constants)]
-    if complaint := non_finite(named):
-        return complaint
+    if problem := non_finite(named):
+        return problem
     for name, value, limit in (("width", constants.width, limits.width), ("height", constants.height, limits.height)):
         if not 1 <= value <= limit:
             return f"{name} is {value}, and has to be from 1 to {limit} pixels."
@@ -144,8 +144,8 @@ def implausible_floats(floats: Mapping[str, float], unit: AngleUnit, time_before
 
     Time may go on, or begin again from 0, which is a new simulation.
     """
-    if not math.isfinite(sum(floats.values())) and (complaint := non_finite(floats.items())):
-        return complaint
+    if not math.isfinite(sum(floats.values())) and (problem := non_finite(floats.items())):
+        return problem
     if abs(floats["pitch"]) > unit.half_turn * _HALF_TURN_TOLERANCE:
         return f"pitch is {floats['pitch']:g}, and has to be within {unit.half_turn:g} {unit.value}."
     if floats["time"] < time_before and floats["time"] != 0.0:

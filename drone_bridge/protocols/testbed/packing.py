@@ -19,13 +19,13 @@ _reply_values: Final = operator.attrgetter(*_PARAMETERS)  # astuple is slow, and
 def pack(layout: struct.Struct, names: Iterable[str], values: tuple[float, ...]) -> bytes:
     """Pack values that have to survive as finite float32. Raises LocalProtocolError."""
     try:
-        complaint = non_finite(zip(names, values, strict=True))
+        problem = non_finite(zip(names, values, strict=True))
         packed = layout.pack(*values)
     except (struct.error, OverflowError, TypeError, ValueError) as error:
         named = dict(zip(names, values, strict=True))
         raise LocalProtocolError(f"{named!r:.500} does not fit the wire: {error}.") from error
-    if complaint:
-        raise LocalProtocolError(complaint)
+    if problem:
+        raise LocalProtocolError(problem)
     return packed
 
 

@@ -94,8 +94,8 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
             raise LocalProtocolError("The constants are sent once.")
         data = pack(CONSTANTS, Constants.__slots__, constant_values(constants))
         read = Constants(*CONSTANTS.unpack(data))  # as the autopilot will: rounding may reach what a limit excludes
-        if complaint := implausible_constants(read, self._angle_unit, self._limits, self._floats.size):
-            raise LocalProtocolError(complaint)
+        if problem := implausible_constants(read, self._angle_unit, self._limits, self._floats.size):
+            raise LocalProtocolError(problem)
         self._constants = constants
         return data
 
@@ -116,8 +116,8 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
                 )
         floats = pack(self._floats, self._layout.floats, self._values(frame))
         read = dict(zip(self._layout.floats, self._floats.unpack(floats), strict=True))
-        if complaint := implausible_floats(read, self._angle_unit, self._time):
-            raise LocalProtocolError(complaint)
+        if problem := implausible_floats(read, self._angle_unit, self._time):
+            raise LocalProtocolError(problem)
         self._time = read["time"]
         self._awaits_reply = True
         return b"".join((*images, floats))
@@ -141,9 +141,9 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         reply = MotionParameters(*REPLY.unpack_from(self._buffer))
         del self._buffer[: REPLY.size]
         named = ((name, getattr(reply, name)) for name in MotionParameters.__slots__)
-        if complaint := non_finite(named):
+        if problem := non_finite(named):
             self._buffer.clear()
-            self._failure = f"In the autopilot's answer, {complaint}"
+            self._failure = f"In the autopilot's answer, {problem}"
             raise RemoteProtocolError(self._failure)
         self._awaits_reply = False
         return reply

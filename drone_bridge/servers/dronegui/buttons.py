@@ -98,8 +98,8 @@ class ServiceButtons:
             for name, client in self._clients.items()
             if name != "hover" and not self._is_offered(name)
         ]
-        complaint = f"no node offers {', '.join(missing)}" if missing else None
-        self._node.reports.keep_condition(MISSING, complaint, "set target.* to the drone's own")
+        problem = f"no node offers {', '.join(missing)}" if missing else None
+        self._node.reports.update_condition(MISSING, problem, "set target.* to the drone's own")
         if not missing and not self._are_all_available:
             self._node.inform("The drone's services are available.")
         self._are_all_available = not missing
@@ -120,7 +120,7 @@ class ServiceButtons:
                 self._abandon(name, future)
                 service = self._node.resolve_service_name(self._clients[name].srv_name)
                 sentence = f"{name} was pressed, and {service} has not answered within {now_s - called_s:.1f} s."
-                self._node.complain(UNANSWERED, f"{sentence} It is not called again.")
+                self._node.count_and_warn(UNANSWERED, f"{sentence} It is not called again.")
 
     def _abandon(self, name: str, future: Any) -> None:
         del self._pending[name][future]
@@ -142,7 +142,7 @@ class ServiceButtons:
                 self._is_hover_held = None  # so that the next packet requests it again
             else:
                 service = self._node.resolve_service_name(client.srv_name)
-                self._node.complain(REFUSED, f"{name} was pressed, but no node offers {service}.")
+                self._node.count_and_warn(REFUSED, f"{name} was pressed, but no node offers {service}.")
             return
         pending = self._pending[name]
         while len(pending) >= MAX_PENDING:
@@ -158,7 +158,7 @@ class ServiceButtons:
         if response is None:
             return
         if not response.success:
-            self._node.complain(REFUSED, f"{name} was refused: {response.message}")
+            self._node.count_and_warn(REFUSED, f"{name} was refused: {response.message}")
             return
         if name != "hover":
             self._node.inform(f"{name}: {response.message}")
@@ -179,7 +179,7 @@ class TopicButtons:
     def press(self, name: str) -> None:
         publisher = self._publishers[name]
         if not self._node.is_wanted(publisher):
-            self._node.complain(REFUSED, f"{name} was pressed, but no node subscribes to {publisher.topic_name}.")
+            self._node.count_and_warn(REFUSED, f"{name} was pressed, but no node subscribes to {publisher.topic_name}.")
             return
         self._node.publish(publisher, Empty())
         self._on_done(name)

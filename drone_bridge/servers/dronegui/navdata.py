@@ -72,9 +72,9 @@ class NavdataSender:
     def report(self) -> None:
         """Report in diagnostics whether there is navdata to send. For the link's thread."""
         has_motion = self._is_forwarding or self.sources.has_motion
-        complaint = None if has_motion else "no topic gives the drone's motion, so no navdata is sent"
+        problem = None if has_motion else "no topic gives the drone's motion, so no navdata is sent"
         advice = "expected are imu/data, odom, velocity, altitude, or a bridge's dronegui/navdata"
-        self._node.reports.keep_condition(SILENT_SOURCES, complaint, advice)
+        self._node.reports.update_condition(SILENT_SOURCES, problem, advice)
 
     @property
     def _is_forwarding(self) -> bool:
@@ -95,7 +95,7 @@ class NavdataSender:
         try:
             block = self._reader.next_event()
         except RemoteProtocolError as error:
-            self._node.complain("rejected messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
+            self._node.count_and_warn("rejected messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
             return
         if isinstance(block, Demo):
             self._forwarded = time.monotonic(), block.flight_state
@@ -126,7 +126,7 @@ class NavdataSender:
         try:
             (datagram,) = gui.navdata([block])
         except LocalProtocolError as error:
-            self._node.complain(UNSENT, str(error))
+            self._node.count_and_warn(UNSENT, str(error))
         else:
             self._send(gui, block, datagram)
 
@@ -139,7 +139,7 @@ class NavdataSender:
             try:
                 self._socket.send(datagram, address)
             except LinkError as error:
-                self._node.complain(UNSENT, str(error))
+                self._node.count_and_warn(UNSENT, str(error))
             else:
                 kind = "navdata" if isinstance(block, Demo) else "detections"
                 self._node.statistics.counts[kind if isinstance(block, (Demo, VisionDetect)) else "other navdata"] += 1

@@ -69,7 +69,7 @@ class ControlPort:
             except LinkCancelledError:
                 raise
             except LinkError as error:
-                self._node.complain("lost connections", str(error))
+                self._node.count_and_warn("lost connections", str(error))
                 if self._cancellation.wait(self.backoff.next_delay_s()):
                     raise LinkCancelledError("Waiting was cancelled.") from None
 
@@ -139,12 +139,12 @@ class DroneGuiServer(LinkNode):
         listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log)
         try:
             source_port = self.parameters["navdata_source_port"]
-            socket, complaint = open_preferred(host, source_port, cancellation, self.wire_log)
+            socket, problem = open_preferred(host, source_port, cancellation, self.wire_log)
         except LinkError:
             listener.close()
             raise
-        if complaint:
-            self.get_logger().info(f"{complaint} Navdata goes out from port {socket.port} instead.")
+        if problem:
+            self.get_logger().info(f"{problem} Navdata goes out from port {socket.port} instead.")
         self._gui = Gui(self, self._dialect, socket.loopback_host)
         self._sender = ""
         self.navdata.open(self._gui, socket)
@@ -176,19 +176,19 @@ class DroneGuiServer(LinkNode):
     def _take(self, datagram: Datagram) -> None:
         sender = name_of(datagram.source)
         if not self._allowed_peers.allows(datagram.source[0]):
-            self.complain("refused peers", f"{sender} was refused: it is not in allowed_peers.")
+            self.count_and_warn("refused peers", f"{sender} was refused: it is not in allowed_peers.")
             return
         was_gone = not self._velocities.is_active
         try:
             event = self._gui.receive(datagram.data, datagram.source, time.monotonic())
         except RemoteProtocolError as error:
-            self.complain("rejected input", f"A packet from {sender} was refused: {error}")
+            self.count_and_warn("rejected input", f"A packet from {sender} was refused: {error}")
             return
         if not isinstance(event, ControlPacket):
             sentence = f"Packets from {sender} arrive late: {event.seq:g} after {event.newest_seq:g}."
-            self.reports.complain_while(LATE, f"{sentence} A restarted sender must begin with seq 1.")
+            self.reports.count_and_warn_ongoing(LATE, f"{sentence} A restarted sender must begin with seq 1.")
             return
-        self.reports.end(LATE)
+        self.reports.end_ongoing(LATE)
         self.statistics.counts["packets"] += 1
         self.statistics.liveness.heard()
         if sender != self._sender or was_gone:

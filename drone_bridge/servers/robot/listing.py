@@ -53,7 +53,7 @@ class Listing:
 # From parameters.
 
 
-def complaint_about_topics(entries: Sequence[str]) -> str | None:
+def check_topics(entries: Sequence[str]) -> str | None:
     """Return what is wrong with the parameter sensors, or None."""
     if len(entries) > MOST_SENSORS:
         return f"has {len(entries)} topics; at most {MOST_SENSORS} are allowed."

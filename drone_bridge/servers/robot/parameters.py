@@ -11,7 +11,7 @@ from drone_bridge.link_node.robot_parameters import DISCOVERY_UDP_PORT, SKID_STE
 from drone_bridge.links.discovery import DISCOVERY_GROUP
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.robot import TCP_PORT
-from drone_bridge.servers.robot.listing import NONE, complaint_about_topics
+from drone_bridge.servers.robot.listing import NONE, check_topics
 from drone_bridge.vehicle_side.robot.vehicle import HEADLIGHT, TRACKS
 
 
@@ -29,7 +29,7 @@ class Lists(str, Enum):
     TOPICS = "topics"
 
 
-def _complaint_about_names(names: Sequence[str]) -> str | None:
+def _check_names(names: Sequence[str]) -> str | None:
     if len(set(names)) < len(names) or not all(names):
         return f"is {list(names)}, and must be distinct names, or {NONE}."
     return None
@@ -81,14 +81,14 @@ PARAMETERS: Final = (
         "lights",
         [HEADLIGHT],
         f"The lights' names as shown to drivers, or {NONE}; the first one is on light, others on light/<name>.",
-        check=_complaint_about_names,
+        check=_check_names,
     ),
     ParameterDeclaration(
         "sensors",
         ["battery_state"],
         "Topics of sensors in list order, followed by = and the name shown to drivers where that is not the topic's "
         f"last part: battery_state, temperature/left_motor, motor_pwm/m1=Sabertooth M1. {NONE} for no sensors.",
-        check=complaint_about_topics,
+        check=check_topics,
     ),
     ParameterDeclaration(
         "full_voltage", 12.6, "Voltage of a full battery as reported to drivers, V.", range=(0.1, 1000.0)

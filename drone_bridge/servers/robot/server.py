@@ -130,7 +130,7 @@ class RobotServer(LinkNode):
             tick=self._tick,
             may_be_found=lambda: self._is_robot_connected,
             on_found=lambda peer: self.inform(f"{peer} is looking for robots, and was told of {robot_name}."),
-            on_fault=lambda sentence: self.complain("internal errors", sentence),
+            on_fault=lambda sentence: self.count_and_warn("internal errors", sentence),
         )
         self.get_logger().info(f"Waiting for drivers on {get('host')}:{self._driver_clients.port}.")
         return self._endpoint
@@ -161,7 +161,7 @@ class RobotServer(LinkNode):
         return _DriverClient(self, conversation)
 
     def _refuse(self, peer: str) -> None:
-        self.reports.complain_while(
+        self.reports.count_and_warn_ongoing(
             "refused peers", f"{peer} was refused: {MAX_DRIVERS} drivers are connected already."
         )
 
@@ -198,10 +198,10 @@ class RobotServer(LinkNode):
         allowed_s, dropped_s, period_s = get("command_timeout"), get("driver_timeout"), get("sensor_period")
         for driver in self._control.halt_silent(now, allowed_s):
             sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
-            self.complain("silent drivers", sentence)
+            self.count_and_warn("silent drivers", sentence)
         for driver in self._control.drop_silent(now, dropped_s) if dropped_s else ():
             sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
-            self.complain("dropped drivers", sentence)
+            self.count_and_warn("dropped drivers", sentence)
         self._commands.tick(now_s)
         if now_s >= self._values.due_s(period_s):
             readings = readings_of(self._vehicle.listing, self._values.take(now_s))
@@ -229,7 +229,7 @@ class RobotServer(LinkNode):
 
     def _follow_silence(self) -> None:
         """Tell of a robot that says nothing, and send the answers that waited for it once it is heard again."""
-        self.reports.keep_condition(
+        self.reports.update_condition(
             SILENT_ROBOT,
             "The robot behind the bridge has been silent for a second" if self._is_robot_silent() else None,
             "keep-alives of drivers are answered when it is heard again",
@@ -279,7 +279,7 @@ class _DriverClient:
 
     def _reject(self, error: ProtocolError) -> None:
         sentence = f"{self._conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."
-        self._node.complain("rejected input", sentence)
+        self._node.count_and_warn("rejected input", sentence)
 
 
 def _now() -> Instant:

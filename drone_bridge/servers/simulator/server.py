@@ -212,7 +212,7 @@ class SimulatorServer(LinkNode):
         return session
 
     def _refused(self, peer: str) -> None:
-        self.reports.complain_while(
+        self.reports.count_and_warn_ongoing(
             "refused peers", f"{peer} was refused: {len(self._sessions)} clients are connected already."
         )
 
@@ -236,7 +236,7 @@ class SimulatorServer(LinkNode):
         if reason in (CLOSED_BY_PEER, ENDED):
             self.inform(f"{session.peer} is gone: {reason}.")
         else:
-            self.complain("lost connections", f"{session.peer} is gone: {reason}".rstrip(".") + ".")
+            self.count_and_warn("lost connections", f"{session.peer} is gone: {reason}".rstrip(".") + ".")
         self.flush()
 
     def update_time(self) -> None:
@@ -289,7 +289,7 @@ class SimulatorServer(LinkNode):
             self._clock_s, self._clock_moved_s = clock_s, now_s
         self._commands.tick(now_s)
         is_unknown = bool(self._sessions) and not self._scene.is_current(self._vehicle)
-        self.reports.keep_condition(
+        self.reports.update_condition(
             "vehicle", _SILENT_VEHICLE if is_unknown else None, "clients get no state; check that odom is published"
         )
         self.statistics.facts["clients"] = str(len(self._sessions))
@@ -314,7 +314,7 @@ class SimulatorServer(LinkNode):
         try:
             handle(*arguments)
         except Exception:
-            self.complain("internal errors", traceback.format_exc())
+            self.count_and_warn("internal errors", traceback.format_exc())
         self.flush()
         if self._queued and not self._is_handling_due and self._loop:
             self._is_handling_due = True

@@ -47,10 +47,14 @@ class VelocityCommands:
     def set(self, attribute: int, value: Vector, now_s: float) -> None:
         """Take v or w. Raises RefusedError."""
         if not all(map(math.isfinite, value)):
-            self._node.complain("refused commands", f"A client requested a velocity of {value}, which was refused.")
+            self._node.count_and_warn(
+                "refused commands", f"A client requested a velocity of {value}, which was refused."
+            )
             raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
         if attribute == Attribute.VELOCITY and any(value) and self._state() is None:
-            self._node.complain("unsteered commands", "The vehicle can't be steered, as its orientation is unknown.")
+            self._node.count_and_warn(
+                "unsteered commands", "The vehicle can't be steered, as its orientation is unknown."
+            )
             raise RefusedError(0, NO_ENTITY)
         if self._set_s is None:
             self._velocity = WireVelocity()

@@ -79,8 +79,8 @@ class PadSource:
             names.stabilized if is_levelled else names.base_link,
             is_levelled=is_levelled,
             longest_s=self._timeout_s,
-            refuse=lambda sentence: node.complain(BAD_IMAGES, sentence),
-            fail=lambda trace: node.complain("internal errors", trace),
+            refuse=lambda sentence: node.count_and_warn(BAD_IMAGES, sentence),
+            fail=lambda trace: node.count_and_warn("internal errors", trace),
             found=self._found,
         )
         if self._source == CAMERA:

@@ -129,15 +129,15 @@ class TelemetryServer(LinkNode):
             try:
                 self._side.receive(document, time.monotonic())
             except RemoteProtocolError as error:
-                self.complain("rejected input", f"A document from {source} was refused: {error}")
+                self.count_and_warn("rejected input", f"A document from {source} was refused: {error}")
                 return
         self.opened()
         self.statistics.liveness.heard()
 
     def _report_sources(self) -> None:
         missing = self._sources.missing
-        complaint = f"no topic gives {missing}, so no telemetry is sent" if missing else None
-        self.reports.keep_condition(INCOMPLETE, complaint, "outdated values are not sent")
+        problem = f"no topic gives {missing}, so no telemetry is sent" if missing else None
+        self.reports.update_condition(INCOMPLETE, problem, "outdated values are not sent")
 
     # What the executor does.
 
@@ -156,11 +156,11 @@ class TelemetryServer(LinkNode):
             document = self._side.telemetry(telemetry)
             if self._is_udp and len(document) > MAX_DATAGRAM_BYTES:
                 sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
-                self.reports.complain_while(TOO_LARGE, f"{sentence} {MAX_DATAGRAM_BYTES}: it was left out.")
+                self.reports.count_and_warn_ongoing(TOO_LARGE, f"{sentence} {MAX_DATAGRAM_BYTES}: it was left out.")
                 telemetry = without_image(telemetry)
                 document = self._side.telemetry(telemetry)
         except LocalProtocolError as error:
-            self.complain(UNSENT, str(error))
+            self.count_and_warn(UNSENT, str(error))
             return
         if telemetry.camera.jpeg is not None:
             self._since_image = 0
@@ -177,7 +177,7 @@ class TelemetryServer(LinkNode):
         try:
             document = self._side.rover(rover_telemetry(message, self.parameters["rover_pattern"], timestamp))
         except LocalProtocolError as error:
-            self.complain(UNSENT, str(error))
+            self.count_and_warn(UNSENT, str(error))
             return
         self.statistics.counts["rover documents"] += self._send(document)
 
@@ -189,12 +189,12 @@ class TelemetryServer(LinkNode):
         try:
             stream.send(document)
         except LinkRefusedError as error:
-            self.reports.complain_while(UNHEARD, f"{error} Documents are still sent.")
+            self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Documents are still sent.")
         except LinkError as error:
-            self.complain(UNSENT, str(error))
+            self.count_and_warn(UNSENT, str(error))
             return False
         else:
-            self.reports.end(UNHEARD)
+            self.reports.end_ongoing(UNHEARD)
         return True
 
     def _publish_text(self, topic: str, message: String) -> None:

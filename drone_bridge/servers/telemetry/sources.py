@@ -170,14 +170,14 @@ class DroneSources:
         try:
             self._take_image(bytes(message.data), message.header.stamp)
         except ValueError as error:
-            self._node.complain(BAD_IMAGES, f"An image on camera/image_raw/compressed {error}.")
+            self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw/compressed {error}.")
 
     def _take_raw(self, message: Image) -> None:
         get = self._node.parameters.__getitem__
         try:
             self._take_image(encoded(message, get("image_width"), get("jpeg_quality")), message.header.stamp)
         except ValueError as error:
-            self._node.complain(BAD_IMAGES, f"An image on camera/image_raw {error}.")
+            self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw {error}.")
 
     def _take_image(self, jpeg: bytes, stamp: Time) -> None:
         size = read_size(jpeg)

@@ -84,7 +84,7 @@ class TestbedServer(LinkNode):
             max_age_s=lambda: self._source_timeout_s,
             command=self._command_rates,
             follow=self._command_velocity,
-            refuse=lambda sentence: self.complain("refused frames", f"A frame was not sent: {sentence}"),
+            refuse=lambda sentence: self.count_and_warn("refused frames", f"A frame was not sent: {sentence}"),
         )
         self._new_constants = False
         self._outputs = CommandOutputs(self, FrameNames(get("frame_prefix")).base_link)
@@ -114,7 +114,7 @@ class TestbedServer(LinkNode):
         try:
             self._drone.learn(properties)
         except ValueError as error:
-            self.complain("rejected input", f"The drone's properties can't be announced: {error}")
+            self.count_and_warn("rejected input", f"The drone's properties can't be announced: {error}")
             return
         self._new_constants = self._new_constants or before not in (None, self._drone.constants)
         self._wakeup.wake()
@@ -129,7 +129,7 @@ class TestbedServer(LinkNode):
         self._read_timeouts()
         timeout_s = self._command_timeout_s
         if self._watchdog.check(time.monotonic(), timeout_s):
-            self.complain(
+            self.count_and_warn(
                 "neutral commands",
                 f"The autopilot has answered no frame for {timeout_s:g} s (command_timeout): the drone was told to "
                 f"{'stop' if self._outputs.is_velocity else 'hover'}.",
@@ -186,7 +186,7 @@ class TestbedServer(LinkNode):
             self._idle_since_s = now_s
             self.statistics.counts["limited commands"] += self._drone.limited - limited_before
             if conversation.late_answers > late_before:
-                self.complain("late answers", _LATE)
+                self.count_and_warn("late answers", _LATE)
         if not conversation.awaits_answer:
             self.statistics.liveness.heard()  # no answer is due
         return True
@@ -203,18 +203,18 @@ class TestbedServer(LinkNode):
         if not self._has_opened:
             missing = self._synchronizer.missing(now_s, timeout_s)
             if not self._drone.is_known or missing:
-                self._remind_of_missing(missing)
+                self._warn_of_missing(missing)
                 return
             stream.send_all(conversation.opening(), timeout_s)
             self._has_opened = True
             self._idle_since_s = now_s
-            self.reports.end(_WAITING)
+            self.reports.end_ongoing(_WAITING)
         if self._outputs.is_velocity and self._drone.flight is None:
             self._model_flight()
         try:
             pieces = conversation.next_frame(now_s)
         except LocalProtocolError as error:
-            self.complain("refused frames", f"A frame was not sent: {error}")
+            self.count_and_warn("refused frames", f"A frame was not sent: {error}")
             pieces = []
         if pieces:
             self._watchdog.ask(now_s)
@@ -235,11 +235,11 @@ class TestbedServer(LinkNode):
                 f"the connection is closed, as testbeds do."
             )
 
-    def _remind_of_missing(self, missing: str) -> None:
+    def _warn_of_missing(self, missing: str) -> None:
         if time.monotonic() - self._idle_since_s < self._source_timeout_s:
             return
         properties = "" if self._drone.is_known else f" {self._properties.missing}"
-        self.reports.remind(
+        self.reports.warn_ongoing(
             _WAITING, f"The autopilot waits for its first frame{self._missing_topics(missing)}.{properties}"
         )
 
@@ -283,7 +283,7 @@ class TestbedServer(LinkNode):
         if self._watchdog.forward(publish_command, time.monotonic()):
             self.statistics.counts["commands"] += 1
         else:
-            self.complain("late answers", _LATE)
+            self.count_and_warn("late answers", _LATE)
 
     def _publish_neutral(self) -> None:
         if self._outputs.is_velocity:

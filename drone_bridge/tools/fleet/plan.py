@@ -188,8 +188,8 @@ class _File:
             raise self._error(key, f"{what} has no parameter {name} that can be set.")
         values = [float(v) if isinstance(declaration.default, float) and type(v) is int else v for v in values]
         for value in values:
-            if complaint := _complaint(declaration, value):
-                raise self._error(node, complaint)
+            if problem := _problem_with(declaration, value):
+                raise self._error(node, problem)
         return values
 
     def _series(self, pair: tuple[yaml.Node, yaml.Node], name: str, names: tuple[str, ...]) -> list[Value]:
@@ -268,7 +268,7 @@ def _completed(vehicle: Vehicle, host: str) -> Vehicle:
     return replace(vehicle, parameters=parameters, emulate=emulate, control=control)
 
 
-def _complaint(declaration: ParameterDeclaration, value: Value) -> str | None:
+def _problem_with(declaration: ParameterDeclaration, value: Value) -> str | None:
     """Return why the node would refuse the value, or None."""
     default = declaration.default
     if type(value) is not type(default) and not (isinstance(value, list) and isinstance(default, (list, tuple))):
@@ -277,7 +277,7 @@ def _complaint(declaration: ParameterDeclaration, value: Value) -> str | None:
         low, high = declaration.range
         if not low <= value <= high:
             return f"{declaration.name} is {value}, and has to be from {low:g} to {high:g}."
-    return declaration.complaint(value, "")
+    return declaration.problem_with(value, "")
 
 
 def _is_port(name: str) -> bool:

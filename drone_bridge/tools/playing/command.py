@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from drone_bridge.node.clock_publishers import CLOCK_TOPIC, complaint_about_clocks
+from drone_bridge.node.clock_publishers import CLOCK_TOPIC, clock_conflict
 from drone_bridge.tools.playing.keyboard import ARROW_LEFT, ARROW_RIGHT, keys
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: player.stop())
         time.sleep(options.delay)
-        if complaint := complaint_about_clocks(node):
-            _say(f"{complaint}: time will jump back and forth.")
+        if problem := clock_conflict(node):
+            _say(f"{problem}: time will jump back and forth.")
         _say(f"Playing {len(publishers)} topics, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         actions = {
             " ": player.toggle_pause,

@@ -45,7 +45,7 @@ class Access:
             secret = secrets.token_urlsafe(SECRET_BYTES)
         return cls(host, may_change=local or steer, origins=frozenset(origins), secret=secret)
 
-    def complaint(self, path: str, host: str, origin: str | None) -> str | None:
+    def refusal(self, path: str, host: str, origin: str | None) -> str | None:
         """Return why a request is refused, or None.
 
         Args:

@@ -30,12 +30,12 @@ class Call:
     payload: bytes
     done: threading.Event = field(default_factory=threading.Event)
     response: bytes = b""
-    complaint: str = ""
+    error: str = ""
     future: Any = None
 
-    def fail(self, complaint: str) -> None:
+    def fail(self, error: str) -> None:
         """End the call with a sentence."""
-        self.complaint = complaint
+        self.error = error
         self.done.set()
 
 
@@ -93,10 +93,10 @@ class Calls:
             call = Call(request.service_name, request.payload)
             self._inbox.put(lambda: self._begin(call))
             if not call.done.wait(TIMEOUT_S):
-                call.complaint = f"No answer within {TIMEOUT_S:g} s."
+                call.error = f"No answer within {TIMEOUT_S:g} s."
                 self._inbox.put(lambda: self._give_up(call))
-            if call.complaint:
-                raise RuntimeError(call.complaint)
+            if call.error:
+                raise RuntimeError(call.error)
             return call.response
         finally:
             self._pending.release()
@@ -122,7 +122,7 @@ class Calls:
             client = self._clients.get(call.service)
             if call.done.is_set() or client is None:
                 self._waiting.remove(call)
-                call.fail(call.complaint or "The service has gone.")
+                call.fail(call.error or "The service has gone.")
             elif client.service_is_ready():
                 self._waiting.remove(call)
                 self._send(call, client)

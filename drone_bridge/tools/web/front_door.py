@@ -157,17 +157,17 @@ class FrontDoor:
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Hand out a file or an explanation; None lets a WebSocket through."""
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
-        complaint = self._access.complaint(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
+        refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
         if not is_websocket:
             # Files of the page are no secret, and a page without the secret says so itself.
-            if complaint and not self._access.secret:
-                return _response(HTTPStatus.FORBIDDEN, "text/plain", complaint.encode())
+            if refusal and not self._access.secret:
+                return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
             found = page.find(request.path)
             if found is None:
                 return _response(HTTPStatus.NOT_FOUND, "text/plain", b"There is no such file.")
             return _response(HTTPStatus.OK, *found)
-        if complaint:
-            return _response(HTTPStatus.FORBIDDEN, "text/plain", complaint.encode())
+        if refusal:
+            return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
         return None
 
     async def _dispatch(self, connection: ServerConnection) -> None:

@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     finally:
         cancellation.close()
     ignored = {name.strip() for name in options.ignore.split(",") if name.strip()}
-    found = [*replay.complaints, *compare(script.answers, replay.answers, ignored)]
+    found = [*replay.problems, *compare(script.answers, replay.answers, ignored)]
     for sentence in found:
         print(sentence)
     them = section.connection.role(script.side.other)
@@ -119,14 +119,14 @@ def read_script(connection: Connection, entries: Iterable[Entry], role: str, pee
     return Script(connection, side, tuple(turns), tuple(answers))
 
 
-def _messages(decoder: Decoder, entry: Entry, sender: Side, complaints: list[str] | None = None) -> list[Message]:
+def _messages(decoder: Decoder, entry: Entry, sender: Side, problems: list[str] | None = None) -> list[Message]:
     found = []
     for outcome in decoder.feed(entry):
         if isinstance(outcome, Message):
             if outcome.sender is sender and not isinstance(outcome.event, ConnectionClosed):
                 found.append(outcome)
-        elif isinstance(outcome, Violation) and outcome.sender is sender and complaints is not None:
-            complaints.append(f"It breaks the protocol: {outcome.sentence}")
+        elif isinstance(outcome, Violation) and outcome.sender is sender and problems is not None:
+            problems.append(f"It breaks the protocol: {outcome.sentence}")
     return found
 
 
@@ -137,7 +137,7 @@ class Replay:
         """`rate`: of the recorded times; None to wait for nothing but answers."""
         self.sent = 0
         self.answers: list[Message] = []
-        self.complaints: list[str] = []
+        self.problems: list[str] = []
         self._script = script
         self._peer = peer
         self._rate = rate
@@ -161,7 +161,7 @@ class Replay:
         except LinkTimeoutError:
             raise
         except LinkError as error:
-            self.complaints.append(f"After {self.sent} of {len(self._script.turns)} pieces: {error}")
+            self.problems.append(f"After {self.sent} of {len(self._script.turns)} pieces: {error}")
 
     def _await(self, answers: int) -> None:
         """Wait until the other side has sent as many messages as in the recording, or is silent for too long."""
@@ -170,7 +170,7 @@ class Replay:
             if not self._receive(until_s=time.monotonic() + self._patience_s, is_once=True):
                 if not self._is_late:
                     self._is_late = True
-                    self.complaints.append(
+                    self.problems.append(
                         f"No answer for {self._patience_s:g} s after piece {self.sent}: {answers} messages were "
                         f"recorded by then, and {count} have come."
                     )
@@ -193,4 +193,4 @@ class Replay:
 
     def _feed(self, sender: Side, data: bytes) -> None:
         entry = Entry(time.time_ns(), sender, "", data)
-        self.answers += _messages(self._decoder, entry, self._script.side.other, self.complaints)
+        self.answers += _messages(self._decoder, entry, self._script.side.other, self.problems)
