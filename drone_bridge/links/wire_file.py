@@ -65,7 +65,9 @@ class Chunk:
         if self._is_lz4:
             self._put(_LZ4_FRAME)
 
-    def add(self, channel: int, sequence: int, time_ns: int, data: memoryview, compressed: bytes | None = None) -> bool:
+    def add(
+        self, channel: int, sequence: int, time_ns: int, data: bytes | memoryview, compressed: bytes | None = None
+    ) -> bool:
         """Add a message of at most MESSAGE_BYTES; return False when there is no room.
 
         Args:

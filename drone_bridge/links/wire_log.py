@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logs the bytes of every connection with directions and times, in files of bounded size and number.
 
-The link's thread only copies what it has read or sent; a thread of the log's own writes it, twice a second or when
-there is much of it. A process that is killed loses at most the last FLUSH_PERIOD_S. See docs/wire_log.md.
+The link's thread only copies what it has read or sent; a thread of the log's own writes it every FLUSH_PERIOD_S, or
+when there is much of it. A process that is killed loses at most the last second. See docs/wire_log.md.
 """
 
 import json
@@ -19,9 +19,11 @@ from typing import Final
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.wire_file import CHUNK_BYTES, MESSAGE_BYTES, Chunk, WireFile
 
-FLUSH_PERIOD_S: Final = 0.5
+FLUSH_PERIOD_S: Final = 0.75
 QUEUED_CHUNKS: Final = 32  # by which a slow disk may lag behind; beyond, bytes are not logged, and the log says so
 SPARE_CHUNKS: Final = 4  # whose memory is kept for what comes next
+SMALL_BYTES: Final = 1024  # up to so many a message waits outside the chunks: many are put into one at once, for less
+MAX_SMALL: Final = 256  # that wait
 LARGE_BYTES: Final = 16 << 10  # from so many on a message may be compressed at once, instead of copied
 WORTHWHILE_RATIO: Final = 4  # to which a message has to shrink: LZ4 then is about as fast as a copy
 LEFT_AS_THEY_ARE: Final = 63  # large messages, after one that did not shrink so much
@@ -35,6 +37,7 @@ RECEIVED: Final = "received"
 SENT: Final = "sent"
 NOTES: Final = "notes"
 OTHERS: Final = "others"
+_NOTES_NUMBER: Final = 0  # of the channel, in every file
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,14 @@ class ConnectionLog:
         self.started = datetime.now(timezone.utc)
         self.part = 0  # of the file that is being written, from 1
         self.file: WireFile | None = None  # of the writer's thread
-        self.channels: list[Channel] = []
+        self.channels = [Channel(NOTES, facts["peer"])]  # by number
         self.chunk: Chunk | None = None  # what is being added to
         self.is_closed = False
+        self.small: deque[tuple[int, int, bytes]] = deque()  # channel, time (ns) and bytes, to be put into a chunk
+        self.messages = 0  # in chunks so far
+        self.lost_bytes = 0  # since the log could not keep up
         self._log = log
-        self.messages = 0  # so far
-        self._numbers: dict[tuple[str, str], int] = {}  # of channels, by topic and peer
-        self._lost_bytes = 0  # since the log could not keep up
+        self._numbers = {(NOTES, ""): _NOTES_NUMBER}  # of channels, by topic and peer
         self._left_as_they_are = 0  # large messages that are not worth the attempt to compress them
 
     def received(self, buffers: Sequence[memoryview], count: int, peer: str = "") -> None:
@@ -82,7 +86,6 @@ class ConnectionLog:
     def close(self) -> None:
         """End the file once everything is written."""
         if not self.is_closed:
-            self._confess()
             self._log.end(self)
 
     def _put(self, topic: str, data: memoryview, peer: str) -> None:
@@ -91,18 +94,17 @@ class ConnectionLog:
         number = self._numbers.get((topic, peer))
         if number is None:
             number = self._number(topic, peer)
-        if len(data) > MESSAGE_BYTES:
+        if len(data) <= SMALL_BYTES and len(self.small) < MAX_SMALL and not self.lost_bytes:
+            self.small.append((number, time.time_ns(), bytes(data)))
+        elif len(data) > MESSAGE_BYTES:
             for begin in range(0, len(data), MESSAGE_BYTES):
                 self._add(number, data[begin : begin + MESSAGE_BYTES])
         else:
             self._add(number, data)
 
     def _add(self, number: int, data: memoryview) -> None:
-        if self._lost_bytes and self._log.has_caught_up:
-            self._confess()
         compressed = self._compressed(data) if len(data) >= LARGE_BYTES else None
-        if self._lost_bytes or not self._log.add(self, number, data, compressed):
-            self._lost_bytes += len(data)
+        self._log.add(self, number, data, compressed)
 
     def _compressed(self, data: memoryview) -> bytes | None:
         """Return one block of LZ4, if that is worth it: a flat picture then costs less than to copy and write it."""
@@ -117,17 +119,10 @@ class ConnectionLog:
         self._left_as_they_are = LEFT_AS_THEY_ARE
         return None
 
-    def _confess(self) -> None:
-        """Note what is missing, if anything is."""
-        if self._lost_bytes:
-            sentence = f"The disk was too slow: {self._lost_bytes} bytes are missing here."
-            if self._log.add(self, self._number(NOTES, ""), memoryview(sentence.encode())):
-                self._lost_bytes = 0
-
     def _number(self, topic: str, peer: str) -> int:
         if (topic, peer) in self._numbers:
             return self._numbers[topic, peer]
-        if len(self.channels) >= MAX_CHANNELS and peer != OTHERS and topic != NOTES:
+        if len(self.channels) > MAX_CHANNELS and peer != OTHERS:
             return self._number(topic, OTHERS)
         self.channels.append(Channel(topic, peer or self.facts["peer"]))
         number = self._numbers[topic, peer] = len(self.channels) - 1
@@ -172,7 +167,7 @@ class WireLog:
         self._on_failure = on_failure
         self.compress = _lz4()
         self._queue: deque[tuple[ConnectionLog, Chunk | None]] = deque()  # to be written; None ends the connection
-        self._filling: dict[ConnectionLog, None] = {}  # those with a chunk that is being added to
+        self._connections: list[ConnectionLog] = []  # that have not ended
         self._spare: list[Chunk] = []
         self._lock = threading.Lock()
         self._wakeup = threading.Event()
@@ -184,7 +179,11 @@ class WireLog:
 
     def open(self, transport: str, own: str, peer: str) -> ConnectionLog:
         """Return the log of a connection between two addresses; `peer` is empty for a port that serves anybody."""
-        return ConnectionLog(self, {**self._facts, "transport": transport, "own": own, "peer": peer})
+        connection = ConnectionLog(self, {**self._facts, "transport": transport, "own": own, "peer": peer})
+        with self._lock:
+            if not self._has_failed:
+                self._connections.append(connection)
+        return connection
 
     def close(self) -> bool:
         """Write what is queued and end all files; return whether that took less than STOP_TIMEOUT_S."""
@@ -194,40 +193,72 @@ class WireLog:
         self._thread.join(STOP_TIMEOUT_S)
         return not self._thread.is_alive()
 
-    @property
-    def has_caught_up(self) -> bool:
-        """Whether there is room again for what comes, and for some time."""
-        return len(self._queue) <= QUEUED_CHUNKS // 2
-
-    def add(self, connection: ConnectionLog, channel: int, data: memoryview, compressed: bytes | None = None) -> bool:
-        """Copy a message of at most MESSAGE_BYTES, or the same compressed; return False when there is no room."""
-        is_full = False
+    def add(self, connection: ConnectionLog, channel: int, data: memoryview, compressed: bytes | None = None) -> None:
+        """Copy a message of at most MESSAGE_BYTES, or the same compressed, after what waits outside the chunks."""
         with self._lock:
-            if self._has_failed or self._is_closing:
-                return True  # nothing is logged any more, and nothing is missing from what is
-            message = channel, connection.messages, time.time_ns(), data, compressed
-            chunk = connection.chunk
-            if chunk is None or not chunk.add(*message):
-                if len(self._queue) >= QUEUED_CHUNKS:
-                    return False
-                if chunk is not None:
-                    self._queue.append((connection, chunk))
-                    is_full = True
-                chunk = connection.chunk = self._spare.pop() if self._spare else Chunk(self.compress is not None)
-                self._filling[connection] = None
-                chunk.add(*message)
-            connection.messages += 1
-        if is_full and not self._wakeup.is_set():
-            self._wakeup.set()
-        return True
+            if not self._has_failed and not self._is_closing:
+                self._put_small(connection)
+                self._put(connection, channel, time.time_ns(), data, compressed)
 
     def end(self, connection: ConnectionLog) -> None:
         """End the file of a connection, when all of it is written."""
         with self._lock:
             connection.is_closed = True
-            self._queue_chunk(connection)
-            self._filling.pop(connection, None)
-            self._queue.append((connection, None))
+            if not self._has_failed:
+                self._put_small(connection)
+                self._confess(connection)
+                self._queue_chunk(connection)
+                self._queue.append((connection, None))
+                self._connections.remove(connection)
+
+    # With the lock held.
+
+    def _put_small(self, connection: ConnectionLog) -> None:
+        small = connection.small
+        while small:
+            self._put(connection, *small.popleft())
+
+    def _put(
+        self,
+        connection: ConnectionLog,
+        channel: int,
+        time_ns: int,
+        data: bytes | memoryview,
+        compressed: bytes | None = None,
+    ) -> None:
+        """Put a message into the connection's chunk; while the disk is behind, only count its bytes as lost."""
+        if connection.lost_bytes and len(self._queue) <= QUEUED_CHUNKS // 2:
+            self._confess(connection)
+        if connection.lost_bytes or not self._put_into_chunk(connection, channel, time_ns, data, compressed):
+            connection.lost_bytes += len(data)
+
+    def _confess(self, connection: ConnectionLog) -> None:
+        """Note what is missing, if anything is."""
+        if connection.lost_bytes:
+            sentence = f"The disk was too slow: {connection.lost_bytes} bytes are missing here."
+            if self._put_into_chunk(connection, _NOTES_NUMBER, time.time_ns(), sentence.encode(), None):
+                connection.lost_bytes = 0
+
+    def _put_into_chunk(
+        self,
+        connection: ConnectionLog,
+        channel: int,
+        time_ns: int,
+        data: bytes | memoryview,
+        compressed: bytes | None,
+    ) -> bool:
+        message = channel, connection.messages, time_ns, data, compressed
+        chunk = connection.chunk
+        if chunk is None or not chunk.add(*message):
+            if len(self._queue) >= QUEUED_CHUNKS:
+                return False
+            if chunk is not None:
+                self._queue.append((connection, chunk))
+                self._wakeup.set()
+            chunk = connection.chunk = self._spare.pop() if self._spare else Chunk(self.compress is not None)
+            chunk.add(*message)
+        connection.messages += 1
+        return True
 
     def _queue_chunk(self, connection: ConnectionLog) -> None:
         if connection.chunk is not None:
@@ -254,9 +285,9 @@ class WireLog:
             with self._lock:
                 self._has_failed = True
                 self._queue.clear()
-                for connection in self._filling:
+                for connection in self._connections:
                     connection.chunk = None
-                self._filling.clear()
+                self._connections.clear()
             for connection in self._open:
                 if connection.file:
                     connection.file.abandon()
@@ -264,9 +295,9 @@ class WireLog:
 
     def _queue_all(self) -> None:
         with self._lock:
-            for connection in self._filling:
+            for connection in self._connections:
+                self._put_small(connection)
                 self._queue_chunk(connection)
-            self._filling.clear()
 
     def _write_queued(self) -> None:
         while self._queue:
