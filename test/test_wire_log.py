@@ -14,7 +14,8 @@ from tcp_peer import LONG_S
 
 from drone_bridge.links import wire_file, wire_log
 from drone_bridge.links.errors import LinkError
-from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.links.tcp import TcpConnector
+from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.links.udp import UdpConnector, UdpListener
 from drone_bridge.links.wire_log import WireLog, facts_of
 from drone_bridge.tools.wire.conversation import Side

@@ -34,7 +34,8 @@ from drone_bridge.link_node.wire_log import open_wire_log
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkError
-from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.links.tcp import TcpConnector
+from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.links.wire_log import WireLog
 from drone_bridge.node.clock_publishers import clock_conflict, is_time_simulated
 from drone_bridge.node.compatible_subscription import subscribe

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from drone_bridge.links import tcp_options
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import reason
-from drone_bridge.links.tcp import listening_socket
+from drone_bridge.links.tcp_listener import listening_socket
 from drone_bridge.links.wire_log import ConnectionLog, WireLog
 
 MAX_UNREAD_BYTES: Final = 256 * 1024  # of what a client does not take; one that lets more pile up is given up

@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 
 from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.links.tcp import TcpConnector
+from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.programs.program import say
 
 

@@ -10,10 +10,11 @@ import time
 import pytest
 from tcp_peer import LONG_S, NO_LEAKS, connect, receive, reset
 
-from drone_bridge.links import tcp
+from drone_bridge.links import tcp_listener
 from drone_bridge.links.cancellation import wait_readable
 from drone_bridge.links.errors import LinkError
-from drone_bridge.links.tcp import TcpListener, TcpStream
+from drone_bridge.links.tcp import TcpStream
+from drone_bridge.links.tcp_listener import TcpListener
 
 pytestmark = NO_LEAKS
 
@@ -145,7 +146,7 @@ def test_a_peer_that_was_preferred_is_closed_with_the_listener(cancellation):
 
 
 def test_running_out_of_descriptors_is_waited_out(monkeypatch, listener):
-    monkeypatch.setattr(tcp, "ACCEPT_RETRY_S", 0.02)
+    monkeypatch.setattr(tcp_listener, "ACCEPT_RETRY_S", 0.02)
     times_s = []
 
     class Exhausted:

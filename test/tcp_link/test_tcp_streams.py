@@ -24,7 +24,7 @@ from tcp_peer import (
 )
 
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.links.tcp import TcpListener
+from drone_bridge.links.tcp_listener import TcpListener
 
 pytestmark = NO_LEAKS
 

@@ -24,7 +24,8 @@ from drone_bridge.emulators.testbed.vehicle import Scenario
 from drone_bridge.emulators.testbed.world import World
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.links.tcp import TcpConnector, TcpListener
+from drone_bridge.links.tcp import TcpConnector
+from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,

@@ -9,7 +9,8 @@ from typing import Final, Protocol
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkRefusedError, LinkTimeoutError
-from drone_bridge.links.tcp import TcpConnector, TcpListener, TcpStream
+from drone_bridge.links.tcp import TcpConnector, TcpStream
+from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.links.udp import Datagram, UdpConnector, UdpListener, UdpStream
 
 SEND_TIMEOUT_S: Final = 10.0
