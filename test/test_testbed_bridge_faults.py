@@ -27,7 +27,7 @@ from drone_bridge.protocols.testbed import MotionParameters
 NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
 #: A bridge with a fault: it fails at a frame with a pitch of 7.
 FAULTY_BRIDGE = """
-from drone_bridge.bridges import testbed
+from drone_bridge.bridges.testbed import bridge
 from drone_bridge.link_node import outputs
 
 publish = outputs.Outputs.publish
@@ -38,7 +38,7 @@ def publish_or_fail(self, frame, stamp):
     publish(self, frame, stamp)
 
 outputs.Outputs.publish = publish_or_fail
-raise SystemExit(testbed.main())
+raise SystemExit(bridge.main())
 """
 
 

@@ -6,8 +6,7 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
-from drone_bridge.bridges import testbed_flight
-from drone_bridge.bridges.testbed_flight import TestbedFlight
+from drone_bridge.bridges.testbed.flight import TestbedFlight
 from drone_bridge.flight.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
 from drone_bridge.translate.frames import BodyRates
@@ -79,7 +78,7 @@ def test_nothing_is_estimated_of_a_drone_at_rest_that_nobody_commands(layout, es
 def test_from_the_first_command_on_it_is_flown_as_if_it_had_been_watched(layout, first, rested, monkeypatch):
     commands = [None] * rested + [first] * 10 + [VelocityCommand(left=2.0, yaw_rate=0.5)] * 10 + [None] * 20
     ours = fly(layout, commands)
-    monkeypatch.setattr(testbed_flight, "_is_still", lambda *_: False)
+    monkeypatch.setattr("drone_bridge.bridges.testbed.flight._is_still", lambda *_: False)
     watched = fly(layout, commands)
     # Where roll is not measured, how sure one can be of it depends on how long the drone was watched.
     assert np.abs(numbers(ours) - numbers(watched)).max() < 1e-2  # degrees per second and N

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topics of a testbed: its drone's properties and transforms, and the sensor data of every frame."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from builtin_interfaces.msg import Time
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.link_node.common_parameters import frame_names, odometry_covariances
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.outputs import Output, Outputs
+from drone_bridge.link_node.simulated_time import Stamps
+from drone_bridge.msg import DroneProperties
+from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
+from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.images import rgb8_image, set_pixels
+from drone_bridge.translate.jpeg_encoder import JpegEncoder
+from drone_bridge.translate.testbed import SIDES, StereoFrameNames
+from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.translate.transforms import odometry_transform
+
+#: How often subscribers are counted.
+SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
+
+
+class TestbedOutputs:
+    """The publishers of testbed_bridge, and what makes their messages."""
+
+    __test__ = False  # not a test, whatever its name tells pytest
+
+    def __init__(self, node: LinkNode, stamps: Stamps, unit: AngleUnit, has_position: bool) -> None:
+        """`has_position`: whether the testbed sends, or may send, positions."""
+        get = node.parameters.__getitem__
+        self._node = node
+        self._clock_publisher = stamps.clock_publisher
+        self._unit = unit
+        self._standard_deviation = get("attitude_standard_deviation")
+        self._names = frame_names(node.parameters, StereoFrameNames)
+        self._covariances = odometry_covariances(node.parameters)
+        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._image_publishers = [node.make_publisher(Image, f"{side}/image_raw", newest) for side in SIDES]
+        self._info_publishers = [node.make_publisher(CameraInfo, f"{side}/camera_info", newest) for side in SIDES]
+        self._jpeg_publishers = [
+            node.make_publisher(CompressedImage, f"{side}/image_raw/compressed", newest) for side in SIDES
+        ]
+        self._imu_publisher = node.make_publisher(Imu, "imu/data", 10)
+        self._properties_publisher = node.make_publisher(DroneProperties, "drone_properties", latched)
+        self._static_tf_publisher = node.make_publisher(TFMessage, "/tf_static", latched)
+        self._odometry_publisher = node.make_publisher(Odometry, "odom", 10) if has_position else None
+        self._tf_publisher = node.make_publisher(TFMessage, "/tf", 100) if has_position and get("publish_tf") else None
+        self._has_map_to_odom = has_position and get("publish_map_to_odom")
+
+    def publish_properties(self, constants: Constants) -> None:
+        """Publish the announced drone, latched."""
+        properties = translate.drone_properties(constants, self._unit)
+        properties.header.stamp = self._node.now()
+        properties.header.frame_id = self._names.base_link
+        self._node.publish(self._properties_publisher, properties)
+
+    def publish_static_transforms(self, constants: Constants, has_position: bool) -> None:
+        """Publish where the cameras are and, if the testbed sends positions, the map."""
+        transforms = translate.camera_transforms(constants, self._names)
+        if has_position and self._has_map_to_odom:
+            transforms.append(translate.map_transform(self._names))
+        now = self._node.now()
+        for transform in transforms:
+            transform.header.stamp = now
+        self._node.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
+
+    def frame_outputs(self, constants: Constants) -> Outputs[SensorFrame]:
+        """Return the topics that are published with every frame after these constants."""
+        return Outputs(self._node, self._make_outputs(constants), SUBSCRIBER_CHECK_PERIOD_S)
+
+    def _make_outputs(self, constants: Constants) -> Iterator[Output]:
+        """Yield every topic with the function that makes its message; constant parts are made here."""
+        if self._clock_publisher:
+            yield Output(self._clock_publisher, lambda frame, _: Clock(clock=time_from_seconds(frame.time)))
+        for side, publisher in zip(SIDES, self._info_publishers, strict=True):
+            info = translate.camera_info(constants, self._unit, self._names, side)
+            yield Output(publisher, partial(self._stamp_info, info))
+        for side, publisher in zip(SIDES, self._image_publishers, strict=True):
+            image = rgb8_image(constants.width, constants.height, self._names.optical(side))
+            yield Output(publisher, partial(self._fill_image, image, side))
+        for side, publisher in zip(SIDES, self._jpeg_publishers, strict=True):
+            size = constants.width, constants.height
+            encoder = JpegEncoder(*size, self._names.optical(side), self._node.parameters["jpeg_quality"])
+            yield Output(publisher, partial(self._compress_image, encoder, side))
+        yield Output(self._imu_publisher, self._imu)
+        if self._odometry_publisher:
+            yield Output(self._odometry_publisher, self._odometry)
+        if self._tf_publisher:
+            yield Output(self._tf_publisher, self._transform)
+
+    def _stamp_info(self, info: CameraInfo, _: SensorFrame, stamp: Time) -> CameraInfo:
+        info.header.stamp = stamp
+        return info
+
+    def _fill_image(self, image: Image, side: str, frame: SensorFrame, stamp: Time) -> Image:
+        image.header.stamp = stamp
+        set_pixels(image, frame.left if side == "left" else frame.right)
+        self._node.statistics.counts["images"] += 1
+        return image
+
+    def _compress_image(
+        self, encoder: JpegEncoder, side: str, frame: SensorFrame, stamp: Time
+    ) -> CompressedImage | None:
+        try:
+            message = encoder.image(frame.left if side == "left" else frame.right, stamp)
+        except ValueError as error:
+            self._node.count_and_warn("images not compressed", f"{side}/image_raw/compressed {error}.")
+            return None
+        self._node.statistics.counts["images compressed"] += 1
+        return message
+
+    def _imu(self, frame: SensorFrame, stamp: Time) -> Imu:
+        return translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
+
+    def _odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
+        odometry = translate.odometry(frame, self._unit, stamp, self._names)
+        if odometry:
+            self._covariances.fill(odometry)
+        return odometry
+
+    def _transform(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
+        odometry = self._odometry(frame, stamp)
+        return TFMessage(transforms=[odometry_transform(odometry)]) if odometry else None
