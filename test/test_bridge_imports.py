@@ -6,13 +6,7 @@ import sys
 
 import pytest
 
-BRIDGES = {
-    "testbed": "testbed",
-    "dronegui": "dronegui.bridge",
-    "simulator": "simulator.bridge",
-    "robot": "robot.bridge",
-    "telemetry": "telemetry.bridge",
-}
+PROTOCOLS = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 #: What is loaded by whatever needs it first: a picture to be decoded, a log to be written, a figure to be drawn.
 LATER = {"cv2", "matplotlib", "PIL", "scipy", "lz4", "mcap", "rich", "plotly"}
 CONFIGURE = """
@@ -22,7 +16,7 @@ import rclpy.node
 alone = set(sys.modules)
 from rclpy.parameter import Parameter
 from drone_bridge.link_node.link_node import LinkNode
-module = importlib.import_module("drone_bridge.bridges." + sys.argv[1])
+module = importlib.import_module(f"drone_bridge.bridges.{sys.argv[1]}.bridge")
 [bridge] = [
     thing for thing in vars(module).values()
     if isinstance(thing, type) and issubclass(thing, LinkNode) and thing.__module__ == module.__name__
@@ -36,10 +30,10 @@ rclpy.shutdown()
 """
 
 
-@pytest.fixture(params=BRIDGES, scope="module")
+@pytest.fixture(params=PROTOCOLS, scope="module")
 def loaded(request):
     """Return a protocol, and the modules that its bridge loads beside what rclpy does."""
-    command = [sys.executable, "-c", CONFIGURE, BRIDGES[request.param]]
+    command = [sys.executable, "-c", CONFIGURE, request.param]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return request.param, done.stdout.split()
@@ -56,4 +50,4 @@ def test_a_bridge_loads_the_protocol_that_it_speaks_and_no_other(loaded):
     protocol, modules = loaded
     spoken = {module.split(".")[2] for module in modules if module.startswith("drone_bridge.protocols.")}
     assert protocol in spoken
-    assert not spoken & (BRIDGES.keys() - {protocol})
+    assert not spoken & ({*PROTOCOLS} - {protocol})
