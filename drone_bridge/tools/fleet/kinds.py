@@ -53,8 +53,8 @@ _ROVER: Final = NodeKind("drone_bridge.controllers.rover_controller", "RoverCont
 _ADDRESS: Final = {"host": "host", "port": "port"}
 
 
-def _bridge(module: str, class_name: str) -> NodeKind:
-    return NodeKind(f"drone_bridge.bridges.{module}", class_name)
+def _bridge(protocol: str, class_name: str) -> NodeKind:
+    return NodeKind(f"drone_bridge.bridges.{protocol}.bridge", class_name)
 
 
 KINDS: Final[Mapping[str, VehicleKind]] = {
@@ -67,19 +67,19 @@ KINDS: Final[Mapping[str, VehicleKind]] = {
         {"realtime": True},
     ),
     "dronegui": VehicleKind(
-        _bridge("dronegui.bridge", "DroneGuiBridge"),
+        _bridge("dronegui", "DroneGuiBridge"),
         _DRONE,
         {"behaviour": "flight_plan"},
         "dronegui",
         {**_ADDRESS, "navdata_port": "navdata-port"},
         {"navdata-source-port": 0},
     ),
-    "robot": VehicleKind(_bridge("robot.bridge", "RobotBridge"), _ROVER, {}, "robot", _ADDRESS, {"no-discovery": True}),
+    "robot": VehicleKind(_bridge("robot", "RobotBridge"), _ROVER, {}, "robot", _ADDRESS, {"no-discovery": True}),
     "simulator": VehicleKind(
-        _bridge("simulator.bridge", "SimulatorBridge"), _DRONE, {"behaviour": "waypoints"}, "simulator", _ADDRESS, {}
+        _bridge("simulator", "SimulatorBridge"), _DRONE, {"behaviour": "waypoints"}, "simulator", _ADDRESS, {}
     ),
     "telemetry": VehicleKind(
-        _bridge("telemetry.bridge", "TelemetryBridge"),
+        _bridge("telemetry", "TelemetryBridge"),
         _DRONE,
         {"behaviour": "land_on_pad"},
         "landing",
