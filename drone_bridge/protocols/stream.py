@@ -5,9 +5,9 @@ import struct
 from abc import abstractmethod
 from typing import ClassVar
 
-from drone_bridge.protocols.codec import MisfitError
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, EventSource, EventT, NeedData
+from drone_bridge.protocols.layouts import MisfitError
 
 
 class StreamConnection(EventSource[EventT]):

@@ -15,7 +15,7 @@ from drone_bridge.geometry.quaternions import IDENTITY
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.codec import MisfitError
+from drone_bridge.protocols.layouts import MisfitError
 from drone_bridge.protocols.simulator import Attribute
 from drone_bridge.translate.simulator import STILL, STREAMED, BodyToModel, set_velocity
 

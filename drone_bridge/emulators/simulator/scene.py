@@ -13,7 +13,7 @@ from drone_bridge.emulators.simulator.forces import Engine, Force, Turbulence, T
 from drone_bridge.emulators.simulator.physics import Physics
 from drone_bridge.geometry.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.protocols import simulator as wire
-from drone_bridge.protocols.codec import MisfitError
+from drone_bridge.protocols.layouts import MisfitError
 from drone_bridge.protocols.simulator import AddEntity, Attribute, AttributeValue
 from drone_bridge.vehicle_side.simulator.items import RefusedError
 

@@ -5,9 +5,9 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from drone_bridge.protocols.codec import MisfitError, Numbers
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.events import ConnectionClosed, EventT
+from drone_bridge.protocols.layouts import MisfitError, Numbers
 from drone_bridge.protocols.robot.lists import (
     KNOWN_SENSOR_TYPES,
     SensorInfo,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from typing import Any, Final, TypeVar
 
-from drone_bridge.protocols.codec import Bytes, Int32, MisfitError, Numbers, UInt8, UInt16, check_items, layout_of
 from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.protocols.layouts import Bytes, Int32, MisfitError, Numbers, UInt8, UInt16, check_items, layout_of
 from drone_bridge.protocols.robot.wire import Packet, Reader, String
 
 _UINT16: Final = Numbers("H")

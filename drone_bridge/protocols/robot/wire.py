@@ -4,15 +4,16 @@
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeVar
 
-from drone_bridge.protocols import codec
-from drone_bridge.protocols.codec import Message, Text
+from drone_bridge.protocols import layouts
+from drone_bridge.protocols.codec import Message
+from drone_bridge.protocols.layouts import Text
 
 MAX_STRING_BYTES: Final = 0xFFFF  # what its uint16 length can say
 
 PacketT = TypeVar("PacketT", bound="Packet")
 
 
-class Reader(codec.Reader):
+class Reader(layouts.Reader):
     """Reads one packet's payload, and records how strings were decoded."""
 
     def __init__(self, payload: bytes) -> None:
@@ -27,7 +28,7 @@ class _String(Text):
     def __init__(self) -> None:
         super().__init__("H", errors="strict")
 
-    def read(self, reader: codec.Reader, meaning: str) -> Any:
+    def read(self, reader: layouts.Reader, meaning: str) -> Any:
         assert isinstance(reader, Reader)
         raw = self.read_bytes(reader, meaning)
         try:

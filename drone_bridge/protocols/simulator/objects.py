@@ -16,7 +16,8 @@ No known server implements them.
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final
 
-from drone_bridge.protocols.codec import Float64, ListOf, Message, RestOfBody, UInt8, UInt32
+from drone_bridge.protocols.codec import Message
+from drone_bridge.protocols.layouts import Float64, ListOf, RestOfBody, UInt8, UInt32
 from drone_bridge.protocols.simulator.wire import Ids, ItemType, Name, Request, Response, Vector
 from drone_bridge.protocols.simulator.world import Added, Ok
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, Any, ClassVar, Final
 
-from drone_bridge.protocols.codec import Float64, Layout, Message, Numbers, Reader, RestOfBody, UInt32
+from drone_bridge.protocols.codec import Message
 from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.protocols.layouts import Float64, Layout, Numbers, Reader, RestOfBody, UInt32
 from drone_bridge.protocols.simulator.wire import Data, ItemType, Request, Response, Vector
 from drone_bridge.protocols.simulator.world import Added
 

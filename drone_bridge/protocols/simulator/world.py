@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from drone_bridge.protocols.codec import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64
 from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.protocols.layouts import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64
 from drone_bridge.protocols.simulator.wire import ItemType, Name, Request, Response
 
 _IS_ADDED: Final = Numbers("?")
