@@ -1,73 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of bridges and servers: a lifecycle, a link with its own thread, diagnostics."""
 
-import copy
-import functools
 import threading
 import time
-import traceback
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.callback_groups import CallbackGroup
-from rclpy.client import Client
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.exceptions import InvalidHandle
-from rclpy.guard_condition import GuardCondition
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.parameter import Parameter
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSProfile
-from rclpy.qos_overriding_options import QoSOverridingOptions
 
+from drone_bridge.link_node.entity_owner import EntityOwner, log_failure
 from drone_bridge.link_node.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
-from drone_bridge.link_node.old_service_names import OldServiceNames
 from drone_bridge.link_node.reports import CLOCKS, SILENCES, Reports
 from drone_bridge.link_node.statistics import LinkStatistics
 from drone_bridge.link_node.ticker import Ticker
 from drone_bridge.link_node.wire_log import open_wire_log
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
-from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector
 from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.links.wire_log import WireLog
 from drone_bridge.node.clock_publishers import clock_conflict, is_time_simulated
-from drone_bridge.node.compatible_subscription import subscribe
-from drone_bridge.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
+from drone_bridge.node.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.translate.time import NANOSECONDS
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED: Final = "undelivered commands"
 
-Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
-
-def _log_failure(transition: Transition) -> Transition:
-    """Wrap a transition to log why it failed, which rclpy does not do."""
-
-    @functools.wraps(transition)
-    def guarded(node: "LinkNode", state: LifecycleState) -> TransitionCallbackReturn:
-        try:
-            return transition(node, state)
-        except (LinkError, ValueError) as error:
-            node.get_logger().error(str(error))
-            return TransitionCallbackReturn.FAILURE
-        except Exception:
-            if node.context.ok():  # else ROS is being shut down, and everything fails
-                node.get_logger().error(traceback.format_exc())
-            return TransitionCallbackReturn.ERROR
-
-    return guarded
-
-
-class LinkNode(LifecycleNode):
+class LinkNode(EntityOwner):
     """A lifecycle node with one link: publishers exist once configured, the link while active.
 
     The link's thread connects, reads, translates and publishes; callbacks of the executor only leave work for
@@ -93,15 +60,12 @@ class LinkNode(LifecycleNode):
 
     def __init__(self, name: str, declarations: Iterable[ParameterDeclaration], **options: Any) -> None:
         """Make the node; the options are rclpy's, such as `namespace` and `parameter_overrides`."""
-        self._made: list[tuple[Callable[[Any], Any], Any]] = []  # how to destroy what configure created
-        super().__init__(name, **options)
-        self.parameters = DeclaredParameters(self, declarations)
+        super().__init__(name, declarations, **options)
         self.reports = Reports(self.get_logger(), self.open_state)
         #: Where the bytes of every connection are to be logged, while active and if the user wants it.
         self.wire_log: WireLog | None = None
         self._link: LinkThread | None = None
         self._leaving = threading.Lock()
-        self._old_names = OldServiceNames(self)
         self._is_time_simulated = False
 
     # What a bridge has to provide.
@@ -140,69 +104,6 @@ class LinkNode(LifecycleNode):
 
     # What a bridge can use.
 
-    def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
-        """Create a lifecycle publisher whose QoS can be overridden by parameters."""
-        options = QoSOverridingOptions.with_default_policies()
-        publisher: Publisher[Any] = self.create_lifecycle_publisher(
-            message_type,
-            topic,
-            copy.copy(qos),  # an override changes the profile that it is given, and others may have the same
-            qos_overriding_options=options,
-        )
-        self._made.append((self.destroy_lifecycle_publisher, publisher))
-        return publisher
-
-    def make_subscription(
-        self,
-        message_type: type,
-        topic: str,
-        callback: Callable[[Any], Any],
-        depth: QoSProfile | int,
-        callback_group: CallbackGroup | None = None,
-    ) -> None:
-        """Create a subscription whose QoS can be overridden by parameters; publishers that offer less are heard too."""
-        options = QoSOverridingOptions.with_default_policies()
-        group, keep = callback_group, self.keep_subscription
-        subscribe(self, message_type, topic, callback, depth, callback_group=group, overridable=options, keep=keep)
-
-    def keep_subscription(self, subscription: Any) -> None:
-        """Destroy a subscription with what else configure has created."""
-        self._made.append((self.destroy_subscription, subscription))
-
-    def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
-        client: Client[Any, Any] = self.create_client(service_type, name)
-        self._made.append((self.destroy_client, client))
-        return client
-
-    def make_guard_condition(self, callback: Callable[[], None]) -> GuardCondition:
-        """Create a guard condition, which any thread may trigger to have the executor call back."""
-        guard = self.create_guard_condition(callback)
-        self._made.append((self.destroy_guard_condition, guard))
-        return guard
-
-    def make_timer(self, period_s: float, callback: Callable[[], None]) -> None:
-        """Create a timer that runs even while simulated time stands still."""
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._made.append((self.destroy_timer, self.create_timer(period_s, callback, clock=steady)))
-
-    def make_service(
-        self,
-        service_type: type,
-        name: str,
-        callback: Callable[[Any, Any], Any],
-        callback_group: CallbackGroup,
-        old_name: str = "",
-    ) -> None:
-        """Create a service below the node's name and, if `old_service_names` is true, under its old name.
-
-        `old_name` is what it was called beside the node's name, where that is not `name`.
-        """
-        self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
-        if self.parameters["old_service_names"]:
-            old = old_name or name
-            advising = self._old_names.advising(old, name, callback)
-            self.create_service(service_type, old, advising, callback_group=callback_group)
-
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
         """Publish from any thread; failures are counted."""
         try:
@@ -228,14 +129,6 @@ class LinkNode(LifecycleNode):
         if link := self._link:
             link.endpoint.backoff.reset()
 
-    def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
-        """Set parameters, ignoring those that already have their value, even if they can't be changed now.
-
-        So that what `ros2 param dump` wrote can be loaded again.
-        """
-        changed = [parameter for parameter in parameter_list if not has_value(self, parameter)]
-        return super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
-
     # The lifecycle.
 
     def start(self) -> bool:
@@ -245,25 +138,25 @@ class LinkNode(LifecycleNode):
         success = TransitionCallbackReturn.SUCCESS
         return self.trigger_configure() == success and self.trigger_activate() == success
 
-    @_log_failure
+    @log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, start reporting."""
         self._is_time_simulated = is_time_simulated(self)
         self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_be_silent)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        self._made.append((self.destroy_publisher, self._diagnostics))
+        self.cleanup.callback(self.destroy_publisher, self._diagnostics)
         try:
             self.set_up()
         except ValueError:
-            self._destroy_made()
+            self.cleanup.close()
             raise
         self._hardware_id = self.hardware_id()
         ticker = Ticker(f"{self.get_name()} report", DIAGNOSTICS_PERIOD_S, self._report, self._failed)
-        self._made.append((Ticker.stop, ticker))
+        self.cleanup.callback(ticker.stop)
         self.parameters.freeze("configured")
         return super().on_configure(state)
 
-    @_log_failure
+    @log_failure
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open."""
         self.wire_log = open_wire_log(
@@ -280,31 +173,31 @@ class LinkNode(LifecycleNode):
             link.start()
         return result
 
-    @_log_failure
+    @log_failure
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send the neutral command and close the link."""
         self.leave()
         return super().on_deactivate(state)
 
-    @_log_failure
+    @log_failure
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Destroy what configure created."""
-        self._destroy_made()
+        self.cleanup.close()
         self.parameters.freeze(UNCONFIGURED)
         return TransitionCallbackReturn.SUCCESS
 
-    @_log_failure
+    @log_failure
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate and clean up."""
         self.leave()
-        self._destroy_made()
+        self.cleanup.close()
         return TransitionCallbackReturn.SUCCESS
 
-    @_log_failure
+    @log_failure
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Return to unconfigured after a transition that raised."""
         self.leave()
-        self._destroy_made()
+        self.cleanup.close()
         self.parameters.freeze(UNCONFIGURED)
         return TransitionCallbackReturn.SUCCESS
 
@@ -317,12 +210,6 @@ class LinkNode(LifecycleNode):
             if self.wire_log and not self.wire_log.close():
                 self.get_logger().error("The wire log could not be flushed in time.")
             self.wire_log = None
-
-    def destroy_node(self) -> None:
-        self._destroy_made()
-        super().destroy_node()
-        # rclpy leaves it to the garbage collection, and until then rcl has the node's name for /rosout as one in use.
-        self._state_machine.destroy_when_not_in_use()
 
     # Reports.
 
@@ -387,8 +274,3 @@ class LinkNode(LifecycleNode):
         report = self.reports.make_report(f"{name}: link", self._hardware_id, self.rates, self.problems)
         report.header.stamp = self.get_clock().now().to_msg()
         self.publish(self._diagnostics, report)
-
-    def _destroy_made(self) -> None:
-        while self._made:
-            destroy, entity = self._made.pop()
-            destroy(entity)

@@ -112,7 +112,7 @@ class RobotBridge(LinkNode):
         self._sensor_topics = SensorTopics(
             self, self._frame_id, self._topic_budget, BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
         )
-        self._made.append((SensorTopics.close, self._sensor_topics))
+        self.cleanup.callback(self._sensor_topics.close)
         has_odometry = get("publish_odometry")
         self._odometry_period_s = 1 / get("odometry_rate") if has_odometry else math.inf
         self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_odometry else None

@@ -90,7 +90,7 @@ class SimulatorBridge(LinkNode):
             raise ValueError(f"entities names {self._vehicle}, which is the vehicle.")
         keeper = TimeKeeper(self)
         self._outputs = SimulatorOutputs(self, self._axes, keeper, self._vehicle)
-        self._made.append((SimulatorOutputs.close, self._outputs))
+        self.cleanup.callback(self._outputs.close)
         for entity, name in entities.items():
             self._outputs.name_entity(entity, name)
             self._outputs.open_entity(entity)

@@ -66,7 +66,7 @@ class RobotServer(LinkNode):
         self._log_lines = LogLines(self, log_nodes, self._wakeup.wake, behind_bridge=is_listed)
         measurements = BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
         subscriptions = SensorSubscriptions(self, measurements, self._values, self._wakeup.wake)
-        self._made.append((SensorSubscriptions.close, subscriptions))
+        self.cleanup.callback(subscriptions.close)
         if is_listed:
             self._listed: ListedSources | None = ListedSources(self, subscriptions, self._wakeup.wake)
             self._configured = Listing()

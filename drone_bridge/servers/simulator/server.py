@@ -90,7 +90,7 @@ class SimulatorServer(LinkNode):
             self._axes.against_gravity(get("gravity")),
             lambda entity, state: self._queue(self._moved, entity, state),
         )
-        self._made.append((Sources.close, self._sources))
+        self.cleanup.callback(self._sources.close)
         self.bridge = BridgeServices(self, get("bridge"))
         self.forwarder = Forwarder(
             self.bridge,
