@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start Python programs as forks of one process that has imported what they need: a quarter of what a start takes.
+"""Start Python programs as forks of one process that has imported what they need: a fraction of what a start takes.
 
-rclpy, and what needs it, is imported in the fork, as it would be without this: a library of Fast DDS comes with it, and
-starts threads, which a fork would lack. A fork runs to the end of its interpreter, and who asked for it is told its
-exit status, as if it were a child of its own.
+rclpy is among it. Fast DDS starts its threads, and reads its configuration, when the first node is made: in the fork.
+A fork runs to the end of its interpreter, and who asked for it is told its exit status, as if it were a child of its
+own.
 """
 
 import contextlib
+import ctypes
 import functools
 import gc
 import importlib
 import json
 import os
 import pkgutil
+import re
 import runpy
 import select
 import signal
@@ -60,13 +62,13 @@ PREPARED = (
     "uuid",
     "yaml",
 )
-#: Rooms of the package, and its messages, that know nothing of rclpy.
+#: Rooms of the package, and its messages, that most of its programs need.
 ROOMS = (
     *("protocols", "links", "geometry", "flight", "vehicle_side", "emulators", "operators", "translate", "programs"),
-    *("msg", "srv"),
+    *("msg", "srv", "node", "link_node", "bridges", "servers", "controllers"),
 )
 #: What Python, or the linker, reads only at the start: who sets these needs a start of its own.
-READ_AT_THE_START = ("PYTHON", "LD_")
+READ_AT_THE_START = ("PYTHON", "LD_", "RMW_IMPLEMENTATION")
 MAX_REQUEST_BYTES = 1 << 20
 
 
@@ -211,6 +213,22 @@ def become(command, environment, folder):
         runpy.run_path(command[0], run_name="__main__")
 
 
+def follow_forks_in_tracer():
+    """Have LTTng, with which rclpy's libraries are traced, start its threads anew in each fork, where they are lost."""
+    with open("/proc/self/maps") as maps:
+        library = re.search(r"/\S+/liblttng-ust(-[0-9a-f]+)?\.so\S*", maps.read())
+    if not library:
+        return
+    tracer = ctypes.CDLL(library[0])
+    prefix = "lttng_ust" if hasattr(tracer, "lttng_ust_before_fork") else "ust"  # before LTTng 2.13
+    signals = ctypes.create_string_buffer(128)  # a sigset_t
+    before, in_parent, in_child = (
+        functools.partial(getattr(tracer, f"{prefix}_{when}"), signals)
+        for when in ("before_fork", "after_fork_parent", "after_fork_child")
+    )
+    os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
+
+
 def prepare():
     """Import what can be imported before a fork."""
     for name in PREPARED:
@@ -222,11 +240,16 @@ def prepare():
             if not module.name.endswith(".__main__"):
                 with contextlib.suppress(ModuleNotFoundError):
                     importlib.import_module(module.name)
-    assert "rclpy" not in sys.modules
+    for name, module in tuple(sys.modules.items()):
+        if name.endswith((".msg", ".srv")):
+            for kind in vars(module).values():
+                if hasattr(kind, "__import_type_support__"):
+                    kind.__import_type_support__()
 
 
 if __name__ == "__main__":
     prepare()
+    follow_forks_in_tracer()
     gc.freeze()  # what is there is not looked at, and so not copied, by a fork's garbage collector
     with socket.socket(fileno=int(sys.argv[1])) as given:
         request = serve(given)
