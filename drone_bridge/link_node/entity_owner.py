@@ -23,6 +23,7 @@ from drone_bridge.link_node.old_service_names import OldServiceNames
 from drone_bridge.links.errors import LinkError
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
+from drone_bridge.node.publisher_events import NO_EVENTS
 
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
@@ -63,6 +64,7 @@ class EntityOwner(LifecycleNode):
             message_type,
             topic,
             copy.copy(qos),  # an override changes the profile that it is given, and others may have the same
+            event_callbacks=NO_EVENTS,
             qos_overriding_options=options,
         )
         self.cleanup.callback(self.destroy_lifecycle_publisher, publisher)

@@ -27,6 +27,7 @@ from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.links.wire_log import WireLog
 from drone_bridge.node.clock_publishers import clock_conflict, is_time_simulated
 from drone_bridge.node.parameters import UNCONFIGURED, ParameterDeclaration
+from drone_bridge.node.publisher_events import NO_EVENTS
 from drone_bridge.translate.time import NANOSECONDS
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
@@ -143,7 +144,7 @@ class LinkNode(EntityOwner):
         """Read the parameters, create publishers and subscriptions, start reporting."""
         self._is_time_simulated = is_time_simulated(self)
         self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_be_silent)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS)
         self.cleanup.callback(self.destroy_publisher, self._diagnostics)
         try:
             self.set_up()

@@ -8,6 +8,7 @@ from typing import Any, Final
 from rclpy.publisher import Publisher
 
 from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.node.publisher_events import NO_EVENTS
 from drone_bridge.protocols.robot import Sensor, SensorInfo, SensorUpdate
 from drone_bridge.translate.robot import BATTERY_TOPIC, Measurement, sensor_topics
 
@@ -88,8 +89,10 @@ class SensorTopics:
                 withheld.add(topic)
             else:
                 # Without QoS override parameters, which would pile up with a hostile robot's names.
-                publisher: Publisher[Any] = self._node.create_publisher(message_type, topic, QUEUE_DEPTH)
-                self._publishers[topic] = message_type, publisher
+                made: Publisher[Any] = self._node.create_publisher(
+                    message_type, topic, QUEUE_DEPTH, event_callbacks=NO_EVENTS
+                )
+                self._publishers[topic] = message_type, made
         left_out = sum(sensor.type in self._measurements for sensor in info.sensors) - len(wanted)
         if left_out:
             self._node.count_and_warn(

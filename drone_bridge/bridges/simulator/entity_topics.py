@@ -6,7 +6,6 @@ from typing import Any, Final
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, PoseStamped, Quaternion, TransformStamped, TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Header
@@ -14,6 +13,7 @@ from std_msgs.msg import Header
 from drone_bridge.link_node.common_parameters import odometry_covariances
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.outputs import Output, Outputs
+from drone_bridge.node.publisher_events import NO_EVENTS
 from drone_bridge.translate import simulator as translate
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.simulator import EntityState
@@ -61,11 +61,8 @@ class EntityTopics:
         self._transform.transform.rotation = self._orientation
 
     def _make(self, message_type: type, topic: str) -> "Publisher[Any]":
-        # Without QoS override parameters, which would pile up with every name ever given. And without warnings about
-        # incompatible subscribers, which warn themselves: rclpy's executor would check every publisher at each wakeup,
-        # which makes service calls 50 % slower.
-        silent = PublisherEventCallbacks(use_default_callbacks=False)
-        self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH, event_callbacks=silent))
+        # Without QoS override parameters, which would pile up with every name ever given.
+        self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH, event_callbacks=NO_EVENTS))
         return self._made[-1]
 
     def publish(self, state: EntityState, stamp: Time) -> None:
