@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An autopilot that answers each frame with the thrust that its mark asks for, over plain blocking sockets."""
+"""An autopilot that checks each frame, and answers as its mark asks for, over plain blocking sockets."""
 
 import argparse
 import contextlib
@@ -11,6 +11,7 @@ import time
 import testbed_marks as marks
 
 RECONNECT_S = 0.05
+TOLERANCE_DEGREES = 1e-3
 
 
 def fly(connected: socket.socket) -> None:
@@ -23,10 +24,13 @@ def fly(connected: socket.socket) -> None:
     image_bytes = 3 * width * height
     frame = memoryview(bytearray(2 * image_bytes + 12))
     while connected.recv_into(frame, len(frame), socket.MSG_WAITALL) == len(frame):
-        thrust = marks.read(frame[:image_bytes], "left").thrust
-        if marks.read(frame[image_bytes : 2 * image_bytes], "right").thrust != thrust:
+        mark = marks.read(frame[:image_bytes], "left")
+        if marks.read(frame[image_bytes : 2 * image_bytes], "right") != mark:
             raise ValueError("The images of a frame are of two frames.")
-        connected.sendall(struct.pack(">ffff", 0.0, 0.0, 0.0, thrust))
+        attitude = struct.unpack_from(">ff", frame, 2 * image_bytes)
+        if max(abs(came - sent) for came, sent in zip(attitude, mark.attitude, strict=True)) > TOLERANCE_DEGREES:
+            raise ValueError(f"Frame {mark.frame} came with attitude {attitude} instead of {mark.attitude}.")
+        connected.sendall(struct.pack(">ffff", *mark.answer))
 
 
 def main() -> int:

@@ -22,6 +22,16 @@ class Mark(NamedTuple):
         """The thrust, N, with which a controller answers this frame and no frame near it."""
         return 1.0 + self.frame % 16
 
+    @property
+    def answer(self) -> tuple[float, float, float, float]:
+        """Pitch, roll and yaw rate, degrees/s, and thrust, N, with which an autopilot answers this frame."""
+        return 2.0 * (self.frame % 11) - 10.0, 3.0 * (self.frame % 7) - 9.0, 5.0 * (self.frame % 13) - 30.0, self.thrust
+
+    @property
+    def attitude(self) -> tuple[float, float]:
+        """Pitch and yaw, degrees, of a drone that moves with every frame."""
+        return 4.0 * (self.frame % 17) - 32.0, 10.0 * (self.frame % 35) - 170.0
+
 
 def write(frame: bytearray, image_bytes: int, mark: Mark) -> None:
     """Mark both images at the start of a frame of the wire."""

@@ -51,20 +51,28 @@ class Conversation:
             self._frame[start + half + 1 : start + self._image_bytes] = noise(self._image_bytes - half - 1)
 
     def exchange(self, measurement: int, number: int) -> tuple[Mark, float, float]:
-        """Send a frame and wait for the answer.
+        """Send a frame of a drone that stands still, and wait for the answer.
 
         Returns the frame's mark, the thrust of the answer in N, and the seconds from the frame's first byte out to
         the answer's last byte in.
         """
-        began_ns = time.monotonic_ns()
-        mark = Mark(measurement, number, began_ns)
+        mark, answer, took_s = self._exchange(Mark(measurement, number, time.monotonic_ns()))
+        return mark, answer[3], took_s
+
+    def exchange_moving(self, measurement: int, number: int) -> tuple[Mark, tuple[float, ...], float]:
+        """Do the same with the attitude that is the mark's; all four numbers of the answer are returned."""
+        mark = Mark(measurement, number, time.monotonic_ns())
+        _FLOATS.pack_into(self._frame, 2 * self._image_bytes, *mark.attitude, 0.0)
+        return self._exchange(mark)
+
+    def _exchange(self, mark: Mark) -> tuple[Mark, tuple[float, ...], float]:
         marks.write(self._frame, self._image_bytes, mark)
         self._socket.sendall(self._frame)
         reply = self._socket.recv(_REPLY.size, socket.MSG_WAITALL)
-        took_s = (time.monotonic_ns() - began_ns) / 1e9
+        took_s = (time.monotonic_ns() - mark.sent_ns) / 1e9
         if len(reply) < _REPLY.size:
-            raise ConnectionError(f"The autopilot closed instead of answering frame {number}.")
-        return mark, _REPLY.unpack(reply)[3], took_s
+            raise ConnectionError(f"The autopilot closed instead of answering frame {mark.frame}.")
+        return mark, _REPLY.unpack(reply), took_s
 
     def close(self) -> None:
         """End the conversation."""

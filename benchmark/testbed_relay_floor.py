@@ -1,21 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The least that a script between ROS 2 and an autopilot can do; with testbed_floor.py --wait it is a bare relay.
 
-It sends both images of a stamp when they have come, and publishes the answer. Nothing is checked.
+It sends both images and the attitude of a stamp when they have come, and publishes the answer. Nothing is checked.
 """
 
 import argparse
+import math
 import socket
 import struct
 import sys
 import threading
+from functools import partial
 
 import rclpy
 from nodes import publish, ros, spin_in_a_thread
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.msg import CommandRates
+
+TOPICS = {"left/image_raw": Image, "right/image_raw": Image, "imu/data": Imu}
+
+
+def pitch_and_yaw(imu: Imu) -> tuple[float, float]:
+    """Return the angles of an attitude without roll, in degrees, yaw positive to the right."""
+    q = imu.orientation
+    pitch = math.asin(2 * (q.w * q.y - q.z * q.x))
+    yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
+    return math.degrees(pitch), -math.degrees(yaw)
 
 
 def main() -> int:
@@ -26,23 +38,24 @@ def main() -> int:
     parser.add_argument("width", type=int)
     parser.add_argument("height", type=int)
     arguments = parser.parse_args()
-    images: dict[str, Image] = {}
+    newest: dict[str, Image | Imu] = {}
     arrived = threading.Condition()
 
-    def on_image(side: str, image: Image) -> None:
+    def on_message(topic: str, message: Image | Imu) -> None:
         with arrived:
-            images[side] = image
+            newest[topic] = message
             arrived.notify()
 
-    def is_pair() -> bool:
-        return len(images) == 2 and images["left"].header.stamp == images["right"].header.stamp
+    def is_complete() -> bool:
+        stamps = [newest[topic].header.stamp for topic in TOPICS if topic in newest]
+        return len(stamps) == len(TOPICS) and stamps[0] == stamps[1] == stamps[2]
 
     with ros(is_interrupted=True), socket.create_server(("127.0.0.1", arguments.port)) as listener:
         node = rclpy.create_node("relay_floor", namespace=arguments.namespace)
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         publisher = node.create_publisher(CommandRates, "cmd_rates", qos)
-        for side in ("left", "right"):
-            node.create_subscription(Image, f"{side}/image_raw", lambda image, side=side: on_image(side, image), qos)
+        for topic, message_type in TOPICS.items():
+            node.create_subscription(message_type, topic, partial(on_message, topic), qos)
         spin_in_a_thread(node)
         autopilot, _ = listener.accept()
         with autopilot:
@@ -52,13 +65,18 @@ def main() -> int:
             autopilot.sendall(struct.pack(">ffiiffffffff", *numbers))
             while True:
                 with arrived:
-                    arrived.wait_for(is_pair)
-                    left, right = images.pop("left"), images.pop("right")
+                    arrived.wait_for(is_complete)
+                    left, right, imu = (newest.pop(topic) for topic in TOPICS)
                 autopilot.sendall(memoryview(left.data))
                 autopilot.sendall(memoryview(right.data))
-                autopilot.sendall(struct.pack(">fff", 0.0, 0.0, 0.0))
-                thrust = struct.unpack(">ffff", autopilot.recv(16, socket.MSG_WAITALL))[3]
-                command = CommandRates(thrust=thrust)
+                autopilot.sendall(struct.pack(">fff", *pitch_and_yaw(imu), 0.0))
+                pitch, roll, yaw, thrust = struct.unpack(">ffff", autopilot.recv(16, socket.MSG_WAITALL))
+                command = CommandRates(
+                    pitch_rate=math.radians(pitch),
+                    roll_rate=math.radians(roll),
+                    yaw_rate=-math.radians(yaw),
+                    thrust=thrust,
+                )
                 command.header.stamp = left.header.stamp
                 publish(publisher, command)
     return 0
