@@ -16,9 +16,11 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from nav_msgs.msg import Odometry
 from ports import free_ports
 from processes import executable
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from robot_peer import RobotPeer
 from ros_session import wait_until
 from sensor_msgs.msg import Imu
+from std_msgs.msg import String
 
 from drone_bridge.protocols.robot import ConnectionClosed, SkidSteerUpdate
 from drone_bridge.tools.fleet import emulated, member
@@ -47,10 +49,10 @@ vehicles:
 
 
 @contextlib.contextmanager
-def at_work(file):
+def at_work(file, **options):
     """The fleet of a file in this process, and each emulated vehicle in one of its own."""
     rclpy.init()
-    fleet = Fleet(load(file))
+    fleet = Fleet(load(file), **options)
     try:
         assert fleet.start()
         fleet.prepare()
@@ -160,7 +162,7 @@ def test_a_bridge_that_raises_leaves_its_vehicle_neutral_and_the_others_driven(r
         assert all(speeds(robots[1])[driven:])
 
 
-def test_every_protocol_has_a_place_in_a_fleet_and_its_controller(ros, tmp_path):
+def test_every_protocol_has_a_place_in_a_fleet_its_controller_and_its_model(ros, tmp_path):
     first = free_ports(5)[0]
     (tmp_path / "fleet.yaml").write_text(
         f"""
@@ -171,7 +173,7 @@ vehicles:
   lander: {{protocol: telemetry, port: {first + 4}, emulate: {{no-images: true}}}}
 """
     )
-    with at_work(tmp_path / "fleet.yaml") as fleet:
+    with at_work(tmp_path / "fleet.yaml", models=True) as fleet:
 
         def counts(name):
             return fleet.members[name].node.statistics.counts
@@ -184,6 +186,11 @@ vehicles:
         assert message.header.frame_id == "lander/base_link"
         odometry = ros.subscribe(Odometry, "/submarine/odom").wait()
         assert odometry.header.frame_id == "submarine/odom"
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        for name, model in (("gui", "drone"), ("rover", "rover"), ("submarine", "submarine"), ("lander", "drone")):
+            description = ros.subscribe(String, f"/{name}/robot_description", latched).wait().data
+            assert f'<robot name="{model}">' in description
+            assert f'"{name}/base_link"' in description
 
 
 def test_a_bridge_that_is_kept_busy_keeps_no_other(fleet, ros):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vehicle_model: tells rviz what a vehicle looks like.
+"""vehicle_model: tells rviz and the web page what a vehicle looks like.
 
 It publishes one of the package's models as `robot_description`, and its fixed joints as static transforms, as
 robot_state_publisher would, which is not available from wheels. Here the description itself has the frame prefix, so
@@ -8,7 +8,7 @@ side in a common frame, so that one window shows them all.
 """
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from xml.etree import ElementTree
 
 from ament_index_python.packages import get_package_share_directory
@@ -39,8 +39,9 @@ PARAMETERS: Final = (
 class VehicleModel(Node):
     """Publishes one model once, latched."""
 
-    def __init__(self) -> None:
-        super().__init__("vehicle_model")
+    def __init__(self, **options: Any) -> None:
+        """Make the node; `options` are rclpy's, such as `namespace`."""
+        super().__init__("vehicle_model", **options)
         self._declared = DeclaredParameters(self, PARAMETERS)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description_publisher = self.create_publisher(String, "robot_description", latched)

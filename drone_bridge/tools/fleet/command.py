@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.dry_run:
         print("\n".join(map(_line, vehicles)))
         return 0
-    return run_work(lambda stopping: Fleet(vehicles, stopping))
+    return run_work(lambda stopping: Fleet(vehicles, stopping, models=options.models))
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
@@ -43,7 +43,11 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--namespace", default="", help="prefix for that of each vehicle")
     parser.add_argument("--frame-prefix", default="", help="prefix for that of each vehicle")
     parser.add_argument("--host", default="127.0.0.1", help="for vehicles without one in the file (%(default)s)")
-    for name, what in (("--emulate", "emulate every vehicle"), ("--control", "give every vehicle a controller")):
+    for name, what in (
+        ("--emulate", "emulate every vehicle"),
+        ("--control", "give every vehicle a controller"),
+        ("--models", "publish what every vehicle looks like, for rviz and the web page"),
+    ):
         parser.add_argument(name, type=_truth, nargs="?", const=True, default=False, metavar="true", help=what)
     parser.add_argument(
         "--ends-launch", action="store_true", help="for launch files: stop the whole launch if it can't start"

@@ -9,16 +9,20 @@ import rclpy
 from rclpy.logging import get_logger
 
 from drone_bridge.tools.fleet.emulated import EmulatedVehicle, stop_all
+from drone_bridge.tools.fleet.kinds import MODEL
 from drone_bridge.tools.fleet.member import Member
 from drone_bridge.tools.fleet.plan import Vehicle
 
 
 class Fleet:
-    """Bridges, controllers and emulators. Run by `program.run_work`."""
+    """Bridges, controllers, models and emulators. Run by `program.run_work`."""
 
-    def __init__(self, vehicles: Iterable[Vehicle], stopping: threading.Event | None = None) -> None:
+    def __init__(
+        self, vehicles: Iterable[Vehicle], stopping: threading.Event | None = None, *, models: bool = False
+    ) -> None:
         """Make all nodes, and start emulators, unless stopped. Raises ValueError for parameters that a node refuses."""
         self._stopping = stopping or threading.Event()
+        self._has_models = models
         self.members: dict[str, Member] = {}
         self.emulators: dict[str, EmulatedVehicle] = {}
         self._leaving = threading.Lock()
@@ -38,6 +42,10 @@ class Fleet:
         if vehicle.control is not None:
             name = f"{vehicle.name} controller"
             self.members[name] = Member(name, vehicle.kind.controller, vehicle.namespace, vehicle.control)
+        if self._has_models:
+            name = f"{vehicle.name} model"
+            look = {"model": vehicle.kind.model, "frame_prefix": vehicle.frame_prefix}
+            self.members[name] = Member(name, MODEL, vehicle.namespace, look)
         if vehicle.emulate is not None:
             self.emulators[vehicle.name] = EmulatedVehicle(vehicle)
 

@@ -46,10 +46,13 @@ class VehicleKind:
     apart: Mapping[str, Value]
     #: The bridge's parameters when its vehicle is emulated, unless the file has others.
     emulated: Mapping[str, Value] = field(default_factory=dict)
+    #: What it looks like: a model of `vehicle_model`.
+    model: str = "drone"
 
 
 _DRONE: Final = NodeKind("drone_bridge.controllers.drone_controller", "DroneController")
 _ROVER: Final = NodeKind("drone_bridge.controllers.rover_controller", "RoverController")
+MODEL: Final = NodeKind("drone_bridge.tools.vehicle_model", "VehicleModel")
 _ADDRESS: Final = {"host": "host", "port": "port"}
 
 
@@ -74,9 +77,17 @@ KINDS: Final[Mapping[str, VehicleKind]] = {
         {**_ADDRESS, "navdata_port": "navdata-port"},
         {"navdata-source-port": 0},
     ),
-    "robot": VehicleKind(_bridge("robot", "RobotBridge"), _ROVER, {}, "robot", _ADDRESS, {"no-discovery": True}),
+    "robot": VehicleKind(
+        _bridge("robot", "RobotBridge"), _ROVER, {}, "robot", _ADDRESS, {"no-discovery": True}, model="rover"
+    ),
     "simulator": VehicleKind(
-        _bridge("simulator", "SimulatorBridge"), _DRONE, {"behaviour": "waypoints"}, "simulator", _ADDRESS, {}
+        _bridge("simulator", "SimulatorBridge"),
+        _DRONE,
+        {"behaviour": "waypoints"},
+        "simulator",
+        _ADDRESS,
+        {},
+        model="submarine",
     ),
     "telemetry": VehicleKind(
         _bridge("telemetry", "TelemetryBridge"),
