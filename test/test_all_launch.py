@@ -54,7 +54,7 @@ def test_its_nodes_are_started_in_its_namespace(tmp_path, system):
 
 
 @each_system
-def test_it_is_told_every_argument_that_both_files_have(system):
+def test_it_passes_on_every_argument_that_both_files_have(system):
     """An included file would otherwise take the value of the file around it."""
     its_own = declared_in(load(ROOT / "launch" / f"{system.name}.launch.xml")).arguments.keys()
     recorder = {"bag", "compression"}  # which `record` switches off

@@ -19,11 +19,11 @@ from drone_bridge.links.allowed_peers import AllowedPeers
         ([], "127.0.0.1", False),
     ],
 )
-def test_who_is_allowed(names, host, expected):
+def test_addresses_and_networks_are_matched(names, host, expected):
     assert AllowedPeers(names).allows(host) is expected
 
 
 @pytest.mark.parametrize("name", ["", "localhost", "10.0.0.1/8", "10.0.0", "any "])
-def test_what_is_no_address_is_a_sentence(name):
+def test_an_invalid_address_is_refused_with_a_sentence(name):
     with pytest.raises(ValueError, match="an address, or a network"):
         AllowedPeers([name])

@@ -146,7 +146,7 @@ def test_protocols_have_no_socket_no_thread_no_clock():
     assert not found
 
 
-def test_translation_knows_messages_but_no_node():
+def test_translate_imports_messages_but_no_node():
     found = {path.name for path in MODULES if part_of(path) == "translate" and "rclpy" in set(imported_names(path))}
     assert not found
 
@@ -200,7 +200,7 @@ def test_what_needs_ros_does_not_import_there():
     assert "this machine has no ROS" in done.stderr
 
 
-def test_every_file_says_its_licence():
+def test_every_file_names_its_licence():
     without = []
     for path in source_files():
         name = path.relative_to(ROOT).as_posix()
@@ -226,7 +226,7 @@ def test_no_file_names_a_folder_of_somebodys_machine():
     assert not found
 
 
-def test_the_picture_of_the_house_is_current():
+def test_the_architecture_diagram_is_current():
     spec = importlib.util.spec_from_file_location("draw_architecture", ROOT / "docs" / "draw_architecture.py")
     drawing = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(drawing)

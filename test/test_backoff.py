@@ -44,7 +44,7 @@ def test_every_delay_is_within_the_bounds(seed, count):
     assert all(FIRST_DELAY_S <= delay <= LONGEST_DELAY_S for delay in delays(count, random.Random(seed)))
 
 
-def test_machines_that_lost_one_peer_together_do_not_come_back_together():
+def test_machines_that_lost_a_peer_together_do_not_reconnect_together():
     first, second = delays(20), delays(20)
     assert not set(first) & set(second)
 

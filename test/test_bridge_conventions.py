@@ -33,7 +33,7 @@ def fly(peer):
 
 
 @pytest.mark.parametrize("name", BRIDGES)
-def test_a_bridge_as_it_starts_publishes_no_clock_and_takes_its_own_values_again(ros, free_port, name):
+def test_by_default_no_clock_is_published_and_dumped_parameters_can_be_loaded(ros, free_port, name):
     """The values as a dump of them is loaded: those as well that can't be changed while it is active."""
     node = f"{name}_bridge"
     with Process.node(node, port=free_port):
@@ -53,7 +53,7 @@ def state(ros, node):
     return ros.call(GetState, f"{node}/get_state", GetState.Request()).current_state.label
 
 
-def test_who_publishes_clock_stamps_with_it(ros, peer):
+def test_a_bridge_that_publishes_clock_stamps_with_it(ros, peer):
     clocks, odometry = ros.subscribe(Clock, "/clock"), ros.subscribe(Odometry, "odom")
     with bridge(peer, attitude_layout="pose", publish_clock=True):
         peer.open()

@@ -39,14 +39,14 @@ def loaded(request):
     return request.param, done.stdout.split()
 
 
-def test_what_is_needed_later_or_never_is_not_loaded_at_the_start(loaded):
+def test_optional_modules_are_not_loaded_at_startup(loaded):
     _, modules = loaded
     assert "drone_bridge.link_node.link_node" in modules
     assert not LATER & {module.partition(".")[0] for module in modules}
     assert "yaml" not in modules  # but by rclpy
 
 
-def test_a_bridge_loads_the_protocol_that_it_speaks_and_no_other(loaded):
+def test_a_bridge_loads_only_its_own_protocol(loaded):
     protocol, modules = loaded
     spoken = {module.split(".")[2] for module in modules if module.startswith("drone_bridge.protocols.")}
     assert protocol in spoken

@@ -23,7 +23,7 @@ class Thread:
 
 
 @pytest.mark.parametrize("is_stuck", [False, True])
-def test_a_link_gets_its_time_to_end_although_the_process_was_held_up(is_stuck):
+def test_a_link_gets_its_time_to_end_even_if_the_process_was_held_up(is_stuck):
     done, thread = [], Thread(is_stuck)
     cancellation = SimpleNamespace(cancel=lambda: done.append("cancelled"), close=lambda: done.append("forgotten"))
     endpoint = SimpleNamespace(close=lambda: done.append("closed"))

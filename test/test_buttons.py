@@ -23,7 +23,7 @@ def send(panel, count):
     return said
 
 
-def test_a_press_is_said_by_enough_packets_and_so_is_its_end():
+def test_a_press_and_its_release_are_repeated_in_enough_packets():
     panel = ButtonPanel()
     panel.open()
     press = panel.press(BUTTON, hold_s=0.0)
@@ -82,7 +82,7 @@ def test_a_press_waits_for_the_link_of_a_bridge_that_has_just_been_activated():
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_a_press_does_not_wait_for_ever_for_a_link(is_closed):
+def test_waiting_for_a_link_before_a_press_is_bounded(is_closed):
     presser = Presser()
     if is_closed:
         presser.panel.close()

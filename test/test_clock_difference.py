@@ -65,7 +65,7 @@ def test_a_difference_is_learned_from_a_steady_stream_and_nothing_is_followed_be
 
 
 @pytest.mark.parametrize("difference_s", DIFFERENCES_S)
-def test_what_waited_is_refused_whatever_the_clocks_say(difference_s):
+def test_queued_commands_are_refused_whatever_the_clocks_say(difference_s):
     """A cut of 5 s; what was given meanwhile then comes at once."""
     host = Host(difference_s)
     host.stream(0.0, LEARNING_S)
@@ -76,7 +76,7 @@ def test_what_waited_is_refused_whatever_the_clocks_say(difference_s):
 
 @pytest.mark.parametrize("difference_s", DIFFERENCES_S)
 @pytest.mark.parametrize("delay_s", [0.8, 3.0, 60.0])
-def test_a_delay_that_comes_later_and_stays_is_never_taken_for_a_clock(difference_s, delay_s):
+def test_a_lasting_delay_is_never_taken_for_a_clock_difference(difference_s, delay_s):
     host = Host(difference_s)
     begin_s = LEARNING_S
     host.stream(0.0, begin_s)
@@ -89,7 +89,7 @@ def test_a_delay_that_comes_later_and_stays_is_never_taken_for_a_clock(differenc
 
 @pytest.mark.parametrize("difference_s", DIFFERENCES_S)
 @pytest.mark.parametrize("pace", [1.03, 1.2, 2.0, 10.0])
-def test_a_queue_that_empties_is_no_difference_even_at_first(difference_s, pace):
+def test_a_draining_queue_is_never_taken_for_a_clock_difference(difference_s, pace):
     """The first commands of all come out of a queue of 20 s, faster than they were given."""
     host = Host(difference_s)
     judged = host.stream(0.0, 20.0 * pace / (pace - 1), lambda given_s: max(0.002, 20.0 - given_s * (pace - 1) / pace))
@@ -98,7 +98,7 @@ def test_a_queue_that_empties_is_no_difference_even_at_first(difference_s, pace)
 
 @pytest.mark.parametrize("difference_s", DIFFERENCES_S)
 @pytest.mark.parametrize("seed", range(3))
-def test_nothing_old_is_ever_followed_on_a_bad_link(difference_s, seed):
+def test_old_commands_are_never_followed_on_a_bad_link(difference_s, seed):
     """Jitter, and now and then a stall of some seconds after which all that was held back comes at once."""
     source = random.Random(seed)
     stalls = sorted(source.uniform(LEARNING_S, 300.0) for _ in range(20))
@@ -113,18 +113,18 @@ def test_nothing_old_is_ever_followed_on_a_bad_link(difference_s, seed):
     assert len(ages_s) > 100 * RATE_HZ  # it is of use as well
 
 
-def test_one_command_said_again_and_again_teaches_nothing():
+def test_nothing_is_learned_from_one_command_repeated():
     host = Host(2.0)
     assert not any(host.give(0.0, number / RATE_HZ) is Judgement.FRESH for number in range(400))
     assert not host.clock.is_learned
 
 
-def test_commands_now_and_then_teach_nothing():
+def test_nothing_is_learned_from_occasional_commands():
     host = Host(10.0)
     assert not any(host.give(second, second) is Judgement.FRESH for second in range(100))
 
 
-def test_clocks_that_run_apart_are_followed():
+def test_clock_drift_is_followed():
     """By 50 ppm for two hours, and then back."""
     host = Host(100.0)
     host.stream(0.0, LEARNING_S)
@@ -136,7 +136,7 @@ def test_clocks_that_run_apart_are_followed():
 
 
 @pytest.mark.parametrize("step_s", [3.0, -3.0, 1e9])
-def test_when_our_own_clock_is_set_all_is_learned_anew(step_s):
+def test_setting_our_own_clock_restarts_learning(step_s):
     host = Host(-step_s)  # as it will be right then
     host.stream(0.0, LEARNING_S)
     assert host.clock.is_learned
@@ -146,7 +146,7 @@ def test_when_our_own_clock_is_set_all_is_learned_anew(step_s):
     assert not host.clock.is_learned
 
 
-def test_a_clock_that_is_put_forward_over_there_is_learned_and_one_put_back_is_told_of():
+def test_a_remote_clock_set_forward_is_learned_and_one_set_back_is_reported():
     host = Host(0.0)
     host.stream(0.0, 5.0)
     host.difference_s = -4.0
@@ -160,7 +160,7 @@ def test_a_clock_that_is_put_forward_over_there_is_learned_and_one_put_back_is_t
 
 
 @pytest.mark.parametrize(("difference_s", "refused"), [(-5.0, Judgement.AHEAD), (5.0, Judgement.STALE)])
-def test_two_who_disagree_about_the_time_do_not_shut_each_other_out(difference_s, refused):
+def test_two_publishers_with_different_clocks_do_not_lock_each_other_out(difference_s, refused):
     ours = Host(0.0)
     theirs = Host(difference_s, ours.clock)
     judged = []
@@ -171,13 +171,13 @@ def test_two_who_disagree_about_the_time_do_not_shut_each_other_out(difference_s
     assert set(judged[1:]) == {Judgement.FRESH}
 
 
-def test_a_clock_that_may_not_be_learned_is_taken_for_ours():
+def test_without_learning_clocks_are_taken_to_agree():
     host = Host(2.0, ClockDifference(may_learn=False))
     assert set(judgements(host.stream(0.0, 20.0))) == {Judgement.STALE}
     assert set(judgements(Host(-2.0, ClockDifference(may_learn=False)).stream(0.0, 20.0))) == {Judgement.FRESH}
 
 
-def test_who_comes_with_something_old_at_first_is_followed_a_second_later():
+def test_a_publisher_that_starts_with_an_old_command_is_followed_a_second_later():
     host = Host(0.0)
     assert [host.give(0.0, 30.0 + number / RATE_HZ) for number in range(3)] == [Judgement.STALE] * 3
     judged = judgements(host.stream(30.2, 3.0))

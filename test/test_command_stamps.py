@@ -26,7 +26,7 @@ class Reports:
 
 
 @pytest.mark.parametrize(("behind_s", "where"), [(5.0, "behind"), (-5.0, "ahead of")])
-def test_a_clock_that_differs_is_learned_named_and_what_waited_is_refused(ros, free_port, behind_s, where):
+def test_a_clock_difference_is_learned_and_reported_and_queued_commands_are_refused(ros, free_port, behind_s, where):
     reports = Reports(ros)
     with Process.node("robot_bridge", port=free_port, command_timeout=0.5) as node:
         commander = Commander(ros, behind_s)
@@ -53,7 +53,7 @@ def test_a_clock_that_differs_is_learned_named_and_what_waited_is_refused(ros, f
         wait_until(lambda: other.give() or named not in reports.newest().status[0].message, "an end", period_s=0.05)
 
 
-def test_a_clock_that_differs_can_be_refused(ros, free_port):
+def test_clock_differences_can_be_refused(ros, free_port):
     reports = Reports(ros)
     with Process.node("robot_bridge", port=free_port, clock_difference="refuse") as node:
         commander = Commander(ros, 5.0)

@@ -52,7 +52,7 @@ def lacking(topic, capfd):
         (NOT_KEPT, BEST_EFFORT, ["durability", "reliability"]),
     ],
 )
-def test_a_publisher_that_offers_less_is_heard(
+def test_a_publisher_with_weaker_qos_is_received(
     ros, topic, hear, lacking, subscribed_first, durability, reliability, missing
 ):
     inbox = hear(qos()) if subscribed_first else None
@@ -64,7 +64,7 @@ def test_a_publisher_that_offers_less_is_heard(
     assert sorted(lacking()) == missing
 
 
-def test_what_was_said_before_still_comes_from_a_publisher_that_keeps_it_and_once(ros, topic, hear, lacking):
+def test_earlier_messages_of_a_latched_publisher_are_received_once(ros, topic, hear, lacking):
     publisher = ros.node.create_publisher(Int32, topic, qos())
     publisher.publish(Int32(data=1))
     inbox = hear(qos())
@@ -75,7 +75,7 @@ def test_what_was_said_before_still_comes_from_a_publisher_that_keeps_it_and_onc
     assert lacking() == []
 
 
-def test_a_depth_will_do_and_many_publishers_are_told_of_once(ros, topic, hear, lacking):
+def test_a_depth_is_enough_and_many_publishers_are_warned_of_once(ros, topic, hear, lacking):
     inbox = hear(10)
     for number in range(3):
         publisher = ros.node.create_publisher(Int32, topic, qos(NOT_KEPT, BEST_EFFORT))

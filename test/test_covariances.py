@@ -33,7 +33,7 @@ def read(declarations):
     return variances_read(message.pose.covariance), variances_read(message.twist.covariance)
 
 
-def test_minus_one_in_the_first_element_would_be_believed():
+def test_minus_one_in_the_first_element_would_be_trusted():
     """Which is what was published before."""
     assert variances_read([-1.0] + [0.0] * 35) == [1.0, *[1e-9] * 5]
 
@@ -53,26 +53,26 @@ def test_a_covariance_is_row_by_row():
     ],
     ids=["testbed", "dronegui", "simulator", "robot", "telemetry"],
 )
-def test_a_filter_believes_what_the_wire_tells_and_nothing_else(declarations, pose, twist):
+def test_a_filter_trusts_only_what_the_wire_carries(declarations, pose, twist):
     for variances, told in zip(read(declarations), (pose, twist), strict=True):
         assert [variance <= 1.0 for variance in variances] == [bool(axis) for axis in told]
         assert all(variance >= WIDE for variance, axis in zip(variances, told, strict=True) if not axis)
 
 
-def test_dead_reckoning_is_not_believed():
+def test_dead_reckoning_is_not_trusted():
     message = WheelOdometry().message(Time(), FrameNames())
     assert min(variances_read(message.pose.covariance)) >= WIDE
 
 
 @pytest.mark.parametrize("value", [[1.0] * 5, [1.0] * 7, [-1.0, *[0.0] * 5], [float("nan")] * 6])
-def test_what_is_no_diagonal_is_refused(value):
+def test_an_invalid_diagonal_is_refused(value):
     (declaration,) = [one for one in ROBOT if one.name == "pose_covariance_diagonal"]
     assert "must be 6 finite, non-negative numbers" in declaration.problem_with(value, "")
     assert declaration.problem_with([0.0] * 6, "") is None
 
 
 @pytest.mark.parametrize(("name", "value"), [("frame_prefix", "/d1/"), ("odom_frame", "/odom"), ("base_frame", "")])
-def test_a_frame_that_tf2_does_not_know_is_refused(name, value):
+def test_an_invalid_frame_name_is_refused(name, value):
     (declaration,) = [one for one in ROBOT if one.name == name]
     assert declaration.problem_with(value, "").startswith(f"{name} is ")
     assert declaration.problem_with("d1/", "") is None

@@ -30,7 +30,7 @@ def meter():
     rclpy.shutdown()
 
 
-def test_the_meter_tells_what_comes_what_is_late_and_what_is_missing(ros, meter, monkeypatch):
+def test_the_meter_reports_rates_and_late_and_missing_topics(ros, meter, monkeypatch):
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     ros.node.create_publisher(Bool, "once", latched).publish(Bool())
     for name, period_s in (("fast", 0.05), ("slow", 0.1)):

@@ -17,7 +17,7 @@ def test_a_gui_s_client_drives_a_tracked_robot(domain, tmp_path, monkeypatch, ca
     assert re.match(r"dronegui +robot +1\.\d\d m ahead", capsys.readouterr().out.splitlines()[-1])
 
 
-def test_a_pair_that_makes_no_sense_is_told_why():
+def test_an_impossible_pair_is_refused_with_the_reason():
     said = {(o.name, v.name): why for o in OPERATORS for v in VEHICLES if (why := obstacle(o, v))}
     assert said == {
         ("simulator", "landing"): NEEDS["odom"],
@@ -25,6 +25,6 @@ def test_a_pair_that_makes_no_sense_is_told_why():
     }
 
 
-def test_a_name_that_there_is_not_is_refused_with_those_that_there_are(tmp_path):
+def test_an_unknown_name_is_refused_with_the_valid_ones(tmp_path):
     with pytest.raises(SystemExit, match=r"There is no boat, but testbed, dronegui, simulator, robot, landing\."):
         any_vehicle.show(None, ["robot", "boat"], tmp_path)

@@ -22,7 +22,7 @@ def test_a_demonstration_stays_on_this_machine(monkeypatch, distribution, expect
     assert os.environ.get("ROS_LOCALHOST_ONLY") == expected
 
 
-def test_a_demonstration_leaves_it_to_the_profile_that_keeps_topics_on_loopback(monkeypatch):
+def test_a_demonstration_keeps_a_profile_that_is_limited_to_loopback(monkeypatch):
     for name in NAMES:
         monkeypatch.setenv(name, "")
     monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", "/share/drone_bridge/config/fastdds_loopback.xml")

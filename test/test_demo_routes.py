@@ -31,7 +31,7 @@ def close(way, *numbers):
         ("9s up 1", (0, 0, 0)),
     ],
 )
-def test_where_a_plan_leads(plan, way):
+def test_the_route_of_a_plan(plan, way):
     assert close(displacement.of_plan(parse_plan(plan)), *way)
 
 
@@ -61,7 +61,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("vehicle", FILES)
-def test_where_a_file_says_that_a_vehicle_went(vehicle, tmp_path):
+def test_the_route_recorded_in_a_file(vehicle, tmp_path):
     pose_from, columns, rows = FILES[vehicle]
     lines = [",".join(columns), *(",".join(str(row.get(name, 0.0)) for name in columns) for row in rows)]
     path = tmp_path / "way.csv"
@@ -69,11 +69,11 @@ def test_where_a_file_says_that_a_vehicle_went(vehicle, tmp_path):
     assert close(displacement.of_file(path, pose_from), 2, 0, math.pi / 2)
 
 
-def test_how_far_two_ways_end_from_one_another():
+def test_the_distance_between_the_ends_of_two_routes():
     assert Displacement(3, 4, 1).error_to(Displacement(0, 0, -1)) == (5, 2)
 
 
-def test_a_file_without_places_is_refused(tmp_path):
+def test_a_file_without_positions_is_refused(tmp_path):
     path = tmp_path / "way.csv"
     path.write_text(",".join(ROBOT_COLUMNS))
     with pytest.raises(ValueError, match=r"way\.csv has no positions"):

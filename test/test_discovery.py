@@ -87,7 +87,7 @@ def test_all_interfaces_are_more_than_the_one_that_the_system_chooses(respond, p
 
 
 @pytest.mark.parametrize("query", [b"find robots\n", b"find robots\0", b"Find robots", b"find robot", b"", b"x" * 2000])
-def test_nothing_else_is_answered(respond, plain, query):
+def test_other_datagrams_are_not_answered(respond, plain, query):
     port = respond("saber")
     plain.sendto(query, (LOOPBACK, port))
     assert ask(plain, DISCOVERY_QUERY, port)[0] == b"saber"
@@ -97,7 +97,7 @@ def test_nothing_else_is_answered(respond, plain, query):
 
 
 @pytest.mark.parametrize("name", ["", "x" * (MAX_NAME_BYTES + 1)])
-def test_a_name_that_is_no_answer_is_refused(name):
+def test_a_name_that_fits_no_answer_is_refused(name):
     with pytest.raises(ValueError, match="from 1 to 255 bytes"):
         DiscoveryResponder(name, DiscoveryRoute(port=0))
 
@@ -131,14 +131,14 @@ def test_a_robot_can_be_asked_directly(respond, cancellation):
 
 
 @pytest.mark.parametrize("address", [DISCOVERY_GROUP, LOOPBACK])
-def test_nobody_may_answer(cancellation, free_port, address):
+def test_a_query_may_get_no_answer(cancellation, free_port, address):
     """Asked directly, the system answers that nobody listens there."""
     started = time.monotonic()
     assert find_robots(DiscoveryRoute(address, free_port), BRIEF_S, cancellation) == []
     assert time.monotonic() - started >= BRIEF_S
 
 
-def test_finding_the_right_one_is_enough(respond, cancellation):
+def test_a_search_ends_with_the_robot_that_was_asked_for(respond, cancellation):
     port = respond("saber")
     started = time.monotonic()
     found = find_robots(DiscoveryRoute(port=port), LONG_S, cancellation, lambda robot: robot.name == "saber")
@@ -146,7 +146,7 @@ def test_finding_the_right_one_is_enough(respond, cancellation):
     assert time.monotonic() - started < LONG_S / 2
 
 
-def test_a_lost_question_is_asked_again(plain, cancellation):
+def test_a_lost_query_is_repeated(plain, cancellation):
     """The first question stays without an answer, as if it had been lost."""
 
     def answer_the_second():
@@ -162,7 +162,7 @@ def test_a_lost_question_is_asked_again(plain, cancellation):
     assert found == [FoundRobot(LOOPBACK, "deaf")]
 
 
-def test_answers_that_are_no_names_are_ignored_and_bytes_that_are_no_text_replaced(plain, cancellation):
+def test_invalid_answers_are_ignored_and_invalid_utf_8_is_replaced(plain, cancellation):
     def answer():
         _, source = plain.recvfrom(100)
         for datagram in (b"", b"x" * (MAX_NAME_BYTES + 1), b"x" * 60_000, b"caf\xe9", b"caf\xe9", b"end"):
@@ -177,7 +177,7 @@ def test_answers_that_are_no_names_are_ignored_and_bytes_that_are_no_text_replac
 
 
 @pytest.mark.slow
-def test_a_flood_of_names_ends_in_time_and_is_cut_off(plain, cancellation):
+def test_a_flood_of_names_is_cut_off_in_time(plain, cancellation):
     ended = threading.Event()
 
     def flood():
@@ -200,7 +200,7 @@ def test_a_flood_of_names_ends_in_time_and_is_cut_off(plain, cancellation):
     assert 0 < len(found) <= 256
 
 
-def test_asking_can_be_cancelled(cancellation, free_port):
+def test_querying_can_be_cancelled(cancellation, free_port):
     threading.Timer(0.05, cancellation.cancel).start()
     with pytest.raises(LinkCancelledError):
         find_robots(DiscoveryRoute(port=free_port), LONG_S, cancellation)
@@ -220,7 +220,7 @@ def test_an_interface_of_another_machine_is_an_error(cancellation):
         ({"port": 65536}, "from 0 to 65535"),
     ],
 )
-def test_a_route_that_can_t_be_is_refused(arguments, reason):
+def test_an_invalid_route_is_refused(arguments, reason):
     with pytest.raises(ValueError, match=reason):
         DiscoveryRoute(**arguments)
 
@@ -247,7 +247,7 @@ def test_a_robot_is_connected_to_by_name(respond, cancellation):
         stream.close()
 
 
-def test_a_robot_that_comes_later_is_found_later(respond, cancellation, free_port):
+def test_a_robot_that_starts_later_is_found(respond, cancellation, free_port):
     with socket.create_server((LOOPBACK, 0)) as server:
         failures = []
         respond("saber", free_port)
@@ -266,7 +266,7 @@ def test_a_robot_that_comes_later_is_found_later(respond, cancellation, free_por
         assert "but 'saber'" in failures[0][0]
 
 
-def test_that_no_robot_answers_at_all_is_said(cancellation, free_port):
+def test_a_search_without_any_answer_is_reported(cancellation, free_port):
     failures = []
 
     def fail(sentence, _delay_s):
@@ -279,7 +279,7 @@ def test_that_no_robot_answers_at_all_is_said(cancellation, free_port):
     assert f"no robot of this name answered at 238.160.102.2:{free_port}, nor any other." in failures[0]
 
 
-def test_looking_for_a_name_can_be_cancelled(cancellation, free_port):
+def test_searching_for_a_name_can_be_cancelled(cancellation, free_port):
     threading.Timer(0.05, cancellation.cancel).start()
     with pytest.raises(LinkCancelledError):
         connector("nobody", 1, free_port, cancellation, []).open()

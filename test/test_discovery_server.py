@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_a_server_brings_a_bridge_a_subscriber_and_a_recorder_together(
+def test_a_bridge_a_subscriber_and_a_recorder_meet_through_a_discovery_server(
     start_child, domain, free_port, tmp_path, monkeypatch
 ):
     """A participant that uses a server is found by no other means, so whatever they know they have from it."""

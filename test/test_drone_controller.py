@@ -113,7 +113,7 @@ def test_nothing_is_commanded_before_the_drone_is_known(ros):
 
 
 @pytest.mark.parametrize("what", ["stamps that run back", "another drone", "other cameras"])
-def test_another_testbed_starts_anew(ros, what):
+def test_another_testbed_resets_the_controller(ros, what):
     with controller():
         pilot = Pilot(ros)
         pilot.state_after([TARGET], lambda state: state.state == "approaching")
@@ -173,7 +173,7 @@ BAD_FRAMES = {
 
 
 @pytest.mark.parametrize("sentence", BAD_FRAMES)
-def test_a_frame_that_cannot_be_used_is_refused_with_a_sentence(sentence):
+def test_an_unusable_frame_is_refused_with_a_sentence(sentence):
     with pytest.raises(ValueError, match=sentence):
         StereoFrame.read(messages(1.0, [TARGET], **BAD_FRAMES[sentence]))
 
@@ -187,7 +187,7 @@ SURVIVED = (
 )
 
 
-def test_frames_that_cannot_be_used_are_named_and_survived(ros):
+def test_unusable_frames_are_logged_and_survived(ros):
     with controller() as process:
         pilot = Pilot(ros)
         pilot.state_after([TARGET], lambda state: state.state == "approaching")
@@ -201,7 +201,7 @@ def test_frames_that_cannot_be_used_are_named_and_survived(ros):
         assert process.count_lines("searching") == 0
 
 
-def test_a_flood_of_bad_frames_is_a_few_lines(ros):
+def test_a_flood_of_bad_frames_logs_only_a_few_lines(ros):
     with controller() as process:
         pilot = Pilot(ros)
         pilot.state_after()
@@ -225,13 +225,13 @@ def test_a_flood_of_bad_frames_is_a_few_lines(ros):
         ("max_yaw_rate", -1.0),
     ],
 )
-def test_a_drone_that_nobody_can_fly_is_refused(field, value):
+def test_an_unflyable_drone_is_refused(field, value):
     fields = fields_of(properties(**{field: value}), DroneModel.__dataclass_fields__)
     with pytest.raises(ValueError, match=f"{field} has to be"):
         DroneModel(**fields)
 
 
-def test_drones_that_nobody_can_fly_are_named_and_get_no_command(ros):
+def test_unflyable_drones_are_logged_and_get_no_command(ros):
     with controller() as process:
         pilot = Pilot(ros)
         pilot.state_after()
@@ -251,7 +251,7 @@ def test_drones_that_nobody_can_fly_are_named_and_get_no_command(ros):
             assert all(map(math.isfinite, (command.roll_rate, command.pitch_rate, command.yaw_rate, command.thrust)))
 
 
-def test_a_matrix_that_can_not_be_inverted_is_survived_with_an_older_numpy(ros):
+def test_a_singular_matrix_is_survived_with_an_older_numpy(ros):
     black = array.array("B", bytes(3 * WIDTH * HEIGHT))
     with Process(sys.executable, "-c", OLD_NUMPY) as process:
         pilot = Pilot(ros)
@@ -261,7 +261,7 @@ def test_a_matrix_that_can_not_be_inverted_is_survived_with_an_older_numpy(ros):
         assert state.state == "searching"
 
 
-def test_an_attitude_that_is_not_there_is_not_made_up():
+def test_a_missing_attitude_is_not_invented():
     frame = messages(1.0, imu_data={"w": 0.0, "orientation_covariance": [-1.0] + [0.0] * 8})
     attitude = StereoFrame.read(frame).attitude
     assert (attitude.roll, attitude.pitch, attitude.yaw) == (None, None, None)
@@ -286,7 +286,7 @@ def parameters_of(ros, node):
     return dict(zip(own, ros.call(DescribeParameters, f"{node}/describe_parameters", request).descriptors, strict=True))
 
 
-def test_parameters_say_what_they_mean_and_refuse_what_they_cannot(ros):
+def test_parameters_are_described_and_refuse_invalid_values(ros):
     with controller():
         described = parameters_of(ros, "drone_controller")
         assert {"behaviour", "seek_target.command_topic"} | {
@@ -331,7 +331,7 @@ def test_parameters_say_what_they_mean_and_refuse_what_they_cannot(ros):
         ({"target_colour": "[255, 0, 256]"}, "target_colour has to be three numbers from 0 to 255, not [255, 0, 256]"),
     ],
 )
-def test_parameters_that_cannot_work_end_it_with_a_sentence(start_child, parameters, sentence):
+def test_invalid_parameters_end_it_with_a_sentence(start_child, parameters, sentence):
     given = [part for name, value in of_behaviour(parameters).items() for part in ("-p", f"{name}:={value}")]
     process = start_child(executable("drone_controller"), "--ros-args", *given)
     assert process.wait() == 1

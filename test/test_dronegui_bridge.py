@@ -242,7 +242,7 @@ def test_zero_holds_the_drone_level_or_presses_hover(ros, peer):
     )
 
 
-def test_what_is_no_command_is_refused_and_counted(ros, peer, process):
+def test_invalid_commands_are_refused_and_counted(ros, peer, process):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     before = int(values_of(reports.wait(is_ours))["refused commands"])
     publisher = ros.publisher(Twist, "cmd_vel")
@@ -292,7 +292,7 @@ def test_hover_can_be_held_against_commands(ros, peer):
 # Buttons.
 
 
-def test_a_press_lasts_and_keeps_no_command_waiting(ros, peer):
+def test_a_press_is_held_without_delaying_commands(ros, peer):
     flying = ros.subscribe(Bool, "flying", LATCHED)
     assert not flying.wait().data
 
@@ -395,7 +395,7 @@ def test_empty_messages_press_buttons_too(ros, peer):
         ("role", "listen", "role is 'listen', and has to be one of connect"),
     ],
 )
-def test_parameters_are_refused_with_a_sentence(ros, name, value, sentence):
+def test_invalid_parameters_are_refused_with_a_sentence(ros, name, value, sentence):
     (result,) = ros.set_parameters("dronegui_bridge", **{name: value})
     assert not result.successful
     assert sentence in result.reason
@@ -408,7 +408,7 @@ def test_parameters_are_refused_with_a_sentence(ros, name, value, sentence):
         ({"port": 0}, "port"),
     ],
 )
-def test_it_does_not_start_with_a_parameter_it_cannot_have(parameters, sentence):
+def test_it_does_not_start_with_an_invalid_parameter(parameters, sentence):
     with Process.node("dronegui_bridge", **parameters) as process:
         assert process.wait() == 1
         assert sentence in process.output

@@ -121,7 +121,7 @@ def test_a_fault_of_the_bridge_itself_leaves_hover_on_the_wire(ros, peer):
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.1])
-def test_a_signal_at_any_moment_of_the_start(peer, delay_s):
+def test_a_signal_at_any_moment_during_startup_leaves_hover(peer, delay_s):
     with bridge(peer) as process:
         peer.wait()
         threading.Event().wait(delay_s)
@@ -130,7 +130,7 @@ def test_a_signal_at_any_moment_of_the_start(peer, delay_s):
     assert "Traceback" not in process.output
 
 
-def test_deactivation_leaves_hover_and_silence_and_activation_starts_from_1(ros, peer):
+def test_deactivation_leaves_hover_then_silence_and_activation_restarts_at_1(ros, peer):
     flying = ros.subscribe(Bool, "flying", LATCHED)
     with bridge(peer, command_timeout=10.0, press_time=0.05):
         fly_forward(ros, peer)
@@ -176,7 +176,7 @@ def test_deactivation_during_a_press_releases_it_and_answers(ros, peer):
 # The peer.
 
 
-def test_nobody_there_is_said_and_sent_to_until_somebody_comes(ros, peer):
+def test_an_absent_gui_is_reported_and_sent_to_until_it_starts(ros, peer):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     port = peer.port
     peer.close()
@@ -200,7 +200,7 @@ def test_nobody_there_is_said_and_sent_to_until_somebody_comes(ros, peer):
             late.close()
 
 
-def test_a_host_that_is_none_is_tried_again_and_can_be_left(ros):
+def test_an_unresolvable_host_is_retried_and_the_bridge_can_be_stopped(ros):
     with Process.node("dronegui_bridge", host="no such host", **BLIND) as process:
         process.wait_for_line(r"no such host:5560 can't be reached: .* Trying again in")
         assert "found its GUI's host" in press(ros, "takeoff").message

@@ -121,7 +121,7 @@ def test_a_drone_behind_a_fresh_gui_takes_off_and_lands(ros, gui, navdata_port):
     assert drone.count_lines("landed -> taking off") == 1
 
 
-def test_without_bootstrap_nobody_claims_that_the_drone_lands(ros, gui, navdata_port):
+def test_without_bootstrap_no_landing_is_reported(ros, gui, navdata_port):
     """The GUI does not know that the drone flies: take_off, pressed again, is another take-off."""
     drone = gui()
     flying = ros.subscribe(Bool, "flying", LATCHED)
@@ -143,7 +143,7 @@ def test_without_bootstrap_nobody_claims_that_the_drone_lands(ros, gui, navdata_
     assert drone.count_lines("landing") == 0
 
 
-def test_a_gui_that_never_sends_navdata_is_said_to(ros, peer, navdata_port):
+def test_a_gui_that_never_sends_navdata_is_reported(ros, peer, navdata_port):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with bridge(peer, navdata_port, bootstrap_timeout=0.2) as process:
         process.wait_for_line("No navdata: the GUI sends none to port .*, which it does once reset has been pressed")
@@ -160,7 +160,7 @@ def test_a_gui_that_never_sends_navdata_is_said_to(ros, peer, navdata_port):
         assert process.count_lines("No navdata:") == 1
 
 
-def test_a_gui_without_navdata_is_bootstrapped_and_flown_by_what_is_assumed(ros, gui, navdata_port):
+def test_a_gui_without_navdata_is_bootstrapped_and_flown_on_assumptions(ros, gui, navdata_port):
     """As the real GUI does, it knows by then whether its drone flies, and only keeps it to itself."""
     drone = gui("--no-navdata")
     flying = ros.subscribe(Bool, "flying", LATCHED)
@@ -216,7 +216,7 @@ def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(ros, peer, nav
             process.wait_for_line(rf"Listening for navdata on 127\.0\.0\.1:{navdata_port}")
 
 
-def test_a_drone_that_does_not_do_it_is_no_success(ros, peer, navdata, navdata_port):
+def test_a_command_that_the_drone_does_not_execute_fails(ros, peer, navdata, navdata_port):
     with bridge(peer, navdata_port, navdata_timeout=60.0, confirm_timeout=0.2) as process:
         process.wait_for_line("Listening for navdata")
         navdata.send(LANDED)
@@ -306,7 +306,7 @@ def test_navdata_becomes_topics(ros, gui, navdata_port):
         assert static.wait().transforms[0].child_frame_id == "d1/altimeter_link"
 
 
-def test_frames_can_be_named_and_odometry_be_called_less_certain(ros, peer, navdata, navdata_port):
+def test_frame_names_and_covariances_can_be_configured(ros, peer, navdata, navdata_port):
     odometry, transforms = ros.subscribe(Odometry, "odom"), ros.subscribe(TFMessage, "/tf")
     names = {"frame_prefix": "d1/", "odom_frame": "start", "base_frame": "body"}
     variances = {"pose_covariance_diagonal": [4.0] * 6, "twist_covariance_diagonal": [9.0] * 6}
@@ -320,7 +320,7 @@ def test_frames_can_be_named_and_odometry_be_called_less_certain(ros, peer, navd
         assert transforms.wait().transforms[0].child_frame_id == "d1/body"
 
 
-def test_a_gui_that_hangs_is_silent_until_it_goes_on(ros, gui, navdata_port):
+def test_a_hung_gui_counts_as_silent_until_it_resumes(ros, gui, navdata_port):
     """Its liveness is that of its navdata: packets are taken by the system, whether it reads them or not."""
     drone = gui("--bootstrapped")
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
@@ -386,7 +386,7 @@ def test_garbage_and_strangers_are_counted_and_change_nothing(ros, peer, navdata
         stranger.close()
 
 
-def test_what_a_version_leaves_out_is_not_made_up(ros, peer, navdata, navdata_port):
+def test_fields_that_a_version_lacks_are_not_invented(ros, peer, navdata, navdata_port):
     reports, heights = ros.subscribe(DiagnosticArray, "/diagnostics"), ros.subscribe(Range, "altitude")
     others = [
         ros.subscribe(Imu, "imu/data"),

@@ -78,7 +78,7 @@ def test_a_flight_from_take_off_to_landing(emulate, tmp_path):
     assert float(rows[-1]["x"]) > 1
 
 
-def test_nonsense_is_refused_and_changes_nothing(emulate):
+def test_invalid_packets_are_refused_and_change_nothing(emulate):
     drone, controller = emulate()
     controller.say(b"\xff" * 100)
     drone.wait_for_line("^refused a packet of .*no UTF-8")
@@ -94,7 +94,7 @@ def test_nonsense_is_refused_and_changes_nothing(emulate):
     assert drone.count_lines("Traceback") == 0
 
 
-def test_partial_states_are_merged_unless_it_is_as_strict_as_the_real_one(emulate):
+def test_partial_states_are_merged_unless_it_is_as_strict_as_the_real_receiver(emulate):
     drone, controller = emulate()
     controller.say({"seq": 1, "state": {"take_off": True}})
     drone.wait_for_line("^landed -> taking off")
@@ -211,7 +211,7 @@ def test_a_controller_keeps_a_height_by_navdata(emulate, navdata):
     drone.wait_for_line("^landing -> landed")
 
 
-def test_navdata_comes_from_its_port_and_from_another_one_where_that_is_taken(emulate, navdata):
+def test_navdata_is_sent_from_its_port_or_from_another_if_that_is_in_use(emulate, navdata):
     taken = NavdataPort()
     options = ("--navdata-source-port", taken.number, "--navdata-port", navdata.number, "--bootstrapped")
     drone, _ = emulate(*options)
@@ -248,7 +248,7 @@ def carried(seed, loss, reorder, count=1000):
     return [arrived for number in range(count) for arrived in network.carry(number)]
 
 
-def test_a_bad_network_loses_as_many_as_it_was_told_to():
+def test_packets_are_lost_at_the_configured_rate():
     assert carried(1, 0.0, 0.0) == list(range(1000))
     arrived = carried(1, 0.3, 0.0)
     assert arrived == sorted(arrived)
@@ -272,7 +272,7 @@ def test_it_ends_after_its_duration(emulate):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_end_it_cleanly_however_many(emulate, number):
+def test_any_number_of_signals_ends_it_cleanly(emulate, number):
     drone, _ = emulate()
     drone.send(number)
     drone.wait_for_line("^ended: ")
@@ -282,7 +282,7 @@ def test_signals_end_it_cleanly_however_many(emulate, number):
     assert drone.count_lines("Traceback|KeyboardInterrupt") == 0
 
 
-def test_a_taken_port_is_said_to_be_taken(emulate):
+def test_a_port_in_use_is_reported(emulate):
     drone, _ = emulate()
     with Process.module(MODULE, "--port", drone.port) as other:
         assert other.wait() == 2

@@ -78,7 +78,7 @@ def test_take_off_again_lands():
     assert not flight.velocity.any()
 
 
-def test_a_press_turns_the_intention_over_until_the_drone_lands():
+def test_pressing_again_during_take_off_starts_a_landing_that_stays_one():
     flight = Flight()
     for seconds, phase in ((1.5, Phase.TAKING_OFF), (0.5, Phase.LANDING), (0.5, Phase.LANDING)):
         press(flight, "take_off")
@@ -91,7 +91,7 @@ def test_a_press_turns_the_intention_over_until_the_drone_lands():
     [("pitch", -0.5, 0, 1), ("pitch", 0.5, 0, -1), ("roll", 0.5, 1, -1), ("roll", -0.5, 1, 1), ("gas", 0.5, 2, 1)],
     ids=["forward", "backward", "right", "left", "up"],
 )
-def test_an_axis_moves_the_drone_its_way_only(axis, value, index, sign):
+def test_each_axis_moves_the_drone_only_its_own_way(axis, value, index, sign):
     start = flying().position
     moved = fly(Controls(hover=False, **{axis: value})).position - start
     assert sign * moved[index] > 0.3
@@ -115,7 +115,7 @@ def test_tilt_is_relative_to_the_heading():
     assert math.atan2(moved[1], moved[0]) == pytest.approx(flight.yaw, abs=0.05)
 
 
-def test_speed_ends_where_drag_equals_the_pull_of_the_tilt():
+def test_speed_settles_where_drag_balances_tilt():
     airframe = Airframe(max_tilt=math.radians(12), drag=0.4)
     flight = fly(Controls(hover=False, pitch=-1), 20, airframe=airframe)
     assert flight.velocity[0] == pytest.approx(GRAVITY * math.tan(math.radians(12)) / 0.4, rel=0.01)
@@ -134,7 +134,7 @@ def test_controls_are_shares_of_what_is_configured():
         assert flight.velocity[2] == pytest.approx(0.5 * share, rel=0.02)
 
 
-def test_hover_brakes_and_keeps_its_place():
+def test_hover_brakes_and_holds_position():
     flight = fly(Controls(hover=False, pitch=-1), 3)
     assert flight.velocity[0] > 2
     flight.steer(Controls(pitch=-1, gas=1, yaw=1))  # hover is pressed: the axes are ignored
@@ -146,7 +146,7 @@ def test_hover_brakes_and_keeps_its_place():
     assert flight.yaw == pytest.approx(yaw, abs=0.01)
 
 
-def test_the_last_command_stays_in_force_for_ever():
+def test_the_last_command_stays_in_effect():
     flight = fly(Controls(hover=False, pitch=-0.1), 60)
     assert flight.position[0] > 20
 
@@ -159,7 +159,7 @@ def test_level_is_not_hover():
     assert flight.position[0] - before > 2
 
 
-def test_gas_does_not_leave_the_air_between_ground_and_ceiling():
+def test_gas_keeps_the_drone_between_ground_and_ceiling():
     assert fly(Controls(hover=False, gas=1), 20, airframe=Airframe(ceiling=2.0)).height == pytest.approx(2, abs=0.02)
     low = fly(Controls(hover=False, gas=-1), 20)
     assert 0 < low.height < 0.2
@@ -200,7 +200,7 @@ def test_gusts_push_and_repeat_with_the_seed():
     assert end(1, 0.0)[:2] == [0, 0]
 
 
-def test_steps_of_another_length_fly_the_same_way():
+def test_the_length_of_steps_does_not_change_the_flight():
     paths = []
     for step in (0.02, 0.005):
         flight = Flight()

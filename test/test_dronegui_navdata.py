@@ -92,7 +92,7 @@ def test_the_flight_state_is_in_the_upper_half_of_ctrl_state():
 # What other versions of it send.
 
 
-def test_missing_fields_are_not_made_up():
+def test_missing_fields_are_not_invented():
     assert receive({"type": "demo", "altitude": 700}) == Demo(altitude=700.0)
 
 
@@ -102,12 +102,12 @@ def test_unknown_fields_are_ignored():
     assert receive({"type": "visiondetect", "features": [feature]}) == VisionDetect((Feature(1, 2, 3, 4),))
 
 
-def test_unknown_blocks_are_handed_on():
+def test_unknown_blocks_are_passed_on():
     event = receive({"type": "vision", "body_v": {"x": 1.0, "y": 2.0, "z": 3.0}})
     assert event == OtherNavdata("vision", {"body_v": {"x": 1.0, "y": 2.0, "z": 3.0}})
 
 
-def test_blocks_without_a_type_are_recognised_by_what_only_they_hold():
+def test_blocks_without_a_type_are_recognised_by_their_unique_fields():
     """The oldest version of the GUI does not send it."""
     for datagram in DATAGRAMS[:2]:
         document = json.loads(datagram)
@@ -117,7 +117,7 @@ def test_blocks_without_a_type_are_recognised_by_what_only_they_hold():
     assert receive({"theta": 4}) == OtherNavdata("", {"theta": 4})
 
 
-def test_floats_that_are_no_numbers_are_missing():
+def test_non_finite_floats_count_as_missing():
     """Python's json writes them, and the drone's memory may hold them."""
     demo = receive(b'{"type": "demo", "theta": NaN, "phi": Infinity, "psi": -Infinity, "vx": 1e999, "vy": 5}')
     assert demo == Demo(vy=5.0)
@@ -146,7 +146,7 @@ def test_floats_that_are_no_numbers_are_missing():
         ({"type": "visiondetect", "features": [{}] * (MAX_FEATURES + 1)}, "at most 16"),
     ],
 )
-def test_what_is_no_navdata_is_refused_with_a_reason(document, reason):
+def test_invalid_navdata_is_refused_with_a_reason(document, reason):
     assert reason in refusal(document)
 
 
@@ -215,7 +215,7 @@ def test_everything_that_send_accepts_is_read_back_equal(block):
         OtherNavdata("vision", {"x": "y" * MAX_DATAGRAM_BYTES}),
     ],
 )
-def test_what_would_not_be_read_back_is_not_sent(block):
+def test_values_that_would_not_round_trip_are_not_sent(block):
     with pytest.raises(LocalProtocolError, match="can't be sent"):
         ReceiverConnection().send(block)
 

@@ -69,7 +69,7 @@ def test_velocities_are_forward_left_up_in_metres_per_second():
     assert (linear.x, linear.y, linear.z) == pytest.approx((1.5, -0.25, 0.1))
 
 
-def test_components_that_are_missing_are_not_zero():
+def test_missing_components_are_not_zero():
     message = translate.velocity(Demo(vx=1500.0), STAMP, NAMES)
     assert message.twist.linear.x == 1.5
     assert math.isnan(message.twist.linear.y)
@@ -85,13 +85,13 @@ def test_the_altitude_is_that_of_an_ultrasound_rangefinder_with_its_limits():
     assert rotated(Quaternion(q.x, q.y, q.z, q.w), 1, 0, 0) == pytest.approx((0, 0, -1))
 
 
-def test_the_charge_is_a_share():
+def test_the_charge_is_a_fraction():
     message = translate.battery_state(Demo(vbat_flying_percentage=87.0), STAMP, NAMES)
     assert message.percentage == pytest.approx(0.87)
     assert math.isnan(message.voltage)
 
 
-def test_detections_are_shares_of_the_picture():
+def test_detections_are_fractions_of_the_picture():
     block = VisionDetect((Feature(512, 430, 88, 61, 143), Feature(0, 1000, 10, 10)))
     first, second = translate.detections(block, STAMP, NAMES).detections
     assert (first.center_x, first.center_y, first.width, first.height) == pytest.approx((0.512, 0.43, 0.088, 0.061))
@@ -100,7 +100,7 @@ def test_detections_are_shares_of_the_picture():
 
 
 @pytest.mark.parametrize("make", [translate.imu, translate.battery_state, translate.altitude, translate.velocity])
-def test_what_is_not_told_gives_no_message(make):
+def test_missing_data_gives_no_message(make):
     assert make(Demo(), STAMP, NAMES) is None
 
 
@@ -113,7 +113,7 @@ def walk(*steps, **demo):
     return [dead_reckoning.update(Demo(**{**LEVEL, **demo}), now_s) for now_s in steps][-1]
 
 
-def test_the_way_follows_the_heading():
+def test_the_path_follows_the_heading():
     pose = walk(0.0, 0.4, 0.8, vx=1000.0)
     assert (pose.x, pose.y, pose.z) == pytest.approx((0.8, 0, 1))
     pose = walk(0.0, 0.4, 0.8, vx=1000.0, psi=90_000.0)  # facing right
@@ -122,7 +122,7 @@ def test_the_way_follows_the_heading():
     assert (pose.x, pose.y) == pytest.approx((0, -0.8))
 
 
-def test_trust_falls_with_the_way_and_with_each_gap():
+def test_variances_grow_with_distance_and_with_each_gap():
     near, far = walk(0.0, 0.1, vx=1000.0), walk(0.0, 0.4, 0.8, vx=1000.0)
     assert 0 < near.variance < far.variance
     pose = walk(0.0, 3.0, vx=1000.0)
@@ -131,18 +131,18 @@ def test_trust_falls_with_the_way_and_with_each_gap():
 
 
 @pytest.mark.parametrize("missing", ["phi", "theta", "psi", "altitude", "vx", "vy"])
-def test_there_is_no_odometry_where_something_is_missing(missing):
+def test_incomplete_navdata_gives_no_odometry(missing):
     assert walk(0.0, **{missing: None}) is None
 
 
-def test_odometry_says_what_it_does_not_know():
+def test_odometry_marks_what_it_does_not_know():
     message = translate.odometry(Demo(**LEVEL), walk(0.0), COVARIANCES, STAMP, NAMES)
     assert (message.header.frame_id, message.child_frame_id) == ("d1/odom", "d1/base_link")
     assert all(message.pose.covariance[7 * axis] > 0 for axis in (2, 3, 4, 5))
     assert [message.twist.covariance[7 * axis] for axis in (2, 3, 4, 5)] == [1e6] * 4
 
 
-def test_what_odometry_has_drifted_is_added_to_what_the_user_says():
+def test_drift_is_added_to_the_configured_variances():
     given = OdometryCovariances([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [7.0] * 6)
     drifted = walk(0.0, 0.4, vx=1000.0)
     for _ in range(2):  # what is added is added to one message
@@ -181,7 +181,7 @@ def through_ros(block):
     return translate.demo(block.flight_state, **messages)
 
 
-def test_recorded_navdata_comes_back_as_it_was():
+def test_recorded_navdata_round_trips():
     connection = ControllerConnection()
     count = 0
     for line in CAPTURE.read_bytes().splitlines():
@@ -202,7 +202,7 @@ def test_recorded_navdata_comes_back_as_it_was():
     assert count > 50
 
 
-def test_what_is_not_known_is_left_out():
+def test_unknown_values_are_left_out():
     assert translate.demo(None, None, None, None, None) == Demo()
     assert through_ros(Demo(ctrl_state=FlightState.FLYING << 16, vx=100.0)) == Demo(
         ctrl_state=FlightState.FLYING << 16, vx=100.0
@@ -210,7 +210,7 @@ def test_what_is_not_known_is_left_out():
 
 
 @pytest.mark.parametrize("nonsense", [math.nan, math.inf, -math.inf, 1e300])
-def test_numbers_that_the_wire_cannot_have_are_left_out(nonsense):
+def test_numbers_that_do_not_fit_the_wire_are_left_out(nonsense):
     linear = translate.velocity(Demo(vx=nonsense, vy=nonsense, vz=nonsense), STAMP, NAMES).twist.linear
     orientation = translate.imu(Demo(**LEVEL), STAMP, NAMES).orientation
     orientation.x = nonsense
@@ -219,14 +219,14 @@ def test_numbers_that_the_wire_cannot_have_are_left_out(nonsense):
     ReceiverConnection().send(block)
 
 
-def test_what_is_whole_on_the_wire_is_written_so():
+def test_integer_fields_are_written_as_integers():
     block = translate.demo(FlightState.LANDED, None, 1.2504, None, 0.5)
     assert ReceiverConnection().send(block) == (
         b'{"type":"demo","ctrl_state":131072,"vbat_flying_percentage":50,"altitude":1250}'
     )
 
 
-def test_an_orientation_that_nobody_has_filled_is_none():
+def test_an_unset_orientation_is_none():
     orientation = translate.imu(Demo(**LEVEL), STAMP, NAMES).orientation
     orientation.w = 0.0
     assert translate.demo(None, orientation, None, None, None) == Demo()
@@ -238,7 +238,7 @@ def test_a_body_that_faces_left_and_lowers_its_nose_reads_so():
     assert (block.theta, block.psi) == pytest.approx((-10_000.0, -90_000.0))
 
 
-def test_what_is_detected_without_a_place_is_not_told():
+def test_detections_without_a_position_are_left_out():
     message = translate.detections(VisionDetect((Feature(1, 2, 3, 4), Feature(5, 6, 7, 8))), STAMP, NAMES)
     message.detections[0].center_x = math.nan
     assert translate.vision_detect(message) == VisionDetect((Feature(5.0, 6.0, 7.0, 8.0),))

@@ -25,7 +25,7 @@ class Drone:
     full_speed, full_climb, full_turn = 5.0, 0.5, 2.0
 
 
-def test_a_leg_is_shares_of_what_the_drone_can_do():
+def test_legs_are_fractions_of_full_scale():
     controls = dronegui.controls_for(Leg(1.0, forward=0.5, left=-1.0, up=0.25, turn=1.0), Drone)
     assert controls == Controls(hover=False, roll=0.2, pitch=-0.1, yaw=-0.5, gas=0.5)
     assert dronegui.controls_for(Leg(1.0, forward=50.0), Drone).pitch == -1.0

@@ -88,7 +88,7 @@ def test_packets_are_strict_json():
         ("take_off", None),
     ],
 )
-def test_what_cannot_be_said_is_not_sent(name, value):
+def test_invalid_states_are_not_sent(name, value):
     connection = ControllerConnection()
     with pytest.raises(LocalProtocolError, match=f"{name} is .*has to be"):
         connection.send(Controls(**{name: value}))
@@ -123,7 +123,7 @@ def test_late_packets_are_discarded():
     assert receive(receiver, {"seq": 11}).controls == Controls(roll=0.5)
 
 
-def test_packet_1_starts_anew_and_keeps_the_state():
+def test_packet_1_restarts_the_sequence_and_keeps_the_state():
     receiver = ReceiverConnection()
     receive(receiver, {"seq": 5000, "state": {"roll": 0.5}})
     assert receive(receiver, {"seq": 1}) == ControlPacket(1, Controls(roll=0.5))
@@ -131,7 +131,7 @@ def test_packet_1_starts_anew_and_keeps_the_state():
     assert receive(receiver, {"seq": 1}).seq == 1
 
 
-def test_a_receiver_may_come_late():
+def test_a_receiver_may_join_late():
     assert receive(ReceiverConnection(), {"seq": 40}).seq == 40
 
 
@@ -167,12 +167,12 @@ def test_axes_are_numbers_from_minus_1_to_1(name, value):
 
 
 @pytest.mark.parametrize("seq", [-1, 1.0, True, None, "1", [], MAX_SEQ + 1])
-def test_seq_is_a_whole_number(seq):
+def test_seq_is_an_integer(seq):
     assert "seq is" in refusal({"seq": seq})
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity"])
-def test_literals_that_are_no_json_are_named(literal):
+def test_literals_that_json_lacks_are_named(literal):
     assert literal in refusal(f'{{"seq": 1, "state": {{"roll": {literal}}}}}'.encode())
     assert literal in refusal(f'{{"seq": 1, "x": {literal}}}'.encode())
 
@@ -202,7 +202,7 @@ def test_literals_that_are_no_json_are_named(literal):
         (b'{"x":' * 1000 + b"1" + b"}" * 1000, "nested more than"),
     ],
 )
-def test_what_is_no_packet_is_refused_with_a_reason(datagram, reason):
+def test_invalid_packets_are_refused_with_a_reason(datagram, reason):
     sentence = refusal(datagram)
     assert any(part in sentence for part in reason.split("|"))
     assert len(sentence) < 250
@@ -213,7 +213,7 @@ def test_nesting_up_to_the_limit_is_ignored():
     assert receive(ReceiverConnection(), b'{"seq": 1, "x": ' + b"[" * inside + b"]" * inside + b"}").seq == 1
 
 
-def test_brackets_in_strings_are_no_nesting():
+def test_brackets_in_strings_do_not_count_as_nesting():
     assert receive(ReceiverConnection(), {"seq": 1, "x": '\\"' + "[{" * 100}).seq == 1
 
 
@@ -234,14 +234,14 @@ def test_python_literals_are_refused_unless_asked_for():
     assert packet.controls == Controls(take_off=True, hover=False)
 
 
-def test_python_literals_are_not_looked_for_in_strings():
+def test_python_literals_in_strings_are_left_alone():
     receiver = ReceiverConnection(python_literals=True)
     receive(receiver, rb'{"seq": 1, "state": {"True": 1, "true": 2, "\"None\\": 3, "hover": False}}')
     with pytest.raises(RemoteProtocolError, match="no JSON"):
         receive(receiver, b'{"seq": 2, "state": {"hover": Falsehood}}')
 
 
-def test_the_real_receiver_wants_complete_states():
+def test_the_real_receiver_requires_complete_states():
     complete = asdict(Controls())
     for name in complete:
         partial = {key: value for key, value in complete.items() if key != name}
@@ -289,7 +289,7 @@ def test_what_a_controller_sends_a_receiver_understands(states, python_literals,
 
 
 @given(st.permutations(range(1, 8)), st.sets(st.integers(2, 7)))
-def test_lost_and_reordered_packets_never_take_back_a_newer_one(order, lost):
+def test_lost_and_reordered_packets_never_override_a_newer_one(order, lost):
     controller = ControllerConnection()
     datagrams = {number: controller.send(Controls(roll=number / 10)) for number in range(1, 8)}
     receiver = ReceiverConnection()

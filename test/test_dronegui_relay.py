@@ -136,7 +136,7 @@ def test_controls_arrive_to_the_last_digit(relay, operator, gui):
     gui.wait_for_next(lambda packet: packet.is_following())  # level, and not hovering
 
 
-def test_whoever_fails_the_other_end_sees_what_it_would_see_without_the_relay(relay, operator, gui):
+def test_a_failure_looks_to_the_other_end_as_without_the_relay(relay, operator, gui):
     relay.start()
     operator.keep_sending(hover=False, pitch=-0.5)
     gui.wait(lambda packet: packet.is_following(pitch=-0.5))

@@ -70,7 +70,7 @@ class StubClient:
         return Future()
 
 
-def test_hover_is_not_held_any_more_by_an_operator_that_has_gone():
+def test_hover_is_released_when_its_operator_is_gone():
     clients = {}
     node = SimpleNamespace(
         make_client=lambda _, name: clients.setdefault(name, StubClient(name)),
@@ -89,7 +89,7 @@ def test_hover_is_not_held_any_more_by_an_operator_that_has_gone():
 
 
 @pytest.mark.parametrize("has_gone", [False, True])
-def test_a_press_that_nobody_answers_is_reported(has_gone):
+def test_an_unanswered_press_is_reported(has_gone):
     warnings, waiting = [], StubClient("takeoff")
     node = SimpleNamespace(
         make_client=lambda _, name: waiting if name == "takeoff" else StubClient(name),
@@ -181,7 +181,7 @@ def test_packets_become_velocities_and_silence_becomes_zero_and_then_nothing(ros
     commands.wait(lambda message: message == ZERO)
 
 
-def test_nonsense_does_not_keep_a_command_alive(ros, serve, operator):
+def test_invalid_packets_do_not_keep_a_command_alive(ros, serve, operator):
     serve()
     commands = commanded(ros, operator)
     operator.send(hover=False, pitch=-0.5)
@@ -207,7 +207,7 @@ def test_zero_comes_within_the_time_out(ros, serve, operator):
 
 
 @pytest.mark.parametrize("leave", ["deactivate", "SIGTERM"])
-def test_who_leaves_leaves_zero(ros, serve, operator, leave):
+def test_a_server_that_ends_leaves_zero(ros, serve, operator, leave):
     drone = Drone(ros)
     server = serve(command_timeout=60.0)
     commands = commanded(ros, operator)
@@ -224,7 +224,7 @@ def test_who_leaves_leaves_zero(ros, serve, operator, leave):
     operator.say(b"{}")  # to nobody
 
 
-def test_take_off_is_a_toggle_by_what_the_drone_tells(ros, serve, operator):
+def test_take_off_toggles_by_the_drones_own_state(ros, serve, operator):
     drone = Drone(ros)
     server = serve()
     server.wait_for_line("The drone's services are available")
@@ -244,7 +244,7 @@ def test_take_off_is_a_toggle_by_what_the_drone_tells(ros, serve, operator):
     server.wait_for_line("takeoff was refused: as the test wants")
 
 
-def test_a_drone_that_does_not_keep_whether_it_flies_is_heard(ros, serve, operator):
+def test_a_volatile_flying_topic_is_received(ros, serve, operator):
     """As most drivers publish: neither kept for who comes later, nor reliable."""
     server = serve()
     imu = ros.node.create_publisher(Imu, "imu/data", qos_profile_sensor_data)
@@ -255,7 +255,7 @@ def test_a_drone_that_does_not_keep_whether_it_flies_is_heard(ros, serve, operat
     server.wait_for_line("/flying is published without durability transient_local, so that what it said before is not")
 
 
-def test_a_press_for_which_there_is_no_service_is_said(serve, operator):
+def test_a_press_without_a_service_is_reported(serve, operator):
     server = serve(**{"target.takeoff": "somebody/fly"})
     operator.press("take_off")
     server.wait_for_line("takeoff was pressed, but no node offers /somebody/fly")
@@ -275,7 +275,7 @@ def test_buttons_as_empty_messages_for_drivers_that_have_topics(ros, serve, oper
     topics["land"].wait()
 
 
-def test_navdata_is_what_the_topics_tell_and_ends_with_them(ros, serve, operator):
+def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
     drone = Drone(ros)
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     server = serve()
@@ -341,7 +341,7 @@ def test_strangers_and_late_packets_change_nothing(ros, serve, operator):
     stranger.wait_for_line("was refused: it is not in allowed_peers")
 
 
-def test_a_taken_port_is_said_and_a_taken_source_port_made_good(serve, operator):
+def test_a_port_in_use_is_reported_and_a_source_port_in_use_replaced(serve, operator):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

@@ -38,19 +38,19 @@ def test_a_left_turn_is_negative_on_the_wire():
     assert controls_from_twist(twist(left_turn=0.5), SHARES) == (Controls(hover=False, yaw=-0.5), True)
 
 
-def test_full_scale_is_the_command_that_means_all_of_an_axis():
+def test_full_scale_is_the_command_for_full_deflection():
     controls, was_within = controls_from_twist(twist(2.0, -1.0, 0.35, math.pi), FullScale(4.0, 2.0, math.pi, 0.7))
     assert controls == Controls(hover=False, roll=0.25, pitch=-1.0, yaw=-1.0, gas=0.5)
     assert was_within
 
 
-def test_more_than_all_is_all():
+def test_deflections_are_clamped():
     controls, was_within = controls_from_twist(twist(5.0, -1e300, -2.0, 1.5), SHARES)
     assert controls == Controls(hover=False, roll=1.0, pitch=-1.0, yaw=-1.0, gas=-1.0)
     assert not was_within
 
 
-def test_what_is_not_on_the_wire_is_not_looked_at():
+def test_components_that_the_wire_lacks_are_ignored():
     message = twist()
     message.angular.x = message.angular.y = 1.0
     controls, was_within = controls_from_twist(message, SHARES)
@@ -68,7 +68,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @given(finite, finite, finite, finite, st.floats(1e-3, 1e3))
-def test_every_finite_command_can_be_said(forward, left, up, left_turn, full):
+def test_every_finite_command_can_be_sent(forward, left, up, left_turn, full):
     controls, _ = controls_from_twist(twist(forward, left, up, left_turn), FullScale(full, full, full, full))
     ControllerConnection().send(controls)
 
@@ -84,7 +84,7 @@ def test_a_packet_as_a_message():
 # The other way round.
 
 
-def test_a_nose_that_is_told_to_sink_is_a_way_forward():
+def test_a_commanded_nose_down_means_forward():
     assert twist_from_controls(Controls(hover=False, pitch=-0.5), FullScale(1.0, 4.0, 1.0, 1.0)) == twist(forward=2.0)
 
 
@@ -102,6 +102,6 @@ share = st.floats(-1, 1)
 
 
 @given(share, share, share, share)
-def test_controls_come_back_from_cmd_vel_as_they_were(roll, pitch, yaw, gas):
+def test_controls_round_trip_through_cmd_vel(roll, pitch, yaw, gas):
     controls = Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas)
     assert controls_from_twist(twist_from_controls(controls, SHARES), SHARES) == (controls, True)

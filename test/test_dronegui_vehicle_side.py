@@ -112,7 +112,7 @@ def test_a_press_while_the_drone_lands_lets_it_land():
         assert controller.drone.phase is phase
 
 
-def test_states_in_part_are_merged_and_what_was_said_last_stays_in_force():
+def test_partial_states_are_merged_and_stay_in_effect():
     controller = Controller()
     controller.say(hover=False, pitch=-0.5)
     controller.say(roll=0.25)
@@ -122,7 +122,7 @@ def test_states_in_part_are_merged_and_what_was_said_last_stays_in_force():
     assert controller.gui.controls == controls
 
 
-def test_of_two_buttons_at_once_reset_acts():
+def test_reset_wins_over_a_button_pressed_with_it():
     controller = Controller(is_bootstrapped=True)
     controller.say(take_off=True, reset=True)
     assert controller.drone.told == ["reset"]
@@ -140,7 +140,7 @@ def test_a_late_packet_changes_nothing_and_number_1_starts_over():
     assert controller.drone.controls.hover
 
 
-def test_nonsense_changes_nothing_and_is_not_heard():
+def test_invalid_packets_change_nothing():
     controller = Controller(is_bootstrapped=True)
     controller.say(hover=False)
     heard_s, controls = controller.gui.heard_s, controller.gui.controls

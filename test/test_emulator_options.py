@@ -87,7 +87,7 @@ def signals_afterwards():
     ids=lambda value: " ".join(value) if isinstance(value, list) else value[:20],
 )
 @pytest.mark.usefixtures("signals_afterwards")
-def test_options_that_are_impossible_are_refused_in_a_sentence(capsys, name, arguments, sentence):
+def test_impossible_options_are_refused_with_a_sentence(capsys, name, arguments, sentence):
     program = importlib.import_module(f"drone_bridge.emulators.{name}.__main__")
     try:
         status = program.main([*BESIDE[name], *arguments])

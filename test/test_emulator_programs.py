@@ -24,7 +24,7 @@ def options(name, port=0):
 
 @each
 @pytest.mark.parametrize("how", ["executable", "command", "module"])
-def test_says_how_it_was_started(name, how):
+def test_help_names_the_command_that_started_it(name, how):
     module = f"drone_bridge.emulators.{name}"
     command, program = {
         "executable": ([executable(f"{name}_emulator")], f"{name}_emulator"),
@@ -63,7 +63,7 @@ def test_it_serves_on_when_nobody_reads_its_output(name, free_port):
 
 
 @each_listening
-def test_a_port_that_is_taken_is_named_with_the_way_out(name, start_child):
+def test_a_port_in_use_is_reported_with_a_remedy(name, start_child):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         child = start_child(executable(f"{name}_emulator"), *options(name, port))

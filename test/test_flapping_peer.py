@@ -62,7 +62,7 @@ def say_and_go(port, said, resets):
                 pass
 
 
-def test_a_listening_bridge_outlives_a_flood_of_peers_that_go_again(ros):
+def test_a_listening_bridge_survives_a_flood_of_short_connections(ros):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     opening = TestbedConnection().send(CONSTANTS)
     sayings = (b"", opening[:20], opening + b"\0" * 30, GARBAGE)
@@ -120,7 +120,7 @@ class Flapper:
         self._listener.close()
 
 
-def test_connecting_bridges_wait_longer_and_longer_for_a_peer_that_goes_again(ros):
+def test_connecting_bridges_back_off_from_a_flapping_peer(ros):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     sayings = {"testbed": b"\0" * 20, "robot": b"\0" * 3, "simulator": b"\xff" * 16}
     began_s = time.monotonic()

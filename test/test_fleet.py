@@ -108,7 +108,7 @@ def test_each_vehicle_has_its_own_topics_parameters_diagnostics_and_lifecycle(fl
     wait_for_frames(fleet, "drone1", "drone3")
 
 
-def test_a_bridge_that_raises_is_made_anew_and_the_others_go_on(fleet, capfd):
+def test_a_bridge_that_raises_is_recreated_and_the_others_go_on(fleet, capfd):
     wait_for_frames(fleet, *NAMES)
     others = {name: fleet.members[name].node for name in ("drone1", "drone3")}
     failing = fleet.members["drone2"].node
@@ -193,7 +193,7 @@ vehicles:
             assert f'"{name}/base_link"' in description
 
 
-def test_a_bridge_that_is_kept_busy_keeps_no_other(fleet, ros):
+def test_a_busy_bridge_does_not_delay_others(fleet, ros):
     """A callback that does not return: the others' services answer, and their frames go on."""
     released, wait_started = threading.Event(), threading.Event()
 
@@ -212,7 +212,7 @@ def test_a_bridge_that_is_kept_busy_keeps_no_other(fleet, ros):
         released.set()
 
 
-def test_a_vehicle_that_is_gone_is_missed_by_its_own_bridge_alone(fleet):
+def test_a_lost_vehicle_affects_only_its_own_bridge(fleet):
     wait_for_frames(fleet, *NAMES)
     os.kill(fleet.emulators["drone2"].pid, signal.SIGKILL)
     wait_until(lambda: not fleet.members["drone2"].node.statistics.liveness.is_open, "the end of the link")
@@ -270,7 +270,7 @@ class Stopping:
         return not self._is_deaf
 
 
-def test_no_emulator_is_waited_for_before_all_have_been_told_to_end(monkeypatch):
+def test_all_emulators_are_told_to_end_before_any_is_waited_for(monkeypatch):
     """Else a fleet of a hundred would take a hundred times as long to end as one."""
     monkeypatch.setattr(emulated, "_STOP_TIMEOUT_S", 0.0)
     done = []

@@ -35,7 +35,7 @@ def test_a_range_stands_for_its_members(text, expected):
     ("text", "error"),
     [("a[3-1]", "counts down"), ("a[1-2]b[1-2]", "has 2 ranges"), ("a[1-99999]", "has 99999 members")],
 )
-def test_a_range_that_means_nothing_is_refused(text, error):
+def test_an_invalid_range_is_refused(text, error):
     with pytest.raises(ValueError, match=error):
         expand(text)
 
@@ -64,7 +64,7 @@ def test_every_vehicle_has_its_own_names_and_ports(tmp_path):
     assert fleet["gui2"].frame_prefix == ""
 
 
-def test_what_is_said_from_outside_is_put_before_or_fills_in(tmp_path):
+def test_launch_arguments_are_prefixes_or_defaults(tmp_path):
     text = "vehicles: {a: {protocol: robot}, b: {protocol: robot, host: 10.1.1.1, emulate: false}}"
     fleet = fleet_of(tmp_path, text, namespace="lab/", frame_prefix="lab/", host="10.0.0.1", control=True)
     assert (fleet["a"].namespace, fleet["a"].frame_prefix) == ("/lab/a", "lab/a/")
@@ -131,7 +131,7 @@ def test_emulators_agree_with_their_bridges(tmp_path):
         ("vehicles:\n  a: &x {protocol: robot}\n  b: *x", None, "aliases"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path, text, line, error):
+def test_errors_name_the_line(tmp_path, text, line, error):
     with pytest.raises(FleetFileError) as raised:
         fleet_of(tmp_path, text)
     sentence = str(raised.value)
@@ -141,5 +141,5 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, text, line, error):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config" / "fleets").glob("*.yaml")), ids=lambda path: path.name)
-def test_the_fleets_that_are_shipped_can_be_read(path):
+def test_the_shipped_fleet_files_are_valid(path):
     assert load(path)

@@ -82,7 +82,7 @@ def test_times_count_from_the_answers():
     assert stopped - flew == pytest.approx(PARAMETERS.leg_time, abs=TICK_S + 0.01)
 
 
-def test_nothing_is_commanded_before_hover_has_been_let_go():
+def test_nothing_is_commanded_before_hover_is_released():
     world = World().run(ANSWER_S + PARAMETERS.take_off_time + ANSWER_S)
     assert world.velocities == []
 
@@ -128,7 +128,7 @@ def test_giving_up_is_final():
     assert world.plan.update(99.0) == (None, None)
 
 
-def test_stages_have_names_for_people():
+def test_stages_have_readable_names():
     names = [stage.name for stage in square(PARAMETERS)]
     assert names[:3] == ["taking off", "forward", "hovering"]
     world = World()
@@ -146,7 +146,7 @@ def test_a_landing_is_over_when_the_drone_is_down():
     assert world.calls[-2:] == [Call("land"), GO]
 
 
-def test_a_drone_that_does_not_come_down_is_no_flight_that_is_done():
+def test_a_flight_is_not_done_until_the_drone_is_down():
     world = World(PlanParameters(take_off_time=3.0, leg_time=1.0, pause_time=0.5, speed=0.2, landing_patience=2.0))
     world.plan.is_flying = True
     world.run()

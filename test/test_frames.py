@@ -74,13 +74,13 @@ def test_euler_angles_beyond_the_vertical_are_the_same_rotation(roll, pitch, yaw
 
 
 @pytest.mark.parametrize("pitch", [math.pi / 2, -math.pi / 2])
-def test_straight_down_and_up_are_numbers_as_well(pitch):
+def test_straight_down_and_up_give_finite_numbers(pitch):
     roll, back, yaw = euler_from_quaternion(quaternion_from_euler(0.0, pitch, 0.0))
     assert back == pytest.approx(pitch, abs=1e-6)
     assert math.isfinite(roll + yaw)
 
 
-def test_no_rotation_is_no_rotation():
+def test_identity_stays_identity():
     assert close(matrix(IDENTITY), np.eye(3))
 
 
@@ -107,7 +107,7 @@ def test_a_point_below_is_at_positive_y_of_the_optical_frame():
 # The testbed's world.
 
 
-def test_the_testbeds_right_is_east_its_ahead_north_its_up_up():
+def test_right_ahead_up_of_the_testbed_is_east_north_up():
     assert frames.enu_from_testbed(1, 0, 0) == (1, 0, 0)
     assert frames.enu_from_testbed(0, 0, -1) == (0, 1, 0)
     assert frames.enu_from_testbed(0, 1, 0) == (0, 0, 1)
@@ -209,11 +209,11 @@ def test_the_rates_are_one_angular_velocity_in_two_bodies(roll, pitch, yaw):
 # Units.
 
 
-def test_degrees_of_the_wire_are_radians_here():
+def test_degrees_on_the_wire_become_radians():
     assert frames.radians_from_wire(180, AngleUnit.DEGREES) == pytest.approx(math.pi)
     assert frames.wire_from_radians(math.pi, AngleUnit.DEGREES) == pytest.approx(180)
 
 
-def test_radians_of_the_wire_stay_what_they_are():
+def test_radians_on_the_wire_stay_radians():
     assert frames.radians_from_wire(0.1, AngleUnit.RADIANS) == 0.1
     assert frames.wire_from_radians(0.1, AngleUnit.RADIANS) == 0.1

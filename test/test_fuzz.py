@@ -24,7 +24,7 @@ def test_no_mutation_of_a_capture_escapes(target):
 
 
 @pytest.mark.parametrize("target", list(fuzz.targets()), ids=lambda target: target.name)
-def test_what_it_mutates_is_understood_unmutated(target):
+def test_unmutated_captures_are_understood(target):
     for seed in target.seeds:
         connection = target.make()
         connection.receive_data(seed)
@@ -57,7 +57,7 @@ def uncollected():
         gc.enable()
 
 
-def test_an_exception_is_found_and_can_be_had_again():
+def test_an_exception_is_found_and_reproducible():
     class Connection(fuzz.robot.DriverConnection):
         def receive_data(self, data):
             if b"\xff" in data:

@@ -60,7 +60,7 @@ def test_an_answer_that_was_sent_is_not_sent_again(ros, service):
     assert len(list(ros.node.timers)) == timers
 
 
-def test_nobody_is_waited_for_forever(ros, service, monkeypatch):
+def test_waiting_for_a_client_is_bounded(ros, service, monkeypatch):
     monkeypatch.setattr(responses, "RETRY_PERIOD_S", 0.01)
     service.failures = [warn] * 1000
     resend_if_lost(ros.node, service)

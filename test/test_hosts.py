@@ -110,7 +110,7 @@ def test_packets_arrive_in_order_after_the_delay_and_no_faster_than_the_rate():
     assert link.next_arrival_s is None
 
 
-def test_a_share_of_the_packets_is_lost_and_the_same_ones_each_time():
+def test_packet_loss_has_the_configured_rate_and_is_reproducible():
     def arrived():
         link = direction(loss=0.02)
         for number in range(10_000):
@@ -122,7 +122,7 @@ def test_a_share_of_the_packets_is_lost_and_the_same_ones_each_time():
     assert arrived() == first
 
 
-def test_a_queue_holds_no_more_than_it_may():
+def test_the_queue_is_bounded():
     link = direction(bits_per_s=1e6, queue_bytes=10_500)
     for _ in range(100):
         link.offer(bytes(1000), now_s=0.0)

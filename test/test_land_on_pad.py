@@ -64,7 +64,7 @@ def test_it_lands_on_every_pattern(pattern, seed):
     ids=",".join,
 )
 @pytest.mark.parametrize("pattern", ["linear", "circular"])
-def test_it_lands_when_it_is_hard(pattern, hardship):
+def test_it_lands_under_difficult_conditions(pattern, hardship):
     touchdown = PadFlight(pattern, 3, **hardship).land()
     assert touchdown.is_good, touchdown.describe()
 
@@ -164,7 +164,7 @@ def test_motors_are_cut_at_touchdown_and_then_left_alone():
     assert {decision.reason for decision in (*cut, *rest)} == {"touchdown was reported"}
 
 
-def test_touchdown_shows_in_the_altitude_where_nobody_reports_it():
+def test_an_unreported_touchdown_is_detected_from_the_altitude():
     flight = PadFlight("circular", tells_landed=False)
     touchdown = flight.land()
     assert touchdown.is_good
@@ -172,7 +172,7 @@ def test_touchdown_shows_in_the_altitude_where_nobody_reports_it():
     assert len(flight.decisions) * PERIOD_S - touchdown.time < 1.0
 
 
-def test_another_take_off_begins_anew():
+def test_another_take_off_starts_over():
     flight = PadFlight("stationary")
     flight.land()
     flight.drone.position[2] = 4.0
@@ -182,7 +182,7 @@ def test_another_take_off_begins_anew():
 
 
 @pytest.mark.parametrize("jump", [-50.0, 1.5])
-def test_a_stamp_that_jumps_begins_anew(jump):
+def test_a_jump_of_the_stamp_starts_over(jump):
     flight = PadFlight("stationary")
     flight.land()
     measured = flight.measure()
@@ -232,7 +232,7 @@ finite = st.floats(-1e6, 1e6)
         max_size=30,
     )
 )
-def test_whatever_is_measured_commands_are_shares(measurements):
+def test_commands_stay_within_limits_whatever_is_measured(measurements):
     behaviour, stamp = LandOnPad(LandParameters()), 0.0
     for step, velocity, altitude, offset, landed in measurements:
         stamp += step

@@ -162,7 +162,7 @@ def test_without_measurements_it_waits_and_says_for_what(ros):
         process.wait_for_line("waiting: for imu/data")
 
 
-def test_measurements_that_cease_leave_a_hover(ros):
+def test_it_hovers_when_measurements_cease(ros):
     with controller() as process:
         bridge = Bridge(ros)
         bridge.until(is_in("descending"), "a descent")
@@ -177,7 +177,7 @@ def test_measurements_that_cease_leave_a_hover(ros):
         assert process.stop() == 0
 
 
-def test_leaving_says_hover_last(ros):
+def test_leaving_ends_with_hover(ros):
     with controller(telemetry_timeout=60.0) as process:  # so that nothing but leaving is a reason to hover
         bridge = Bridge(ros, "linear")
         bridge.until(is_in("descending", "approaching"), "a descent")
@@ -224,7 +224,7 @@ SPOILERS = {
 
 
 @pytest.mark.parametrize("sentence", SPOILERS)
-def test_what_can_not_be_used_is_refused_with_a_sentence(sentence):
+def test_unusable_messages_are_refused_with_a_sentence(sentence):
     telemetry = Vehicle(Setup(images=False)).advance()
     stamp = time_from_seconds(1.0)
     make = DroneMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
@@ -276,7 +276,7 @@ def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled
         assert (message.offset_x, message.offset_y, message.distance) == pytest.approx((north, 0.0, down))
 
 
-def test_what_can_not_be_used_is_named_and_survived(ros):
+def test_unusable_messages_are_logged_and_survived(ros):
     with controller(use_camera=True) as process:
         bridge = Bridge(ros)
         bridge.until(is_in("descending"), "a descent")
@@ -304,7 +304,7 @@ def test_what_can_not_be_used_is_named_and_survived(ros):
         ({"touchdown_speed": 99.0}, "land_on_pad.touchdown_speed"),
     ],
 )
-def test_parameters_that_can_not_work_end_it_with_a_sentence(start_child, parameters, sentence):
+def test_invalid_parameters_end_it_with_a_sentence(start_child, parameters, sentence):
     given = [part for name, value in parameters.items() for part in ("-p", f"land_on_pad.{name}:={value}")]
     process = start_child(executable("drone_controller"), "--ros-args", "-p", "behaviour:=land_on_pad", *given)
     assert process.wait() == 1

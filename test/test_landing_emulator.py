@@ -107,7 +107,7 @@ def test_telemetry_comes_25_times_a_second_with_an_image_in_every_fifth(emulate,
     assert not any(one.landed for one in telemetry)
 
 
-def test_commands_fly_it_and_stay_in_force(emulate, bridge, tmp_path):
+def test_commands_fly_it_and_stay_in_effect(emulate, bridge, tmp_path):
     path = tmp_path / "flight.csv"
     drone = emulate("--trajectory", path, "--speed", "5", "--gusts", "0", "--no-images")
     bridge.receive()
@@ -158,13 +158,13 @@ def test_a_bad_landing_ends_nothing_and_leaves_1(emulate, bridge):
     drone.wait_for_line("^ended: t=.* s, flying")
 
 
-def test_without_the_wish_to_land_the_duration_ends_it_with_0(emulate):
+def test_unless_asked_to_land_it_ends_after_its_duration_with_0(emulate):
     drone = emulate("--duration", "1", "--speed", "5", "--start", "ground", "--no-images")
     assert drone.wait() == 0
     drone.wait_for_line(r"^ended: t=1\.0 s, on ground")
 
 
-def test_the_rover_follows_what_comes_where_commands_come(emulate, bridge):
+def test_the_rover_follows_documents_at_the_command_port(emulate, bridge):
     drone = emulate("--rover", "follow", "--speed", "4", "--no-images", "--publish-rover")
     bridge.receive()
     for _ in range(5000):
@@ -176,7 +176,7 @@ def test_the_rover_follows_what_comes_where_commands_come(emulate, bridge):
     drone.wait_for_line(r"rover x=1\.50 y=-2\.00 m$")
 
 
-def test_the_rover_follows_what_comes_to_its_own_port(emulate):
+def test_the_rover_follows_documents_at_its_own_port(emulate):
     drone = emulate("--rover", "follow", "--rover-port", "0", "--speed", "4", "--no-images")
     port = int(drone.wait_for_line(r"^rover telemetry on 127\.0\.0\.1:(\d+)$")[1])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rover:
@@ -188,7 +188,7 @@ def test_the_rover_follows_what_comes_to_its_own_port(emulate):
 
 
 @pytest.mark.parametrize("pattern", ["stationary", "linear", "circular", "square", "random"])
-def test_the_rover_drives_by_itself_and_tells_so_when_asked(emulate, bridge, pattern):
+def test_the_rover_drives_by_itself_and_reports_it_on_request(emulate, bridge, pattern):
     emulate("--rover", pattern, "--rover-speed", "0.25", "--publish-rover", "--speed", "2", "--no-images")
     told = [event for event in bridge.collect(90) if isinstance(event, RoverTelemetry)]
     assert len(told) == 30
@@ -197,7 +197,7 @@ def test_the_rover_drives_by_itself_and_tells_so_when_asked(emulate, bridge, pat
     assert fastest == 0 if pattern == "stationary" else 0.15 < fastest <= 0.251
 
 
-def test_nonsense_is_refused_and_changes_nothing(emulate, bridge):
+def test_invalid_documents_are_refused_and_change_nothing(emulate, bridge):
     drone = emulate("--no-images")
     bridge.receive()
     bridge.say(b"\xff" * 100)
@@ -226,7 +226,7 @@ def test_a_flood_of_commands_does_not_hold_it_up(emulate, bridge):
         assert time.monotonic() - started < 15
 
 
-def test_it_can_be_commanded_and_ended_when_it_can_not_keep_up(emulate, bridge):
+def test_it_can_be_commanded_and_stopped_when_it_cannot_keep_up(emulate, bridge):
     drone = emulate("--no-images", "--speed", "100000")
     bridge.receive()
     bridge.send(thrust=1.0)
@@ -234,7 +234,7 @@ def test_it_can_be_commanded_and_ended_when_it_can_not_keep_up(emulate, bridge):
     assert drone.stop() == 0
 
 
-def test_who_leads_the_rover_is_not_who_listens_to_the_drone(emulate, free_port):
+def test_leading_the_rover_does_not_redirect_the_telemetry(emulate, free_port):
     drone = emulate("--no-images", "--rover", "follow", "--rover-port", "0", "--speed", "4", port=free_port)
     port = int(drone.wait_for_line(r"^rover telemetry on 127\.0\.0\.1:(\d+)$")[1])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rover:
@@ -246,7 +246,7 @@ def test_who_leads_the_rover_is_not_who_listens_to_the_drone(emulate, free_port)
     assert drone.count_lines("Nobody listens") == 1
 
 
-def test_somebody_who_comes_later_gets_telemetry_too(emulate, free_port):
+def test_a_late_peer_gets_telemetry_too(emulate, free_port):
     drone = emulate("--no-images", port=free_port)
     drone.wait_for_line(rf"^Nobody listens at 127\.0\.0\.1:{free_port}\.$")
     late = Bridge(free_port)
@@ -276,7 +276,7 @@ def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge
     drone.wait_for_line(f"^{kind} in frame 6, as requested$")
 
 
-def test_a_stalled_drone_says_nothing_more(emulate, bridge):
+def test_a_stalled_drone_sends_nothing_more(emulate, bridge):
     drone = emulate("--fault", "stall@5", "--speed", "4", "--no-images")
     assert bridge.collect(5)[-1].timestamp == pytest.approx(0.2)
     drone.wait_for_line(r"^t=2\.0 s, flying")
@@ -299,7 +299,7 @@ def test_a_bad_network_loses_and_reorders(emulate, bridge):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_end_it_cleanly_however_many(emulate, bridge, number):
+def test_any_number_of_signals_ends_it_cleanly(emulate, bridge, number):
     drone = emulate()
     bridge.receive()
     drone.send(number)
@@ -316,7 +316,7 @@ def test_a_signal_before_a_landing_leaves_1(emulate, bridge):
     assert drone.stop() == 1
 
 
-def test_a_taken_rover_port_is_said_to_be_taken(bridge):
+def test_a_rover_port_in_use_is_reported(bridge):
     with Process.module(MODULE, "--rover-port", bridge.port) as drone:
         assert drone.wait() == 2
         drone.wait_for_line(rf"^landing: Can't listen on 127\.0\.0\.1:{bridge.port}: Address already in use")

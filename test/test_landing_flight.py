@@ -45,7 +45,7 @@ def test_hover_holds_its_place():
 
 
 @pytest.mark.parametrize("thrust", [1.0, 0.5, -1.0])
-def test_climb_ends_where_drag_equals_the_margin(thrust):
+def test_climb_settles_where_drag_balances_the_margin(thrust):
     airframe = Airframe()
     drone = fly(10, thrust=thrust)
     assert drone.velocity[2] == pytest.approx(thrust * airframe.thrust_margin / airframe.vertical_drag, rel=1e-3)
@@ -68,7 +68,7 @@ def test_climb_follows_thrust_and_drag_through_time():
     ids=["forward", "backward", "right", "left"],
 )
 @pytest.mark.parametrize("heading", [0.0, 2.0])
-def test_tilt_ends_in_the_speed_where_drag_equals_its_pull(command, direction, heading):
+def test_speed_settles_where_drag_balances_tilt(command, direction, heading):
     drone = fly(30, heading=heading, **command)
     speed = GRAVITY * math.tan(0.2) / Airframe().horizontal_drag
     forward, left = np.array(direction) * speed
@@ -90,7 +90,7 @@ def test_attitude_answers_as_a_second_order_system():
     assert advance(drone, 2).roll == pytest.approx(0.3, rel=1e-3)
 
 
-def test_positive_yaw_turns_left_and_on_and_on():
+def test_positive_yaw_keeps_turning_left():
     drone = fly(10, yaw=0.5)
     assert drone.body_rates == pytest.approx([0, 0, 0.5], abs=1e-6)
     turned = 0.5 * (10 - Airframe().yaw_lag)
@@ -111,12 +111,12 @@ def test_wind_carries_a_level_drone_along():
     assert fly(30, wind=wind).velocity == pytest.approx(wind, abs=1e-3)
 
 
-def test_the_propellers_have_an_end():
+def test_thrust_has_a_maximum():
     drone = fly(5, airframe=Airframe(thrust_margin=100.0), thrust=1.0)
     assert drone.velocity[2] == pytest.approx((MAX_THRUST_TO_WEIGHT - 1) * GRAVITY / 2, rel=1e-3)
 
 
-def test_steps_of_another_length_fly_the_same_way():
+def test_the_length_of_steps_does_not_change_the_flight():
     command = {"thrust": 0.3, "pitch": 0.3, "roll": -0.2, "yaw": 0.4}
     assert fly(3, **command, step=0.0025).position == pytest.approx(fly(3, **command).position, abs=0.05)
 

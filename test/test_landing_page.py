@@ -19,7 +19,7 @@ CONSTANTS = re.findall(r"^\| `([A-Z][\w.]+)` \| (\S+)", PAGE, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("name", "value"), CONSTANTS)
-def test_constants_have_the_values_that_the_page_says(name, value):
+def test_constants_match_the_page(name, value):
     head = name.partition(".")[0]
     (found,) = {attrgetter(name)(module) for module in MODULES if hasattr(module, head)}
     assert str(found) == value
@@ -31,7 +31,7 @@ def test_every_constant_that_the_page_speaks_of_is_in_its_tables():
     assert len(CONSTANTS) >= 14
 
 
-def test_options_are_what_the_page_says():
+def test_options_match_the_page():
     spoken_of = set(re.findall(r"`(--[\w-]+)", PAGE))
     known = {f"--{name.replace('_', '-')}" for name in vars(parse([]))}
     assert spoken_of <= known
@@ -39,7 +39,7 @@ def test_options_are_what_the_page_says():
     assert parse(line.split()).until_landed
 
 
-def test_noise_has_the_deviations_that_the_page_says():
+def test_noise_matches_the_page():
     sensors = MODULES[2]
     rows = dict(re.findall(r"^\| `([a-z][\w.]+)`.*\| ([\d.]+) \S+[^|]*\|$", PAGE, re.MULTILINE))
     assert {name: float(value) for name, value in rows.items()} == {

@@ -30,7 +30,7 @@ def test_a_stationary_rover_stands_in_the_middle():
     assert not velocities.any()
 
 
-def test_a_linear_rover_goes_to_and_fro_along_x():
+def test_a_linear_rover_goes_back_and_forth_along_x():
     positions, _ = drive(Pattern.LINEAR)
     assert not positions[:, 1].any()
     assert positions[:, 0].max() == pytest.approx(AMPLITUDE, abs=0.05)
@@ -100,7 +100,7 @@ def test_a_rover_that_is_led_is_where_it_is_told_and_goes_on_from_there():
     assert rover.velocity.tolist() == [0.5, 0.25]
 
 
-def test_a_rover_that_is_led_stops_when_nothing_more_is_told():
+def test_a_rover_that_is_led_stops_without_further_documents():
     rover = Rover(Pattern.FOLLOW)
     rover.lead((0.0, 0.0), (1.0, 0.0))
     for _ in range(1000):

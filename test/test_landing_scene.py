@@ -77,7 +77,7 @@ def test_the_top_of_the_image_is_forward_and_its_left_is_left():
 
 
 @pytest.mark.parametrize("attitude", ATTITUDES)
-def test_pixels_are_those_of_a_pinhole(attitude):
+def test_pixels_match_a_pinhole_camera(attitude):
     rotation = rotation_from_euler(*attitude)
     towards = np.array([0.7, -0.4, -3.0])
     column, row, depth = CAMERA.view(rotation) @ towards
@@ -150,7 +150,7 @@ def test_the_ground_shows_what_is_painted_there(scene):
     assert np.abs(differences).mean() < 0.5 * painted[..., 1].std()
 
 
-def test_the_ground_goes_on_without_an_edge(scene):
+def test_the_ground_has_no_edge(scene):
     here = scene.render(np.array([0.3, 0.2, 3.0]), np.eye(3), FAR_AWAY)
     there = scene.render(np.array([0.3 + 3 * GROUND_SIDE, 0.2 - 5 * GROUND_SIDE, 3.0]), np.eye(3), FAR_AWAY)
     assert np.abs(here.astype(int) - there).mean() < 1
@@ -212,7 +212,7 @@ def test_the_rovers_sides_are_seen_from_beside(scene):
 @pytest.mark.parametrize("height", [PAD_HEIGHT + 0.1, PAD_HEIGHT + 0.02, PAD_HEIGHT, 0.1, 0.02])
 @pytest.mark.parametrize("place", [(0.0, 0.0), (0.6, 0.5), (2.0, 0.0)])
 @pytest.mark.parametrize("attitude", [(0, 0, 0), (0.5, -0.5, 1.0)])
-def test_from_anywhere_an_image_comes(scene, place, height, attitude):
+def test_every_pose_gives_an_image(scene, place, height, attitude):
     image = scene.render(np.array([*place, height]), rotation_from_euler(*attitude), ORIGIN)
     assert image.shape == (240, 320, 3)
 

@@ -53,7 +53,7 @@ def test_tilted_at_its_final_speed_it_reads_gravity_in_the_bodys_axes():
     assert forces.mean(axis=0) == pytest.approx(expected, abs=0.02)
 
 
-def test_climbing_faster_and_faster_weighs_more():
+def test_accelerating_upwards_reads_more_than_gravity():
     drone = flying(0.3, thrust=1.0)
     forces = np.array([one.imu.linear_acceleration for one in measure(drone)])
     assert forces[:, 2].mean() == pytest.approx(GRAVITY + drone.acceleration[2], abs=0.02)
@@ -97,7 +97,7 @@ def test_velocity_is_forward_left_and_up_whatever_the_tilt():
     assert velocities.mean(axis=0) == pytest.approx([2.0, -1.0, -0.5], abs=0.02)
 
 
-def test_the_higher_the_less_flow_can_tell():
+def test_flow_gets_noisier_with_height():
     low, high = (
         np.array([one.velocity for one in measure(hovering(height=height))]).std(axis=0).mean() for height in (1, 9)
     )
@@ -116,7 +116,7 @@ def seen(drone, **options):
     return [pad for pad in sightings(drone, **options) if pad]
 
 
-def test_the_pad_is_told_forward_left_and_down():
+def test_the_pad_is_given_forward_left_and_down():
     drone = hovering(x=-1.0, y=0.5, height=4.0)
     pads = np.array([(pad.relative_x, pad.relative_y, pad.distance) for pad in seen(drone)])
     assert pads.mean(axis=0) == pytest.approx([1.0, -0.5, 3.7], abs=0.01)
@@ -135,7 +135,7 @@ def test_the_pad_turns_with_the_yaw_but_not_with_the_tilt():
     ("x", "y", "visible"),
     [(0, 2.5, True), (0, 2.9, False), (0, -2.5, True), (0, -2.9, False), (1.9, 0, True), (2.2, 0, False)],
 )
-def test_out_of_the_image_the_pad_is_out_of_sight(x, y, visible):
+def test_outside_the_image_the_pad_is_not_seen(x, y, visible):
     """4.7 m below, the image shows 2.71 m to each side and 2.04 m ahead and behind."""
     assert bool(seen(hovering(x, y))) is visible
 
@@ -171,7 +171,7 @@ def test_confidence_falls_with_distance_and_angle():
     assert all(0 <= confidence <= 1 for pad in seen(hovering(height=0.5)) for confidence in [pad.confidence])
 
 
-def test_the_less_confident_the_more_is_missed():
+def test_low_confidence_means_more_missed_detections():
     near, far = (np.mean([pad is None for pad in sightings(hovering(height=h), 2000)]) for h in (1.0, 10.0))
     assert near < 0.01
     expected = sensors.LARGEST_MISS_RATE * (1 - expected_confidence(np.array([0, 0, -9.7]), np.eye(3)[2]))

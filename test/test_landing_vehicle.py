@@ -90,7 +90,7 @@ def test_the_image_shows_the_pad_where_the_telemetry_says():
     assert row == pytest.approx(119.5 - focal * pad.relative_x / pad.distance, abs=10)
 
 
-def test_the_same_setup_and_commands_make_the_same_flight():
+def test_flights_are_reproducible():
     setup = Setup(seed=4, pattern=Pattern.RANDOM, images=False)
     one, same, other = Vehicle(setup), Vehicle(setup), Vehicle(replace(setup, seed=5))
     for vehicle in (one, same, other):
@@ -100,7 +100,7 @@ def test_the_same_setup_and_commands_make_the_same_flight():
     assert seen != frames(other, 100)
 
 
-def test_the_last_command_stays_in_force():
+def test_the_last_command_stays_in_effect():
     vehicle = Vehicle(replace(BLIND, gusts=0.0))
     vehicle.follow_command(DroneCommand(thrust=0.5))
     frames(vehicle, 250)
@@ -136,7 +136,7 @@ def test_a_rover_that_drives_by_itself_is_not_led():
     assert not vehicle.world.rover.position.any()
 
 
-def test_it_tells_of_its_rover_as_a_rover_would():
+def test_it_reports_its_rover_as_a_rover_would():
     vehicle = Vehicle(replace(BLIND, pattern=Pattern.CIRCULAR))
     frames(vehicle, 25)
     controller = ControllerConnection()
@@ -152,7 +152,7 @@ def test_it_tells_of_its_rover_as_a_rover_would():
 
 @pytest.mark.parametrize("pattern", [Pattern.STATIONARY, Pattern.CIRCULAR])
 @pytest.mark.parametrize("seed", range(3))
-def test_who_flies_by_the_telemetry_lands_on_the_pad(pattern, seed):
+def test_flying_by_the_telemetry_lands_on_the_pad(pattern, seed):
     """So every sign fits: of commands, of attitude, of the pad's offset."""
     vehicle = Vehicle(replace(BLIND, seed=seed, pattern=pattern))
     pilot = Pilot(levelled(vehicle.world.towards_pad, vehicle.drone.yaw)[:2])

@@ -77,7 +77,7 @@ def test_it_rides_on_the_rover():
     assert world.phase is Phase.ON_ROVER
 
 
-def test_speed_counts_as_seen_from_the_rover():
+def test_speed_is_relative_to_the_rover():
     with_it = come_down(make_world((0.0, 0.0, 0.45), velocity=(0.5, 0.0, -0.3), rover_velocity=(0.5, 0.0)))
     assert with_it.relative_speed == pytest.approx(0, abs=0.05)
     against_it = come_down(make_world((0.0, 0.0, 0.45), velocity=(-0.5, 0.0, -0.3), rover_velocity=(0.5, 0.0)))
@@ -104,7 +104,7 @@ def test_the_rovers_edge_carries_but_is_no_good_place():
     assert not touchdown.is_good
 
 
-def test_who_flies_into_the_rovers_side_falls_to_the_ground():
+def test_flying_into_the_rovers_side_ends_on_the_ground():
     world = make_world((-1.0, 0.0, 0.2), velocity=(2.0, 0.0, 0.0))
     world.advance(1)
     assert world.phase is Phase.ON_GROUND
@@ -112,14 +112,14 @@ def test_who_flies_into_the_rovers_side_falls_to_the_ground():
     assert world.drone.position[0] == pytest.approx(-ROVER_LENGTH / 2, abs=0.02)
 
 
-def test_a_fall_is_no_good_landing():
+def test_a_fall_is_not_a_good_landing():
     touchdown = come_down(make_world((0.0, 0.0, 5.0), velocity=(0.0, 0.0, -2.0)), thrust=-1.0)
     assert touchdown.on_rover
     assert touchdown.vertical_speed > 2
     assert not touchdown.is_good
 
 
-def test_who_stands_stays_until_told_to_climb():
+def test_a_standing_drone_stays_until_told_to_climb():
     world = make_world((0.0, 0.0, LANDING_GEAR), phase=Phase.ON_GROUND, gusts=2.0)
     command(world, pitch=0.5, roll=0.5, yaw=0.5, thrust=0.1)
     before = world.drone.position.copy(), world.drone.yaw
@@ -155,7 +155,7 @@ def test_it_takes_off_once_in_gusts_too(seed):
     assert world.touchdown is None
 
 
-def test_good_is_none_worse_than_each_limit():
+def test_a_good_landing_is_within_every_limit():
     assert GOOD.is_good
     at_the_limits = replace(
         GOOD,
@@ -173,7 +173,7 @@ def test_good_is_none_worse_than_each_limit():
         assert not replace(GOOD, **worse).is_good
 
 
-def test_a_touchdown_is_told_in_one_line():
+def test_a_touchdown_is_reported_in_one_line():
     assert GOOD.describe() == (
         "touchdown on the rover at t=1.00 s: position error 0.100 m, vertical speed 0.50 m/s, "
         "relative speed 0.20 m/s, good"
@@ -182,7 +182,7 @@ def test_a_touchdown_is_told_in_one_line():
     assert replace(GOOD, on_rover=False).describe().endswith(", bad")
 
 
-def test_a_row_has_what_the_header_says():
+def test_rows_match_the_header():
     world = make_world((1.0, 2.0, 3.0), rover_velocity=(0.5, 0.25))
     command(world, thrust=0.5, pitch=0.1, roll=-0.2, yaw=0.3)
     row = dict(zip(COLUMNS, world.row(), strict=True))

@@ -103,7 +103,7 @@ def test_an_old_name_works_where_it_is_typed(tmp_path, capfd, owner):
     assert {warning.partition(";")[0] for warning in warnings} == expected
 
 
-def test_the_runner_says_it_and_refuses_what_never_was(capfd):
+def test_the_runner_warns_of_old_names_and_refuses_unknown_ones(capfd):
     assert main(["--dry-run", "testbed.launch.xml", "host:=192.0.2.9"]) == 0
     output = capfd.readouterr()
     assert "host: 192.0.2.9" in output.out
@@ -128,7 +128,7 @@ FILE = LAUNCH / "testbed.launch.xml"
         ([], set()),
     ],
 )
-def test_what_is_typed_after_the_file(words, typed):
+def test_arguments_typed_after_the_file_are_found(words, typed):
     assert renamed.typed_after(FILE, words) == typed
 
 

@@ -140,7 +140,7 @@ def test_a_parameter_file_that_is_no_text_or_a_bomb_is_refused(folder):
 
 
 @pytest.mark.parametrize("words", [["launch", "--show-args", "testbed.launch.xml"], ["launch", "--help"], ["--help"]])
-def test_a_reader_that_has_read_enough_is_no_error(words):
+def test_a_closed_output_pipe_is_no_error(words):
     reading, writing = os.pipe()
     os.close(reading)
     command = [executable("drone-bridge"), *words]
@@ -169,7 +169,7 @@ def test_arguments_of_included_files_may_be_given(folder):
 
 
 @pytest.mark.parametrize("word", ["host", "host=1", ":=1", "host:="])
-def test_words_that_are_no_arguments(word):
+def test_malformed_arguments_are_refused(word):
     with pytest.raises(LaunchFileError, match="write name:=value"):
         parse_assignments([word])
 
@@ -187,7 +187,7 @@ def test_command_says_what_is_wrong_and_fails(folder, capfd):
     assert not (folder / "started").exists()
 
 
-def test_file_that_is_nowhere(folder, capfd):
+def test_a_missing_file_is_refused(folder, capfd):
     assert main(["launch", "launch_test", "icluded.launch.xml"]) == 2
     assert "in the package launch_test, did you mean 'included.launch.xml'?" in capfd.readouterr().err
 

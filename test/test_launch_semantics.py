@@ -187,7 +187,7 @@ def test_substitutions(text, performed):
     "text",
     ["$(var)", "$(var a b c)", "$(var  a)", "$(var a )", "$( var a)", "$(var a", "$(nope a)", "$(env U 'a)", "$()"],
 )
-def test_what_is_no_substitution(text):
+def test_invalid_substitutions(text):
     with pytest.raises(SubstitutionError):
         substitutions.parse(text)
 
@@ -210,6 +210,6 @@ def test_what_is_no_substitution(text):
         ("1", "integer"),
     ],
 )
-def test_what_is_no_parameter(text, wanted):
+def test_invalid_parameters(text, wanted):
     with pytest.raises(SubstitutionError):
         typed_value(text, wanted, SCOPE)

@@ -32,7 +32,7 @@ def test_a_request_is_done_once_and_gets_its_result():
     assert given == [(link_request.result, "dug")]
 
 
-def test_all_requests_get_a_result_when_the_link_ends_those_that_were_begun_included():
+def test_all_requests_even_those_begun_get_a_result_when_the_link_ends():
     opened, given = link_requests()
     begun = opened.submit("dig")
     opened.take()
@@ -43,7 +43,7 @@ def test_all_requests_get_a_result_when_the_link_ends_those_that_were_begun_incl
         opened.submit("dig")
 
 
-def test_there_is_an_end_to_waiting():
+def test_waiting_for_a_result_is_bounded():
     opened, _ = link_requests()
     for _ in range(MAX_WAITING):
         opened.submit("dig")
@@ -51,7 +51,7 @@ def test_there_is_an_end_to_waiting():
         opened.submit("dig")
 
 
-def test_there_is_an_end_to_requests_without_a_result():
+def test_requests_without_a_result_time_out():
     opened, _ = link_requests()
     for _ in range(MAX_UNANSWERED):
         link_request = opened.submit("dig")

@@ -43,7 +43,7 @@ def is_silent(status):
         ("simulator", []),  # paused: it is asked for a sign of life
     ],
 )
-def test_a_stopped_peer_is_a_warning_until_it_goes_on(ros, name, arguments):
+def test_a_stopped_peer_is_a_warning_until_it_resumes(ros, name, arguments):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     # A warning comes before the bridge gives the connection up and opens another one, which the system answers.
     silence_s = 1.5 if name == "simulator" else SILENCE_S
@@ -64,7 +64,7 @@ def test_a_stopped_peer_is_a_warning_until_it_goes_on(ros, name, arguments):
         assert status.hardware_id == f"{name} 127.0.0.1:{peer.port}"
 
 
-def test_a_stopped_drone_is_a_warning_until_it_goes_on(ros):
+def test_a_stopped_drone_is_a_warning_until_it_resumes(ros):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with Process.node("telemetry_bridge", transport="udp", port=0, telemetry_timeout=SILENCE_S) as node:
         port = node.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]

@@ -23,7 +23,7 @@ def clock(monkeypatch):
     return now_s
 
 
-def test_a_burst_comes_through_and_then_one_line_at_a_time(clock):
+def test_a_burst_passes_and_then_one_line_at_a_time(clock):
     limiter = LogLimiter()
     lines = [f"line {number}" for number in range(BURST)]
     assert [limiter.admit(line) for line in lines] == lines

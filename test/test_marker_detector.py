@@ -78,7 +78,7 @@ def test_tilt_and_heading_of_the_drone_are_taken_out(angles):
     assert math.remainder(view.heading, math.tau) == pytest.approx(0.0, abs=0.05)
 
 
-def test_an_attitude_that_can_not_be_is_noticed():
+def test_an_impossible_attitude_is_noticed():
     markers = DETECTOR.detect(photograph((0.0, 0.0, -1.0)))
     assert DETECTOR.locate(markers, PINHOLE, rotation_from_angles(0.0, 0.0, 0.0)) is not None
     assert DETECTOR.locate(markers, PINHOLE, rotation_from_angles(0.6, 0.5, 0.0)) is None
@@ -118,7 +118,7 @@ def test_any_image_is_survived(shape):
         ({"marker_sides": (0.5, math.nan)}, "marker_sides have to be above 0"),
     ],
 )
-def test_markers_that_can_not_be_are_refused(fields, sentence):
+def test_impossible_markers_are_refused(fields, sentence):
     with pytest.raises(ValueError, match=sentence):
         MarkerDetector(MarkerParameters(**fields))
 

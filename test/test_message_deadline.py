@@ -32,7 +32,7 @@ def clock(monkeypatch):
     return now_s
 
 
-def test_a_byte_per_second_does_not_make_a_message_last_for_ever(clock):
+def test_a_trickle_of_bytes_does_not_extend_the_deadline(clock):
     deadline = MessageDeadline(Dripping(clock), 4.5)
     for _ in range(4):
         assert deadline.receive_into(memoryview(bytearray(1)), is_inside_message=True) == 1

@@ -72,7 +72,7 @@ def run_without(tmp_path, executables):
     ("command", "module", "package"),
     [(command, module, package) for command, needed in NEEDED.items() for module, package in needed.items()],
 )
-def test_what_is_missing_is_one_sentence(run_without, command, module, package):
+def test_a_missing_package_is_reported_in_one_sentence(run_without, command, module, package):
     done = run_without([module], *command.split())
     assert done.returncode in (1, 2)
     assert done.stderr.count("\n") == 1, done.stderr
@@ -84,7 +84,7 @@ def test_what_is_missing_is_one_sentence(run_without, command, module, package):
     ("command", "module", "package"),
     [(command, module, package) for command, needed in NEEDED_FOR_A_BAG.items() for module, package in needed.items()],
 )
-def test_what_is_missing_for_a_bag_is_one_sentence(run_without, tmp_path, command, module, package):
+def test_a_package_missing_for_bags_is_reported_in_one_sentence(run_without, tmp_path, command, module, package):
     for other in NEEDED_FOR_A_BAG[command].keys() - {module}:
         pytest.importorskip(other, reason="rosdep has no key for plotly")
     image = Image(width=4, height=2, encoding="rgb8", step=12, data=array.array("B", range(24)))
@@ -94,7 +94,7 @@ def test_what_is_missing_for_a_bag_is_one_sentence(run_without, tmp_path, comman
     assert (done.returncode, done.stderr) == (2, f"{command}: this needs the Python package '{package}'.\n")
 
 
-def test_all_others_do_without(run_without):
+def test_everything_else_works_without_them(run_without):
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     lines = "".join(config["options.entry_points"].values()).strip().splitlines()

@@ -58,13 +58,13 @@ def test_subnet_opens_the_activated_environment():
     assert activated(**{**closed, RANGE: "SUBNET"})[0] == environment
 
 
-def test_no_discovery_at_all_may_be_asked_for():
+def test_discovery_can_be_turned_off():
     environment, _ = activated(**{RANGE: "OFF"})
     assert environment[RANGE] == "OFF"
     assert Path(environment[PROFILE]).samefile(CLOSED[PROFILE])
 
 
-def test_a_profile_of_the_users_own_stays_and_they_are_told(tmp_path):
+def test_a_users_own_profile_is_kept_and_they_are_told(tmp_path):
     profile = tmp_path / "mine.xml"
     environment, errors = activated(**{PROFILE: str(profile)})
     assert environment == {PROFILE: str(profile), RANGE: "LOCALHOST"}

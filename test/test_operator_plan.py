@@ -20,7 +20,7 @@ def test_legs_follow_one_another_and_rest_follows_the_last():
 
 
 @pytest.mark.parametrize("text", ["4s forward 0.5, 3s left -1 turn 0.5, 2s", str(DEFAULT_PLAN)])
-def test_a_plan_reads_as_it_is_written(text):
+def test_a_plan_is_read_as_it_is_written(text):
     assert str(parse_plan(text)) == text
 
 
@@ -39,6 +39,6 @@ def test_a_plan_reads_as_it_is_written(text):
         ("4s up 101", "where '101' stands."),
     ],
 )
-def test_what_is_no_plan_is_refused_with_a_sentence(text, error):
+def test_an_invalid_plan_is_refused_with_a_sentence(text, error):
     with pytest.raises(ValueError, match=re.escape(error) + "$"):
         parse_plan(text)

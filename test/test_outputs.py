@@ -35,17 +35,17 @@ def outputs_of(node, period_s):
     )
 
 
-def test_only_what_somebody_listens_to_is_made(node):
+def test_messages_are_made_only_for_subscribers(node):
     outputs_of(node, 60.0).publish({"pose": 1}, Time())  # it would be a KeyError to make an image
     assert node.published == [("pose", 1)]
 
 
-def test_what_has_no_message_is_not_published(node):
+def test_outputs_without_a_message_are_not_published(node):
     outputs_of(node, 60.0).publish({"pose": None}, Time())
     assert node.published == []
 
 
-def test_who_listens_is_asked_once_in_a_period(node):
+def test_subscribers_are_counted_once_per_period(node):
     outputs = outputs_of(node, 60.0)
     for number in range(3):
         outputs.publish({"pose": number}, Time())

@@ -88,7 +88,7 @@ def test_an_image_without_the_pad_says_that_it_is_out_of_sight(finder):
 
 
 @pytest.mark.parametrize("is_levelled", [True, False])
-def test_the_tilt_is_that_of_the_moment_of_the_image_and_taken_out_where_axes_are_level(is_levelled, closing):
+def test_the_tilt_at_the_time_of_the_image_is_removed_for_level_axes(is_levelled, closing):
     """The image is of a level drone. One whose nose is raised sees it so where the pad is farther ahead."""
     tilt = -0.1
     finder = closing(Finder(is_levelled))
@@ -104,7 +104,7 @@ def test_the_tilt_is_that_of_the_moment_of_the_image_and_taken_out_where_axes_ar
     assert level[0] > 0.15
 
 
-def test_what_can_not_be_searched_is_said_and_the_next_image_is(finder):
+def test_an_unusable_image_is_reported_and_the_next_one_searched(finder):
     finder.take(b"\xff\xd8 no image")
     finder.feel()
     assert "it begins with ff d8 20 6e, and not as a JPEG" in finder.refusals.get(timeout=TIMEOUT_S)
@@ -116,7 +116,7 @@ def test_what_can_not_be_searched_is_said_and_the_next_image_is(finder):
     assert not finder.pad().detected
 
 
-def test_of_the_images_that_come_during_a_search_the_newest_is_next(finder, monkeypatch):
+def test_of_images_arriving_during_a_search_the_newest_is_next(finder, monkeypatch):
     searching, go_on = queue.Queue(), queue.Queue()
     search = finder._finder._search
 
@@ -144,7 +144,7 @@ def test_without_opencv_there_is_a_sentence_and_no_pad(finder, monkeypatch):
     assert "Images are not searched for the pad: that needs OpenCV" in finder.refusals.get(timeout=TIMEOUT_S)
 
 
-def test_a_dictionary_that_opencv_lacks_is_said(closing):
+def test_a_dictionary_that_opencv_lacks_is_reported(closing):
     finder = closing(Finder(markers=MarkerParameters(marker_dictionary="DICT_9X9")))
     finder.take(GROUND)
     finder.feel()

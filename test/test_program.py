@@ -121,12 +121,12 @@ def test_services_do_not_lose_answers_to_clients_that_are_still_being_discovered
     assert (done.stdout.split(), done.stderr, done.returncode) == (3 * ["answer"], "", 0)
 
 
-def test_what_keeps_a_node_from_starting_is_a_sentence():
+def test_a_failure_to_start_is_reported_in_a_sentence():
     done = run_program(FAULTY_NODE.format(moment="at the start"))
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("left", "no such thing\n", 1)
 
 
-def test_a_fault_of_a_node_at_work_shows_where_it_is():
+def test_an_exception_in_a_running_node_shows_where_it_was_raised():
     done = run_program(FAULTY_NODE.format(moment="at work"))
     assert (done.stdout.strip(), done.returncode) == ("left", 1)
     assert "in fail" in done.stderr
@@ -154,7 +154,7 @@ def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_chi
     assert len(without_dds(process.output).splitlines()) == 1
 
 
-def test_a_node_that_fails_to_leave_ends_all_the_same():
+def test_a_node_that_fails_to_leave_ends_anyway():
     done = run_node(signal.SIGTERM, leaving="raise RuntimeError('as asked')")
     assert "as asked" in done.stderr
 

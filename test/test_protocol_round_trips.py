@@ -524,7 +524,7 @@ def with_wrong_parts(part):
 
 
 @pytest.mark.parametrize("name", SENT)
-def test_wrong_objects_in_place_of_parts_are_refused_by_a_sentence(name):
+def test_parts_of_the_wrong_type_are_refused_with_a_sentence(name):
     make_send, message = SENT[name]
     assert make_send()(message)
     refused = 0

@@ -25,7 +25,7 @@ def test_an_example_runs(name):
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
-def test_what_a_protocol_offers_is_named_alike(module):
+def test_protocols_export_the_same_names(module):
     assert "DEFAULT_PORT" in module.__all__
     assert all(hasattr(module, name) for name in module.__all__)
     assert f"| `{module.__name__.rpartition('.')[2]}` |" in PAGE
@@ -35,7 +35,7 @@ def test_what_a_protocol_offers_is_named_alike(module):
     assert all(issubclass(kind, EventSource) or kind is telemetry.RoverConnection for kind in connections)
 
 
-def test_what_all_protocols_share_is_in_one_place():
+def test_shared_definitions_are_in_one_place():
     assert {"NEED_DATA", "ConnectionClosed", "LocalProtocolError", "ProtocolError", "RemoteProtocolError"} <= set(
         protocols.__all__
     )
@@ -43,7 +43,7 @@ def test_what_all_protocols_share_is_in_one_place():
     assert Path(protocols.__file__).parent.with_name("py.typed").is_file()
 
 
-def test_events_end_with_the_connection_and_where_data_are_missing():
+def test_events_end_with_the_connection_or_when_data_run_out():
     client, server = simulator.ClientConnection(), simulator.ServerConnection()
     server.receive_data(client.send(simulator.Reassure()) + client.send(simulator.Pause())[:3])
     assert list(server.events()) == [simulator.Reassure()]

@@ -172,7 +172,7 @@ def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):
     assert rows["/cmd_rates"] == ("drone_bridge/msg/CommandRates", 1, 0)
 
 
-def test_a_publisher_that_offers_less_and_comes_later_is_recorded_too(node, tmp_path):
+def test_a_late_publisher_with_weaker_qos_is_recorded_too(node, tmp_path):
     strict = node.create_publisher(String, "text", LATCHED)
     with Recording(tmp_path / "flight") as recording:
         wait_for_subscription(node, strict)
@@ -209,7 +209,7 @@ def test_topics_exclude_and_compression_select(node, tmp_path):
     assert len(recorded(tmp_path / "flight", "/chosen/a")) == 1
 
 
-def test_what_can_not_be_recorded_is_named_once_and_the_rest_goes_on(node, domain, tmp_path):
+def test_unrecordable_topics_are_logged_once_and_the_rest_is_recorded(node, domain, tmp_path):
     # A prefix that lacks one interface package: to this recorder, Clock is a type nobody has heard of.
     prefix, installed = tmp_path / "prefix", [Path(each) for each in os.environ["AMENT_PREFIX_PATH"].split(":")]
     index = Path("share/ament_index/resource_index")
@@ -275,7 +275,7 @@ def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):
     assert dropped > 0
 
 
-def test_what_has_arrived_is_taken_although_the_machine_is_busy_elsewhere(monkeypatch):
+def test_arrived_messages_are_taken_even_on_a_busy_machine(monkeypatch):
     now_s, topic, arrived = [0.0], SimpleNamespace(received=0), 30
 
     class HeldUpExecutor:
@@ -345,7 +345,7 @@ def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_p
         assert {when for _, when, _ in reader.messages()} == {100 * 10**9}
 
 
-def test_where_rclpy_tells_no_times_the_time_of_arrival_is_taken(node, domain, tmp_path, monkeypatch):
+def test_where_rclpy_gives_no_times_the_time_of_arrival_is_used(node, domain, tmp_path, monkeypatch):
     monkeypatch.setattr("drone_bridge.tools.recording.node.HAS_MESSAGE_INFO", False)  # as before Iron
     publishers = [node.create_publisher(String, name, LATCHED) for name in ("text", "_hidden/text")]
     before = time.time_ns()

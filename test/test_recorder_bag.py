@@ -194,7 +194,7 @@ def test_an_existing_directory_is_refused_and_left_alone(tmp_path):
     assert (tmp_path / "flight/precious").read_text() == "data"
 
 
-def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+def test_an_unwritable_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BagError, match=r"can't be created: Not a directory"):
         Bag(tmp_path / "file/flight")
@@ -298,7 +298,7 @@ def test_room_is_given_back_when_a_message_is_written(tmp_path):
     assert [time for _, time, _ in messages_in(tmp_path / "flight")] == list(range(20))
 
 
-def test_what_comes_late_is_still_written_in_the_order_of_its_time(tmp_path):
+def test_late_messages_are_still_written_in_order_of_time(tmp_path):
     """As /rosout comes, from many nodes: taken from one after the other."""
     bag = Bag(tmp_path / "flight")
     topic = make_topic()
@@ -376,7 +376,7 @@ def test_closing_does_not_wait_for_a_disk_that_is_too_slow(tmp_path):
     assert topic.received - bag.count(topic) == 9
 
 
-def test_a_full_disk_is_told_once_and_later_messages_are_dropped(tmp_path):
+def test_a_full_disk_is_reported_once_and_later_messages_are_dropped(tmp_path):
     bag = Bag(tmp_path / "flight")
     topic = make_topic()
     failures = []
@@ -398,7 +398,7 @@ def test_a_full_disk_is_told_once_and_later_messages_are_dropped(tmp_path):
     assert topic.received - bag.count(topic) == len(MESSAGES) + 1 - 8
 
 
-def test_an_error_that_is_not_the_disks_comes_out_at_the_end(tmp_path, monkeypatch):
+def test_errors_other_than_the_disks_are_raised_at_the_end(tmp_path, monkeypatch):
     bag = Bag(tmp_path / "flight")
 
     def broken(*message):

@@ -85,7 +85,7 @@ def test_a_dependency_that_is_missing_is_named(prefix):
         find_definition("small/msg/Outer")
 
 
-def test_a_definition_that_makes_no_sense_is_an_unknown_type(prefix):
+def test_an_invalid_definition_is_an_unknown_type(prefix):
     install(prefix, "small", {"Odd.msg": "bool what?\n", "Odd.idl": ""})
     with pytest.raises(UnknownTypeError, match=r"'small/msg/Odd' can't be used"):
         find_definition("small/msg/Odd")

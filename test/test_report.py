@@ -67,11 +67,11 @@ def story(flight):
         return read_story(bag)
 
 
-def test_the_way_has_every_position(story):
+def test_the_path_has_every_position(story):
     assert story.tracks["/odom"] == [(float(s), s * 0.5, 0.0, 0.0) for s in range(11)]
 
 
-def test_states_are_spells(story):
+def test_states_become_intervals(story):
     assert [(spell.state, spell.from_s, spell.to_s) for spell in story.states["/flying"]] == [
         ("False", 0.0, 2.0),
         ("True", 2.0, pytest.approx(10.0)),
@@ -140,7 +140,7 @@ def test_thinning_keeps_peaks():
     assert np.nanmin(v) == -50.0
 
 
-def test_a_topic_that_never_says_anything_is_not_plotted():
+def test_a_topic_without_values_is_not_plotted():
     series = Series([0.0, 1.0], {"a": [0.0, 0.0], "b": [math.nan, math.nan]})
     assert figures.lines(series) is None
 
@@ -164,7 +164,7 @@ def test_a_camera_is_shown_once_and_what_has_no_images_not_at_all(tmp_path):
 
 
 @pytest.mark.parametrize(("start", "said"), [(850_000_000, "0.850 s of simulated time"), (START, "2023-11-14 ")])
-def test_it_says_when_it_begins(tmp_path, capsys, start, said):
+def test_it_names_its_start_time(tmp_path, capsys, start, said):
     path = write_bag(tmp_path / "flight", [("/flying", start, Bool())])
     page = tmp_path / "page.html"
     assert main(["info", str(path)]) == 0

@@ -120,7 +120,7 @@ def test_it_registers_queries_binds_and_only_then_drives(ros, peer):
     assert {type(packet) for packet in packets[4:]} == {SkidSteerUpdate}
 
 
-def test_what_is_bound_is_stopped_whatever_its_motors_did_before(peer):
+def test_motors_are_stopped_when_bound_whatever_they_did_before(peer):
     assert peer.wait_for(SkidSteerUpdate) == ZERO
 
 
@@ -184,7 +184,7 @@ def test_a_pilot_overrules_a_controller_and_gives_way_again(ros, peer):
     drive_until(peer, controller, twist(1.0), 1024, 1024)
 
 
-def test_what_is_no_number_or_too_old_moves_nothing(ros, peer):
+def test_non_finite_and_stale_commands_move_nothing(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel", qos=10)
     stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
     old = TwistStamped(twist=twist(0.5))
@@ -262,7 +262,7 @@ def test_sigterm_leaves_zero_as_the_last_update_and_gives_everything_back(ros, o
     assert own_peer.packets[-4:] == [ZERO, UnbindSubsystem(DRIVE), UnbindSubsystem(LAMP), ConnectionClosed()]
 
 
-def test_sigint_before_the_robot_has_answered_ends_it_well(own_peer):
+def test_sigint_before_the_robot_has_answered_ends_it_cleanly(own_peer):
     own_peer.answers_queries = False
     with bridge(own_peer, remap=["__ns:=/own"]) as process:
         own_peer.wait_for(QuerySubsystems)
@@ -397,7 +397,7 @@ def test_unbinding_stops_first_and_binding_waits_for_the_robot(ros, peer):
     assert "There is no subsystem 9" in ros.call(Bind, "bind", Bind.Request(id=9)).message
 
 
-def test_a_bind_that_the_robot_never_answers_is_answered_and_keeps_nobody_waiting(ros, peer):
+def test_a_bind_that_the_robot_never_answers_times_out_without_blocking_others(ros, peer):
     peer.wait_for(SkidSteerUpdate)
     peer.grants = (DRIVE,)
     assert ros.call(Unbind, "unbind", Unbind.Request(id=LAMP)).success
@@ -416,7 +416,7 @@ def test_a_bind_that_the_robot_never_answers_is_answered_and_keeps_nobody_waitin
 # Other drivers, faults.
 
 
-def test_two_drivers_never_have_the_same(ros, start_child):
+def test_two_drivers_never_hold_the_same_subsystem(ros, start_child):
     """The other driver has the tracks first, then gives them up; later it tries to get them back."""
     emulator = start_child(*EMULATOR, "--no-discovery", "--verbose")
     port = when_listening(emulator).port
@@ -477,7 +477,7 @@ def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ro
         assert not emulator.count_lines("^motors")
 
 
-def test_what_another_driver_gave_back_without_a_word_is_bound(ros, start_child):
+def test_a_subsystem_released_without_notice_is_bound(ros, start_child):
     emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light")
     port = when_listening(emulator).port
     with RobotDriver(port, "bob") as other:
@@ -562,7 +562,7 @@ def test_a_robot_that_hangs_up_is_connected_to_again(ros, peer):
     status(ros, lambda values: values["last error"] == "The robot closed the connection.")
 
 
-def test_packets_in_the_wrong_order_and_unknown_ones_harm_nobody(ros, peer):
+def test_out_of_order_and_unknown_packets_are_harmless(ros, peer):
     before = status(ros)
     peer.answers_queries = False
     peer.hang_up()
@@ -628,7 +628,7 @@ def test_readings_before_the_list_are_no_reason_to_warn():
     assert [count for count, _ in node.warnings] == ["unknown sensors"]
 
 
-def test_a_robot_that_renames_its_sensors_makes_no_topics_without_end():
+def test_renaming_sensors_does_not_make_topics_without_limit():
     """What DDS keeps of each is never given back."""
     node = TopicNode()
     budget = TopicBudget()
@@ -645,7 +645,7 @@ def test_a_robot_that_renames_its_sensors_makes_no_topics_without_end():
     assert "renames them too often" in node.warnings[0][1]
 
 
-def test_a_robot_that_names_its_sensors_back_and_forth_is_limited_as_well():
+def test_renaming_sensors_back_and_forth_is_limited_too():
     node = TopicNode()
     topics = SensorTopics(node, "base_link", TopicBudget(), MEASUREMENTS)
     for number in range(1000):
@@ -656,7 +656,7 @@ def test_a_robot_that_names_its_sensors_back_and_forth_is_limited_as_well():
 # Finding the robot; parameters.
 
 
-def test_it_finds_the_robot_by_name_and_tells_which_there_are(ros, start_child):
+def test_it_finds_the_robot_by_name_and_lists_those_there_are(ros, start_child):
     emulator = start_child(*EMULATOR, "--discovery-port", 0, "--name", "saber")
     discovery_port = int(emulator.wait_for_line(r"discovery on 238\.160\.102\.2:(\d+)")[1])
     port = when_listening(emulator).port
@@ -673,7 +673,7 @@ def test_it_finds_the_robot_by_name_and_tells_which_there_are(ros, start_child):
             assert [(robot.address, robot.name) for robot in answer.robots] == [("127.0.0.1", "saber")]
 
 
-def test_robots_that_are_not_there_yet_are_looked_for_again(start_child, free_port):
+def test_absent_robots_are_searched_for_again(start_child, free_port):
     """By name and by address, at the same time."""
     name = ("-p", "robot_name:=nobody", "-p", f"discovery_port:={free_port}", "-p", "discovery_timeout:=0.1")
     ros_arguments = ("--ros-args", "-r", "__ns:=/own", "-p", f"port:={free_port}")
@@ -692,7 +692,7 @@ BAD_PARAMETERS = {
 }
 
 
-def test_parameters_that_can_t_be_are_refused_with_a_sentence(start_child):
+def test_invalid_parameters_are_refused_with_a_sentence(start_child):
     """All at the same time, as starting them is what takes long."""
     children = [start_child(executable("robot_bridge"), "--ros-args", "-p", value) for value in BAD_PARAMETERS.values()]
     for sentence, child in zip(BAD_PARAMETERS, children, strict=True):

@@ -114,7 +114,7 @@ def test_a_bind_is_announced_to_all_then_logged_then_granted(robot, connect):
     assert bob.query()[1].subsystems[LIGHT].driver == "alice"
 
 
-def test_what_one_driver_has_no_other_one_gets(robot, connect):
+def test_a_subsystem_has_one_driver_at_a_time(robot, connect):
     alice, bob = connect(robot, "alice"), connect(robot, "bob")
     alice.bind(TRACKS)
     bob.send(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, -2048, -2048), UnbindSubsystem(TRACKS))
@@ -131,13 +131,13 @@ def test_what_one_driver_has_no_other_one_gets(robot, connect):
 
 
 @pytest.mark.parametrize("subsystem", [2, 65535])
-def test_what_does_not_exist_can_t_be_bound_and_its_updates_are_ignored(robot, connect, subsystem):
+def test_unknown_subsystems_cannot_be_bound_and_their_updates_are_ignored(robot, connect, subsystem):
     driver = connect(robot, "alice")
     driver.send(SkidSteerUpdate(subsystem, 1, 1), UnbindSubsystem(subsystem), BindSubsystem(subsystem))
     assert driver.wait_for(BindFailure) == BindFailure(subsystem)
 
 
-def test_who_has_not_registered_binds_nothing(robot, connect):
+def test_an_unregistered_driver_cannot_bind(robot, connect):
     driver = connect(robot)
     driver.send_bytes(bytes.fromhex("0002040000"))
     assert driver.wait_for(BindFailure) == BindFailure(TRACKS)
@@ -379,7 +379,7 @@ def test_it_answers_discovery(emulate):
     emulator.wait_for_line("answered 127.0.0.1:.* as saber")
 
 
-def test_it_can_keep_out_of_discovery(emulate):
+def test_discovery_can_be_turned_off(emulate):
     assert not emulate("--no-discovery").count_lines("discovery on")
 
 
@@ -429,7 +429,7 @@ def test_it_ends_after_its_duration(emulate):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_well_when_it_is_told_to(emulate, connect, number):
+def test_signals_end_it_cleanly(emulate, connect, number):
     emulator = emulate()
     driver = connect(emulator, "alice")
     driver.bind(TRACKS)
@@ -467,7 +467,7 @@ def test_a_circle_has_the_radius_that_the_wheels_say():
     assert vehicle.heading % math.tau == pytest.approx(math.pi - lag, abs=0.01)
 
 
-def test_settings_beyond_full_speed_are_full_speed():
+def test_speeds_are_clamped_to_full_speed():
     assert drive(32767, -32768).turn_rate == pytest.approx(drive(2048, -2048).turn_rate)
 
 

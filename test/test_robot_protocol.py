@@ -198,7 +198,7 @@ def test_full_and_current_voltage_come_in_this_order():
 
 
 @pytest.mark.parametrize("layout", list(SensorLayout))
-def test_the_layout_of_sensors_is_told_by_what_ends_at_the_end(layout):
+def test_the_layout_of_sensors_is_the_one_that_uses_all_bytes(layout):
     sensors = SENSORS
     if layout is SensorLayout.ROBOTD_1_2:
         sensors = tuple(
@@ -297,14 +297,14 @@ def test_readings_of_an_unknown_type_leave_the_rest_opaque():
     assert "type 0x05" in violation(driver_reads(robot.send(SensorInfo((BATTERY,))) + data))
 
 
-def test_packets_of_unknown_types_are_passed_over():
+def test_packets_of_unknown_types_are_skipped():
     assert driver_reads(packet(0x0A, b"new") + packet(0x04, b"\0\1")) == [UnknownPacket(0x0A, b"new"), BindSuccess(1)]
 
 
 # Strings.
 
 
-def test_bytes_that_are_no_utf_8_are_replaced_and_noted():
+def test_invalid_utf_8_is_replaced_and_noted():
     data = packet(0x08, text(b"caf\xe9")) + packet(0x06, struct.pack(">H", 1) + text(b"\xff"))
     assert driver_reads(data) == [LogMessage("caf\ufffd", True), SubsystemBound(1, "\ufffd", True)]
     (info,) = driver_reads(packet(0x02, struct.pack(">HB", 1, 2) + text(b"l\xe4mp") + text("")))
@@ -447,7 +447,7 @@ def test_an_end_inside_a_packet_is_an_error(data, reason):
     assert reason in violation(driver_reads(data, eof=True))
 
 
-def test_an_end_between_packets_is_the_regular_one():
+def test_an_end_between_packets_is_regular():
     assert driver_reads(packet(0x04, b"\0\1"), eof=True) == [BindSuccess(1), ConnectionClosed()]
     connection = RobotConnection(())
     connection.receive_eof()

@@ -164,7 +164,7 @@ def _reads(driver, peer):
     return seen == {0, 1, 2, 3}
 
 
-def test_the_robot_s_log_and_lists_arrive_as_they_are(drive, shared_peer):
+def test_the_robot_s_log_and_lists_arrive_unchanged(drive, shared_peer):
     driver = drive("alice")
     line = LogMessage("[Nov 20 2026 06:50:28 AM] the track squeaks")
 
@@ -180,7 +180,7 @@ def test_the_robot_s_log_and_lists_arrive_as_they_are(drive, shared_peer):
     assert names == [sensor.name for sensor in shared_peer.sensors.sensors]
 
 
-def test_what_another_driver_of_the_robot_takes_is_lost_here_as_well(drive, shared_peer):
+def test_a_subsystem_that_another_driver_takes_is_lost_here_too(drive, shared_peer):
     alice = drive("alice")
     bind(alice, DRIVE)
     shared_peer.send(SubsystemBound(DRIVE, "bob"))
@@ -251,7 +251,7 @@ def without_time(packet):
     return re.fullmatch(r"\[\w{3} \d\d \d{4} \d\d:\d\d:\d\d [AP]M\] (.*)", packet.text)[1]
 
 
-def test_whoever_vanishes_is_gone_for_the_other_end(ros):
+def test_an_end_that_vanishes_is_gone_for_the_other(ros):
     peer = RobotPeer()
     try:
         with relaying("faults", peer.port, link_timeout=3.0) as relay:
@@ -285,7 +285,7 @@ def test_whoever_vanishes_is_gone_for_the_other_end(ros):
         peer.close()
 
 
-def test_a_robot_that_says_nothing_answers_no_keep_alive_here_either(drive, shared, shared_peer):
+def test_keep_alives_go_unanswered_while_the_robot_is_silent(drive, shared, shared_peer):
     """As beside it: answers come when it is heard again."""
     alice, bob = drive("alice"), drive("bob")
     shared_peer.answers_keep_alives = False
@@ -300,7 +300,7 @@ def test_a_robot_that_says_nothing_answers_no_keep_alive_here_either(drive, shar
         assert [driver.wait_for(KeepAlive).time_ms for _ in range(2)] == [1, 2]
 
 
-def test_answers_end_within_a_second_of_the_robot_s_last_word(drive, shared_peer):
+def test_answers_end_within_a_second_of_the_robot_s_last_packet(drive, shared_peer):
     """Beside it they end with that word."""
 
     def measure():

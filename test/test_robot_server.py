@@ -113,7 +113,7 @@ def moves(forward, turn):
     return lambda twist: (twist.linear.x, twist.angular.z) == pytest.approx((forward, turn), abs=1e-9)
 
 
-def test_what_drivers_steer_comes_out_as_cmd_vel_and_is_repeated_while_they_are_there(shared, commands, connect):
+def test_drivers_steer_by_cmd_vel_which_is_repeated_while_they_are_connected(shared, commands, connect):
     driver = connect(shared, "alice")
     driver.bind(TRACKS)
     driver.send(SkidSteerUpdate(TRACKS, 512, 1024))
@@ -207,7 +207,7 @@ def test_a_value_that_is_too_old_is_not_listed_as_the_present_one(connect, ros):
         wait_until(lambda: driver.query_sensors().sensors[0].type == 0, "a battery that says nothing")
 
 
-def test_what_nodes_log_is_the_robot_s_log(shared, commands, connect, ros):
+def test_logs_of_nodes_become_the_robot_s_log(shared, commands, connect, ros):
     driver = connect(shared)
     driver.settle()
     rosout = ros.publisher(Log, "/rosout", qos=10, subscribers=1)
@@ -235,7 +235,7 @@ def test_it_is_found_by_multicast_and_directly(shared):
     cancellation.close()
 
 
-def test_seventeen_drivers_are_one_too_many_and_who_does_not_read_blocks_nobody(shared, commands, connect):
+def test_a_seventeenth_driver_is_refused_and_one_that_does_not_read_blocks_nobody(shared, commands, connect):
     drivers = [connect(shared, f"driver{number}") for number in range(16)]
     for driver in drivers:
         driver.settle()
@@ -309,7 +309,7 @@ def test_a_signal_leaves_the_robot_stopped(connect, ros, number):
         wait_until(lambda: isinstance(driver.next_event(), ConnectionClosed), "an end")
 
 
-def test_diagnostics_tell_who_drives(shared, commands, connect, ros):
+def test_diagnostics_name_the_drivers(shared, commands, connect, ros):
     driver = connect(shared, "alice")
     driver.bind(TRACKS)
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")

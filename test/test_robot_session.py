@@ -130,7 +130,7 @@ def test_it_registers_before_anything_else():
     assert session.outbox == [RegisterDriver("me"), QuerySubsystems()]
 
 
-def test_it_binds_what_is_wanted_and_drives_nothing_before_that_is_granted(scene):
+def test_it_binds_desired_subsystems_and_drives_nothing_before_they_are_granted(scene):
     assert scene.hear(ROBOT) == [BindSubsystem(0), BindSubsystem(1)]
     scene.session.light(True)
     assert scene.drive(5, 6) == []
@@ -152,14 +152,14 @@ def test_it_binds_what_is_wanted_and_drives_nothing_before_that_is_granted(scene
         (["0"], ["2"], {0, 2}),
     ],
 )
-def test_what_is_wanted_can_be_named(skid_steer, lights, expected):
+def test_desired_subsystems_can_be_named(skid_steer, lights, expected):
     scene = Scene(skid_steer, lights)
     assert {packet.id for packet in scene.hear(ROBOT)} == expected
     assert scene.counts() == []
 
 
 @pytest.mark.parametrize("skid_steer", ["1", "wheels"])  # subsystem 1 is a lamp
-def test_what_is_named_and_missing_is_told(skid_steer):
+def test_missing_subsystems_are_reported(skid_steer):
     scene = Scene([skid_steer], ["none"])
     assert scene.hear(ROBOT) == []
     sentence = f"The robot has no skid steer {skid_steer!r}; of this kind it has 'drive'."
@@ -186,7 +186,7 @@ def test_a_refused_subsystem_is_asked_for_when_it_is_released(scene):
     assert scene.wait(0.0) == [BindSubsystem(0)]
 
 
-def test_what_the_robot_takes_away_is_driven_no_more_and_asked_for_again_after_a_pause(bound):
+def test_a_revoked_subsystem_is_no_longer_driven_and_bound_again_after_a_pause(bound):
     bound.drive(5, 5)
     bound.hear(SubsystemBound(0, "bob"))
     assert bound.drive(6, 6) == []
@@ -199,7 +199,7 @@ def test_what_the_robot_takes_away_is_driven_no_more_and_asked_for_again_after_a
     assert bound.counts() == ["lost subsystems"]
 
 
-def test_a_robot_that_grants_and_takes_away_in_turns_is_not_stormed(bound):
+def test_a_robot_that_grants_and_revokes_in_turns_is_not_flooded_with_binds(bound):
     binds = 0
     for _ in range(100):
         bound.hear(SubsystemBound(0, ""))
@@ -224,7 +224,7 @@ def test_a_bind_without_an_answer_is_tried_again(scene):
     "packet",
     [BindSuccess(0), BindSuccess(77), BindFailure(1), SubsystemBound(9, "bob"), KeepAlive(5)],
 )
-def test_what_was_not_asked_for_is_noted_and_changes_nothing(scene, packet):
+def test_unsolicited_packets_are_counted_and_change_nothing(scene, packet):
     scene.hear(packet)
     assert scene.counts() == ["unexpected packets"]
     assert scene.session.bound == set()
@@ -277,7 +277,7 @@ def test_a_silent_robot_is_lost(bound):
         bound.wait(0.01)
 
 
-def test_packets_that_nobody_knows_are_no_sign_of_life(bound):
+def test_unknown_packets_are_no_sign_of_life(bound):
     for _ in range(15):
         bound.hear(UnknownPacket(0x77, b""))
         bound.wait(TIMEOUT_S / 16)
@@ -285,7 +285,7 @@ def test_packets_that_nobody_knows_are_no_sign_of_life(bound):
         bound.wait(TIMEOUT_S / 16)
 
 
-def test_a_robot_that_does_not_say_what_there_is_is_lost(scene):
+def test_a_robot_that_never_lists_its_subsystems_is_lost(scene):
     for _ in range(3):
         scene.wait(TIMEOUT_S / 4)
         scene.hear(LogMessage("busy"))
@@ -355,7 +355,7 @@ def refused(holder, firmware=ROBOTD, **options):
     return scene
 
 
-def test_what_another_driver_holds_is_asked_for_every_few_seconds(scene):
+def test_while_another_driver_holds_a_subsystem_the_list_is_queried(scene):
     """A robot need not announce that it was given back."""
     scene = refused("bob", FirmwareInfo("emulator", "1", 2))
     assert scene.session.obstruction == Obstruction("Subsystem 0 (Main Drive) is held by 'bob'.", False)
@@ -406,20 +406,20 @@ def test_our_own_name_on_a_robot_that_this_program_has_not_met_may_be_another_s(
     assert obstruction.is_error
 
 
-def test_a_refusal_although_nobody_holds_it_is_told():
+def test_a_refusal_of_a_free_subsystem_is_reported():
     scene = refused("")
     assert scene.session.obstruction.sentence == (
         "Subsystem 0 (Main Drive) was refused, although nobody holds it: restart robotd."
     )
 
 
-def test_what_is_not_wanted_any_more_obstructs_nothing():
+def test_undesired_subsystems_are_no_obstruction():
     scene = refused("bob")
     scene.ask(scene.session.unbind, 0)
     assert scene.session.obstruction is None
 
 
-def test_what_a_list_shows_as_free_is_not_ours_any_more(bound):
+def test_a_subsystem_listed_as_free_is_no_longer_ours(bound):
     """robotd frees, without a word, what a driver who goes once had, whoever has it now."""
     bound.now_s += BIND_PAUSE_S
     bound.hear(ROBOTD)
@@ -452,7 +452,7 @@ def test_a_skid_steer_is_stopped_before_it_is_given_back(bound):
     assert bound.drive(8, 8) == []
 
 
-def test_what_the_operator_says_holds_on_the_next_connection_to_the_same_robot(bound):
+def test_the_operator_s_choice_survives_a_reconnection_to_the_same_robot(bound):
     bound.ask(bound.session.unbind, 0)
     bound.ask(bound.session.bind, 2, bound.now_s)
     assert Scene(desired=bound.desired).hear(ROBOT) == [BindSubsystem(1), BindSubsystem(2)]
@@ -461,7 +461,7 @@ def test_what_the_operator_says_holds_on_the_next_connection_to_the_same_robot(b
 
 
 @pytest.mark.parametrize("task", ["bind", "unbind"])
-def test_what_does_not_exist_is_refused(scene, task):
+def test_unknown_subsystems_are_refused(scene, task):
     def ask(number):
         arguments = (number, scene.now_s) if task == "bind" else (number,)
         return scene.ask(getattr(scene.session, task), *arguments)
@@ -480,14 +480,14 @@ def test_a_bind_that_is_given_up_before_it_is_granted_is_given_back(scene):
     assert scene.drive(1, 1) == []
 
 
-def test_whoever_waits_is_answered_when_the_connection_ends(scene):
+def test_pending_binds_are_answered_when_the_connection_ends(scene):
     scene.hear(ROBOT)
     answers = scene.ask(scene.session.bind, 0, scene.now_s)
     scene.session.end("gone")
     assert answers == [(False, "gone")]
 
 
-def test_lights_are_switched_when_that_is_new(bound):
+def test_lights_are_updated_only_on_change(bound):
     for is_on in (True, True, False):
         bound.session.light(is_on)
     assert bound.sent() == [LightUpdate(1, True), LightUpdate(1, False)]
@@ -511,7 +511,7 @@ def test_nothing_bound_needs_no_farewell(scene):
 # What is told on.
 
 
-def test_what_can_t_be_read_is_told(scene):
+def test_unreadable_parts_are_reported(scene):
     scene.hear(SubsystemInfo((ARM,), opaque=b"12345", missing=2))
     scene.hear(SensorInfo((Sensor(77, "sonar"),), opaque=b"1", missing=0))
     scene.hear(LogMessage("caf\ufffd", has_replacements=True))
@@ -520,7 +520,7 @@ def test_what_can_t_be_read_is_told(scene):
     assert "2 more after it, 5 bytes" in str(scene.log.warnings)
 
 
-def test_another_version_of_the_protocol_is_told_and_no_obstacle(scene):
+def test_another_protocol_version_is_reported_and_tolerated(scene):
     scene.hear(FirmwareInfo("android", "9", 3))
     assert scene.log.warnings == [("other protocol versions", "The robot speaks version 3 of the protocol, not 2.")]
     assert scene.log.told == [FirmwareInfo("android", "9", 3)]

@@ -57,11 +57,11 @@ def test_to_turn_left_the_right_side_runs_faster():
         (0.0, 0.0, (0, 0)),
     ],
 )
-def test_what_the_robot_can_do_is_sent_as_it_is(forward, left_turn, expected):
+def test_speeds_within_the_limit_are_unchanged(forward, left_turn, expected):
     assert STEER.speeds(twist(forward, left_turn=left_turn)) == (Speeds(*expected), True)
 
 
-def test_what_is_too_fast_is_slowed_down_on_both_sides_alike():
+def test_excessive_speeds_are_scaled_down_on_both_sides():
     """A curve of 1 m radius stays one: 1.25 to 0.75 at the sides, whatever the speed."""
     for speed in (2.0, 20.0, 2e6, 1e307):
         assert STEER.speeds(twist(speed, left_turn=speed)) == (Speeds(1229, 2048), False)
@@ -75,7 +75,7 @@ def test_any_finite_command_gives_speeds_within_the_range_that_turn_the_right_wa
     assert (speeds.right + speeds.left) * forward >= 0 or abs(speeds.right + speeds.left) <= 1
 
 
-def test_sideways_up_and_rolling_mean_nothing():
+def test_sideways_vertical_and_rolling_components_are_ignored():
     message = twist(1.0, left_turn=2.0)
     message.linear.y = message.linear.z = message.angular.x = message.angular.y = 99.0
     assert STEER.speeds(message) == STEER.speeds(twist(1.0, left_turn=2.0))
@@ -189,11 +189,11 @@ def test_names_become_tokens(name, token):
     assert topic_token(name, "sensor_3") == token
 
 
-def test_the_second_of_a_name_is_numbered():
+def test_duplicate_names_are_numbered():
     assert unique_names(["a", "a", "a_2", "a", "b"]) == ["a", "a_2", "a_2_2", "a_3", "b"]
 
 
-def test_the_list_of_sensors_tells_topics_and_full_voltages():
+def test_the_list_of_sensors_has_topics_and_full_voltages():
     info = SensorInfo((Sensor(1, "pack\n", 1, 12_600), Sensor(9, "sonar")), SensorLayout.ROBOTD_1_2, b"x", missing=3)
     message = translate.sensor_array(info, ["battery_state", ""], STAMP, "base_link")
     battery, sonar = message.sensors
@@ -209,7 +209,7 @@ def test_the_list_of_sensors_tells_topics_and_full_voltages():
     assert math.isnan(sonar.full_voltage)
 
 
-def test_the_list_of_subsystems_tells_who_has_them():
+def test_the_list_of_subsystems_names_their_drivers():
     drive = Subsystem(1, "drive", "old", MotorSensors(1, 2, 3, 4), MotorSensors(5, 6, 7, 8))
     info = SubsystemInfo((drive, Subsystem(2, "lamp")), b"", missing=1)
     message = translate.subsystem_array(info, {0: "me"}, {0}, STAMP, "base_link")
@@ -245,7 +245,7 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
     assert min(twist[2:5]) >= 1e6
 
 
-def test_straight_on_is_straight_on():
+def test_equal_speeds_go_straight():
     odometry = WheelOdometry()
     odometry.advance(2.0, forward=-1.5, turn=0.0)
     assert odometry.pose == (-3.0, 0.0, 0.0)
@@ -255,7 +255,7 @@ def test_straight_on_is_straight_on():
 
 
 @given(left=st.integers(-FULL_SPEED, FULL_SPEED), right=st.integers(-FULL_SPEED, FULL_SPEED))
-def test_speeds_come_back_from_a_cmd_vel_as_they_were(left, right):
+def test_speeds_round_trip_through_cmd_vel(left, right):
     skid_steer = SkidSteer(separation=0.43, max_speed=1.7)
     assert skid_steer.speeds(skid_steer.twist(Speeds(left, right))) == (Speeds(left, right), True)
 
@@ -263,12 +263,12 @@ def test_speeds_come_back_from_a_cmd_vel_as_they_were(left, right):
 @pytest.mark.parametrize("kind", [SensorType.BATTERY, SensorType.THERMOMETER, SensorType.AMMETER, SensorType.MOTOR_PWM])
 @pytest.mark.parametrize("measurements", [MEASUREMENTS, BARE_MEASUREMENTS])
 @given(value=st.integers(-100_000, 100_000))
-def test_values_come_back_from_messages_as_they_were(kind, measurements, value):
+def test_values_round_trip_through_messages(kind, measurements, value):
     measurement = measurements[kind]
     message = measurement.message(Sensor(kind, "s", value, 12_000), value, Time(), "base_link")
     assert measurement.value(message) == value
 
 
-def test_what_is_not_known_or_fits_no_packet_has_no_value():
+def test_unknown_values_and_those_that_fit_no_packet_are_none():
     for voltage in (math.nan, math.inf, 3e9):
         assert MEASUREMENTS[SensorType.BATTERY].value(BatteryState(voltage=voltage)) is None

@@ -148,7 +148,7 @@ def test_a_silent_driver_is_halted_once_and_its_next_update_drives_again(control
     assert vehicle.done[-1] == (TRACKS, 8, 8)
 
 
-def test_who_has_nothing_is_not_halted_but_dropped(control, vehicle, clock):
+def test_a_driver_without_subsystems_is_dropped_without_a_halt(control, vehicle, clock):
     driver = Driver(control, clock, "alice")
     assert control.halt_silent(Instant(9.0, WALL_MS), 1.0) == []
     assert control.drop_silent(Instant(9.0, WALL_MS), 1.0) == [driver.conversation.driver]
@@ -157,7 +157,7 @@ def test_who_has_nothing_is_not_halted_but_dropped(control, vehicle, clock):
     assert vehicle.done == []
 
 
-def test_what_was_said_after_a_driver_was_dropped_does_nothing(control, vehicle, clock):
+def test_packets_after_a_driver_was_dropped_do_nothing(control, vehicle, clock):
     driver = Driver(control, clock, "alice")
     driver.say(BindSubsystem(TRACKS))
     control.drop_silent(Instant(9.0, WALL_MS), 1.0)
@@ -165,7 +165,7 @@ def test_what_was_said_after_a_driver_was_dropped_does_nothing(control, vehicle,
     assert vehicle.done == [(TRACKS, "stop")]
 
 
-def test_what_somebody_else_has_can_t_be_bound_and_is_listed_as_theirs(control, vehicle, clock):
+def test_a_subsystem_held_elsewhere_cannot_be_bound_and_is_listed_as_theirs(control, vehicle, clock):
     driver = Driver(control, clock, "alice")
     vehicle.subsystems[TRACKS] = replace(vehicle.subsystems[TRACKS], is_available=False, other_driver="bob")
     assert driver.say(BindSubsystem(TRACKS)) == [BindFailure(TRACKS)]
@@ -173,7 +173,7 @@ def test_what_somebody_else_has_can_t_be_bound_and_is_listed_as_theirs(control, 
     assert info.subsystems[TRACKS].driver == "bob"
 
 
-def test_what_is_taken_away_is_stopped_and_announced(control, vehicle, clock):
+def test_a_revoked_subsystem_is_stopped_and_announced(control, vehicle, clock):
     driver = Driver(control, clock, "alice")
     driver.say(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, 9, 9))
     control.revoke(TRACKS, clock[0])
@@ -253,7 +253,7 @@ def test_robotd_hangs_up_on_an_update_of_what_there_is_not_and_the_document_s_ro
     assert driver.say(nothing, KeepAlive(1)) == [KeepAlive(1)]
 
 
-def test_a_light_is_nothing_that_safe_mode_switches(vehicle, clock):
+def test_safe_mode_leaves_lights_alone(vehicle, clock):
     control = RobotdControl(vehicle, lambda line: None)
     driver = Driver(control, clock, "alice")
     driver.say(BindSubsystem(LIGHT), LightUpdate(LIGHT, True), KeepAlive(0))
@@ -302,7 +302,7 @@ def test_changes_come_no_closer_than_a_gap_and_the_newest_wins_but_stopping_is_a
     assert published[3:] == [Speeds(4, 4)] * 2
 
 
-def test_who_never_moved_says_nothing_when_it_leaves(commands, published):
+def test_a_robot_that_never_moved_is_not_stopped_at_the_end(commands, published):
     commands.stop(0.0)
     assert published == []
 
@@ -363,12 +363,12 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
         ([f"current/m{number}" for number in range(65)], "64 are allowed"),
     ],
 )
-def test_topics_of_sensors_that_can_t_be_are_refused(topics, error):
+def test_invalid_topics_of_sensors_are_refused(topics, error):
     assert error in check_topics(topics)
     assert check_topics(["battery_state", "temperature/a=b"]) is None
 
 
-def test_what_a_bridge_lists_is_listed():
+def test_sensors_that_a_bridge_lists_are_listed():
     sensors = SensorArray(
         sensors=[
             SensorMessage(id=0, type=1, name="pack", topic="battery_state", full_voltage=24.0),

@@ -33,7 +33,7 @@ def test_stationary_stands_still():
     assert set(drive("stationary", 5)) == {Pose()}
 
 
-def test_linear_goes_to_and_fro_without_turning_round():
+def test_linear_goes_back_and_forth_without_turning_round():
     poses = drive("linear", 40)
     assert max(pose.x for pose in poses) == pytest.approx(2.0, abs=0.06)
     assert min(pose.x for pose in poses) == pytest.approx(-2.0, abs=0.06)

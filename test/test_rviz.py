@@ -106,7 +106,7 @@ def test_every_launch_file_has_its_view():
 
 
 @each_view
-def test_a_view_consists_of_what_every_rviz2_has(path):
+def test_views_use_only_what_every_rviz2_has(path):
     content = yaml.safe_load(path.read_text())
     assert content.keys() <= {"Panels", "Visualization Manager", "Window Geometry"}
     assert {panel["Class"] for panel in content["Panels"]} <= PANELS

@@ -224,7 +224,7 @@ def test_commands_stay_within_what_the_drone_can_do():
         assert 0 <= command.thrust <= 11
 
 
-def test_time_that_runs_back_starts_anew_and_time_that_stands_still_does_no_harm():
+def test_time_running_back_starts_over_and_time_standing_still_is_harmless():
     eyes = Eyes(40, 40)
     behaviour = SeekTarget(SeekParameters(), DRONE, eyes.pinhole, BASELINE)
     left, right = eyes.camera.render(DroneState.at_start(), [at_body(4, 0, 0)])
@@ -373,7 +373,7 @@ def test_the_solid_angle_is_that_of_the_sphere():
 
 
 @pytest.mark.parametrize("position", [(4, 0, 0), (6, 2, -1)])
-def test_wind_is_told_from_what_the_target_seems_to_do(position):
+def test_wind_is_estimated_from_the_target_s_apparent_motion(position):
     """The drone hovers on the spot; an estimator that believes in calm air has to find the wind's push."""
     estimator = TargetEstimator(BASELINE, 0.2, 0.5, 0.005)
     seen = outlines(Eyes(), at_body(*position))
@@ -409,7 +409,7 @@ def test_a_roll_that_is_not_measured_shows_when_the_drone_yaws():
 
 
 @pytest.mark.parametrize("angles", [(0.1, -0.4, 3.0), (-1, 0.5, -3.1)])
-def test_angles_mean_what_rep_103_says(angles):
+def test_angles_follow_rep_103(angles):
     assert angles_from_rotation(rotation_from_angles(*angles)) == pytest.approx(angles)
     forward = rotation_from_angles(0, 0.1, 0) @ [1, 0, 0]
     assert forward[2] < 0, "positive pitch lowers the nose"

@@ -133,7 +133,7 @@ def declared(tmp_path_factory):
 
 
 @by_name([*LAUNCH_FILES, *PARTS])
-def test_a_launch_file_has_nothing_that_humble_does_not_know(path):
+def test_a_launch_file_uses_only_what_humble_knows(path):
     for element in ElementTree.parse(path).iter():
         assert element.tag in KNOWN_TO_HUMBLE
         assert set(element.attrib) <= KNOWN_TO_HUMBLE[element.tag], f"<{element.tag}>"
@@ -211,7 +211,7 @@ def test_a_launch_file_looks_for_rviz2_before_it_starts_anything(path):
 
 
 @by_name([*LAUNCH_FILES, *PARTS])
-def test_a_launch_file_sets_parameters_that_there_are(path, declared):
+def test_a_launch_file_sets_existing_parameters(path, declared):
     for node in ElementTree.parse(path).iter("node"):
         if node.get("pkg") != "drone_bridge":
             continue
@@ -234,7 +234,7 @@ def test_a_launch_file_sets_parameters_that_there_are(path, declared):
 
 
 @by_name(LAUNCH_FILES)
-def test_what_a_launch_file_reads_last_by_default_overrules_no_argument_of_it(path):
+def test_the_default_parameter_file_overrides_no_launch_argument(path):
     """params_file wins: an active value in its default would make an argument mean nothing."""
     root = ElementTree.parse(path).getroot()
     defaults = [argument.get("default") for argument in root.iter("arg") if argument.get("name") == "params_file"]
@@ -276,7 +276,7 @@ def plain(value):
 
 
 @by_name(PARAMETER_FILES)
-def test_a_parameter_file_names_parameters_that_there_are_and_their_defaults(path, declared):
+def test_a_parameter_file_names_existing_parameters_and_their_defaults(path, declared):
     text = path.read_text()
     given = parameters_in(text)
     for node, parameters in parameters_in(COMMENTED_OUT.sub(r"\1", text)).items():
@@ -346,7 +346,7 @@ def says(text, value):
 
 
 @by_name([path for path in PAGES if any(parameter_tables(path))])
-def test_a_page_names_parameters_that_there_are_and_their_defaults(path, declared):
+def test_a_page_names_existing_parameters_and_their_defaults(path, declared):
     for node, rows in parameter_tables(path):
         parameters = declared(node)
         listed = {}
@@ -362,7 +362,7 @@ def test_a_page_names_parameters_that_there_are_and_their_defaults(path, declare
 
 
 @pytest.mark.parametrize("name", BRIDGES)
-def test_the_page_about_all_bridges_names_parameters_that_there_are_and_their_defaults(name, declared):
+def test_the_page_about_all_bridges_names_existing_parameters_and_their_defaults(name, declared):
     values = declared(f"{name}_bridge").values
     for parameter, text in shared_parameters(name).items():
         assert says(text, plain(values[parameter])), f"{parameter}: {text!r} and {values[parameter]!r}"

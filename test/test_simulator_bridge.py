@@ -79,7 +79,7 @@ def seen_after_steps(peer, inbox, values=None, stream=VEHICLE, wanted=lambda mes
 # What it asks for.
 
 
-def test_it_asks_questions_on_one_connection_and_for_streams_on_another(peer):
+def test_requests_and_streams_have_connections_of_their_own(peer):
     wait_until(lambda: peer.requests_.asked_for(sim.AddCamera), "the camera")
     first = [type(request) for request in peer.requests_.requests[:10]]
     assert first == [sim.GetConfig, *[sim.GetExtended] * 3, *[sim.GetEntity] * 5, sim.ListEntities]
@@ -95,7 +95,7 @@ def test_it_asks_questions_on_one_connection_and_for_streams_on_another(peer):
     assert peer.streams.asked_for(sim.StreamCamera) == [sim.StreamCamera(FRONT, 2, BUOY)]
 
 
-def test_no_request_comes_in_pieces(ros, peer):
+def test_requests_are_sent_in_one_piece(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     wait_until(lambda: publisher.publish(Twist()) or peer.requests_.asked_for(sim.SetEntity), "a velocity")
     assert peer.fragments == 0
@@ -180,7 +180,7 @@ def test_what_a_trigger_finds_is_published(ros, peer, kind):
     assert (event.name, event.trigger_id, event.event) == ("near", NEAR, kind.ID)
 
 
-def test_steps_are_told_on_the_clock_and_time_stands_still_in_a_pause(ros, peer):
+def test_steps_drive_the_clock_which_stands_still_in_a_pause(ros, peer):
     clock, odom = ros.subscribe(Clock, "/clock"), ros.subscribe(Odometry, "odom")
     before = time_of_a_step(peer, peer.streams, odom)
     for _ in range(25):
@@ -224,7 +224,7 @@ def test_messages_may_come_in_any_pieces(ros, peer, split):
     seen_after_steps(peer, odom)
 
 
-def test_what_is_no_number_or_of_an_unknown_stream_is_not_published(ros, peer):
+def test_non_finite_states_and_unknown_streams_are_not_published(ros, peer):
     odom = ros.subscribe(Odometry, "odom")
     seen_after_steps(peer, odom)
     before = status(ros)
@@ -244,7 +244,7 @@ def test_what_is_no_number_or_of_an_unknown_stream_is_not_published(ros, peer):
 # Entities that come and go.
 
 
-def test_where_spying_gets_the_connection_closed_the_entities_are_asked_for_again_and_again(ros, peer):
+def test_where_spying_closes_the_connection_entities_are_polled(ros, peer):
     events = ros.subscribe(ItemEvent, "item_events")
     wait_until(lambda: len(peer.requests_.asked_for(sim.ListEntities)) > 2, "lists of entities")
     wait_until(lambda: announced(peer, events), "an event")
@@ -263,7 +263,7 @@ def announced(peer, events):
     return len(events)
 
 
-def test_an_entity_that_is_removed_here_goes_under_its_name(ros, peer):
+def test_an_entity_that_is_removed_here_is_announced_by_its_name(ros, peer):
     events = ros.subscribe(ItemEvent, "item_events")
     number = ros.call(srv.Spawn, "spawn", srv.Spawn.Request(name="float")).id
     wait_until(lambda: announced(peer, events), "an event")
@@ -274,7 +274,7 @@ def test_an_entity_that_is_removed_here_goes_under_its_name(ros, peer):
 
 
 @pytest.mark.parametrize("id_bytes", [1, 4])
-def test_where_there_is_spying_it_is_used(ros, peer, id_bytes):
+def test_where_spying_is_supported_it_is_used(ros, peer, id_bytes):
     events = ros.subscribe(ItemEvent, "item_events")
     _, streams = peer.restart(entities=two_entities(), closes_on=set())
     wait_until(lambda: streams.asked_for(sim.Spy), "spying")
@@ -296,7 +296,7 @@ def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes(ros, peer):
     assert streams.asked_for(sim.StreamEntity)[-1].id == BUOY
 
 
-def test_an_entity_that_comes_before_the_first_list_is_streamed_all_the_same(ros, peer):
+def test_an_entity_that_is_added_before_the_first_list_is_streamed_too(ros, peer):
     has_come = threading.Event()
 
     def list_late(_):
@@ -313,7 +313,7 @@ def test_an_entity_that_comes_before_the_first_list_is_streamed_all_the_same(ros
     assert [request.id for request in streams.asked_for(sim.StreamEntity)[asked:]] == [BUOY]
 
 
-def test_that_steps_are_done_is_told_once(ros, peer):
+def test_completed_steps_are_reported_once(ros, peer):
     completed = ros.subscribe(Empty, "completed")
     peer.send(peer.streams, sim.Completed())
     wait_until(lambda: peer.send(peer.requests_, sim.Completed()) or len(completed), "Completed")
@@ -407,7 +407,7 @@ def commands_for_velocities(peer, publisher, count, period_s):
     return len(published)
 
 
-def test_what_is_no_number_moves_nothing(ros, peer):
+def test_non_finite_commands_move_nothing(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel", qos=10)
     before = status(ros)
     for bad, reason in ((twist(math.nan), "linear.x is nan"), (twist(0.0, left_turn=math.inf), "angular.z is inf")):
@@ -452,7 +452,7 @@ def test_a_bridge_that_is_interrupted_stops_the_vehicle(ros, own_peer):
 # Other parameters.
 
 
-def test_a_single_connection_does_it_all(ros, own_peer):
+def test_a_single_connection_is_enough(ros, own_peer):
     with bridge(
         own_peer, single_connection=True, item_events="none", entities=[""], frame_prefix="s3/", run_on_connect=True
     ):

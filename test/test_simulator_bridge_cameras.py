@@ -48,7 +48,7 @@ def test_cameras_are_all_there_before_any_of_them_is_streamed(peer, ros):
         wait_until(lambda: of_cameras(streams) == [("stream", 0), ("stream", 1)], "the streams of the cameras")
 
 
-def test_a_camera_that_comes_has_the_streams_of_the_others_made_anew(peer, ros):
+def test_adding_a_camera_recreates_the_streams_of_the_others(peer, ros):
     with bridge(peer):
         _, streams = peer.wait_until_settled()
         wait_until(lambda: of_cameras(streams) == [("stream", FRONT)], "the stream of the camera")
@@ -61,7 +61,7 @@ def test_a_camera_that_comes_has_the_streams_of_the_others_made_anew(peer, ros):
         assert (view.camera, view.target_id, view.stream_id) == ("front", BUOY, 1)
 
 
-def test_a_camera_that_goes_has_the_streams_of_the_others_made_anew(peer, ros):
+def test_removing_a_camera_recreates_the_streams_of_the_others(peer, ros):
     with bridge(peer, cameras=TWO_CAMERAS):
         _, streams = peer.wait_until_settled()
         wait_until(lambda: len(of_cameras(streams)) == 2, "the streams of the cameras")
@@ -70,7 +70,7 @@ def test_a_camera_that_goes_has_the_streams_of_the_others_made_anew(peer, ros):
 
 
 @pytest.mark.parametrize("who", ["here", "by others"])
-def test_an_entity_that_goes_has_camera_streams_made_anew_once(peer, ros, who):
+def test_removing_an_entity_recreates_camera_streams_once(peer, ros, who):
     peer.entities[9] = peer.entities[BUOY]
     with bridge(peer):
         requests, streams = peer.wait_until_settled()
@@ -96,7 +96,7 @@ def test_a_camera_that_is_refused_changes_no_streams(peer, ros):
         assert of_cameras(streams) == [("stream", FRONT)]
 
 
-def test_a_camera_that_is_not_there_is_not_set(peer, ros):
+def test_a_missing_camera_is_not_set(peer, ros):
     peer.answers[sim.StreamCamera] = lambda request: (
         sim.Error(0, "No camera with given ID.") if request.id == 7 else sim.Error(1, "No entity with given ID.")
     )
@@ -132,7 +132,7 @@ def test_a_camera_that_was_set_has_its_new_frame_and_stays_so_in_a_new_world(pee
         assert (again.position, again.focal_length, again.enabled) == ((1.0, -2.0, -3.0), 1.0, False)
 
 
-def test_the_frame_of_a_camera_that_was_removed_is_told_no_more(peer, ros):
+def test_the_frame_of_a_removed_camera_is_no_longer_published(peer, ros):
     latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     transforms = ros.subscribe(TFMessage, "/tf_static", latched)
 

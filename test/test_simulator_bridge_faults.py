@@ -48,7 +48,7 @@ def peer(shared):
 # Silence.
 
 
-def test_who_gets_no_answer_is_told_so_and_the_simulator_is_connected_to_again(ros, peer):
+def test_an_unanswered_request_fails_and_the_simulator_is_reconnected(ros, peer):
     peer.answers[sim.Reassure] = SILENCE
     before = status(ros)
     response = call(ros, "reassure", srv.SimulatorRequest)
@@ -71,7 +71,7 @@ def test_a_simulator_that_is_slow_is_not_asked_again_before_it_has_answered(ros)
         assert len(asked) == 1
 
 
-def test_those_who_wait_behind_a_lost_answer_are_told_so_too(ros, peer):
+def test_requests_behind_a_lost_answer_fail_too(ros, peer):
     peer.answers[sim.Reassure] = SILENCE
     clients = [ros.node.create_client(srv.SimulatorRequest, "reassure") for _ in range(3)]
     assert all(client.wait_for_service(5.0) for client in clients)
@@ -83,7 +83,7 @@ def test_those_who_wait_behind_a_lost_answer_are_told_so_too(ros, peer):
     peer.wait_until_settled()
 
 
-def test_a_simulator_that_answers_nothing_at_all_is_tried_again_and_again(ros):
+def test_a_simulator_that_answers_nothing_is_retried(ros):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(TIMEOUT_S)
         port = silent.getsockname()[1]
@@ -113,14 +113,14 @@ def test_a_simulator_that_answers_nothing_at_all_is_tried_again_and_again(ros):
     ],
     ids=bytes.hex,
 )
-def test_nonsense_ends_the_connection_and_nothing_else(ros, peer, name, garbage):
+def test_garbage_ends_the_connection_and_nothing_else(ros, peer, name, garbage):
     peer.send_bytes(getattr(peer, name), garbage)
     wait_until(lambda: not {peer.requests_, peer.streams} & set(peer.clients), "the end of the connections")
     peer.wait_until_settled()
     assert call(ros, "reassure", srv.SimulatorRequest).success
 
 
-def test_nonsense_is_counted_and_said(ros, peer):
+def test_garbage_is_counted_and_logged(ros, peer):
     before = status(ros)
     peer.send_bytes(peer.streams, b"\x0d\0\0\0\0")
     values = wait_for_count(ros, "rejected input", 1, before)
@@ -169,7 +169,7 @@ EMPTY_KEY = ExtendedAttribute(text="a note")
         ("add_object", srv.AddObject, {"data": [1]}),
     ],
 )
-def test_what_real_simulators_close_the_connection_on_is_not_sent(ros, peer, name, service, fields):
+def test_requests_on_which_real_simulators_hang_up_are_not_sent(ros, peer, name, service, fields):
     response = call(ros, name, service, **fields)
     assert (response.success, response.code) == (False, -1)
     assert response.message.startswith("The CUAUV server closes the connection on an empty key, value or class name.")
@@ -178,7 +178,7 @@ def test_what_real_simulators_close_the_connection_on_is_not_sent(ros, peer, nam
     assert not {getattr(request, "key", None) for request in peer.requests_.requests} & {"", "note"}
 
 
-def test_what_a_service_was_told_to_have_failed_is_not_there_later(ros, peer):
+def test_an_item_whose_request_timed_out_is_not_restored(ros, peer):
     peer.answers[sim.StreamEntity] = SILENCE
     response = call(ros, "stream_entity", srv.StreamEntity, id=VEHICLE + 7)
     assert not response.success
@@ -224,7 +224,7 @@ def test_in_the_same_world_cameras_are_not_added_again(ros, peer):
     assert len(streams.asked_for(sim.AddTrigger)) == 1
 
 
-def test_what_was_removed_is_not_restored(ros, peer):
+def test_removed_items_are_not_restored(ros, peer):
     spawned = call(ros, "spawn", srv.Spawn, name="ball")
     assert call(ros, "remove", srv.RemoveItem, type=0, id=spawned.id).success
     peer.hang_up()
@@ -232,7 +232,7 @@ def test_what_was_removed_is_not_restored(ros, peer):
     assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
 
 
-def test_what_the_simulator_refuses_at_first_is_said_and_asked_for_next_time(ros, peer):
+def test_refused_items_are_logged_and_requested_on_the_next_connection(ros, peer):
     before = status(ros)
     peer.restart(entities=two_entities(), answers={sim.AddTrigger: sim.Error(2, "No entity.")})
     wait_for_count(ros, "refused items", 1, before)
@@ -242,14 +242,14 @@ def test_what_the_simulator_refuses_at_first_is_said_and_asked_for_next_time(ros
     assert events.wait().name == "near"
 
 
-def test_a_simulator_without_a_vehicle_is_of_use_too(ros, peer):
+def test_a_simulator_without_a_vehicle_is_useful_too(ros, peer):
     peer.restart(entities={BUOY: two_entities()[BUOY]})
     assert list(call(ros, "list_entities", srv.ListEntities).ids) == [BUOY]
     report = status(ros, lambda values: "no entity 0" in values["last error"] or int(values["missing vehicle"]))
     assert report["state"] == "connected"
 
 
-def test_diagnostics_tell_rates_and_the_round_trip(ros, peer):
+def test_diagnostics_have_rates_and_the_round_trip(ros, peer):
     def is_told(values):
         peer.step(peer.streams)
         has_streams = "front" in values.get("messages per second", "")
@@ -265,7 +265,7 @@ def test_diagnostics_tell_rates_and_the_round_trip(ros, peer):
     )
 
 
-def test_services_without_a_simulator_say_so(ros):
+def test_services_without_a_simulator_return_an_error(ros):
     with Process.node("simulator_bridge", remap=("__ns:=/lonely",), port=1) as process:
         process.wait_for_line("can't be reached")
         response = call(ros, "/lonely/pause", srv.SimulatorRequest)
@@ -292,7 +292,7 @@ def test_services_without_a_simulator_say_so(ros):
     ],
     ids=str,
 )
-def test_parameters_that_make_no_sense_are_refused_with_a_sentence(parameters, error):
+def test_invalid_parameters_are_refused_with_a_sentence(parameters, error):
     with Process.node("simulator_bridge", **parameters) as process:
         assert process.wait() == 1
     assert error in process.output
@@ -394,7 +394,7 @@ def test_streams_and_requests_get_along_under_load(ros, peer):
     assert {peer.requests_, peer.streams} <= set(peer.clients)
 
 
-def test_an_item_that_goes_takes_what_needs_it_along(ros, peer):
+def test_removing_an_item_removes_what_depends_on_it(ros, peer):
     _, streams = peer.restart(entities=two_entities(), closes_on=set())
     wait_until(lambda: streams.asked_for(sim.Spy), "spying")
     before = len(streams.asked_for(sim.StreamEntity))

@@ -184,7 +184,7 @@ def test_turbulence_is_removed_by_the_id_that_adding_it_gave(ros, emulate, conne
 # Time.
 
 
-def test_whoever_publishes_the_clock_stamps_with_it_and_takes_commands_by_it(ros, emulate, connect):
+def test_a_bridge_that_publishes_the_clock_stamps_and_judges_commands_by_it(ros, emulate, connect):
     emulator = emulate()
     client = connect(emulator)
     odom = ros.subscribe(Odometry, "odom")

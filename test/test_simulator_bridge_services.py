@@ -169,14 +169,14 @@ def test_a_service_becomes_its_request_and_gets_its_answer(
 @pytest.mark.parametrize(
     ("name", "service", "fields", "request_", "answer", "expected"), SIMPLE, ids=[case[0] for case in SIMPLE]
 )
-def test_an_error_is_told_with_its_code_and_text(ros, peer, name, service, fields, request_, answer, expected):
+def test_an_error_has_its_code_and_text(ros, peer, name, service, fields, request_, answer, expected):
     peer.answers[type(request_)] = lambda request: sim.Error(5, "Not today.")
     response = call(ros, name, service, **fields)
     assert (response.success, response.code) == (False, 5)
     assert response.message == f"The simulator refused {request_.NAME} with code 5: Not today."
 
 
-def test_an_error_says_what_its_code_means_for_the_request(ros, peer):
+def test_an_error_explains_its_code_for_the_request(ros, peer):
     peer.answers[sim.Run] = sim.Error(0, "Not paused.")
     response = call(ros, "run", srv.Run)
     assert response.message.endswith("This means that the simulation is running already.")
@@ -221,7 +221,7 @@ def test_an_entity_that_somebody_else_added_can_be_published(ros, peer):
     call(ros, "remove", srv.RemoveItem, type=0, id=7)
 
 
-def test_what_makes_no_sense_is_refused_here(ros, peer):
+def test_invalid_requests_are_refused_here(ros, peer):
     assert call(ros, "spawn", srv.Spawn, mass=-1.0).message == "The mass is -1, and has to be finite and more than 0."
     response = call(ros, "run", srv.Run, wait=True)
     assert (response.success, response.message) == (
@@ -249,7 +249,7 @@ def test_gravity_is_removed_only_by_its_name(ros, peer):
     assert peer.requests(sim.Remove) == [sim.Remove(ItemType.OBJECT, 0)]
 
 
-def test_what_the_simulator_would_close_on_is_refused_here(ros, peer):
+def test_requests_on_which_the_simulator_would_hang_up_are_refused_here(ros, peer):
     response = call(ros, "add_object", srv.AddObject, class_name="wind", data=[0] * 1020)
     assert (response.success, response.code) == (False, -1)
     assert response.message == "AddObject has 1028 bytes, and the simulator takes 1024."
@@ -308,7 +308,7 @@ def test_a_camera_streams_whom_it_looks_for(ros, peer):
     call(ros, "remove", srv.RemoveItem, type=2, id=2)
 
 
-def test_a_camera_can_be_asked_once(ros, peer):
+def test_a_single_view_can_be_requested(ros, peer):
     peer.answers[sim.ViewCamera] = sim.CameraGot(0.5, -0.5, 0.25, 2.0)
     response = call(ros, "view_camera", srv.ViewCamera, camera_id=FRONT, target_id=1)
     assert response.success, response.message
@@ -358,7 +358,7 @@ def test_waiting_for_steps_ends_when_somebody_pauses_here(ros, peer):
     assert waiting.result().message == "The simulation was paused before the steps were done."
 
 
-def test_many_may_ask_at_once(ros, peer):
+def test_many_requests_may_be_made_at_once(ros, peer):
     client = ros.node.create_client(srv.GetState, "get_state")
     assert client.wait_for_service(5.0)
     futures = [client.call_async(srv.GetState.Request(id=number % 3)) for number in range(9)]

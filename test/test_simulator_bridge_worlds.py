@@ -60,7 +60,7 @@ def test_a_vehicle_that_has_come_to_rest_elsewhere_is_not_taken_for_one_that_nev
         assert (q.w, q.x, q.y, q.z) == pytest.approx(EAST)
 
 
-def test_a_run_that_waits_for_what_a_lost_simulator_does_not_tell_is_answered(peer, ros):
+def test_a_waiting_run_is_answered_when_the_simulator_is_lost(peer, ros):
     peer.answers[sim.SetEntity] = SILENCE
     with bridge(peer, body_to_model=LEARNED, request_timeout=1.0) as process:
         peer.wait_for(sim.SetEntity)
@@ -101,7 +101,7 @@ def test_a_vehicle_that_a_killed_bridge_has_left_moving_is_stopped_and_others_ar
 
 
 @pytest.mark.parametrize("mark", [b"", b"x" * 1000], ids=len)
-def test_a_mark_that_is_none_is_replaced(peer, mark):
+def test_an_invalid_mark_is_replaced(peer, mark):
     peer.extended[MARK] = mark
     with bridge(peer):
         peer.wait_until_settled()

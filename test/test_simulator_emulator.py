@@ -83,7 +83,7 @@ def connect(closing):
 # One world for several clients.
 
 
-def test_it_says_nothing_by_itself_and_starts_paused(simulator, connect):
+def test_it_sends_nothing_unasked_and_starts_paused(simulator, connect):
     client = connect(simulator)
     config = client.get(GetConfig())
     assert (config.frequency, config.speed) == (100, 1)
@@ -128,7 +128,7 @@ def test_requests_may_come_byte_by_byte(simulator, connect):
     assert client.next_event().response.value is not None
 
 
-def test_what_a_visualizer_polls_is_there(emulate, connect):
+def test_what_a_visualizer_polls_is_answered(emulate, connect):
     client = connect(emulate("--scene", "buoys"))
     ids = client.get(ListEntities()).ids
     assert len(ids) == 6
@@ -169,7 +169,7 @@ def test_a_run_makes_exactly_its_steps_and_then_tells_everybody(simulator, conne
     assert alice.code(Pause()) == 0
 
 
-def test_a_pause_ends_a_run_without_a_word(simulator, connect):
+def test_a_pause_ends_a_run_silently(simulator, connect):
     alice, bob = connect(simulator), connect(simulator)
     bob.settle()
     alice.get(Run(10**15))
@@ -194,7 +194,7 @@ def test_steps_keep_the_pace(emulate, connect):
     assert client.get(GetEntity(number, X)).value[0] == pytest.approx(200 * 2 / 400)
 
 
-def test_steps_need_no_time_when_they_need_not_be_real(emulate, connect):
+def test_steps_take_no_time_when_time_is_not_real(emulate, connect):
     client = connect(emulate("--rate", "0.01", "--non-real-time"))
     assert client.get(GetConfig()).non_real_time
     client.get(Run(1000))
@@ -256,7 +256,7 @@ def test_garbage_costs_its_sender_the_connection_and_nobody_else(simulator, conn
     alice.settle()
 
 
-def test_a_request_that_is_cut_short_is_told(simulator, connect):
+def test_a_truncated_request_is_reported(simulator, connect):
     client = connect(simulator)
     client.send_bytes(b"\x21\0\0")
     client.socket.shutdown(socket.SHUT_WR)
@@ -278,7 +278,7 @@ def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator
     alice.wait_for(EntityData)
 
 
-def test_a_step_costs_little_however_much_a_client_wants_to_hear_of_it(emulate, connect):
+def test_a_step_costs_little_however_much_a_client_streams(emulate, connect):
     emulator = emulate()
     alice, bob = connect(emulator), connect(emulator, max_request_bytes=1 << 20)
     bob.get(SetExtended(VEHICLE, "big", bytes(1_000_000)))
@@ -291,7 +291,7 @@ def test_a_step_costs_little_however_much_a_client_wants_to_hear_of_it(emulate, 
     assert cpu_seconds(emulator.pid) - before < 0.3  # a gigabyte takes a second and more
 
 
-def test_a_client_that_is_not_wanted_any_more_and_reads_nothing_leaves_nothing_behind(simulator, connect):
+def test_a_dropped_client_that_reads_nothing_leaves_nothing_behind(simulator, connect):
     def sockets():
         return len([path for path in Path(f"/proc/{simulator.pid}/fd").iterdir() if path.is_socket()])
 
@@ -305,7 +305,7 @@ def test_a_client_that_is_not_wanted_any_more_and_reads_nothing_leaves_nothing_b
     alice.get(SetExtended(VEHICLE, "big", b""))
 
 
-def test_a_client_that_is_slow_is_waited_for_when_time_does_not_press(emulate, connect):
+def test_a_slow_client_is_waited_for_when_time_is_not_real(emulate, connect):
     client = connect(emulate("--non-real-time"), receive_buffer=4096)
     for _ in range(20):
         client.add(StreamEntity(VEHICLE, 1, tuple(Attribute)))
@@ -395,7 +395,7 @@ def test_a_trajectory_is_written(emulate, connect, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_well_and_tells_each_client(emulate, connect, number):
+def test_it_ends_cleanly_and_tells_each_client(emulate, connect, number):
     emulator = emulate("--running")
     clients = [connect(emulator) for _ in range(3)]
     clients[0].add(StreamEntity(VEHICLE, 1, tuple(Attribute)))
@@ -430,7 +430,7 @@ def test_the_vehicle_s_body_can_be_turned_in_its_model(emulate, connect):
     assert client.get(GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)
 
 
-def test_verbose_tells_each_request(simulator, connect):
+def test_verbose_logs_each_request(simulator, connect):
     client = connect(simulator)
     client.code(Pause())
     client.settle()
@@ -438,7 +438,7 @@ def test_verbose_tells_each_request(simulator, connect):
     simulator.wait_for_line("was granted Reassure")
 
 
-def test_a_client_that_has_just_gone_does_not_keep_the_others_from_hearing_of_the_end():
+def test_a_client_that_has_just_left_does_not_keep_others_from_hearing_of_the_end():
     async def end_with_a_client_that_has_gone():
         ended = asyncio.get_running_loop().create_future()
 

@@ -91,7 +91,7 @@ def stream_of(entity):
 
 
 @pytest.mark.parametrize("refusal", [None, NO_SUCH_ENTITY])
-def test_to_ask_twice_for_a_stream_of_an_entity_that_is_not_there_does_not_make_one(server, refusal):
+def test_requesting_a_missing_entity_s_stream_twice_does_not_make_one(server, refusal):
     if refusal:
         server.bridge.responses = {"stream_entity": refusal}
     for _ in range(3):
@@ -139,7 +139,7 @@ def test_what_is_added_has_no_name_that_a_server_before_this_one_may_have_given(
 
 
 @pytest.mark.parametrize("failure", [NO_SIMULATOR, None])
-def test_while_the_bridge_has_no_simulator_entities_are_those_that_topics_tell_of(server, failure):
+def test_while_the_bridge_has_no_simulator_entities_come_from_topics(server, failure):
     """An error would read as a list of nothing, on which the visualizer connects again and never closes."""
     server.bridge.responses = {"list_entities": failure}
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))

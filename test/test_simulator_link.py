@@ -78,7 +78,7 @@ def test_an_overdue_answer_is_noticed_but_not_while_others_come(pair):
     assert outcomes == [sim.Ok(), ServiceResult(False, "gone")]
 
 
-def test_the_end_says_what_was_not_answered(pair):
+def test_the_end_names_unanswered_requests(pair):
     channel, theirs = pair
     outcomes_of(channel, sim.Spy())
     theirs.shutdown(socket.SHUT_WR)
@@ -86,14 +86,14 @@ def test_the_end_says_what_was_not_answered(pair):
         read(channel)
 
 
-def test_nonsense_is_an_error(pair):
+def test_garbage_is_an_error(pair):
     channel, theirs = pair
     theirs.sendall(sim.frame(sim.Ok()))
     with pytest.raises(RemoteProtocolError):
         read(channel)
 
 
-def test_what_can_not_be_sent_is_not_waited_for(pair):
+def test_unsendable_requests_are_not_waited_for(pair):
     channel, _ = pair
     with pytest.raises(LocalProtocolError):
         outcomes_of(channel, sim.AddObject("wind", bytes(2000)))
@@ -191,7 +191,7 @@ def test_there_is_a_limit_to_desired_items():
         items.add(EntityStream(0, 1))
 
 
-def test_with_a_camera_goes_what_is_seen_by_it():
+def test_removing_a_camera_removes_its_streams():
     camera = Camera(CameraPlan("front", 0))
     stream, other = CameraStream(camera, 1, 1), EntityStream(1, 1)
     items = DesiredItems([])
@@ -228,7 +228,7 @@ def test_configured_items_come_back_in_another_world_whoever_removed_the_entity(
     assert list(items) == [stream]
 
 
-def test_a_new_connection_knows_nothing_but_cameras():
+def test_only_cameras_survive_a_new_connection():
     camera, stream = Camera(CameraPlan("front", 0)), EntityStream(0, 1)
     items = DesiredItems([camera, stream])
     items.mark_added(camera, 7)
@@ -274,7 +274,7 @@ def test_a_simulator_that_is_left_can_write_until_it_has_noticed(cancellation, i
     assert heard == [b"".join(words), b""][: len(theirs)]
 
 
-def test_a_simulator_that_does_not_notice_is_left_all_the_same(cancellation):
+def test_a_simulator_that_does_not_notice_is_left_anyway(cancellation):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         pairs = [connected(listener, cancellation) for _ in range(2)]
     link = SimulatorLink(pairs[0][0], pairs[1][0], None)

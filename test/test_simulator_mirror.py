@@ -100,14 +100,14 @@ def test_a_vehicle_that_looks_north_and_is_to_go_east_goes_to_its_right():
     assert velocity.angular == pytest.approx((0.0, 0.0, -0.5))
 
 
-def test_what_is_too_fast_keeps_its_direction():
+def test_clamped_velocities_keep_their_direction():
     fast = Velocity((3.0, 0.0, -4.0), (0.0, 0.0, 1e308))
     assert server.shortened(fast, 2.5, 1.0) == (pytest.approx((1.5, 0.0, -2.0)), pytest.approx((0.0, 0.0, 1.0)))
     assert server.shortened(fast, 5.0, 1e309) == fast
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_numbers_that_are_not_finite_and_rotations_that_are_none_are_refused(bad):
+def test_non_finite_numbers_and_invalid_rotations_are_refused(bad):
     odometry = Odometry()
     odometry.pose.pose.position.x = bad
     with pytest.raises(ValueError, match="finite"):
@@ -225,7 +225,7 @@ def test_states_that_outrun_their_other_halves_wait_for_them():
     assert told == [("aA", True), ("bC", True), ("cC", True)]
 
 
-def test_a_half_that_stays_away_is_not_waited_for_and_its_last_word_is_not_told_for_ever():
+def test_a_missing_half_is_not_waited_for_and_its_last_value_expires():
     told = []
     source = paired(told)
     source.take_other(Half("A", 1))
@@ -238,7 +238,7 @@ def test_a_half_that_stays_away_is_not_waited_for_and_its_last_word_is_not_told_
     assert told[-1] == ("cC", True)
 
 
-def test_lines_of_entities_say_what_tells_of_them():
+def test_lines_of_entities_name_their_topics():
     lines = ["", "3:Red Buoy render=red_buoy radius=0.15", "4 tf=gate", "5:boat odom=/boat/odom", "6 pose=/p"]
     with pytest.raises(ValueError, match="Buoy"):
         read_plans(lines)  # a name ends with the first space
@@ -259,12 +259,12 @@ def test_lines_of_entities_say_what_tells_of_them():
         (["1 radius=0"], "a positive number"),
     ],
 )
-def test_lines_that_say_something_else_are_refused(lines, error):
+def test_invalid_lines_are_refused(lines, error):
     with pytest.raises(ValueError, match=error):
         read_plans(lines)
 
 
-def test_a_silent_entity_is_there_and_nothing_is_known_of_it():
+def test_a_silent_entity_exists_without_a_state():
     now_s = 0.0
     scene = MirroredScene(Axes(), 0, lambda: now_s, lambda: 1.0)
     scene.add(0, MirroredEntity(has_source=True))

@@ -57,7 +57,7 @@ def test_a_quarter_turn_about_z_takes_x_to_y_and_back():
 
 
 @pytest.mark.parametrize("q", [(0, 0, 0, 0), (math.nan, 0, 0, 1), (math.inf, 0, 0, 0)])
-def test_what_has_no_direction_is_no_rotation(q):
+def test_a_zero_quaternion_is_no_rotation(q):
     with pytest.raises(ValueError, match="no rotation"):
         unit(q)
 
@@ -66,7 +66,7 @@ def test_what_has_no_direction_is_no_rotation(q):
     "properties",
     [{"mass": 0}, {"mass": math.nan}, {"radius": -1}, {"inertia": (1, 0, 1)}, {"inertia": (1, 1, math.inf)}],
 )
-def test_what_can_t_be_made_of_matter_is_refused(properties):
+def test_unphysical_bodies_are_refused(properties):
     with pytest.raises(ValueError, match="finite and above 0"):
         Body(**properties)
 
@@ -219,7 +219,7 @@ def sinker(surplus, centre, motion):
     return physics_with(body, motion, Buoyancy(20 * 9.81 + surplus, centre), *planes, forces=[Gravity()])
 
 
-def test_what_weighs_what_it_displaces_stays_where_it_is():
+def test_a_neutrally_buoyant_body_stays_where_it_is():
     motion = run(sinker(0, (0, 0, -0.1), Motion(x=(1, 2, 3))), 1000)
     assert motion.x == pytest.approx((1, 2, 3), abs=1e-9)
     assert motion.q == pytest.approx(IDENTITY, abs=1e-9)
@@ -232,7 +232,7 @@ def test_the_centre_of_buoyancy_comes_to_rest_above_the_centre_of_mass():
     assert math.hypot(*motion.w) < 0.02
 
 
-def test_what_is_lighter_than_water_rises_at_the_speed_where_drag_holds_the_balance():
+def test_a_light_body_rises_at_the_speed_where_drag_balances_buoyancy():
     motion = run(sinker(30.0, (0, 0, -0.1), Motion()), 3000)
     assert motion.v[2] == pytest.approx(-math.sqrt(2 * 30 / (1000 * 4 * 0.1)), rel=1e-3)
 
@@ -295,7 +295,7 @@ def test_turbulence_walks_within_its_limits_and_alike_for_the_same_seed():
 
 
 @pytest.mark.parametrize("broken", [{"force_a": (1, 0, 0)}, {"torque_rate": (1, 0)}, {"force_b": (math.nan, 1, 1)}])
-def test_limits_of_turbulence_that_can_t_be_are_refused(broken):
+def test_invalid_limits_of_turbulence_are_refused(broken):
     fields = {"force_a": ZERO, "force_b": ZERO, "force_rate": (0, 0), "torque_a": ZERO, "torque_b": ZERO}
     with pytest.raises(ValueError, match="limits"):
         TurbulenceLimits(**{**fields, "torque_rate": (0, 0), **broken})

@@ -257,12 +257,12 @@ def test_turbulence_is_sixteen_numbers_as_documented():
     assert added[5:] == struct.pack(">I10s", 10, b"turbulence") + turbulence.encode()
 
 
-def test_any_other_value_of_a_bool_than_0_is_true():
+def test_any_non_zero_bool_is_true():
     server = sim.ServerConnection()
     assert read(server, [bytes.fromhex("03 00000006 00000001 05 80")]) == [sim.SetEntity(1, CORPOREAL, True)]
 
 
-def test_what_is_no_utf_8_survives():
+def test_invalid_utf_8_survives():
     data = bytes.fromhex("14 00000007 00000001 02 ff00")
     (request,) = read(sim.ServerConnection(), [data])
     assert sim.frame(request) == data
@@ -313,7 +313,7 @@ def test_a_stream_that_changes_its_attributes_is_read_as_it_is():
     ],
     ids=repr,
 )
-def test_what_does_not_fit_the_wire_is_refused(message):
+def test_values_that_do_not_fit_the_wire_are_refused(message):
     with pytest.raises(LocalProtocolError, match=r"\.$"):
         sim.frame(message)
 
@@ -409,7 +409,7 @@ responses = st.one_of(
 
 
 @given(st.one_of(requests, responses))
-def test_every_message_comes_back_as_it_was(message):
+def test_every_message_round_trips(message):
     data = sim.frame(message)
     assert struct.unpack_from(">BI", data) == (message.ID, len(data) - 5)
     kinds = sim.REQUESTS if isinstance(message, sim.Request) else sim.RESPONSES

@@ -52,7 +52,7 @@ def test_answers_come_in_order_with_anything_between():
     ],
     ids=repr,
 )
-def test_an_answer_to_another_question_is_refused(request_, response):
+def test_an_answer_to_another_request_is_refused(request_, response):
     client = client_after(request_)
     client.receive_data(sim.frame(response))
     for _ in range(2):
@@ -60,7 +60,7 @@ def test_an_answer_to_another_question_is_refused(request_, response):
             client.next_event()
 
 
-def test_an_answer_that_nobody_asked_for_is_refused():
+def test_an_unsolicited_answer_is_refused():
     client = client_after(sim.Reassure())
     client.receive_data(sim.frame(sim.Ok()) * 2)
     assert client.next_event() == sim.Answer(sim.Reassure(), sim.Ok())
@@ -137,7 +137,7 @@ def test_a_client_does_not_send_what_closes_a_real_server():
     assert len(sim.ClientConnection(max_request_bytes=2000).send(sim.AddObject("turbulence", bytes(1011)))) == 1030
 
 
-def test_a_client_asks_no_more_than_can_be_outstanding():
+def test_outstanding_requests_are_limited():
     client = client_after(sim.Reassure(), sim.Reassure(), max_outstanding=2)
     with pytest.raises(LocalProtocolError, match="2 requests wait for an answer; no more than 2 may"):
         client.send(sim.Reassure())
@@ -147,7 +147,7 @@ def test_a_client_asks_no_more_than_can_be_outstanding():
     assert client.outstanding == 2
 
 
-def test_nobody_sends_what_is_the_others():
+def test_neither_side_sends_the_other_s_messages():
     with pytest.raises(LocalProtocolError, match="A client does not send Ok"):
         sim.ClientConnection().send(sim.Ok())
     with pytest.raises(LocalProtocolError, match="A simulator does not send Reassure"):

@@ -140,7 +140,7 @@ def test_a_visualizer_finds_the_vehicle_with_odometry_alone(server, client):
             assert client.get(sim.GetEntity(VEHICLE, Attribute.ORIENTATION)).value == pytest.approx(LEVEL)
 
 
-def test_a_stream_tells_each_state_once_and_stops_with_its_source(server, client):
+def test_a_stream_has_each_state_once_and_stops_with_its_source(server, client):
     wait_for_silence(client)
     stream = client.add(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION, Attribute.VELOCITY)))
     second = client.add(sim.StreamEntity(VEHICLE, 2, (Attribute.POSITION,)))
@@ -182,7 +182,7 @@ def test_eset_is_cmd_vel_and_silence_is_zero_once(server, client):
 
 
 @pytest.mark.parametrize("how", ["close", "nonsense"])
-def test_who_leaves_or_talks_nonsense_leaves_the_vehicle_standing(server, how):
+def test_a_client_that_leaves_or_sends_garbage_leaves_the_vehicle_standing(server, how):
     watcher, client = server.connect(), server.connect()
     with server.feed():
         wait_for_state(client)
@@ -198,7 +198,7 @@ def test_who_leaves_or_talks_nonsense_leaves_the_vehicle_standing(server, how):
         watcher.settle()
 
 
-def test_a_velocity_that_is_none_or_that_nothing_tells_the_direction_of_is_refused(server, client):
+def test_a_velocity_that_is_not_finite_or_has_no_known_direction_is_refused(server, client):
     wait_for_silence(client)
     server.commands.clear()
     assert client.ask(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0))) == NO_ENTITY
@@ -229,7 +229,7 @@ def test_running_and_pausing(server, client):
         client.wait_for(sim.EntityData, lambda data: data.id == stream)
 
 
-def test_what_only_services_do_is_refused_where_nobody_offers_them(client):
+def test_requests_that_need_services_are_refused_without_them(client):
     assert client.code(sim.AddEntity(1.0, 1.0, (1.0, 1.0, 1.0), LEVEL, (0.0, 0.0, 0.0), LEVEL)) == 0
     assert client.code(sim.Remove(ItemType.ENTITY, VEHICLE)) == 0
     assert client.code(sim.Remove(ItemType.OBJECT, 0)) == 0
@@ -305,7 +305,7 @@ def test_clients_are_served_between_messages_from_topics_however_many_wait():
         assert [done.get(timeout=PATIENCE_S) for _ in range(4)] == [0, "a client", 1, 2]
 
 
-def test_the_end_is_told_and_the_vehicle_left_standing(ros):
+def test_clients_are_told_of_the_end_and_the_vehicle_is_left_standing(ros):
     server = Server(ros, "ending", command_timeout=30.0)
     client = server.connect()
     try:
@@ -322,7 +322,7 @@ def test_the_end_is_told_and_the_vehicle_left_standing(ros):
         server.close()
 
 
-def test_clock_says_what_time_it_is_and_whether_it_passes(ros):
+def test_clock_gives_the_time_and_whether_it_runs(ros):
     server = Server(ros, "clocked", use_sim_time=True)
     clock = ros.publisher(Clock, "/clock", 10)
     client = server.connect()

@@ -31,7 +31,7 @@ def clock(monkeypatch):
     return fake
 
 
-def test_steps_as_frequent_as_messages_may_be_are_told_at_once_whatever_their_jitter(clock):
+def test_steps_as_frequent_as_messages_are_published_at_once_whatever_their_jitter(clock):
     jitter = random.Random(1)
     for number in range(500):
         clock.now_s = 1000.0 + number / RATE + jitter.uniform(-0.002, 0.002)
@@ -46,7 +46,7 @@ def test_more_frequent_steps_make_no_more_messages(clock):
     assert 499 <= len(clock.published) <= 501
 
 
-def test_the_last_step_before_a_pause_is_told_when_it_is_due(clock):
+def test_the_last_step_before_a_pause_is_published_when_due(clock):
     for _ in range(3):
         clock.keeper.step()
     assert len(clock.published) == 1

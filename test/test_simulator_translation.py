@@ -81,7 +81,7 @@ unit_quaternions = (
 
 
 @given(unit_quaternions)
-def test_orientations_come_back(q):
+def test_orientations_round_trip(q):
     for axes in (ROS, WIRE):
         assert axes.wire_orientation(axes.orientation(q)) == near(*q)
 
@@ -125,7 +125,7 @@ def test_principal_axes_are_the_model_turned_by_btom(model, btom):
 
 
 @pytest.mark.parametrize("q", [(0.0,) * 4, (2.0, 0.0, 0.0, 0.0), (math.nan, 0.0, 0.0, 1.0), (math.inf,) * 4])
-def test_what_is_no_rotation_is_no_state(q):
+def test_an_invalid_rotation_is_no_state(q):
     with pytest.raises(ValueError, match="has to have 1"):
         state(q=q)
     with pytest.raises(ValueError, match="has to have 1"):
@@ -134,7 +134,7 @@ def test_what_is_no_rotation_is_no_state(q):
 
 @pytest.mark.parametrize("field", ["x", "v", "a", "w"])
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_no_state(field, bad):
+def test_non_finite_numbers_are_no_state(field, bad):
     with pytest.raises(ValueError, match="not made of finite numbers"):
         state(**{field: (0.0, bad, 0.0)})
 
@@ -202,7 +202,7 @@ def test_without_conversion_commands_are_forward_right_down_too():
     assert w.value == near(1, 2, 3)
 
 
-def test_what_is_too_fast_keeps_its_direction():
+def test_clamped_velocities_keep_their_direction():
     velocity, was_within = translate.velocity_from_twist(twist((30.0, 40.0, 0.0), (0.0, 0.0, 3.0)), 5, 10)
     assert velocity.linear == near(3, 4, 0)
     assert velocity.angular == near(0, 0, 3)
@@ -252,7 +252,7 @@ def test_a_small_rotation_is_a_rotation():
     ],
     ids=str,
 )
-def test_spawning_refuses_what_makes_no_sense(change, error):
+def test_spawning_refuses_invalid_requests(change, error):
     with pytest.raises(ValueError, match=error):
         requests.add_entity(Spawn.Request(**change), ROS)
 
@@ -392,7 +392,7 @@ def test_a_code_means_what_it_does_for_the_request(request_, code, meaning):
     assert sentence.endswith(f"This means that {meaning}.")
 
 
-def test_a_code_without_a_known_meaning_is_told_as_it_is():
+def test_an_unknown_code_is_shown_as_it_is():
     trigger = sim.AddTrigger(sim.CollisionTrigger(0, 1, 1.0))
     assert explanation(trigger, sim.Error(0)) == "The simulator refused TADD with code 0."
     assert explanation(sim.Spy(), sim.Error(7)) == "The simulator refused SPY with code 7."
@@ -448,7 +448,7 @@ def test_triggers_are_described_in_a_line():
         (lambda lines: read_triggers(lines, ROS), "gate path entity=0 start=0,0,0 end=1,0,0 distance=0", "more than 0"),
     ],
 )
-def test_a_line_that_says_nothing_sensible_is_named(read, line, error):
+def test_an_invalid_line_is_named(read, line, error):
     with pytest.raises(ValueError, match=error):
         read([line])
 

@@ -65,7 +65,7 @@ def constant(force=ZERO, torque=ZERO):
 # The default environment.
 
 
-def test_the_vehicle_gravity_buoyancy_and_drag_are_there_from_the_start(simulator):
+def test_a_new_world_has_a_vehicle_gravity_buoyancy_and_drag(simulator):
     assert simulator.get(ListEntities()).ids == (VEHICLE,)
     physics = simulator.scene.physics
     assert list(physics.forces) == [GRAVITY]
@@ -158,7 +158,7 @@ def test_an_added_entity_has_what_it_was_given(simulator):
         {"position": (0, math.nan, 0)},
     ],
 )
-def test_an_entity_that_can_t_be_is_refused_and_leaves_nothing(simulator, broken):
+def test_an_invalid_entity_is_refused_and_leaves_nothing_behind(simulator, broken):
     assert simulator.code(entity(**broken)) == 0
     assert simulator.get(ListEntities()).ids == (VEHICLE,)
     assert simulator.add(entity()) == 1
@@ -277,7 +277,7 @@ def test_turbulence_differs_by_the_seed_only():
 @pytest.mark.parametrize(
     "data", [b"", bytes(127), bytes(129), Turbulence((1, 0, 0), ZERO, 0, 0, ZERO, ZERO, 0, 0).encode()]
 )
-def test_turbulence_that_can_t_be_is_refused(simulator, data):
+def test_invalid_turbulence_is_refused(simulator, data):
     assert simulator.code(AddObject("turbulence", data)) == 0
     number = simulator.add(AddObject("turbulence", constant()))
     assert simulator.code(SetObject(number, 0, data)) == 2
@@ -327,7 +327,7 @@ def test_there_are_no_items_of_other_types(simulator):
     assert simulator.code(Remove(9, 0)) == 1
 
 
-def test_what_needs_an_entity_goes_with_it(simulator):
+def test_removing_an_entity_removes_what_depends_on_it(simulator):
     keys = add_one_of_each(simulator)
     del keys[ItemType.OBJECT], keys[ItemType.SPY]
     simulator.client.take()
@@ -402,7 +402,7 @@ def test_there_is_room_for_a_thousand_of_each(simulator):
         assert last.code == FULL
 
 
-def test_thousands_of_items_that_go_at_once_keep_nobody_waiting(simulator):
+def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
     other, number, camera = (
         RecordingClient(),
         simulator.add(entity()),

@@ -103,7 +103,7 @@ def test_a_camera_turns_and_moves_with_its_entity_s_model(simulator):
     assert view(simulator, camera, target) == pytest.approx((0.5, 2.0, 0.2, 1.0), abs=1e-6)
 
 
-def test_views_that_a_float32_can_t_hold_are_cut(simulator):
+def test_views_that_do_not_fit_a_float32_are_clamped(simulator):
     camera = camera_on(simulator, f=1e300)
     x, y, radius, depth = view(simulator, camera, simulator.add(entity((1e-200, 1, -1))))
     assert (x, y) == pytest.approx((3.4e38, -3.4e38), rel=0.01)
@@ -124,7 +124,7 @@ def test_a_disabled_camera_neither_streams_nor_moves(simulator):
     assert simulator.step()[0].depth == pytest.approx(3)
 
 
-def test_cameras_are_listed_and_their_errors_are_told(simulator):
+def test_cameras_are_listed_and_their_errors_reported(simulator):
     first, second = camera_on(simulator), camera_on(simulator, enabled=False)
     assert simulator.get(ListCameras()).ids == (first, second)
     other = simulator.add(entity())
@@ -161,7 +161,7 @@ def approach(simulator, speed, start=-1.0, y=0.0):
     return number, simulator.add(entity((0, 0, 5.0)))
 
 
-def test_a_collision_is_told_once_when_it_begins_and_once_when_it_ends(simulator):
+def test_a_collision_is_reported_once_when_it_begins_and_once_when_it_ends(simulator):
     a, b = approach(simulator, 1.0)
     trigger = simulator.add(AddTrigger(CollisionTrigger(a, b, 0.5)))
     assert simulator.step(45) == []
@@ -192,14 +192,14 @@ def test_a_sweep_misses_what_passes_beside(simulator):
     assert simulator.step(3) == []
 
 
-def test_being_put_elsewhere_is_no_sweep(simulator):
+def test_a_teleport_is_not_a_sweep(simulator):
     a, b = approach(simulator, 0.0)
     simulator.add(AddTrigger(SweepCollisionTrigger(a, b)))
     simulator.get(SetEntity(a, X, (1.0, 0, 5.0)))
     assert simulator.step(2) == []
 
 
-def test_two_that_collide_from_the_start_are_told_after_the_first_step(simulator):
+def test_an_initial_collision_is_reported_after_the_first_step(simulator):
     a, b = approach(simulator, 0.0, start=-0.1)
     for trigger in (CollisionTrigger(a, b, -1), SweepCollisionTrigger(a, b)):
         number = simulator.add(AddTrigger(trigger))
@@ -233,7 +233,7 @@ def test_a_path_without_length_ends_where_it_starts(simulator):
     assert simulator.step(2) == [PathStarted(trigger), PathEnded(trigger)]
 
 
-def test_errors_of_triggers_are_told(simulator):
+def test_errors_of_triggers_are_reported(simulator):
     number = simulator.add(entity())
     for kind in (lambda a, b: CollisionTrigger(a, b, 1.0), SweepCollisionTrigger):
         assert simulator.code(AddTrigger(kind(number, number))) == 1
@@ -248,7 +248,7 @@ def test_errors_of_triggers_are_told(simulator):
     assert simulator.step() == []
 
 
-def test_bytecode_is_read_and_not_run(simulator):
+def test_bytecode_is_parsed_and_not_run(simulator):
     assert simulator.code(AddTrigger(BytecodeTrigger(b"\1\2\3"))) == UNSUPPORTED
     assert "not run" in simulator.ask(AddTrigger(BytecodeTrigger(b""))).message
 

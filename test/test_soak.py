@@ -98,7 +98,7 @@ def record_of(*usage):
         ((100_000, 20, 7), ["2 threads more than at first"]),
     ],
 )
-def test_what_grows_is_found(monkeypatch, last, found):
+def test_growth_is_found(monkeypatch, last, found):
     monkeypatch.setattr(soak, "SETTLE_S", 0.0)
     record = record_of((99_000, 20, 5), (100_000, 22, 9), (100_000, 20, 5), last)
     soak._compare([record])
@@ -120,7 +120,7 @@ def words_of(*said):
         ([(0.0, False)], None),
     ],
 )
-def test_a_vehicle_that_is_not_told_to_be_neutral_is_found(monkeypatch, said, moved_s):
+def test_a_missing_neutral_command_is_found(monkeypatch, said, moved_s):
     monkeypatch.setattr(pairs, "START_TIMEOUT_S", 0.0)
     became = pairs.Pair.becomes_neutral(words_of(*said), 1.0, 0.0)
     assert became == (moved_s if moved_s is None else pytest.approx(moved_s))
@@ -210,7 +210,7 @@ def test_a_relay_passes_on_both_ways_and_hears_commands(far, between):
         assert [is_neutral for _, is_neutral in between._words.since(0.0)] == [False, True]
 
 
-def test_what_a_vehicle_can_not_read_is_found(far, between):
+def test_invalid_output_is_found(far, between):
     near, vehicle = connected(far, between)
     with near, vehicle:
         near.sendall(b"\x00\x01\x05\xff" * 10)
@@ -276,7 +276,7 @@ def test_datagrams_are_passed_on_spoiled_and_held_back():
         middle.close()
 
 
-def test_troubles_stop_when_they_are_told_to():
+def test_fault_injection_stops_when_told_to():
     stopping = threading.Event()
     stopping.set()
     trouble = soak.Trouble(record_of((1, 1, 1), (1, 1, 1)), stopping, 1, 0.1)

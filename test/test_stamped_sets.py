@@ -42,12 +42,12 @@ def add(sets, stamp, *topics):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(TOPICS)))
-def test_a_set_is_handed_over_once_whatever_comes_first(sets, complete, order):
+def test_a_set_is_delivered_once_in_whatever_order_it_comes(sets, complete, order):
     add(sets, 1, *order)
     assert complete == [(1, "lri")]
 
 
-def test_nothing_is_handed_over_that_lacks_a_message(sets, complete):
+def test_incomplete_sets_are_not_delivered(sets, complete):
     add(sets, 1, "left", "right")
     add(sets, 2, "right", "info")
     assert complete == []
@@ -74,14 +74,14 @@ def test_of_two_messages_with_the_same_stamp_the_newest_counts(sets, complete):
     assert complete == [(1, "newri")]
 
 
-def test_what_came_before_a_complete_set_is_given_up(sets, complete):
+def test_messages_before_a_complete_set_are_dropped(sets, complete):
     add(sets, 1, "left", "right")  # its info has been lost
     add(sets, 2, *TOPICS)
     add(sets, 1, "info")
     assert complete == [(2, "lri")]
 
 
-def test_what_came_after_a_complete_set_is_kept(sets, complete):
+def test_messages_after_a_complete_set_are_kept(sets, complete):
     add(sets, 1, "left", "right")
     add(sets, 2, "left", "right")
     add(sets, 1, "info")
@@ -89,7 +89,7 @@ def test_what_came_after_a_complete_set_is_kept(sets, complete):
     assert complete == [(1, "lri"), (2, "lri")]
 
 
-def test_stamps_that_run_back_are_another_beginning(sets, complete):
+def test_stamps_that_run_back_start_over(sets, complete):
     add(sets, 100, "left")
     add(sets, 1, *TOPICS)
     add(sets, 2, *TOPICS)

@@ -86,7 +86,7 @@ def test_a_silent_peer_is_a_warning_although_it_is_connected(clock):
     assert statistics.report("a link", "", (), ()).message == "connected"
 
 
-def test_links_without_a_word_do_not_start_the_count_of_silence_anew(clock):
+def test_reconnecting_without_data_does_not_restart_the_count_of_silence(clock):
     liveness = Liveness()
     for seconds in (2.0, 3.0):
         liveness.opened()

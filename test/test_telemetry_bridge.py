@@ -206,7 +206,7 @@ def test_a_pad_out_of_sight_is_not_in_tf(running, ros):
     assert not [time_s for time_s in told_s if first < time_s < last]
 
 
-def test_what_does_not_move(running, ros):
+def test_the_static_transforms(running, ros):
     message = running.receive(TFMessage, "/tf_static", qos=LATCHED)
     children = {transform.child_frame_id: transform for transform in message.transforms}
     assert set(children) == {"d1/altimeter_link", "d1/camera_optical_frame"}
@@ -214,7 +214,7 @@ def test_what_does_not_move(running, ros):
 
 
 @pytest.mark.parametrize("landed", [True, False])
-def test_landed_is_told_to_whoever_comes_late(running, ros, peer, landed):
+def test_landed_is_latched(running, ros, peer, landed):
     document = drone(landed=landed, timestamp=running.clock.next())
     peer.send(document)
     peer.wait_for_next()
@@ -310,7 +310,7 @@ def alone(ros):
         process.end()
 
 
-def test_no_jpeg_is_decoded_until_somebody_wants_it(ros, alone):
+def test_jpegs_are_decoded_only_for_subscribers(ros, alone):
     process, peer = alone()
     clock = Clock()
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
@@ -386,7 +386,7 @@ def test_a_stamped_command_has_the_time_of_the_telemetry(running, ros, peer):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_what_is_no_number_is_refused(running, ros, peer, value):
+def test_non_finite_commands_are_refused(running, ros, peer, value):
     publisher = ros.publisher(Twist, "cmd_vel")
     refusal = rf"cmd_vel was refused: linear\.x is {value}, and has to be a finite number"
     send_until(
@@ -407,7 +407,7 @@ def test_commands_come_at_a_steady_rate(running, ros, peer):
     assert time.monotonic() - began_s < 5.0  # 0.8 s, and 6.4 s at the rate that is the default
 
 
-def test_signs_can_be_turned_round(ros, alone):
+def test_signs_can_be_inverted(ros, alone):
     commands = {f"command_sign.{axis}": -1 for axis in ("pitch", "roll", "yaw")}
     telemetry = {f"telemetry_sign.{name}": -1 for name in ("roll", "pitch", "yaw", "relative_x", "relative_y")}
     _, peer = alone(**commands, **telemetry)

@@ -100,7 +100,7 @@ BROKEN = (  # no more than the log takes at once
 )
 
 
-def test_a_broken_document_is_named_and_the_next_one_is_taken(ros, running):
+def test_a_broken_document_is_logged_and_the_next_one_is_taken(ros, running):
     imus = ros.subscribe(Imu, "imu/data")
     for document, sentence in BROKEN:
         running.peer.send(document)
@@ -180,7 +180,7 @@ def test_lost_and_overtaken_documents(ros, running, reports):
     reports.wait(lambda report: values_of(report)["late documents"] == str(late))
 
 
-def test_a_drone_that_starts_anew_is_followed(ros, running):
+def test_a_restarted_drone_is_followed(ros, running):
     imus = ros.subscribe(Imu, "imu/data")
     send_until(running.send, lambda: len(imus), "telemetry")
     running.clock.time = 0.0
@@ -236,7 +236,7 @@ def test_answers_stop_when_documents_stop_and_the_last_of_them_hover(ros, forget
     assert len(running.peer.commands) > count
 
 
-def test_one_document_is_answered_by_no_more_than_its_worth():
+def test_answers_per_document_are_limited():
     running = Running(telemetry_timeout=0.4)
     with running.process:
         running.process.wait_for_line("No telemetry was received")
@@ -261,7 +261,7 @@ def test_a_silent_drone_keeps_its_place_until_the_takeover_timeout(ros, forgetfu
 
 
 @pytest.mark.parametrize(("allowed", "is_taken"), [("['192.0.2.0/24']", False), ("['192.0.2.7', '127.0.0.0/8']", True)])
-def test_documents_of_others_than_allowed_peers_are_not_looked_at(allowed, is_taken):
+def test_documents_of_peers_that_are_not_allowed_are_ignored(allowed, is_taken):
     process, peer = start_with_peer(allowed_peers=allowed)
     with process:
         if is_taken:
@@ -319,7 +319,7 @@ def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(ros):
         running.peer.close()
 
 
-def test_a_port_that_is_taken_is_a_sentence():
+def test_a_port_in_use_is_reported_in_a_sentence():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -340,7 +340,7 @@ def test_a_port_that_is_taken_is_a_sentence():
         ({"role": "connect"}, r"role is 'connect', and has to be one of listen\."),
     ],
 )
-def test_a_parameter_that_cannot_be_is_a_sentence(parameters, sentence):
+def test_an_invalid_parameter_is_refused_with_a_sentence(parameters, sentence):
     process = Process.node("telemetry_bridge", **parameters)
     try:
         process.wait_for_line(sentence)

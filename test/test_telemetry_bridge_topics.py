@@ -79,7 +79,7 @@ def test_telemetry_comes_from_a_topic(running):
     assert message.header.stamp.sec >= 100
 
 
-def test_whoever_subscribes_to_the_old_altitude_is_told_of_the_new_one_once(running):
+def test_subscribers_of_the_old_altitude_are_warned_once(running):
     heights, altitudes = running.ros.subscribe(PointStamped, "height"), running.ros.subscribe(Range, "altitude")
     send_until(running.send, lambda: len(heights) > 1 and len(altitudes) > 1, "heights")
     assert heights.wait().point.z == altitudes.wait().range
@@ -112,7 +112,7 @@ def test_a_rover_comes_from_a_topic(running):
     assert odometry.wait().pose.pose.position.x == 1.5
 
 
-def test_landed_is_told_to_whoever_comes_late(running):
+def test_landed_is_latched(running):
     imus = running.ros.subscribe(Imu, "imu/data")
     send_until(lambda: running.send(landed=True), lambda: len(imus), "telemetry")
     # What is told at first may be how it was before: other messages of a document come before this one.
@@ -125,7 +125,7 @@ def test_the_clock_is_the_drones(running):
     assert 100 <= clocks.wait().clock.sec <= running.clock.time
 
 
-def test_a_broken_document_is_named_and_the_next_one_is_taken(running):
+def test_a_broken_document_is_logged_and_the_next_one_is_taken(running):
     imus = running.ros.subscribe(Imu, "imu/data")
     for text, sentence in (
         ("{", "The document is no JSON"),
@@ -142,7 +142,7 @@ def test_a_broken_document_is_named_and_the_next_one_is_taken(running):
     send_until(running.send, lambda: len(imus), "telemetry after it")
 
 
-def test_diagnostics_tell_of_silence(running):
+def test_diagnostics_report_silence(running):
     reports = running.ros.subscribe(DiagnosticArray, "/diagnostics")
     silent = reports.wait(lambda report: report.status[0].message.startswith("no telemetry"))
     assert silent.status[0].level == DiagnosticStatus.WARN

@@ -37,7 +37,7 @@ def read(document, read_json):
         return "refused"
 
 
-def test_the_quick_libraries_are_in_use_where_they_are():
+def test_the_fast_libraries_are_used_where_installed():
     assert json_and_base64.HAS_ORJSON
     assert json_and_base64.HAS_PYBASE64
 

@@ -16,7 +16,7 @@ class Drone:
     full_speed, full_climb, full_turn = 2.0, 0.5, 1.0
 
 
-def test_a_leg_is_shares_of_what_the_drone_can_do():
+def test_legs_are_fractions_of_full_scale():
     command = telemetry.command_for(Leg(1.0, forward=1.0, left=-0.5, up=0.25, turn=-0.5), Drone)
     assert command == DroneCommand(thrust=0.5, pitch=0.25, roll=0.125, yaw=-0.25)
     assert telemetry.command_for(Leg(1.0, forward=50.0, up=-9.0), Drone) == DroneCommand(thrust=-1.0, pitch=0.5)

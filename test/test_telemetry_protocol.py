@@ -184,12 +184,12 @@ def test_later_versions_drop_fields(path):
 
 
 @pytest.mark.parametrize("path", NULLABLE)
-def test_what_is_not_there_is_null(path):
+def test_missing_values_are_null(path):
     assert receive(ControllerConnection(), changed(DRONE, path, None)) == NULLABLE[path]
 
 
 @pytest.mark.parametrize("message", [*OPTIONAL.values(), *NULLABLE.values()])
-def test_what_a_document_leaves_out_is_left_out_when_it_is_sent(message):
+def test_omitted_fields_are_omitted_when_sent(message):
     assert receive(ControllerConnection(), DroneConnection().send(message)) == message
 
 
@@ -212,7 +212,7 @@ def test_a_rover_needs_no_timestamp():
     assert receive(ControllerConnection(), without(ROVER, "timestamp")) == replace(ROVER_MESSAGE, timestamp=None)
 
 
-def test_unknown_fields_are_out_of_the_way():
+def test_unknown_fields_are_ignored():
     document = copy.deepcopy(DRONE)
     for inner in (document, document["imu"], document["imu"]["orientation"], document["landing_pad"]):
         inner.update({"gps": [1, {"a": {}}], "Roll": "x", "": None})
@@ -233,7 +233,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize("path", NUMBERS)
 @pytest.mark.parametrize("value", [*NO_NUMBERS, 1e300, -1e300, 10**30, MAX_MAGNITUDE * 1.01])
-def test_what_is_no_number_is_named(path, value):
+def test_a_value_that_is_no_number_is_named(path, value):
     assert refusal(changed(DRONE, path, value)).startswith(f"{path} is ")
     assert "has to be a number from" in refusal(changed(DRONE, path, value))
 
@@ -253,7 +253,7 @@ def test_what_is_no_number_is_named(path, value):
         *(("timestamp", value) for value in (-0.001, MAX_TIMESTAMP_S + 1, "1.2", True, [])),
     ],
 )
-def test_a_value_that_cannot_be_is_named(path, value):
+def test_an_impossible_value_is_named(path, value):
     assert refusal(changed(DRONE, path, value), "drone").startswith(f"{path} is ")
 
 
@@ -268,13 +268,13 @@ def test_a_value_that_cannot_be_is_named(path, value):
         ("timestamp", []),
     ],
 )
-def test_a_value_that_no_rover_has_is_named(path, value):
+def test_an_impossible_value_of_a_rover_is_named(path, value):
     assert refusal(changed(ROVER, path, value)).startswith(f"{path} is ")
 
 
 @pytest.mark.parametrize("field", COMMAND)
 @pytest.mark.parametrize("value", [*NO_NUMBERS, 1.01, -1.01, 1e300])
-def test_what_is_no_command_is_refused(field, value):
+def test_an_invalid_command_is_refused(field, value):
     assert refusal(changed(COMMAND, field, value), connection=DroneConnection()).startswith(f"{field} is ")
 
 
@@ -284,7 +284,7 @@ def test_a_command_tilts_by_half_at_most(field):
     assert getattr(receive(DroneConnection(), changed(COMMAND, field, -0.5)), field) == -0.5
 
 
-def test_whole_numbers_are_numbers():
+def test_integers_are_numbers():
     assert receive(ControllerConnection(), changed(DRONE, "altimeter.altitude", 5)) == DRONE_MESSAGE
     assert receive(DroneConnection(), changed(COMMAND, "thrust", 1)).thrust == 1.0
     width = receive(ControllerConnection(), changed(DRONE, "camera.width", 320.0)).camera.width
@@ -292,7 +292,7 @@ def test_whole_numbers_are_numbers():
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "nan", "1e400", "0x10", "1.", "+1", "True"])
-def test_what_json_does_not_know_is_refused(word):
+def test_literals_that_json_lacks_are_refused(word):
     document = json.dumps(DRONE).replace("5.0", word)
     assert refusal(document).startswith("The document is no JSON: ")
 
@@ -301,12 +301,12 @@ def test_what_json_does_not_know_is_refused(word):
 
 
 @pytest.mark.parametrize("document", [b"", b" ", b"\xff", b"\x00", b"{", b"}", b"{]", b'{"a"}', b"\xef\xbb\xbf{}"])
-def test_what_is_no_json_is_refused(document):
+def test_invalid_json_is_refused(document):
     assert refusal(document).startswith("The document is no JSON: ")
 
 
 @pytest.mark.parametrize("document", [b"[]", b"null", b"1", b'"{}"', b"true"])
-def test_what_is_no_object_is_refused(document):
+def test_a_value_that_is_no_object_is_refused(document):
     assert refusal(document).endswith("has to be an object.")
 
 
@@ -316,7 +316,7 @@ def test_any_truncated_document_is_refused():
         assert refusal(document[:end]).startswith("The document is no JSON: ")
 
 
-def test_who_sends_shows_in_the_fields():
+def test_the_sender_is_recognised_by_the_fields():
     assert refusal(b"{}") == "The document has neither imu, as a drone's has, nor position, as a rover's has."
     assert receive(ControllerConnection(), {**DRONE, "position": None}) == DRONE_MESSAGE
     assert receive(DroneConnection(), {**COMMAND, "position": None}).thrust == 0.5
@@ -343,7 +343,7 @@ def test_deep_nesting_is_refused(depth, opening, closing):
 
 
 @BRACKETS
-def test_nesting_in_what_is_unknown_is_out_of_the_way(opening, closing):
+def test_nesting_in_unknown_fields_is_ignored(opening, closing):
     assert receive(ControllerConnection(), with_note(f"{opening * 500}1{closing * 500}")) == DRONE_MESSAGE
 
 
@@ -465,7 +465,7 @@ def test_late_documents_are_discarded():
     assert receive(connection, at(17.0)).timestamp == 17.0
 
 
-def test_far_back_is_a_new_start():
+def test_a_large_step_back_in_time_is_a_restart():
     connection = ControllerConnection()
     receive(connection, at(100.0))
     assert receive(connection, at(0.04)).timestamp == 0.04
@@ -570,18 +570,18 @@ commands = st.builds(DroneCommand, st.floats(-1, 1), tilts, tilts, tilts)
 
 
 @given(drones)
-def test_telemetry_of_drones_comes_back(message):
+def test_telemetry_of_drones_round_trips(message):
     assert receive(ControllerConnection(), DroneConnection().send(message)) == message
 
 
 @given(rovers)
-def test_telemetry_of_rovers_comes_back(message):
+def test_telemetry_of_rovers_round_trips(message):
     document = RoverConnection().send(message)
     assert receive(ControllerConnection(), document) == receive(DroneConnection(), document) == message
 
 
 @given(commands)
-def test_commands_come_back(message):
+def test_commands_round_trip(message):
     assert receive(DroneConnection(), ControllerConnection().send(message)) == message
 
 

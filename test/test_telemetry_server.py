@@ -82,7 +82,7 @@ def commanded(ros, operator):
     return commands
 
 
-def test_what_topics_tell_goes_out_and_ends_with_them(ros, serve, operator):
+def test_telemetry_follows_the_topics_and_ends_with_them(ros, serve, operator):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     server = serve()
     server.wait_for_line("no topic gives imu/data, so no telemetry is sent")
@@ -128,7 +128,7 @@ def test_a_jpeg_goes_out_as_it_is_with_the_pad_that_it_shows_and_a_raw_image_as_
     drone.stop()
 
 
-def test_an_image_too_large_for_a_datagram_is_left_out_and_said(ros, serve, operator):
+def test_an_image_too_large_for_a_datagram_is_left_out_and_reported(ros, serve, operator):
     server = serve(image_every=1)
     noise = jpeg() + bytes(60_000)  # what comes after the end of a JPEG is not looked at
     publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
@@ -154,7 +154,7 @@ def test_commands_become_velocities_and_silence_zero_and_then_nothing(ros, serve
     drone.stop()
 
 
-def test_who_leaves_leaves_zero(ros, serve, operator):
+def test_a_server_that_ends_leaves_zero(ros, serve, operator):
     server = serve(command_timeout=60.0)
     drone = Drone(ros)
     operator.receive()

@@ -119,7 +119,7 @@ def test_the_altimeter_measures_downwards():
     assert np.allclose(turned(frames.DOWN_IN_BODY, FORWARD), -UP)
 
 
-def test_what_does_not_move():
+def test_the_static_transforms():
     transforms = static_transforms(NAMES)
     assert [transform.child_frame_id for transform in transforms] == ["d1/altimeter_link", "d1/camera_optical_frame"]
     assert {transform.header.frame_id for transform in transforms} == {"d1/base_link"}
@@ -193,7 +193,7 @@ def test_altitude_and_velocities():
     assert velocity.header.stamp == altitude.header.stamp == height.header.stamp == STAMP
 
 
-def test_an_altitude_below_zero_is_one_as_well():
+def test_a_negative_altitude_is_valid():
     below = replace(TELEMETRY, altimeter=Altimeter(altitude=-0.125, vertical_velocity=0.0))
     altitude = messages().altitude(below, STAMP)
     assert altitude.min_range < altitude.range == -0.125, "what is not within the limits is to be thrown away"
@@ -340,7 +340,7 @@ def test_how_a_camera_was_held_changes_nothing():
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xd8\xff", b"GIF89a", encoded(32, 24)[:300]])
-def test_what_cannot_be_decoded_is_a_value_error(data):
+def test_an_undecodable_image_is_a_value_error(data):
     with pytest.raises(ValueError, match=r"begins with|is a JPEG|has no marker|can't be decoded"):
         JpegDecoder("optical").image(data, STAMP)
 
@@ -399,7 +399,7 @@ def test_a_command_of_zero_is_plain_zero():
     assert "-" not in repr(made)
 
 
-def test_a_drone_that_counts_the_other_way_round():
+def test_a_drone_with_inverted_signs():
     signs = TelemetryCommandSigns(pitch=-1, roll=-1, yaw=-1)
     made, _ = command(signs=signs, forward=0.5, left=0.5, up=0.5, left_turn=0.5)
     assert made == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
@@ -411,7 +411,7 @@ def test_a_command_beyond_the_wire_is_clamped():
     assert not was_within
 
 
-def test_full_scale_says_what_is_full():
+def test_full_scale_is_the_command_for_full_deflection():
     scale = FullScale(thrust=2.0, pitch=4.0, roll=5.0, yaw=10.0)
     made, was_within = command(scale, forward=4.0, left=5.0, up=2.0, left_turn=10.0)
     assert made == DroneCommand(thrust=1.0, pitch=0.5, roll=-0.5, yaw=0.5)

@@ -67,7 +67,7 @@ def test_commands_are_obeyed_and_a_rover_is_led():
     assert side.commanded_s == 7.0, "a rover commands nothing"
 
 
-def test_nonsense_commands_nothing():
+def test_garbage_commands_nothing():
     vehicle = Vehicle()
     side = DroneSide(vehicle)
     for nonsense in (b"", b"[]", b'{"thrust": 2, "pitch": 0, "roll": 0, "yaw": 0}', b'{"thrust": NaN}'):
@@ -88,7 +88,7 @@ def test_telemetry_without_its_image_is_otherwise_the_same():
 
 
 @pytest.mark.parametrize("jitters_s", [[0.0], [0.008, 0.0, -0.008]])
-def test_what_comes_at_its_rate_is_all_sent_on(jitters_s):
+def test_telemetry_at_its_rate_is_all_forwarded(jitters_s):
     limit = RateLimit()
     times_s = [0.04 * number + jitters_s[number % len(jitters_s)] for number in range(100)]
     assert sum(limit.is_due(time_s, 25.0) for time_s in times_s) == 100
@@ -109,7 +109,7 @@ def through_ros(document, signs=REP_103):
 
 
 @pytest.mark.parametrize("signs", [TelemetrySigns(), TelemetrySigns(-1, -1, -1, -1, -1), TelemetrySigns(pitch=-1)])
-def test_telemetry_comes_back_from_ros_as_it_was(signs):
+def test_telemetry_round_trips_through_ros(signs):
     telemetry, imu, pad = through_ros(DRONE, signs)
     assert imu.orientation == pytest.approx(telemetry.imu.orientation, abs=1e-12)
     assert imu.angular_velocity == pytest.approx(telemetry.imu.angular_velocity)
@@ -174,7 +174,7 @@ tilt = st.floats(-0.5, 0.5)
 
 
 @given(st.floats(-1, 1), tilt, tilt, tilt, st.sampled_from([1, -1]))
-def test_commands_come_back_from_cmd_vel_as_they_were(thrust, pitch, roll, yaw, sign):
+def test_commands_round_trip_through_cmd_vel(thrust, pitch, roll, yaw, sign):
     command = DroneCommand(thrust, pitch, roll, yaw)
     signs, full = TelemetryCommandSigns(sign, sign, sign), FullScale()
     assert command_from_twist(twist_from_command(command, full, signs), full, signs) == (command, True)

@@ -226,7 +226,7 @@ def test_a_stamped_command_is_refused_when_it_is_old(ros, peer, kind):
     assert_answer(answer, roll=0.1, pitch=0.2, yaw=-0.3, thrust=9.0)
 
 
-def test_a_command_that_is_no_number_is_refused(ros, peer):
+def test_a_non_finite_command_is_refused(ros, peer):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with bridge(peer) as process:
         peer.open()

@@ -39,7 +39,7 @@ def port_of(testbed):
 # Layouts.
 
 
-def test_auto_finds_a_pose_and_says_so(ros, make_peer):
+def test_auto_detects_a_pose_and_logs_it(ros, make_peer):
     odometry = ros.subscribe(Odometry, "odom")
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     peer = make_peer(AttitudeLayout.POSE)
@@ -67,7 +67,7 @@ def test_auto_takes_the_documented_layout_for_short_frames_and_names_the_other(r
         assert "odom" not in {transform.child_frame_id for transform in static}
 
 
-def test_a_pose_where_a_short_layout_was_named_is_told_with_what_the_bytes_look_like(ros, make_peer):
+def test_a_pose_where_a_short_layout_was_configured_is_reported_with_a_hint(ros, make_peer):
     peer = make_peer(AttitudeLayout.POSE)
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with bridge(peer, attitude_layout="pitch_roll") as process:
@@ -85,7 +85,7 @@ def test_a_pose_where_a_short_layout_was_named_is_told_with_what_the_bytes_look_
         reports.wait(lambda report: "Perhaps attitude_layout" in values_of(report)["last error"])
 
 
-def test_a_short_frame_where_a_pose_was_named_is_told_with_what_the_bytes_look_like(make_peer):
+def test_a_short_frame_where_a_pose_was_configured_is_reported_with_a_hint(make_peer):
     peer = make_peer(AttitudeLayout.PITCH_YAW)
     with bridge(peer, attitude_layout="pose", silence_timeout=0.3) as process:
         peer.open().send_frame(pitch=1.0)
@@ -151,7 +151,7 @@ def test_a_testbed_with_default_sockets_is_acknowledged_at_once():
 # Lockstep.
 
 
-def test_lockstep_with_commands_without_a_stamp_is_said_once(ros, make_peer):
+def test_unstamped_commands_in_lockstep_are_warned_of_once(ros, make_peer):
     peer = make_peer(AttitudeLayout.PITCH_YAW)
     with bridge(peer, attitude_layout="pitch_yaw", sync="lockstep", command_timeout=0.2) as process:
         peer.open()

@@ -71,7 +71,7 @@ def test_a_testbed_that_is_not_there_yet_is_waited_for(free_port):
             process.wait_for_line("The testbed closed inside its constants, after 0 of 48 bytes")
 
 
-def test_memory_for_images_goes_with_the_testbed_that_they_are_for(peer):
+def test_memory_for_images_is_freed_with_its_testbed(peer):
     large = replace(CONSTANTS, width=4096, height=2730)  # nearly all that a frame may have, 64 MiB
     with bridge(peer) as process:
         peer.open().exchange()
@@ -122,7 +122,7 @@ def test_the_regular_end_is_no_problem(ros, peer):
     assert values_of(report)["rejected input"] == values_of(report)["lost connections"] == "0"
 
 
-def test_garbage_is_named_counted_and_followed_by_a_new_connection(ros, peer):
+def test_garbage_is_logged_counted_and_followed_by_a_new_connection(ros, peer):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with bridge(peer) as process:
         peer.open().exchange()
@@ -186,7 +186,7 @@ def test_a_testbed_that_sends_a_byte_now_and_then_does_not_keep_its_place(ros):
         other.close()
 
 
-def test_a_silent_testbed_loses_its_place_to_the_next_one_that_asks(ros):
+def test_a_silent_testbed_loses_its_place_to_the_next_one_that_connects(ros):
     with Process.node("testbed_bridge", role="listen", port=0, silence_warning=0.5) as process:
         port = int(process.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
         silent = TestbedPeer(connect_to=port)
@@ -227,7 +227,7 @@ def test_a_second_testbed_is_refused_and_the_first_is_not_disturbed(ros):
         third.close()
 
 
-def test_a_port_that_is_taken_is_an_error_with_a_sentence(free_port):
+def test_a_port_in_use_is_an_error_with_a_sentence(free_port):
     with socket.create_server(("127.0.0.1", free_port)):
         process = Process.node("testbed_bridge", role="listen", port=free_port)
         assert process.wait() == 1
@@ -256,7 +256,7 @@ def test_a_bad_parameter_is_refused_with_a_sentence(parameters, sentence):
     process.end()
 
 
-def test_what_is_read_at_configure_can_be_changed_only_before(ros, peer):
+def test_parameters_read_at_configure_can_be_changed_only_before(ros, peer):
     with bridge(peer):
         peer.open().exchange()
         results = ros.set_parameters("testbed_bridge", sync="lockstep", actual_port=1, command_timeout=2.0)
@@ -318,7 +318,7 @@ def test_sigterm_while_a_command_is_waited_for_leaves_hover(ros, peer):
 
 
 @pytest.mark.parametrize("moment", ["before the connection", "before the constants", "between attempts"])
-def test_sigterm_before_there_is_anything_to_leave(peer, free_port, moment):
+def test_sigterm_before_anything_is_connected(peer, free_port, moment):
     with (
         bridge(peer) if moment == "before the constants" else Process.node("testbed_bridge", port=free_port) as process
     ):

@@ -137,7 +137,7 @@ class Autopilot:
         self.socket.close()
 
 
-def test_it_announces_what_it_was_told(emulate):
+def test_it_announces_its_options(emulate):
     port = emulate("--mass", "1.5", "--hfov", "100", "--vfov", "50", "--negative-gravity", "--max-rate", "90").port()
     assert Autopilot.connect(port).receive() == Constants(
         horizontal_angle_of_view=100,
@@ -270,7 +270,7 @@ def test_gusts_repeat_with_the_seed(emulate):
     assert positions[0] == positions[1] != positions[2]
 
 
-def test_connecting_it_comes_back_after_the_peer_went(emulate):
+def test_it_reconnects_after_its_peer_has_left(emulate):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(TIMEOUT)
         emulator = emulate("--role", "connect", "--port", str(server.getsockname()[1]))
@@ -282,7 +282,7 @@ def test_connecting_it_comes_back_after_the_peer_went(emulate):
             emulator.line("ended: 2 steps")
 
 
-def test_connecting_to_nobody_says_so_and_tries_again(emulate):
+def test_a_failed_connection_is_reported_and_retried(emulate):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, so that nobody else gets it, but not listening
         emulator = emulate("--role", "connect", "--port", str(taken.getsockname()[1]))
@@ -333,7 +333,7 @@ HUGE_REPLY = b"\x7f\x7f\xff\xff" * 4
         (b"abc", "The autopilot closed inside an answer"),
     ],
 )
-def test_nonsense_costs_the_connection_a_line_and_nothing_else(emulate, data, line):
+def test_garbage_costs_the_connection_and_a_line_and_nothing_else(emulate, data, line):
     emulator = emulate()
     port = emulator.port()
     with socket.create_connection(("127.0.0.1", port), TIMEOUT) as talker:

@@ -123,7 +123,7 @@ def test_a_drone_that_was_turned_by_rates_is_not_turned_back_when_they_end(layou
     assert np.abs(numbers(answers[25:])[:, :3]).max() < 0.05
 
 
-def test_a_drone_that_can_not_fly_velocities_answers_with_what_is_neutral():
+def test_a_drone_that_cannot_fly_velocities_gets_neutral_answers():
     flight = TestbedFlight(replace(CONSTANTS, gravity=0.0), AngleUnit.DEGREES, VelocityParameters())
     assert flight.problem
     assert set(fly("pose", [None, FORWARD, FORWARD, None], Airframe(1.0, 0.0, 0.2), flight)) == {flight.neutral}

@@ -205,7 +205,7 @@ def test_the_testbed_tells_a_clean_end_from_a_truncated_one_at_every_byte():
 
 
 @pytest.mark.parametrize("connection", [AutopilotConnection(), TestbedConnection()])
-def test_the_end_is_told_once_so_that_draining_ends(connection):
+def test_the_end_is_an_event_once_so_that_draining_ends(connection):
     if isinstance(connection, AutopilotConnection):
         connection.receive_data(constants_bytes())
         connection.next_event()

@@ -173,7 +173,7 @@ def test_a_non_finite_answer_is_refused_by_name(index, value):
         (AngleUnit.DEGREES, {"max_yaw_rate": -720}, "max_yaw_rate is -720"),
     ],
 )
-def test_constants_that_no_testbed_can_mean_are_refused(unit, change, error):
+def test_implausible_constants_are_refused(unit, change, error):
     assert error in refusal(AttitudeLayout.PITCH_YAW, unit, constants_bytes(**change))
 
 

@@ -87,7 +87,7 @@ def test_a_slow_attitude_is_waited_for_but_not_for_long():
     assert inputs.take(now_s=10.0 + 2 * ATTITUDE_TIMEOUT_S).attitude.header.stamp == time_from_seconds(0.9)
 
 
-def test_an_attitude_that_is_too_old_is_none():
+def test_an_attitude_that_is_too_old_is_not_used():
     inputs = Inputs()
     inputs.add_attitude(1.0)
     inputs.pair(1.0 + 2 * LONG_S)
@@ -133,7 +133,7 @@ def test_in_order_none_is_left_out_until_there_is_no_room():
 
 
 @pytest.mark.parametrize("keeps_order", [True, False])
-def test_what_is_old_is_never_given_as_new(keeps_order):
+def test_stale_data_is_never_given_as_new(keeps_order):
     inputs = Inputs(keeps_order=keeps_order)
     inputs.pair(1.0, now_s=10.0)
     inputs.add_attitude(1.0)
@@ -152,7 +152,7 @@ def test_when_time_runs_back_what_came_before_is_forgotten():
     assert (taken.stamp, taken.attitude.header.stamp) == (Time(), Time())
 
 
-def test_an_attitude_of_the_simulation_before_is_none_of_the_new_one():
+def test_an_attitude_of_the_previous_simulation_is_not_used():
     inputs = Inputs()
     inputs.add_attitude(0.5)
     inputs.pair(0.5)
@@ -172,7 +172,7 @@ def test_images_without_their_other_side_are_not_kept_for_ever():
     assert inputs.synchronizer.unmatched == 92
 
 
-def test_one_camera_is_both_sides():
+def test_one_camera_serves_both_sides():
     inputs = Inputs(is_mono=True)
     inputs.add_attitude(1.0)
     inputs.synchronizer.add_image("left", image(1.0), 0.0)
@@ -180,7 +180,7 @@ def test_one_camera_is_both_sides():
     assert taken.left is taken.right
 
 
-def test_what_is_missing_is_named():
+def test_missing_inputs_are_named():
     inputs = Inputs()
     assert inputs.synchronizer.missing(10.0, LONG_S) == "left and right and attitude"
     inputs.pair(1.0, now_s=10.0)
@@ -190,7 +190,7 @@ def test_what_is_missing_is_named():
     assert inputs.synchronizer.missing(12.0, LONG_S) == "left and right and attitude"
 
 
-def test_stamps_that_do_not_match_are_told():
+def test_mismatched_stamps_are_reported():
     inputs = Inputs()
     inputs.synchronizer.add_image("left", image(1.0), 10.0)
     inputs.synchronizer.add_image("right", image(1.1), 10.0)
@@ -331,7 +331,7 @@ def test_a_drone_that_follows_velocities_gets_those_of_the_model_and_no_rates():
     assert flown.drone.flight is None
 
 
-def test_where_there_is_no_camera_the_picture_is_black():
+def test_without_a_camera_the_image_is_black():
     black = Flown().drone.black_image(time_from_seconds(1.5))
     assert (black.width, black.height, black.header.stamp) == (2, 1, time_from_seconds(1.5))
     assert bytes(rgb8_pixels(black)) == bytes(6)
@@ -432,11 +432,11 @@ def looked(is_flying=False, times=2, outputs=None, **takers):
         ({"cmd_rates": ["testbed_bridge"], "choice": "cmd_vel"}, "cmd_vel"),
     ],
 )
-def test_what_is_published_is_what_somebody_takes(takers, published):
+def test_the_commands_published_are_those_with_subscribers(takers, published):
     assert looked(**takers).wanted == published
 
 
-def test_what_is_taken_has_to_be_seen_twice_and_goes_on_in_flight():
+def test_a_subscriber_has_to_be_seen_twice_and_the_choice_holds_in_flight():
     seen = looked(cmd_vel=["drone"], times=1)
     assert seen.wanted == "cmd_rates"
     assert looked(cmd_vel=["drone"], times=1, outputs=seen).wanted == "cmd_vel"

@@ -51,7 +51,7 @@ def on_the_wire(*values):
 
 @given(angles(QUARTER), angles(180), angles(180), st.tuples(coordinates, coordinates, coordinates))
 @example(0.0, 0.0, 0.0, (0.0, -0.0, 0.0))
-def test_a_pose_comes_back(pitch, roll, heading, position):
+def test_poses_round_trip(pitch, roll, heading, position):
     frame = SensorFrame(LEFT, RIGHT, 1.5, pitch, roll, yaw=heading, position=position)
     back = through_ros(frame)
     assert on_the_wire(back.pitch, back.roll) == [pitch, roll] or abs(roll) == 180
@@ -62,7 +62,7 @@ def test_a_pose_comes_back(pitch, roll, heading, position):
 @given(angles(180), angles(180))
 @example(90.5, 100.0)
 @example(-120.0, -30.0)
-def test_pitch_and_yaw_come_back_where_roll_is_not_known(pitch, heading):
+def test_pitch_and_yaw_round_trip_where_roll_is_unknown(pitch, heading):
     back = through_ros(SensorFrame(LEFT, RIGHT, 1.5, pitch, yaw=heading))
     assert on_the_wire(back.pitch) == pytest.approx([pitch], abs=1e-4) or abs(pitch) > 179.99
     turned = math.remainder(back.yaw - heading, 360)
@@ -71,19 +71,19 @@ def test_pitch_and_yaw_come_back_where_roll_is_not_known(pitch, heading):
 
 
 @given(angles(QUARTER), angles(180))
-def test_pitch_and_roll_come_back(pitch, roll):
+def test_pitch_and_roll_round_trip(pitch, roll):
     back = through_ros(SensorFrame(LEFT, RIGHT, 1.5, pitch, roll))
     assert on_the_wire(back.pitch, back.roll) == [pitch, roll] or abs(roll) == 180
 
 
-def test_radians_come_back():
+def test_radians_round_trip():
     frame = SensorFrame(LEFT, RIGHT, 1.5, float32(0.25), float32(-0.5), yaw=float32(1.25), position=(1.0, 2.0, 3.0))
     back = through_ros(frame, AngleUnit.RADIANS)
     assert on_the_wire(back.pitch, back.roll, back.yaw) == [frame.pitch, frame.roll, frame.yaw]
 
 
 @units
-def test_constants_come_back(unit):
+def test_constants_round_trip(unit):
     constants = (
         CONSTANTS if unit is DEGREES else Constants(1.5, 1.25, 64, 48, 0.25, 1.5, 9.75, 0.25, 25.0, 3.0, 2.0, 1.0)
     )
@@ -91,7 +91,7 @@ def test_constants_come_back(unit):
     assert on_the_wire(*astuple(back)) == on_the_wire(*astuple(constants))
 
 
-def test_constants_come_back_from_camera_infos():
+def test_constants_round_trip_through_camera_infos():
     infos = [translate.camera_info(CONSTANTS, DEGREES, NAMES, side) for side in ("left", "right")]
     properties = DroneProperties()
     translate.add_cameras(properties, *infos)
@@ -101,7 +101,7 @@ def test_constants_come_back_from_camera_infos():
     assert properties.camera_separation == 0.0
 
 
-def test_cameras_that_are_not_calibrated_are_refused():
+def test_uncalibrated_cameras_are_refused():
     with pytest.raises(ValueError, match="not calibrated"):
         translate.add_cameras(DroneProperties(), CameraInfo(width=64, height=48), None)
 
@@ -111,7 +111,7 @@ rates = st.floats(-720, 720, width=32)
 
 @given(rates, rates, rates, st.floats(0, 25, width=32))
 @example(10.5, -20.25, 30.125, float32(14.715))
-def test_commands_come_back(pitch, roll, yaw, thrust):
+def test_commands_round_trip(pitch, roll, yaw, thrust):
     motion = MotionParameters(pitch, roll, yaw, thrust)
     message = translate.rates_from_command(translate.command_from_motion_parameters(motion, DEGREES), STAMP)
     assert message.header.stamp == STAMP
@@ -120,7 +120,7 @@ def test_commands_come_back(pitch, roll, yaw, thrust):
     assert on_the_wire(*astuple(back)) == on_the_wire(*astuple(motion))
 
 
-def test_what_is_beyond_the_announced_maxima_is_limited():
+def test_commands_are_limited_to_the_announced_maxima():
     limited, was_within = translate.limited(MotionParameters(800.0, -400.0, 20.0, -1.0), CONSTANTS)
     assert (limited, was_within) == (MotionParameters(720.0, -360.0, 20.0, 0.0), False)
     assert translate.limited(MotionParameters(1.0, 2.0, 3.0, 4.0), CONSTANTS)[1]
@@ -134,7 +134,7 @@ def test_the_way_back_looks_north_at_heading_0():
 
 @pytest.mark.parametrize("quaternion", [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, math.nan, 1.0), (0.0, 0.0, 0.0, 2.0)])
 @pytest.mark.parametrize("kind", [Imu, Odometry])
-def test_no_attitude_is_made_of_what_is_no_rotation(kind, quaternion):
+def test_an_invalid_rotation_gives_no_attitude(kind, quaternion):
     message = kind()
     orientation = message.pose.pose.orientation if kind is Odometry else message.orientation
     orientation.x, orientation.y, orientation.z, orientation.w = quaternion

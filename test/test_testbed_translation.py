@@ -151,7 +151,7 @@ def test_yaw_of_the_wire_is_a_heading_from_north_to_the_right():
     assert turned(imu(pitch=0, yaw=90).orientation, FORWARD) == pytest.approx(EAST)
 
 
-def test_radians_of_the_wire_are_taken_as_such():
+def test_radians_on_the_wire_stay_radians():
     assert turned(imu(RADIANS, pitch=math.pi / 6).orientation, FORWARD)[2] == pytest.approx(-0.5)
 
 

@@ -104,7 +104,7 @@ def test_an_answer_that_came_too_late_is_not_flown_by_and_the_turn_goes_on():
     assert (drone.flown, conversation.late_answers, conversation.answers) == ([REPLY], 1, 2)
 
 
-def test_a_testbed_waits_for_an_answer_for_ever_unless_told_otherwise():
+def test_a_testbed_waits_for_an_answer_forever_unless_told_otherwise():
     drone, conversation = begun(*frames_at(0.0))
     conversation.next_frame(0.0)
     conversation.receive_data(reply_bytes())
@@ -119,7 +119,7 @@ def test_an_autopilot_that_leaves_between_answers_has_left():
     assert conversation.next_event(0.0) == ConnectionClosed()
 
 
-def test_nonsense_is_not_flown_by():
+def test_invalid_answers_are_not_flown():
     drone, conversation = begun(*frames_at(0.0))
     conversation.next_frame(0.0)
     conversation.receive_data(b"\x7f\xc0\x00\x00" * 4)

@@ -52,7 +52,7 @@ def test_terminal_velocity():
     assert state.velocity == pytest.approx([0, -9.81 / 0.2, 0])
 
 
-def test_weight_of_thrust_hovers():
+def test_thrust_equal_to_the_weight_hovers():
     state = fly(DroneState.at_start(), Airframe(mass=1.5), Motion(thrust=1.5 * 9.81), 600)
     assert state.position == pytest.approx([0, 0, 0], abs=1e-9)
 
@@ -119,7 +119,7 @@ def test_turning_within_a_step_is_integrated_and_not_frozen():
     assert coarse.rotation == pytest.approx(fine.rotation, abs=1e-8)
 
 
-def test_the_attitude_stays_a_rotation():
+def test_the_attitude_stays_a_rotation_matrix():
     state = fly(DroneState.at_start(), Airframe(), Motion(720, -500, 333), 3000)
     assert state.rotation.T @ state.rotation == pytest.approx(np.eye(3), abs=1e-12)
 

@@ -27,7 +27,7 @@ def test_it_calls_again_and_again_until_it_is_stopped():
     assert len(calls) == number
 
 
-def test_a_failure_is_told_and_the_next_call_comes_all_the_same():
+def test_a_failure_is_reported_and_the_next_call_is_made_anyway():
     failures, second = [], threading.Event()
 
     def call():

@@ -73,7 +73,7 @@ def name(peer):
 # To one peer.
 
 
-def test_datagrams_arrive_whole(stream, peer):
+def test_datagrams_arrive_complete(stream, peer):
     assert stream.peer == name(peer)
     for data in (b"one", b"", bytes(LARGEST_PAYLOAD)):
         stream.send(data)
@@ -83,7 +83,7 @@ def test_datagrams_arrive_whole(stream, peer):
         assert stream.receive(LONG_S) == data[::-1]
 
 
-def test_others_are_not_heard(stream, peer, new_peer):
+def test_datagrams_of_others_are_ignored(stream, peer, new_peer):
     stream.send(b"here I am")
     _, address = peer.recvfrom(100)
     new_peer().sendto(b"from a stranger", address)
@@ -91,7 +91,7 @@ def test_others_are_not_heard(stream, peer, new_peer):
     assert stream.receive(LONG_S) == b"from the peer"
 
 
-def test_what_is_too_large_for_a_datagram_is_an_error(stream):
+def test_an_oversized_datagram_is_an_error(stream):
     with pytest.raises(LinkError, match=r"Nothing can be sent to 127\.0\.0\.1:.*long"):
         stream.send(bytes(LARGEST_PAYLOAD + 1))
 
@@ -103,7 +103,7 @@ def test_silence_is_a_timeout(stream):
     assert time.monotonic() - start >= SHORT_S
 
 
-def test_nobody_there_shows_with_the_next_datagram_which_is_sent_all_the_same(stream, peer, new_peer):
+def test_a_refused_datagram_is_reported_with_the_next_one_which_is_sent_anyway(stream, peer, new_peer):
     port = peer.getsockname()[1]
     peer.close()
     stream.send(b"to nobody")
@@ -115,14 +115,14 @@ def test_nobody_there_shows_with_the_next_datagram_which_is_sent_all_the_same(st
     assert again.recv(100) == b"more"
 
 
-def test_nobody_there_shows_when_receiving_too(stream, peer):
+def test_a_refused_datagram_is_reported_when_receiving_too(stream, peer):
     peer.close()
     stream.send(b"to nobody")
     with pytest.raises(LinkRefusedError):
         stream.receive(LONG_S)
 
 
-def test_sending_to_nobody_again_and_again_is_refused_each_time_but_the_first(stream, peer):
+def test_sending_to_a_closed_port_is_refused_each_time_but_the_first(stream, peer):
     peer.close()
     stream.send(b"0")
     for _ in range(5):
@@ -141,12 +141,12 @@ def test_cancelling_ends_receiving_but_not_sending(stream, peer, cancellation, t
     assert peer.recv(100) == b"last words"
 
 
-def test_closing_twice_does_nothing(stream):
+def test_closing_twice_is_harmless(stream):
     stream.close()
     stream.close()
 
 
-def test_a_name_that_is_none_is_tried_again(cancellation, threads):
+def test_an_unresolvable_name_is_retried(cancellation, threads):
     failures = []
 
     def on_failure(sentence, delay_s):
@@ -193,7 +193,7 @@ def test_a_name_of_both_versions_means_ipv4_where_legacy_programs_are(peer, canc
 # From whoever sends.
 
 
-def test_a_listener_hears_everybody(listener, new_peer):
+def test_a_listener_receives_from_anybody(listener, new_peer):
     for peer in (new_peer(), new_peer()):
         peer.sendto(name(peer).encode(), ("127.0.0.1", listener.port))
         data, source = listener.receive(LONG_S)
@@ -217,14 +217,14 @@ def test_a_listener_times_out_and_is_cancelled(listener, cancellation, threads):
         receiving.result(LONG_S)
 
 
-def test_a_taken_port_cannot_be_had(peer, cancellation):
+def test_a_port_in_use_is_refused(peer, cancellation):
     port = peer.getsockname()[1]
     with pytest.raises(LinkError, match=f"Can.t listen on 127.0.0.1:{port}: Address already in use"):
         UdpListener("127.0.0.1", port, cancellation)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "1:2:3"])
-def test_an_address_that_is_not_ours_is_said(cancellation, host):
+def test_an_address_of_another_machine_is_reported(cancellation, host):
     with pytest.raises(LinkError, match=r"Can't listen on \[?" + host + r"\]?:0: .*\.$"):
         UdpListener(host, 0, cancellation)
 

@@ -16,7 +16,7 @@ LACKING = {
 
 
 @pytest.mark.parametrize("name", LACKING)
-def test_what_a_vehicle_can_not_do_is_said_once(ros, free_port, name):
+def test_unsupported_axes_are_warned_of_once(ros, free_port, name):
     part, axis, said = LACKING[name]
     able, unable = Twist(), Twist()
     able.linear.x = able.angular.z = 0.1

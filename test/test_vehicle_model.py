@@ -123,7 +123,7 @@ def test_a_fixed_joint_is_a_transform_and_another_one_is_not():
     assert none.transform.rotation.w == 1
 
 
-def test_the_node_tells_whoever_comes_later(ros):
+def test_the_description_is_latched(ros):
     with Process.node("vehicle_model", model="rover", frame_prefix="r1/") as process:
         first = ros.subscribe(String, "robot_description", LATCHED).wait()
         again = ros.subscribe(String, "robot_description", LATCHED).wait()
@@ -149,7 +149,7 @@ def test_a_vehicle_can_be_placed_in_a_world_that_it_shares(ros):
     assert (move.x, move.y, move.z) == (4.0, -2.0, 0.5)
 
 
-def test_a_model_that_there_is_not_is_refused_with_a_sentence(start_child):
+def test_an_unknown_model_is_refused_with_a_sentence(start_child):
     process = start_child(executable("vehicle_model"), "--ros-args", "-p", "model:=zeppelin")
     assert process.wait() == 1
     assert "model is 'zeppelin', and has to be one of drone, rover, submarine." in process.output

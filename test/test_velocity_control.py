@@ -93,7 +93,7 @@ def test_a_drone_without_drag_and_a_heavy_one_follow_as_well(layout):
         assert speed_error(fly(layout, SCRIPT[:6], airframe=airframe)) < 2 * SPEED_TOLERANCE
 
 
-def test_what_is_too_fast_is_flown_as_fast_as_allowed():
+def test_velocities_are_limited():
     parameters = VelocityParameters()
     control = VelocityControl(DRONE, parameters)
     limited = control.limited(VelocityCommand(300.0, 400.0, -100.0, 100.0))
@@ -121,7 +121,7 @@ def test_raw_rates_in_between_leave_no_debt():
     assert command.thrust == pytest.approx(9.81, abs=0.05)
 
 
-def test_a_new_simulation_begins_anew():
+def test_a_new_simulation_starts_over():
     control = VelocityControl(DRONE, VelocityParameters())
     level = MeasuredAttitude(0.0, 0.0, 0.0)
     for step in range(60):

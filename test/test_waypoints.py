@@ -79,7 +79,7 @@ def test_waypoints_are_read_as_people_write_them():
         ("x", "x has to be a finite number"),
     ],
 )
-def test_what_is_no_waypoint_is_refused_with_a_sentence(text, sentence):
+def test_an_invalid_waypoint_is_refused_with_a_sentence(text, sentence):
     with pytest.raises(ValueError, match=sentence):
         Waypoint.read(text)
 
@@ -124,7 +124,7 @@ def test_a_strong_current_from_the_side_leaves_speed_to_go_on():
     assert vehicle.path[-1][0] > 4.5
 
 
-def test_what_is_free_is_left_alone():
+def test_free_coordinates_are_left_alone():
     vehicle = Vehicle("x=2", position=(0.0, 1.0, -3.0), angles=(0.0, 0.0, 1.0)).swim_to_the_end()
     assert vehicle.position == pytest.approx([2.0, 1.0, -3.0], abs=0.31)
     assert vehicle.position[1:] == pytest.approx([1.0, -3.0], abs=1e-9)

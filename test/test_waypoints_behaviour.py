@@ -123,7 +123,7 @@ def test_nothing_is_commanded_before_there_is_odometry_and_zero_when_it_is_stale
         assert process.count_lines("Odometry can't be used") < 20
 
 
-def test_the_last_word_is_zero(ros):
+def test_the_last_command_is_zero(ros):
     commands = ros.subscribe(Twist, "cmd_vel", 100)
     with controller(points="['x=1000 yaw=1']") as process:
         Vehicle(ros)
@@ -141,7 +141,7 @@ def test_the_last_word_is_zero(ros):
         ("['']", "waypoints.points can't be used: a waypoint is empty"),
     ],
 )
-def test_points_that_are_none_are_refused_with_a_sentence(points, sentence):
+def test_invalid_waypoints_are_refused_with_a_sentence(points, sentence):
     with controller(points=points) as process:
         assert process.wait() == 1
         process.wait_for_line(sentence)

@@ -118,7 +118,7 @@ def test_every_type_that_we_publish_arrives_byte_for_byte_with_its_definition(vi
         ros.node.destroy_publisher(publisher)
 
 
-def test_what_is_latched_comes_to_late_viewers_too_and_to_each_once(bridge, ros):
+def test_latched_messages_reach_late_viewers_too_and_each_once(bridge, ros):
     publisher = ros.node.create_publisher(String, "/latched", LATCHED)
     known = String(data="known")
     publisher.publish(known)
@@ -136,7 +136,7 @@ def test_what_is_latched_comes_to_late_viewers_too_and_to_each_once(bridge, ros)
         assert early.payloads("/latched") == late.payloads("/latched") == []
 
 
-def test_publishers_that_offer_different_qos_are_all_heard(viewer, ros):
+def test_publishers_with_different_qos_are_all_received(viewer, ros):
     offers = {"latched": LATCHED, "reliable": RELIABLE, "best effort": BEST_EFFORT}
     publishers = {name: ros.node.create_publisher(String, "/mixed", qos) for name, qos in offers.items()}
     publishers["latched"].publish(String(data="before"))
@@ -151,7 +151,7 @@ def test_publishers_that_offer_different_qos_are_all_heard(viewer, ros):
     assert sorted(got) == sorted(offers)
 
 
-def test_topics_come_change_their_qos_and_go(viewer, ros):
+def test_topics_appear_change_their_qos_and_disappear(viewer, ros):
     publisher = ros.node.create_publisher(Bool, "/comes", RELIABLE)
     viewer.subscribe("/comes")
     wait_until(lambda: publisher.get_subscription_count() == 1, "a reliable subscription")
@@ -168,7 +168,7 @@ def test_topics_come_change_their_qos_and_go(viewer, ros):
     assert is_same(viewer.next_of("/comes"), String(data="of another type"))
 
 
-def test_topics_that_nobody_looks_at_have_no_subscriber(viewer, ros):
+def test_topics_without_viewers_have_no_subscriber(viewer, ros):
     publisher = ros.node.create_publisher(Image, "/camera/image_raw", RELIABLE)
     viewer.wait_for(lambda: "/camera/image_raw" in viewer.channels, "the camera")
     assert publisher.get_subscription_count() == 0
@@ -220,13 +220,13 @@ def test_a_service_is_called_and_its_answer_comes_back(viewer, ros):
 
 
 @pytest.mark.parametrize("request_bytes", [b"", b"\x00\x01\x00\x00", b"\xff" * 100])
-def test_a_request_that_is_none_gets_an_answer_all_the_same(viewer, ros, request_bytes):
+def test_an_invalid_request_gets_an_answer_too(viewer, ros, request_bytes):
     ros.node.create_service(SetBool, "/flip", lambda request, response: response)
     assert viewer.call("/flip", request_bytes)
     assert viewer.call("/flip", serialize_message(SetBool.Request()))
 
 
-def test_a_service_that_does_not_answer_is_said_to(viewer, ros):
+def test_an_unanswered_service_call_is_reported(viewer, ros):
     idle = ros.idle_node()
     idle.create_service(SetBool, "/silent", lambda request, response: response)
     assert "No answer within 10 s" in viewer.call("/silent", serialize_message(SetBool.Request()))
@@ -244,7 +244,7 @@ def get(address, path="/", **headers):
         return error.code, error.read().decode()
 
 
-def test_the_page_is_handed_out_and_nothing_else(bridge):
+def test_the_page_is_served_and_nothing_else(bridge):
     status, text = get(bridge.address)
     assert status == 200
     assert "<title>drone_bridge</title>" in text
@@ -263,7 +263,7 @@ def test_other_pages_and_names_are_refused(bridge, protocol):
         pass
 
 
-def test_beyond_this_machine_a_secret_is_needed_and_looking_is_all(ros):
+def test_beyond_this_machine_a_secret_is_needed_and_steering_is_refused(ros):
     ros.node.create_subscription(TwistStamped, "/robot/cmd_vel_stamped", print, 1)
     publisher = ros.node.create_publisher(String, "/latched", LATCHED)
     publisher.publish(String(data="seen"))
@@ -288,7 +288,7 @@ def test_beyond_this_machine_a_secret_is_needed_and_looking_is_all(ros):
             assert not pilot.may_steer
 
 
-def test_beyond_this_machine_steering_is_allowed_by_a_word_more(ros):
+def test_beyond_this_machine_steering_has_to_be_allowed(ros):
     ros.node.create_subscription(TwistStamped, "/robot/cmd_vel_stamped", print, 1)
     with web_bridge(host="0.0.0.0", steer=True) as process:
         host, _, query = process.address.partition("/")
@@ -298,7 +298,7 @@ def test_beyond_this_machine_steering_is_allowed_by_a_word_more(ros):
             viewer.wait_for(lambda: viewer.services, "services")
 
 
-def test_a_port_that_is_taken_is_a_sentence():
+def test_a_port_in_use_is_reported_in_a_sentence():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -53,12 +53,12 @@ def test_a_token_that_was_never_given_out_moves_nothing(helm, token):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "1", None, True, [1]])
-def test_what_is_no_number_is_refused(helm, value):
+def test_a_command_that_is_no_number_is_refused(helm, value):
     with pytest.raises(RefusedError, match="has to be a number from -1 to 1"):
         helm.steer(ANNE, "drone", helm.token(0.0), {"yaw": value}, 0.0)
 
 
-def test_what_is_too_much_is_cut(helm):
+def test_excessive_commands_are_clamped(helm):
     assert helm.steer(ANNE, "drone", helm.token(0.0), {"x": -7, "yaw": 1e300}, 0.0) == (-1.0, 0.0, 0.0, 1.0)
 
 
@@ -75,7 +75,7 @@ def test_a_standing_vehicle_needs_no_stopping(helm):
 
 
 @pytest.mark.parametrize("is_looked_at", [True, False], ids=["stopped meanwhile", "command first"])
-def test_who_was_lost_while_moving_lets_go_before_moving_again(helm, is_looked_at):
+def test_a_pilot_who_was_lost_while_moving_has_to_release_the_stick_first(helm, is_looked_at):
     helm.steer(ANNE, "drone", helm.token(0.0), {"x": 1}, 0.0)
     later_s = MAX_AGE_S + 0.1
     assert helm.overdue(later_s) == ["drone"] * is_looked_at or not is_looked_at
@@ -86,7 +86,7 @@ def test_who_was_lost_while_moving_lets_go_before_moving_again(helm, is_looked_a
     assert helm.steer(ANNE, "drone", helm.token(later_s), {"x": 1}, later_s) == FORWARD
 
 
-def test_who_pauses_with_the_stick_let_go_may_simply_go_on(helm):
+def test_a_pilot_who_pauses_with_the_stick_released_may_go_on(helm):
     helm.steer(ANNE, "drone", helm.token(0.0), {}, 0.0)
     assert helm.steer(ANNE, "drone", helm.token(2.0), {"x": 1}, 2.0) == FORWARD
 

@@ -21,7 +21,7 @@ def test_on_this_machine_all_is_allowed_without_a_secret(host):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "example.org", ""])
-def test_beyond_this_machine_looking_takes_a_secret_and_steering_a_word_more(host):
+def test_beyond_this_machine_viewing_needs_a_secret_and_steering_has_to_be_allowed(host):
     access = Access.of(host, steer=False)
     assert len(access.secret) >= 20
     assert access.secret not in repr(access)
@@ -42,7 +42,7 @@ def test_the_right_secret_is_let_in_under_any_name():
 
 
 @pytest.mark.parametrize("host", ["evil.example:8765", "", "[", "127.0.0.1.evil.example"])
-def test_a_name_that_somebody_made_to_point_here_is_refused(host):
+def test_a_foreign_name_that_points_here_is_refused(host):
     assert "this machine only" in HERE.refusal("/", host, None)
 
 
@@ -95,7 +95,7 @@ def test_small_messages_go_before_pictures_in_order_and_what_is_said_about_chann
     assert emptied(outbox) == ['{"op": "advertise"}', b"\x03answer", small, other, picture]
 
 
-def test_what_waits_is_bounded():
+def test_the_queue_is_bounded():
     outbox = Outbox()
     for number in range(MAX_SMALL + 10):
         outbox.put(data(1, 13, bytes([number % 256])))

@@ -117,7 +117,7 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(pilot, commands, wa
     assert commands.stays_still(0.5)
 
 
-def test_who_was_silent_while_moving_lets_go_first(pilot, commands):
+def test_a_pilot_who_was_silent_while_moving_has_to_release_first(pilot, commands):
     steer_until_it_moves(pilot, commands)
     commands.wait(is_moving=False)
     for _ in range(5):
@@ -129,7 +129,7 @@ def test_who_was_silent_while_moving_lets_go_first(pilot, commands):
     steer_until_it_moves(pilot, commands)
 
 
-def test_who_is_silent_for_long_has_left_the_helm_and_is_told(pilot):
+def test_a_pilot_who_is_silent_for_long_loses_the_helm_and_is_told(pilot):
     pilot.wait_for(lambda: pilot.refusals, "the end of the lease")
     assert "You have lost the helm" in pilot.refusals[0]
     pilot.wait_for(lambda: pilot.vehicles[TOPIC]["pilot"] is None, "a free helm")
@@ -160,7 +160,7 @@ def test_a_second_pilot_is_refused_and_told_and_may_follow(bridge, pilot, comman
         steer_until_it_moves(other, commands)
 
 
-def test_a_network_that_stops_stops_the_vehicle_and_what_was_held_up_in_it_moves_nothing(bridge, commands):
+def test_a_network_that_stops_stops_the_vehicle_and_delayed_commands_move_nothing(bridge, commands):
     with Network(bridge.address) as network, Pilot(network.address) as pilot:
         pilot.take(TOPIC)
         steer_until_it_moves(pilot, commands)

@@ -15,7 +15,7 @@ def subscribe(**channels):
     return json.dumps({"op": "subscribe", "subscriptions": wanted})
 
 
-def test_what_was_dropped_is_requested_again_and_nothing_else():
+def test_only_dropped_subscriptions_are_requested_again():
     subscriptions = Subscriptions()
     subscriptions.note(subscribe(n1=7, n2=8))
     assert subscriptions.request_again() is None
@@ -24,7 +24,7 @@ def test_what_was_dropped_is_requested_again_and_nothing_else():
     assert subscriptions.request_again() is None
 
 
-def test_what_is_not_wanted_any_more_is_not_requested_again():
+def test_cancelled_subscriptions_are_not_requested_again():
     subscriptions = Subscriptions()
     subscriptions.note(subscribe(n1=7))
     assert subscriptions.refuses(REFUSED)
@@ -33,7 +33,7 @@ def test_what_is_not_wanted_any_more_is_not_requested_again():
     assert not subscriptions.refuses(REFUSED)
 
 
-def test_a_channel_that_never_comes_is_the_viewers_to_hear_of():
+def test_viewers_are_told_of_a_channel_that_never_comes():
     subscriptions = Subscriptions()
     subscriptions.note(subscribe(n1=7))
     for _ in range(MAX_ATTEMPTS - 1):
@@ -55,7 +55,7 @@ def test_a_channel_that_never_comes_is_the_viewers_to_hear_of():
         "[" * 100_000 + "subscribe",
     ],
 )
-def test_what_is_no_request_is_left_to_the_server(frame):
+def test_messages_other_than_requests_are_left_to_the_server(frame):
     subscriptions = Subscriptions()
     subscriptions.note(frame)
     assert not subscriptions.refuses(REFUSED)

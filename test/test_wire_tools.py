@@ -165,7 +165,7 @@ def test_both_sides_of_a_log_play_it_to_each_other_as_it_was(path):
         assert list(compare(script.answers, replay.answers)) == []
 
 
-def test_at_the_recorded_times(tmp_path):
+def test_messages_are_played_at_the_recorded_times(tmp_path):
     connection, entries = read(log_of("robot"))
     start_ns = entries[0].time_ns
     slow = [entry._replace(time_ns=start_ns + number * 50_000_000) for number, entry in enumerate(entries)]
@@ -177,7 +177,7 @@ def test_at_the_recorded_times(tmp_path):
     )
 
 
-def test_what_the_other_side_answers_otherwise_is_said():
+def test_differing_answers_are_reported():
     then = script_of(log_of("testbed"), "testbed").answers
     now = [*then[:1], type(then[1])(Side.OPERATOR, testbed.MotionParameters(10.5, -20.25, 0.0, 14.715))]
     assert list(compare(then, now)) == [
@@ -326,13 +326,13 @@ def test_a_capture_of_tcpdump_is_read_whatever_the_order_of_its_segments(tmp_pat
         (["import", "-o", "/dev/null"], "Name a capture"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_a_sentence(arguments, sentence, capsys):
+def test_impossible_requests_are_refused_with_a_sentence(arguments, sentence, capsys):
     status, _, errors = wire(capsys, *arguments)
     assert status == 2
     assert sentence in errors
 
 
-def test_a_part_whose_beginning_is_gone_is_said_to_be_one(tmp_path, capsys):
+def test_a_log_that_lacks_its_beginning_is_reported_as_such(tmp_path, capsys):
     connection, entries = read(log_of("robot"))
     part = type(connection).from_facts({**connection.facts(), "part": "3"})
     write_log(tmp_path / "robot-0003.mcap", part, entries)

@@ -104,7 +104,7 @@ def test_sending_to_a_peer_that_does_not_read_can_be_cancelled(cancellation, con
     assert_ends_when_cancelled(sending, cancellation)
 
 
-def test_what_begins_after_cancellation_ends_at_once(cancellation, connected, listener, peer_listener):
+def test_operations_after_cancellation_end_at_once(cancellation, connected, listener, peer_listener):
     cancellation.cancel()
     cancellation.cancel()
     assert cancellation.is_set

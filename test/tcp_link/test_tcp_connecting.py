@@ -14,7 +14,7 @@ from drone_bridge.links.tcp import TcpConnector
 pytestmark = NO_LEAKS
 
 
-def test_a_peer_that_is_absent_at_first_is_found_when_it_comes(free_port, cancellation):
+def test_a_peer_that_starts_later_is_connected_to(free_port, cancellation):
     failures = []
     failed_twice = threading.Event()
 
@@ -31,7 +31,7 @@ def test_a_peer_that_is_absent_at_first_is_found_when_it_comes(free_port, cancel
     assert set(failures) == {(f"127.0.0.1:{free_port} can't be reached: Connection refused.", 0.02)}
 
 
-def test_a_peer_that_accepts_and_closes_is_not_stormed(peer_listener, cancellation):
+def test_a_peer_that_accepts_and_closes_is_not_flooded_with_attempts(peer_listener, cancellation):
     backoff = FixedBackoff(0.01)
     link = connector(peer_listener, cancellation, backoff=backoff)
     for count in range(4):
@@ -50,7 +50,7 @@ def test_every_address_of_a_name_is_tried(monkeypatch, peer_listener, cancellati
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
-def test_localhost_is_reached_when_one_family_listens_only(monkeypatch, cancellation, host):
+def test_localhost_is_reached_when_only_one_family_listens(monkeypatch, cancellation, host):
     families = {"127.0.0.1": socket.AF_INET, "::1": socket.AF_INET6}
     resolve_to(monkeypatch, *((family, name) for name, family in families.items() if name in LOOPBACK))
     with socket.create_server((host, 0), family=families[host]) as server:
@@ -58,7 +58,7 @@ def test_localhost_is_reached_when_one_family_listens_only(monkeypatch, cancella
         link.open().close()
 
 
-def test_a_family_that_is_turned_off_is_passed_over(monkeypatch, peer_listener, cancellation):
+def test_a_disabled_address_family_is_skipped(monkeypatch, peer_listener, cancellation):
     no_such_family = 9999
     resolve_to(monkeypatch, (no_such_family, "::1"), (socket.AF_INET, "127.0.0.1"))
     link = TcpConnector("localhost", peer_listener.getsockname()[1], cancellation, pytest.fail)
@@ -75,7 +75,7 @@ def resolve_to(monkeypatch, *families_and_hosts):
 @pytest.mark.parametrize(
     ("host", "port"), [("a..b", 1), ("127.0.0.1\0", 1), ("x" * 64 + ".org", 1), ("127.0.0.1", 70000)]
 )
-def test_what_is_no_address_is_said_and_does_not_hang(cancellation, host, port):
+def test_an_invalid_address_is_reported_and_does_not_hang(cancellation, host, port):
     sentences = []
 
     def on_failure(sentence, delay_s):
@@ -88,7 +88,7 @@ def test_what_is_no_address_is_said_and_does_not_hang(cancellation, host, port):
     assert sentences[0].startswith(f"{host}:{port} can't be reached: ")
 
 
-def test_a_name_that_nobody_knows_is_said(monkeypatch, cancellation):
+def test_an_unknown_host_name_is_reported(monkeypatch, cancellation):
     def getaddrinfo(*arguments, **options):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -104,7 +104,7 @@ def test_a_name_that_nobody_knows_is_said(monkeypatch, cancellation):
     assert sentences == ["testbed:8000 can't be reached: Name or service not known."]
 
 
-def test_a_peer_that_does_not_answer_is_tried_again(monkeypatch, cancellation, unresponsive_port):
+def test_an_unresponsive_peer_is_retried(monkeypatch, cancellation, unresponsive_port):
     monkeypatch.setattr(tcp, "CONNECT_TIMEOUT_S", 0.05)
     sentences = []
 
@@ -118,7 +118,7 @@ def test_a_peer_that_does_not_answer_is_tried_again(monkeypatch, cancellation, u
     assert sentences == 2 * [f"127.0.0.1:{unresponsive_port} can't be reached: no answer for 0.05 s."]
 
 
-def test_a_port_that_meets_itself_is_no_peer(monkeypatch, free_port, cancellation):
+def test_a_socket_connected_to_itself_is_not_taken_for_a_peer(monkeypatch, free_port, cancellation):
     class Mirror(socket.socket):
         """Takes the port for its own that it then connects to, as may happen by chance with an ephemeral one."""
 

@@ -49,7 +49,7 @@ def test_the_next_peer_is_accepted_when_the_first_has_left(listener):
 
 @pytest.mark.parametrize("unread", [b"", b"last words"])
 @pytest.mark.parametrize("leave", [socket.socket.close, reset])
-def test_a_peer_that_comes_back_before_its_leaving_was_noticed_is_served(listener, leave, unread):
+def test_a_peer_that_reconnects_before_its_disconnect_was_noticed_is_served(listener, leave, unread):
     first = connect(listener.port)
     stream = listener.open()
     first.sendall(unread)
@@ -64,7 +64,7 @@ def test_a_peer_that_comes_back_before_its_leaving_was_noticed_is_served(listene
     assert not listener.refused
 
 
-def test_a_peer_that_comes_back_as_soon_as_it_was_left_is_served(listener):
+def test_a_peer_that_reconnects_at_once_is_served(listener):
     peer = connect(listener.port)
     for _ in range(20):
         stream = listener.open()
@@ -88,7 +88,7 @@ def test_a_peer_that_waited_while_the_first_was_closed_is_served(listener):
         stream.close()
 
 
-def test_a_peer_that_has_gone_before_it_was_accepted_is_passed_over(listener):
+def test_a_peer_that_left_before_it_was_accepted_is_skipped(listener):
     for _ in range(3):
         reset(connect(listener.port))
     with connect(listener.port) as peer:
@@ -111,7 +111,7 @@ def test_a_socket_whose_peer_has_gone_is_closed(cancellation):
         assert server
 
 
-def test_a_silent_peer_loses_its_place_to_the_next_one_that_asks(listener):
+def test_a_silent_peer_loses_its_place_to_the_next_one_that_connects(listener):
     allowed_s = [1e9]
     listener._allowed_silence_s = lambda: allowed_s[0]
     with connect(listener.port) as silent, connect(listener.port) as too_early:
@@ -132,7 +132,7 @@ def test_a_silent_peer_loses_its_place_to_the_next_one_that_asks(listener):
     assert len(listener.refused) == 1
 
 
-def test_a_peer_that_was_preferred_is_closed_with_the_listener(cancellation):
+def test_a_waiting_successor_is_closed_with_the_listener(cancellation):
     listener = TcpListener("127.0.0.1", 0, cancellation, pytest.fail, allowed_silence_s=lambda: 0.0)
     with connect(listener.port), connect(listener.port) as next_one:
         stream = listener.open()
@@ -145,7 +145,7 @@ def test_a_peer_that_was_preferred_is_closed_with_the_listener(cancellation):
             assert next_one.recv(1) == b""
 
 
-def test_running_out_of_descriptors_is_waited_out(monkeypatch, listener):
+def test_running_out_of_file_descriptors_is_survived(monkeypatch, listener):
     monkeypatch.setattr(tcp_listener, "ACCEPT_RETRY_S", 0.02)
     times_s = []
 
@@ -167,7 +167,7 @@ def test_running_out_of_descriptors_is_waited_out(monkeypatch, listener):
     assert times_s[-1] - times_s[0] > 0.05
 
 
-def test_a_port_that_is_taken_is_said(cancellation, peer_listener):
+def test_a_port_in_use_is_reported(cancellation, peer_listener):
     port = peer_listener.getsockname()[1]
     with pytest.raises(LinkError) as refusal:
         TcpListener("127.0.0.1", port, cancellation, pytest.fail)
@@ -175,17 +175,17 @@ def test_a_port_that_is_taken_is_said(cancellation, peer_listener):
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "1:2:3"])
-def test_an_address_that_is_not_ours_is_said(cancellation, host):
+def test_an_address_of_another_machine_is_reported(cancellation, host):
     with pytest.raises(LinkError, match=r"Can't listen on \[?" + host + r"\]?:0: .*\.$"):
         TcpListener(host, 0, cancellation, pytest.fail)
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
-def test_a_port_that_is_none_is_said(cancellation, port):
+def test_an_invalid_port_is_reported(cancellation, port):
     with pytest.raises(LinkError, match=f"Can't listen on port {port}: it has to be from 0 to 65535"):
         TcpListener("127.0.0.1", port, cancellation, pytest.fail)
 
 
-def test_no_host_is_not_taken_for_all_interfaces(cancellation):
+def test_an_empty_host_does_not_mean_all_interfaces(cancellation):
     with pytest.raises(LinkError, match=r"Can't listen on no host: to listen on all interfaces, name 0\.0\.0\.0\."):
         TcpListener("", 0, cancellation, pytest.fail)

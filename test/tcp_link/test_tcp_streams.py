@@ -32,7 +32,7 @@ pytestmark = NO_LEAKS
 # Both ways round.
 
 
-def test_connecting_gives_a_stream_both_ways(connected):
+def test_a_connected_stream_works_both_ways(connected):
     stream, peer = connected
     assert stream.peer == "{}:{}".format(*peer.getsockname())
     stream.send_all(b"ping", LONG_S)
@@ -42,7 +42,7 @@ def test_connecting_gives_a_stream_both_ways(connected):
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
-def test_listening_gives_a_stream_both_ways(cancellation, host):
+def test_an_accepted_stream_works_both_ways(cancellation, host):
     listener = TcpListener(host, 0, cancellation, pytest.fail)
     assert listener.port > 0
     with connect(listener.port, host) as peer:
@@ -74,7 +74,7 @@ def test_small_messages_do_not_wait_for_each_other(connected, listener):
         accepted.close()
 
 
-def test_much_data_arrives_whole_at_a_slow_reader(connected):
+def test_a_slow_reader_gets_large_data_complete(connected):
     stream, peer = connected
     data = os.urandom(4 * MEBIBYTE)
     sending = Task(stream.send_all, data, LONG_S)
@@ -88,7 +88,7 @@ def test_much_data_arrives_whole_at_a_slow_reader(connected):
 # Ends.
 
 
-def test_the_end_is_no_bytes_after_all_that_was_sent(connected):
+def test_the_peers_end_reads_as_zero_bytes_after_its_data(connected):
     stream, peer = connected
     peer.sendall(b"last")
     peer.shutdown(socket.SHUT_WR)
@@ -105,14 +105,14 @@ def test_a_reset_is_a_lost_connection(connected):
         stream.send_all(b"more")
 
 
-def test_closing_twice_is_closing_once(connected):
+def test_closing_twice_is_harmless(connected):
     stream, peer = connected
     stream.close()
     stream.close()
     assert peer.recv(10) == b""
 
 
-def test_a_peer_that_sends_nothing_is_given_up(connected):
+def test_receiving_from_a_silent_peer_times_out(connected):
     stream, _ = connected
     start_s = time.monotonic()
     with pytest.raises(LinkTimeoutError, match=f"{stream.peer} sent nothing for 0.05 s"):
@@ -120,7 +120,7 @@ def test_a_peer_that_sends_nothing_is_given_up(connected):
     assert 0.04 < time.monotonic() - start_s < LONG_S
 
 
-def test_a_peer_that_takes_no_data_is_given_up(connected):
+def test_sending_to_a_peer_that_does_not_read_times_out(connected):
     stream, _ = connected
     with pytest.raises(LinkTimeoutError, match=f"{stream.peer} took no data for 0.05 s"):
         stream.send_all(bytes(16 * MEBIBYTE), 0.05)
@@ -183,7 +183,7 @@ def test_a_message_that_was_cut_short_is_completed_before_the_last_words(connect
 
 
 @pytest.mark.parametrize("last_words", [b"", b"last words"])
-def test_a_peer_that_does_not_close_is_left_in_time(connected, last_words):
+def test_leaving_a_peer_that_does_not_close_is_bounded(connected, last_words):
     stream, peer = connected
     start_s = time.monotonic()
     with Metronome() as metronome:
@@ -193,7 +193,7 @@ def test_a_peer_that_does_not_close_is_left_in_time(connected, last_words):
     assert read_to_the_end(peer) == last_words
 
 
-def test_a_peer_that_does_not_read_is_left_in_time(connected):
+def test_leaving_a_peer_that_does_not_read_is_bounded(connected):
     stream, _ = connected
     fill(stream)
     with Metronome() as metronome:
@@ -201,7 +201,7 @@ def test_a_peer_that_does_not_read_is_left_in_time(connected):
     assert metronome.elapsed_s < 1
 
 
-def test_a_peer_that_never_stops_sending_is_left_in_time(connected):
+def test_leaving_a_peer_that_never_stops_sending_is_bounded(connected):
     stream, peer = connected
 
     def keep_sending():
@@ -217,7 +217,7 @@ def test_a_peer_that_never_stops_sending_is_left_in_time(connected):
     sending.result()
 
 
-def test_a_peer_that_has_gone_can_be_left(connected):
+def test_leaving_a_peer_that_has_gone_works(connected):
     stream, peer = connected
     reset(peer)
     start_s = time.monotonic()

@@ -59,7 +59,7 @@ async def serve_one_that_vanishes():
     return reason
 
 
-def test_who_vanishes_is_given_up_whether_an_acknowledgement_is_owed_or_not(peer_listener, cancellation):
+def test_a_vanished_peer_is_noticed_whether_or_not_an_acknowledgement_is_owed(peer_listener, cancellation):
     """All at once, as it takes seconds."""
     with contextlib.ExitStack() as stack:
         streams = []
