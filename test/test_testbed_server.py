@@ -54,7 +54,7 @@ class Drone:
             side: ros.publisher(Image, topic.format(f"{side}/image_raw")) for side in self.sides_of(ros, namespace)
         }
         self._imu = ros.publisher(Imu, topic.format("imu/data"))
-        self._infos = {
+        self.infos = {
             side: ros.node.create_publisher(CameraInfo, topic.format(f"{side}/camera_info"), 1)
             for side in ("left", "right")
         }
@@ -86,7 +86,7 @@ class Drone:
         return stamp
 
     def show_cameras(self):
-        for side, publisher in self._infos.items():
+        for side, publisher in self.infos.items():
             publisher.publish(translate.camera_info(CONSTANTS, AngleUnit.DEGREES, StereoFrameNames(), side))
 
 
@@ -294,6 +294,16 @@ def test_one_camera_and_parameters_do_where_there_is_no_more(ros, serve):
         server.send()  # SIGTERM: the last command is the neutral one
         assert drone.commands.wait().thrust == pytest.approx(2.5 * 9.81)
         assert server.wait() == 0
+
+
+def test_camera_infos_are_not_heard_any_more_once_drone_properties_are_there(ros):
+    """Each costs as much as an attitude."""
+    ros.run(TestbedServer, port=0, source_timeout=0.05)
+    drone = Drone(ros)
+    infos = drone.infos.values()
+    wait_until(lambda: all(info.get_subscription_count() == 1 for info in infos), "subscriptions to camera_info")
+    drone.announce()
+    wait_until(lambda: not any(info.get_subscription_count() for info in infos), "their end")
 
 
 class Rover:

@@ -150,3 +150,4 @@ def test_a_dialect_may_write_a_frame_in_pieces():
     _, conversation = begun(FRAME, dialect=Dialect(AttitudeLayout.POSE, sends_in_pieces=True))
     pieces = [bytes(piece) for piece in conversation.next_frame(0.0)]
     assert pieces == [LEFT, RIGHT, frame_bytes(AttitudeLayout.POSE, images=b"")]
+    assert conversation.next_frame(0.0) == []

@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.timer import Timer
 
 from drone_bridge.link_node.old_service_names import OldServiceNames
 from drone_bridge.links.errors import LinkError
@@ -87,6 +88,13 @@ class EntityOwner(LifecycleNode):
         """Destroy a subscription with what else configure has created."""
         self.cleanup.callback(self.destroy_subscription, subscription)
 
+    def end_subscriptions(self, topic: str) -> None:
+        """Destroy the subscriptions to a topic, which may have been made with `make_subscription`. For the executor."""
+        name = self.resolve_topic_name(topic)
+        for subscription in tuple(self.subscriptions):
+            if subscription.topic_name == name:
+                self.destroy_subscription(subscription)
+
     def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
         client: Client[Any, Any] = self.create_client(service_type, name)
         self.cleanup.callback(self.destroy_client, client)
@@ -98,10 +106,11 @@ class EntityOwner(LifecycleNode):
         self.cleanup.callback(self.destroy_guard_condition, guard)
         return guard
 
-    def make_timer(self, period_s: float, callback: Callable[[], None]) -> None:
+    def make_timer(self, period_s: float, callback: Callable[[], None]) -> Timer:
         """Create a timer that runs even while simulated time stands still."""
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.cleanup.callback(self.destroy_timer, self.create_timer(period_s, callback, clock=steady))
+        timer = self.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.cleanup.callback(self.destroy_timer, timer)
+        return timer
 
     def make_service(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from drone_bridge.links import tcp_options
-from drone_bridge.links.cancellation import Cancellation, Selectable, wait_readable
+from drone_bridge.links.cancellation import Cancellation, Selectable, Watch
 from drone_bridge.links.connector import Connector, address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError, reason
 from drone_bridge.links.wire_log import WireLog
@@ -43,6 +43,8 @@ class TcpStream:
         self._log = wire_log.open("tcp", address_name(own_host, own_port), self.peer) if wire_log else None
         self._socket = connected
         self._polls: dict[int, select.poll] = {}  # by event
+        self._wakeup: Selectable | None = None  # of `_watch`
+        self._watch = Watch([])
         self._cancellation = cancellation
         self._on_close = on_close
         self._closing = threading.Lock()
@@ -115,7 +117,9 @@ class TcpStream:
 
         Raises LinkCancelledError.
         """
-        is_readable, _, is_cancelled = wait_readable([self._socket, wakeup, self._cancellation], timeout_s)
+        if wakeup is not self._wakeup:  # else it is the same as for the last frame
+            self._wakeup, self._watch = wakeup, Watch([self._socket, wakeup, self._cancellation])
+        is_readable, _, is_cancelled = self._watch.wait(timeout_s)
         if is_cancelled:
             raise LinkCancelledError("Waiting was cancelled.")
         return is_readable

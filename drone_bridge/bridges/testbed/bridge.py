@@ -187,6 +187,7 @@ class TestbedBridge(LinkNode):
         assert self._frame_outputs
         self._frame_outputs.publish(frame, stamp)
         if self._is_lockstep:
+            self._flight.estimate()  # while the controller is at work
             self._answer(stream, connection, self._command_for(stamp) or self._commands.newest())
         self._flight.answered()
         statistics = self.statistics

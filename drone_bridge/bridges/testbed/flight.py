@@ -55,6 +55,11 @@ class TestbedFlight:
             self._leave_rest()
         self._unseen = frame
 
+    def estimate(self) -> None:
+        """Estimate how the drone moves now rather than after the answer, if there is time before it."""
+        if not self._is_at_rest:
+            self._catch_up()
+
     def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
         """Return the answer to the frame, and whether the command was within the drone's limits.
 

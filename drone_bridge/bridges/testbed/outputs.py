@@ -85,6 +85,12 @@ class TestbedOutputs:
         for side, publisher in zip(SIDES, self._info_publishers, strict=True):
             info = translate.camera_info(constants, self._unit, self._names, side)
             yield Output(publisher, partial(self._stamp_info, info))
+        # Small messages first: who puts a frame together has dealt with them when the images have come.
+        yield Output(self._imu_publisher, self._imu)
+        if self._odometry_publisher:
+            yield Output(self._odometry_publisher, self._odometry)
+        if self._tf_publisher:
+            yield Output(self._tf_publisher, self._transform)
         for side, publisher in zip(SIDES, self._image_publishers, strict=True):
             image = rgb8_image(constants.width, constants.height, self._names.optical(side))
             yield Output(publisher, partial(self._fill_image, image, side))
@@ -92,11 +98,6 @@ class TestbedOutputs:
             size = constants.width, constants.height
             encoder = JpegEncoder(*size, self._names.optical(side), self._node.parameters["jpeg_quality"])
             yield Output(publisher, partial(self._compress_image, encoder, side))
-        yield Output(self._imu_publisher, self._imu)
-        if self._odometry_publisher:
-            yield Output(self._odometry_publisher, self._odometry)
-        if self._tf_publisher:
-            yield Output(self._tf_publisher, self._transform)
 
     def _stamp_info(self, info: CameraInfo, _: SensorFrame, stamp: Time) -> CameraInfo:
         info.header.stamp = stamp

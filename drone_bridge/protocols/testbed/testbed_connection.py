@@ -53,8 +53,32 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         if isinstance(event, Constants):
             return self._send_constants(event)
         if isinstance(event, SensorFrame):
-            return self._send_frame(event)
+            return b"".join(self.send_in_pieces(event))
         raise LocalProtocolError(f"A testbed does not send {type(event).__name__}.")
+
+    def send_in_pieces(self, frame: SensorFrame) -> list[memoryview]:
+        """Return the bytes of a frame as `send` does, in pieces: both images, without copying them, and the floats."""
+        if self._constants is None:
+            raise LocalProtocolError("The constants have to be sent before the first frame.")
+        if self._awaits_reply:
+            raise LocalProtocolError("A frame can be sent only when the one before has been answered.")
+        try:
+            images = [memoryview(image).cast("B") for image in (frame.left, frame.right)]
+        except (TypeError, ValueError) as error:
+            raise LocalProtocolError(f"An image is not bytes in one piece: {error}.") from error
+        for name, image in zip(("left", "right"), images, strict=True):
+            if len(image) != self._constants.image_bytes:
+                raise LocalProtocolError(
+                    f"The {name} image has {len(image)} bytes, and {self._constants.width} x {self._constants.height} "
+                    f"pixels are {self._constants.image_bytes}."
+                )
+        floats = pack(self._floats, self._layout.floats, self._values(frame))
+        read = dict(zip(self._layout.floats, self._floats.unpack(floats), strict=True))
+        if complaint := implausible_floats(read, self._angle_unit, self._time):
+            raise LocalProtocolError(complaint)
+        self._time = read["time"]
+        self._awaits_reply = True
+        return [*images, memoryview(floats)]
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Take received bytes. An answer may come ahead of its frame; a second one may not."""
@@ -98,29 +122,6 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
             raise LocalProtocolError(problem)
         self._constants = constants
         return data
-
-    def _send_frame(self, frame: SensorFrame) -> bytes:
-        if self._constants is None:
-            raise LocalProtocolError("The constants have to be sent before the first frame.")
-        if self._awaits_reply:
-            raise LocalProtocolError("A frame can be sent only when the one before has been answered.")
-        try:
-            images = [memoryview(image).cast("B") for image in (frame.left, frame.right)]
-        except (TypeError, ValueError) as error:
-            raise LocalProtocolError(f"An image is not bytes in one piece: {error}.") from error
-        for name, image in zip(("left", "right"), images, strict=True):
-            if len(image) != self._constants.image_bytes:
-                raise LocalProtocolError(
-                    f"The {name} image has {len(image)} bytes, and {self._constants.width} x {self._constants.height} "
-                    f"pixels are {self._constants.image_bytes}."
-                )
-        floats = pack(self._floats, self._layout.floats, self._values(frame))
-        read = dict(zip(self._layout.floats, self._floats.unpack(floats), strict=True))
-        if problem := implausible_floats(read, self._angle_unit, self._time):
-            raise LocalProtocolError(problem)
-        self._time = read["time"]
-        self._awaits_reply = True
-        return b"".join((*images, floats))
 
     def _values(self, frame: SensorFrame) -> tuple[float, ...]:
         position = (None, None, None) if frame.position is None else frame.position

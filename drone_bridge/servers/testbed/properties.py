@@ -35,7 +35,7 @@ class PropertiesSource:
         self._uses_camera_info = self._is_known = False
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.make_subscription(DroneProperties, "drone_properties", self._take_properties, latched)
-        node.make_timer(_CHECK_PERIOD_S, self._check_timeout)
+        self._timer = node.make_timer(_CHECK_PERIOD_S, self._check_timeout)
 
     @property
     def missing(self) -> str:
@@ -49,6 +49,11 @@ class PropertiesSource:
         if len(self._sides) < len(SIDES):  # both images are the same then
             properties.camera_separation = 0.0
         self._is_known = True
+        self._timer.cancel()
+        if self._uses_camera_info:
+            self._uses_camera_info = False
+            for side in self._sides:
+                self._node.end_subscriptions(f"{side}/camera_info")
         self._node.statistics.facts["constants"] = "from drone_properties"
         self._learn(properties)
 
@@ -57,6 +62,7 @@ class PropertiesSource:
         if self._is_known or self._uses_camera_info:
             return
         if time.monotonic() - self._since_s > self._node.parameters["source_timeout"]:
+            self._timer.cancel()
             self._uses_camera_info = True
             for side in self._sides:
                 self._node.make_subscription(CameraInfo, f"{side}/camera_info", partial(self._take_info, side), 1)

@@ -64,7 +64,7 @@ class TestbedServer(LinkNode):
         """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
         layout, unit = AttitudeLayout(get("attitude_layout")), AngleUnit(get("angle_unit"))
-        self._dialect = Dialect(layout, unit, get("negative_gravity"))
+        self._dialect = Dialect(layout, unit, get("negative_gravity"), sends_in_pieces=True)
         self._stamps_are_simulated = get("stamp_source") == "wire"
         sides = SIDES_OF[get("cameras")]
         self._has_cameras = bool(sides)
@@ -95,7 +95,7 @@ class TestbedServer(LinkNode):
         self.make_subscription(ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand)
         self._attitude_topic = topic
         self._properties = PropertiesSource(self, self._learn)
-        self.make_timer(_WATCH_PERIOD_S, self._check_timeouts)
+        self.make_ticker("watch", _WATCH_PERIOD_S, self._check_timeouts)
         self.make_timer(_SUBSCRIBER_CHECK_PERIOD_S, self._check_subscribers)
 
     # In the executor.
@@ -126,6 +126,7 @@ class TestbedServer(LinkNode):
         self._silence_warning_s: float = self.parameters["silence_warning"]
 
     def _check_timeouts(self) -> None:
+        """Tell the drone to stop when the autopilot is late. In a thread of its own."""
         self._read_timeouts()
         timeout_s = self._command_timeout_s
         if self._watchdog.check(time.monotonic(), timeout_s):

@@ -165,7 +165,10 @@ class FrameSynchronizer:
         """Return the attitude nearest to a pair, once no later one can be nearer or the wait has timed out."""
         if not self._attitudes:
             return None
-        is_passed = self._attitudes[-1][0] >= pair.stamp_ns
+        newest_ns, newest = self._attitudes[-1]
+        if newest_ns == pair.stamp_ns:
+            return newest
+        is_passed = newest_ns >= pair.stamp_ns
         if not is_passed and now_s - pair.completed_s < ATTITUDE_TIMEOUT_S:
             return None
         away_ns, attitude = min(

@@ -94,12 +94,9 @@ class Conversation:
         """Return the next frame in the pieces to send; none while an answer is pending or there is no frame."""
         if self.awaits_answer or (frame := self._vehicle.sense()) is None:
             return []
-        whole = memoryview(self._protocol.send(frame))
+        pieces = self._protocol.send_in_pieces(frame)
         self._asked_s = now_s
-        if not self._dialect.sends_in_pieces:
-            return [whole]
-        size = self._vehicle.constants.image_bytes
-        return [whole[:size], whole[size : 2 * size], whole[2 * size :]]
+        return pieces if self._dialect.sends_in_pieces else [memoryview(b"".join(pieces))]
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         self._protocol.receive_data(data)
