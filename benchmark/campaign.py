@@ -19,7 +19,7 @@ from commander import Commander
 from domains import DOMAINS
 from pairs import KINDS, Pair
 
-MOST_SHOWN: Final = 20  # problems; the others are only counted
+MAX_SHOWN: Final = 20  # problems; the others are only counted
 
 
 class Tally:
@@ -29,7 +29,7 @@ class Tally:
         self.counts: Counter[tuple[str, str]] = Counter()
         self.took_s: dict[tuple[str, str], list[float]] = {}
         self.outcomes: dict[tuple[str, str], Counter[str]] = {}
-        self.wrong: list[str] = []
+        self.failures: list[str] = []
         self._changing = threading.Lock()
 
     def add(self, name: str, what: str, outcome: str, took_s: float | None) -> None:
@@ -43,13 +43,13 @@ class Tally:
     def fail(self, name: str, sentence: str) -> None:
         """Record a problem."""
         with self._changing:
-            self.wrong.append(f"{name}, {time.strftime('%H:%M:%S')}: {sentence}")
-            if len(self.wrong) <= MOST_SHOWN:
-                print(self.wrong[-1], file=sys.stderr, flush=True)
+            self.failures.append(f"{name}, {time.strftime('%H:%M:%S')}: {sentence}")
+            if len(self.failures) <= MAX_SHOWN:
+                print(self.failures[-1], file=sys.stderr, flush=True)
 
     def table(self, took: str) -> str:
         """Return a Markdown table; `took` is the heading of the times."""
-        lines = [f"| bridge | what | count | outcome | {took}: median, most |", "|---|---|---|---|---|"]
+        lines = [f"| bridge | what | count | outcome | {took}: median, maximum |", "|---|---|---|---|---|"]
         for key, count in sorted(self.counts.items()):
             outcomes = ", ".join(f"{outcome}: {number}" for outcome, number in sorted(self.outcomes[key].items()))
             times = self.took_s.get(key)
@@ -117,7 +117,7 @@ def main(description: str | None, what: str, set_up: Callable[[Pair], None], do_
     with reported(f"{options.count} {what}") as scratch:
         tally = run(set_up, do_round, options, scratch)
         print(tally.table(took))
-    return 1 if tally.wrong else 0
+    return 1 if tally.failures else 0
 
 
 def _arguments(description: str | None) -> argparse.Namespace:

@@ -192,7 +192,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--drones", type=int, nargs="*", default=[1, 5, 10, 20], metavar="N")
     parser.add_argument("--robots", type=int, nargs="*", default=[1, 20, 100], metavar="N")
-    parser.add_argument("--most-processes", type=int, default=20, help="as a process each up to so many (%(default)s)")
+    parser.add_argument(
+        "--max-processes",
+        "--most-processes",
+        type=int,
+        default=20,
+        help="as a process each up to so many (%(default)s)",
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="of one measurement (%(default)s)")
     parser.add_argument("--picture", type=Path, help="PNG of cost over the number of bridges")
     options = parser.parse_args()
@@ -204,7 +210,7 @@ def main() -> int:
                 costs += [
                     how(way, count, options.seconds)
                     for way in (ONE, EACH)
-                    if way == ONE or count <= options.most_processes
+                    if way == ONE or count <= options.max_processes
                 ]
     except ChildError as error:
         print(error, file=sys.stderr)

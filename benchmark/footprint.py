@@ -29,8 +29,8 @@ START_TIMEOUT_S: Final = 30.0
 SETTLE_S: Final = 1.0  # for background work after the start, such as discovery
 PROTOCOLS: Final = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 #: What a bridge may cost beyond the bare node.
-MOST_MEBIBYTES: Final = 8.0
-MOST_START_S: Final = 0.15
+MAX_MEBIBYTES: Final = 8.0
+MAX_START_S: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def render(rounds: list[dict[str, tuple[Footprint, Footprint]]]) -> str:
         if name == BARE:
             rows.append((name, resident, "", "", "", private, start, "", ""))
             continue
-        memory, delay = _verdict(cells["more"], MOST_MEBIBYTES), _verdict(cells["later"], MOST_START_S)
+        memory, delay = _verdict(cells["more"], MAX_MEBIBYTES), _verdict(cells["later"], MAX_START_S)
         more, program = spread(cells["more"], 1), spread(cells["program"], 1)
         rows.append((name, resident, more, memory, program, private, start, spread(cells["later"], 2), delay))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -123,15 +123,15 @@ def main() -> int:
         return 130
     print(
         f"\n{options.rounds} starts of each in turns, on {os.cpu_count()} cores of {platform.machine()}, Python "
-        f"{platform.python_version()}. Aims: at most {MOST_MEBIBYTES:g} MiB resident and {MOST_START_S:g} s more than "
+        f"{platform.python_version()}. Aims: at most {MAX_MEBIBYTES:g} MiB resident and {MAX_START_S:g} s more than "
         f"the bare node. Its interface: a lifecycle node with the same topics and services, and no program.\n\n"
         f"{render(rounds)}"
     )
     return 0
 
 
-def _verdict(values: list[float], most: float) -> str:
-    return "met" if median(values) <= most else "MISSED"
+def _verdict(values: list[float], limit: float) -> str:
+    return "met" if median(values) <= limit else "MISSED"
 
 
 if __name__ == "__main__":

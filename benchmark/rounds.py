@@ -92,6 +92,6 @@ def _describe(options: argparse.Namespace) -> str:
     return (
         f"{options.rounds} interleaved rounds of {options.seconds:g} s per measurement, on {os.cpu_count()} cores of "
         f"{platform.machine()}, Python {platform.python_version()}.\n"
-        "Each value is the median of the rounds, with the least and the greatest; each ratio is the median of the "
-        "ratios within a round."
+        "Each value is the median of the rounds, with minimum and maximum; each ratio is the median of the ratios "
+        "within a round."
     )

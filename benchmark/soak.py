@@ -3,7 +3,7 @@
 
 Each bridge is commanded at 20 Hz through a relay that now and then turns into a broken peer (garbage, messages that
 end early, a byte per second, silence, floods, resets); emulators are stopped and killed and started again; commands
-pause. After each trouble the vehicle has to be driven again, and during each pause it has to be neutral. The exit
+pause. After each fault the vehicle has to be driven again, and during each pause it has to be neutral. The exit
 status is 1 when a bridge does not come back, ends, says what its vehicle can't read, or grows. Ctrl-C or SIGTERM ends
 it at once, with the table so far; what has grown is not looked for then.
 """
@@ -29,7 +29,7 @@ BACK_S: Final = 60.0  # within which a vehicle is driven again: back-off takes u
 NEUTRAL_S: Final = COMMAND_TIMEOUT_S + 2.0  # the rest is a busy machine
 SETTLE_S: Final = 30.0  # within which descriptors and threads are back where they were
 GROWTH_KIB: Final = 8 * 1024  # from the largest of the first third to the end
-MOST_SHOWN: Final = 20  # of what went wrong with one pair
+MAX_SHOWN: Final = 20  # of what went wrong with one pair
 RESTART: Final = "emulator stopped"
 KILL: Final = "emulator killed"
 PAUSE: Final = "commands paused"
@@ -51,10 +51,10 @@ class Record:
 
     pair: Pair
     usage: list[Usage] = field(default_factory=list)
-    troubles: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
     slowest_back_s: float = 0.0
     slowest_neutral_s: float = 0.0
-    wrong: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
     was_interrupted: bool = False
 
     def sample(self) -> None:
@@ -68,16 +68,16 @@ class Record:
 
     def fail(self, sentence: str) -> None:
         """Record a problem."""
-        if len(self.wrong) < MOST_SHOWN:
-            self.wrong.append(f"{self.pair.kind.name}, {time.strftime('%H:%M:%S')}: {sentence}")
-            print(self.wrong[-1], file=sys.stderr, flush=True)
+        if len(self.failures) < MAX_SHOWN:
+            self.failures.append(f"{self.pair.kind.name}, {time.strftime('%H:%M:%S')}: {sentence}")
+            print(self.failures[-1], file=sys.stderr, flush=True)
 
 
-class Trouble(threading.Thread):
-    """Makes trouble for one pair until it is told to stop, and sees to it that each one is overcome."""
+class FaultInjector(threading.Thread):
+    """Injects faults into one pair until it is told to stop, and checks that it recovers from each."""
 
     def __init__(self, record: Record, stopping: threading.Event, seed: int, pause_s: float) -> None:
-        super().__init__(name=f"trouble of {record.pair.kind.name}", daemon=True)
+        super().__init__(name=f"faults of {record.pair.kind.name}", daemon=True)
         self._record, self._pair, self._stopping = record, record.pair, stopping
         self._random = random.Random(f"{seed} {record.pair.kind.name}")
         self._pause_s = pause_s  # between two of them, on average
@@ -90,14 +90,14 @@ class Trouble(threading.Thread):
                 kinds = [*self._pair.faults, RESTART, KILL, PAUSE]
                 self._random.shuffle(kinds)
             kind = kinds.pop()
-            self._record.troubles[kind] += 1
+            self._record.faults[kind] += 1
             try:
                 self._make(kind)
             except Exception as error:
                 self._fail(f"{kind}: {error!r}")
 
     def _fail(self, sentence: str) -> None:
-        if not self._record.was_interrupted:  # which is trouble that nobody can overcome
+        if not self._record.was_interrupted:  # from which nothing can recover
             self._record.fail(sentence)
 
     def _make(self, kind: str) -> None:
@@ -145,17 +145,17 @@ def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
     stopping = threading.Event()
     try:
         _start(records)
-        troubles = [Trouble(record, stopping, options.seed, options.pause) for record in records]
-        for trouble in troubles:
-            trouble.start()
+        injectors = [FaultInjector(record, stopping, options.seed, options.pause) for record in records]
+        for injector in injectors:
+            injector.start()
         end_s = time.monotonic() + options.duration
         while time.monotonic() < end_s:
             stopping.wait(SAMPLE_PERIOD_S)
             for record in records:
                 record.sample()
         stopping.set()
-        for trouble in troubles:
-            trouble.join()
+        for injector in injectors:
+            injector.join()
         _compare(records)
         for record in records:
             if internal := commander.counts.get(record.pair.namespace, Counter())["internal errors"]:
@@ -226,10 +226,11 @@ def _output(pair: Pair) -> str:
 
 
 def table(records: list[Record]) -> str:
-    """Return the figures as a Markdown table; of three numbers, the first is of the start and the last of the end."""
+    """Return the figures as a Markdown table; of three numbers: at the start, at the peak, at the end."""
     lines = [
-        "| bridge | troubles | commands | allocated MiB: start, third, most, end | descriptors: start, most, end "
-        "| threads: start, most, end | driven again after at most | neutral after at most |",
+        "| bridge | faults | commands | allocated MiB: start, peak of the first third, peak, end "
+        "| descriptors: start, peak, end | threads: start, peak, end "
+        "| driven again after at most | neutral after at most |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for record in records:
@@ -239,7 +240,7 @@ def table(records: list[Record]) -> str:
         third = max(memory[: max(2, len(memory) // 3)])
         cells = [
             record.pair.kind.name,
-            str(sum(record.troubles.values())),
+            str(sum(record.faults.values())),
             str(record.pair.words.count),
             f"{memory[0]:.1f}, {third:.1f}, {max(memory):.1f}, {memory[-1]:.1f}",
             _three([use.descriptors for use in usage]),
@@ -268,18 +269,18 @@ def main() -> int:
     """Run the soak of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--duration", type=seconds, default=60.0, help="such as 90s, 10m or 1h (%(default)g s)")
-    parser.add_argument("--seed", type=int, default=1, help="of the troubles (%(default)s)")
-    parser.add_argument("--pause", type=float, default=8.0, help="s between troubles of a bridge (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the faults (%(default)s)")
+    parser.add_argument("--pause", type=float, default=8.0, help="s between faults of a bridge (%(default)s)")
     parser.add_argument("--only", default="", help="bridges whose name contains this")
     arguments = parser.parse_args()
     with reported(f"soaking for {arguments.duration:g} s") as scratch:
         records = soak(arguments, scratch)
         print(table(records))
-        troubles = sum((record.troubles for record in records), Counter[str]())
-        print(", ".join(f"{kind}: {count}" for kind, count in sorted(troubles.items())))
+        faults = sum((record.faults for record in records), Counter[str]())
+        print(", ".join(f"{kind}: {count}" for kind, count in sorted(faults.items())))
     if any(record.was_interrupted for record in records):
         return INTERRUPTED
-    return 1 if any(record.wrong for record in records) else 0
+    return 1 if any(record.failures for record in records) else 0
 
 
 if __name__ == "__main__":

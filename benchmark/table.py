@@ -69,6 +69,6 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 
 
 def spread(values: list[float], digits: int) -> str:
-    """Return the median, and the least and the greatest value."""
-    middle, least, greatest = (f"{value:.{digits}f}" for value in (median(values), min(values), max(values)))
-    return f"{middle} ({least}..{greatest})"
+    """Return the median with minimum and maximum."""
+    middle, low, high = (f"{value:.{digits}f}" for value in (median(values), min(values), max(values)))
+    return f"{middle} ({low}..{high})"

@@ -110,7 +110,7 @@ def speed_error(flight: list[Moment]) -> float:
 
 def main() -> None:
     """Print the table."""
-    print("| layout | wind | largest error of the velocity | way in 10 s of zero | height in 60 s |")
+    print("| layout | wind | largest velocity error | drift in 10 s | height after 60 s |")
     print("| --- | --- | --- | --- | --- |")
     legs = [(LEG_S, leg) for velocity in LEGS for leg in (velocity, HOVER)]
     for layout in LAYOUTS:

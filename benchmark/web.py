@@ -109,7 +109,7 @@ def free_port() -> int:
 def table(results: dict[Case, list[Result]]) -> str:
     """Return the medians of all rounds."""
     lines = [
-        "| viewers | CPU, of one core (%) | images that came (%) | publish to JavaScript, p50 (ms) | p99 (ms) |",
+        "| viewers | CPU, of one core (%) | images delivered (%) | publish to JavaScript, p50 (ms) | p99 (ms) |",
         "| --- | --- | --- | --- | --- |",
     ]
     for case, rounds in results.items():

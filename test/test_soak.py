@@ -34,8 +34,8 @@ def options(**values):
 
 def test_a_soak(tmp_path):
     records = soak.soak(options(duration=2.0, pause=0.5, only="dronegui"), tmp_path)
-    assert [record.wrong for record in records] == [[]]
-    assert sum(records[0].troubles.values()) > 0
+    assert [record.failures for record in records] == [[]]
+    assert sum(records[0].faults.values()) > 0
     assert "| dronegui | " in soak.table(records)
 
 
@@ -53,13 +53,13 @@ def test_a_soak_that_is_terminated_leaves_nothing_running(start_child, tmp_path)
 
 def test_kills(tmp_path):
     tally = campaign.run(kills.set_up, kills.kill, options(count=2, at_once=2, only="robot"), tmp_path)
-    assert not tally.wrong, "\n".join(tally.wrong)
+    assert not tally.failures, "\n".join(tally.failures)
     assert sum(tally.counts.values()) == 2
 
 
 def test_signals(tmp_path):
     tally = campaign.run(signals.set_up, signals.interrupt, options(count=3, at_once=2, only="telemetry"), tmp_path)
-    assert not tally.wrong, "\n".join(tally.wrong)
+    assert not tally.failures, "\n".join(tally.failures)
     assert sum(tally.counts.values()) == 3
 
 
@@ -102,7 +102,7 @@ def test_growth_is_found(monkeypatch, last, found):
     monkeypatch.setattr(soak, "SETTLE_S", 0.0)
     record = record_of((99_000, 20, 5), (100_000, 22, 9), (100_000, 20, 5), last)
     soak._compare([record])
-    assert [sentence.partition(": ")[2] for sentence in record.wrong] == found
+    assert [sentence.partition(": ")[2] for sentence in record.failures] == found
 
 
 def words_of(*said):
@@ -279,7 +279,7 @@ def test_datagrams_are_passed_on_spoiled_and_held_back():
 def test_fault_injection_stops_when_told_to():
     stopping = threading.Event()
     stopping.set()
-    trouble = soak.Trouble(record_of((1, 1, 1), (1, 1, 1)), stopping, 1, 0.1)
-    trouble.start()
-    trouble.join(TIMEOUT_S)
-    assert not trouble.is_alive()
+    injector = soak.FaultInjector(record_of((1, 1, 1), (1, 1, 1)), stopping, 1, 0.1)
+    injector.start()
+    injector.join(TIMEOUT_S)
+    assert not injector.is_alive()

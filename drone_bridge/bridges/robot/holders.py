@@ -12,7 +12,7 @@ ROBOTD: Final = "robotd"  # as 0x09 tells it
 _TIME: Final = r"^(?:\[[^\]]*\] )?"
 _GONE: Final = re.compile(_TIME + r"\[(.*)\] (?:lost connection|#<IOError: closed stream>)$", re.DOTALL)
 _SAFE_MODE: Final = re.compile(_TIME + r"\{(.*)\} safe mode$", re.DOTALL)
-_MOST_NAMES: Final = 64  # of drivers who have gone, and of subsystems
+_MAX_NAMES: Final = 64  # of drivers who have gone, and of subsystems
 
 
 class Obstruction(NamedTuple):
@@ -96,6 +96,6 @@ class Holders:
 
 
 def _remember(names: dict[str, None], name: str) -> None:
-    while len(names) >= _MOST_NAMES:
+    while len(names) >= _MAX_NAMES:
         del names[next(iter(names))]
     names[name] = None

@@ -12,7 +12,7 @@ OLDEST_KEEP_ALIVE_S: Final = 2.0
 SLOW_ROUND_TRIP_S: Final = 1.0
 #: robotd says so at each keep-alive that comes too late. It is over when two of them have come without.
 SAFE_MODE_LASTS_S: Final = 3 * KEEP_ALIVE_PERIOD_S
-_MOST_IN_FLIGHT: Final = 100  # nearly a minute of them
+_MAX_IN_FLIGHT: Final = 100  # nearly a minute of them
 
 
 class KeepAlives:
@@ -27,7 +27,7 @@ class KeepAlives:
     def make(self, now_s: float, clock_ms: int) -> KeepAlive:
         """Return the next keep-alive. `clock_ms` is the time of day."""
         self.due_s = now_s + KEEP_ALIVE_PERIOD_S
-        while len(self._in_flight) >= _MOST_IN_FLIGHT:
+        while len(self._in_flight) >= _MAX_IN_FLIGHT:
             del self._in_flight[next(iter(self._in_flight))]
         self._in_flight[clock_ms] = now_s
         return KeepAlive(clock_ms)

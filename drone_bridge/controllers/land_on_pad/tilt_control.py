@@ -12,8 +12,8 @@ import numpy as np
 from drone_bridge.geometry.matrices import Matrix, Vector, limited
 
 GRAVITY: Final = 9.81  # m/s^2
-MOST_SIDEWAYS_TRIM: Final = 2.0  # m/s^2 of acceleration against wind and drag
-MOST_UPWARD_TRIM: Final = 3.0  # m/s^2 against a hover that is not quite one, or tilted
+MAX_SIDEWAYS_TRIM: Final = 2.0  # m/s^2 of acceleration against wind and drag
+MAX_UPWARD_TRIM: Final = 3.0  # m/s^2 against a hover that is not quite one, or tilted
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class TiltControl:
 
     def _learn(self, error: Vector, seconds: float) -> None:
         self._trim = self._trim + self._gains.trim_gain * seconds * np.clip(error, -1.0, 1.0)
-        self._trim[:2] = limited(self._trim[:2], MOST_SIDEWAYS_TRIM)
-        self._trim[2] = np.clip(self._trim[2], -MOST_UPWARD_TRIM, MOST_UPWARD_TRIM)
+        self._trim[:2] = limited(self._trim[:2], MAX_SIDEWAYS_TRIM)
+        self._trim[2] = np.clip(self._trim[2], -MAX_UPWARD_TRIM, MAX_UPWARD_TRIM)
 
 
 def acceleration_of_tilt(rotation: Matrix) -> Vector:

@@ -20,7 +20,7 @@ from drone_bridge.vision.pinhole import Image, Pinhole, Vectors
 
 # The outline runs somewhere between the centres of two neighbouring pixels.
 EDGE_DEVIATION_PIXELS = 0.4
-MOST_EDGES = 120  # per image; more cost time and tell little more
+MAX_EDGES = 120  # per image; more cost time and tell little more
 MIDDLE_PIXELS = 800  # enough for the middle of a blob
 
 
@@ -72,8 +72,8 @@ class SphereDetector:
         background = (cv2.inRange(image[rows, columns], self._background, np.array([255] * 3)) > 0) & ~inside
 
         edge_columns, edge_rows = _borders(inside, background)
-        if len(edge_columns) > MOST_EDGES:
-            chosen = np.linspace(0, len(edge_columns) - 1, MOST_EDGES).astype(int)
+        if len(edge_columns) > MAX_EDGES:
+            chosen = np.linspace(0, len(edge_columns) - 1, MAX_EDGES).astype(int)
             edge_columns, edge_rows = edge_columns[chosen], edge_rows[chosen]
         edges = self._pinhole.directions(edge_columns + columns.start, edge_rows + rows.start)
 

@@ -15,7 +15,7 @@ from drone_bridge.geometry.matrices import Matrix, Vector, angles_from_rotation,
 
 NAMES: Final = ("x", "y", "z", "yaw")
 # Getting back to the line may take this share of the speed, so that there is always some left to go on.
-MOST_ACROSS: Final = 0.7
+MAX_ACROSS: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Waypoints:
         length = float(np.linalg.norm(line))
         direction = line / length if length > 1e-6 else np.zeros(3)
         along = float(wanted @ direction)
-        across = limited(wanted - along * direction, MOST_ACROSS * limit)
+        across = limited(wanted - along * direction, MAX_ACROSS * limit)
         most_along = math.sqrt(limit**2 - float(across @ across))
         velocity = across + max(-most_along, min(most_along, along)) * direction
         # Slower altogether, rather than beside the line, where it climbs too steeply.

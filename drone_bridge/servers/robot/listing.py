@@ -16,7 +16,7 @@ from drone_bridge.translate.topic_names import topic_token
 from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
 
 NONE: Final = "none"
-MOST_SENSORS: Final = 64
+MAX_SENSORS: Final = 64
 LIGHT_TOPIC: Final = "light"
 _MOTOR_FIELDS: Final = {
     "battery": SensorType.BATTERY,
@@ -55,8 +55,8 @@ class Listing:
 
 def check_topics(entries: Sequence[str]) -> str | None:
     """Return what is wrong with the parameter sensors, or None."""
-    if len(entries) > MOST_SENSORS:
-        return f"has {len(entries)} topics; at most {MOST_SENSORS} are allowed."
+    if len(entries) > MAX_SENSORS:
+        return f"has {len(entries)} topics; at most {MAX_SENSORS} are allowed."
     topics = [entry.partition("=")[0] for entry in entries if entry != NONE]
     for topic in topics:
         if topic.split("/")[0] not in _TYPES_BY_TOPIC:

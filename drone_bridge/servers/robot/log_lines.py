@@ -13,7 +13,7 @@ from drone_bridge.protocols.text import printable
 from drone_bridge.translate.robot import ROBOT_SAYS
 
 ROSOUT: Final = "/rosout"
-MOST_WAITING: Final = 64  # lines queued for the link's thread; older ones are dropped
+MAX_WAITING: Final = 64  # lines queued for the link's thread; older ones are dropped
 LONGEST_LINE: Final = 1000  # characters
 _LEAST_SEVERITY: Final = 20  # information
 _QUEUE_DEPTH: Final = 100
@@ -36,7 +36,7 @@ class LogLines:
         self._behind_bridge = behind_bridge
         self._names = {name.strip("/").replace("/", ".") for name in names} - {own}  # its own would loop
         self._wake = wake
-        self._waiting: deque[str] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[str] = deque(maxlen=MAX_WAITING)
         self._limiter = LogLimiter()
         if self._names or behind_bridge:
             node.make_subscription(Log, ROSOUT, self._hear, _QUEUE_DEPTH)

@@ -12,7 +12,7 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.protocols.robot import SensorReading
 from drone_bridge.servers.robot.listing import (
-    MOST_SENSORS,
+    MAX_SENSORS,
     Listing,
     SensorSource,
     is_robot_connected,
@@ -47,7 +47,7 @@ class SensorSubscriptions:
         self.close()
         reliability = ReliabilityPolicy.RELIABLE if is_reliable else ReliabilityPolicy.BEST_EFFORT
         qos = QoSProfile(depth=QUEUE_DEPTH, reliability=reliability)
-        for number, source in enumerate(sources[:MOST_SENSORS]):
+        for number, source in enumerate(sources[:MAX_SENSORS]):
             if source.topic:
                 measurement = self._measurements[source.sensor.type]
                 hear = self._hear(number, source.topic, measurement.value)

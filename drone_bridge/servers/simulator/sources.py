@@ -24,7 +24,7 @@ from drone_bridge.translate.topic_names import topic_token
 
 #: Messages queued per subscription.
 _DEPTH: Final = 50
-_MOST_WAITING: Final = 10  # states waiting for their other half
+_MAX_WAITING: Final = 10  # states waiting for their other half
 _UNKNOWN: Final = -1.0  # the covariance of a quantity that is not measured
 _LONGEST_CHAIN: Final = 32  # of tf frames
 _KEYS: Final = ("pose", "twist", "odom", "tf", "render", "radius")
@@ -138,7 +138,7 @@ class PairedSource:
             if other is not None and other.header.stamp == stamp:
                 self._are_paired = True
             elif self._are_paired and (other is None or _is_before(other.header.stamp, stamp)):
-                if len(self._waiting) <= _MOST_WAITING:
+                if len(self._waiting) <= _MAX_WAITING:
                     return
                 self._are_paired = False
             self._waiting.popleft()
