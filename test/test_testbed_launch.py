@@ -58,8 +58,11 @@ ANSWERS = {"/d1/cmd_rates", "/d1/drone_controller/state"}
 RECORDED = ONCE | EACH_FRAME | ANSWERS
 
 
-def test_the_target_is_reached_and_all_of_it_is_recorded(ros, tmp_path, free_port):
+def test_the_target_is_reached_and_all_of_it_is_recorded(ros, tmp_path, free_port, monkeypatch):
     """In lockstep and simulated time, as fast as it goes, in a namespace, with frames of its own."""
+    monkeypatch.setenv(
+        "PYTHONHASHSEED", "1"
+    )  # read at the start, and so these are all started as users do it, not forked
     trajectory, bag = tmp_path / "flight.csv", tmp_path / "flight"
     with launch(
         "testbed.launch.xml",

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import gc
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -24,6 +25,8 @@ import sys
 import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
+
+from ament_index_python.packages import get_package_prefix
 
 #: Of others, imported by most programs of the package, and without threads.
 PREPARED = (
@@ -72,6 +75,27 @@ READ_AT_THE_START = ("PYTHON", "LD_", "RMW_IMPLEMENTATION")
 MAX_REQUEST_BYTES = 1 << 20
 
 
+def executable(name):
+    """Return the path of an installed executable, as `ros2 run` would find it."""
+    return os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
+
+
+def is_of_the_package(command):
+    """Return whether it is an installed executable, or a module that Python is to run."""
+    if command[:2] == [sys.executable, "-m"]:
+        return command[2].startswith("drone_bridge.")
+    return os.path.dirname(command[0]) == os.path.dirname(executable("any"))
+
+
+def is_same_at_the_start(environment, other):
+    """Return whether both environments are the same for what is read at the start only."""
+    return all(
+        environment.get(name) == other.get(name)
+        for name in {*environment, *other}
+        if name.startswith(READ_AT_THE_START)
+    )
+
+
 class ForkServer:
     """The prepared process, and how to start forks of it. It ends with its client; forks go on."""
 
@@ -89,11 +113,7 @@ class ForkServer:
 
     def can_start(self, environment):
         """Return whether a program with this environment needs nothing that only a start of its own would read."""
-        return all(
-            environment.get(name) == self._environment.get(name)
-            for name in {*environment, *self._environment}
-            if name.startswith(READ_AT_THE_START)
-        )
+        return is_same_at_the_start(environment, self._environment)
 
     def start(self, command, environment):
         """Start [interpreter, -m, module, ...] or [script, ...], without input and in a session of its own."""
@@ -197,9 +217,66 @@ def tell(told, number):
         told.send(number)
 
 
+#: As subprocess.Popen names their ends.
+PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+
+
+class Popen(subprocess.Popen):
+    """What stands in for subprocess.Popen in a fork: programs of the package that it starts become forks of it."""
+
+    def _execute_child(self, *given):
+        arguments = inspect.signature(super()._execute_child).bind(*given).arguments
+        command, environment = list(map(os.fspath, arguments["args"])), dict(arguments["env"] or os.environ)
+        if not is_of_the_package(command) or not is_same_at_the_start(environment, os.environ):
+            super()._execute_child(*given)
+            return
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if not self.pid:
+            forget_signals()
+            for stream, name in enumerate(("p2cread", "c2pwrite", "errwrite")):
+                if arguments[name] != -1:
+                    os.dup2(arguments[name], stream)
+            if arguments["start_new_session"]:
+                os.setsid()
+            if arguments["preexec_fn"]:
+                arguments["preexec_fn"]()
+            run_to_the_end(command, environment, arguments["cwd"] or os.getcwd())
+        self._child_created = True
+        self._close_pipe_fds(*(arguments[name] for name in PIPES))
+
+
+def forget_signals():
+    """Have no handlers, as after the start of another program."""
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def run_to_the_end(command, environment, folder):
+    """Run the program, and end as the interpreter would: with all that comes after it."""
+    status = 0
+    try:
+        become(command, environment, folder)
+    except SystemExit as leaving:
+        status = leaving.code
+        if status is not None and not isinstance(status, int):
+            print(status, file=sys.stderr)
+            status = 1
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    ctypes.pythonapi.Py_Exit(status or 0)
+
+
 def become(command, environment, folder):
     """Run the program as a start of its own would."""
-    os.setsid()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -254,4 +331,6 @@ if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as given:
         request = serve(given)
     if request:
+        os.setsid()
+        subprocess.Popen = Popen
         become(**request)

@@ -9,22 +9,9 @@ import subprocess
 import sys
 import threading
 
-from ament_index_python.packages import get_package_prefix
-from fork_server import fork_server
+from fork_server import executable, fork_server, is_of_the_package
 
 TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
-
-
-def executable(name):
-    """Return the path of an installed executable, as `ros2 run` would find it."""
-    return os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
-
-
-def is_of_the_package(command):
-    """Return whether it is an installed executable, or a module that Python is to run."""
-    if command[:2] == [sys.executable, "-m"]:
-        return command[2].startswith("drone_bridge.")
-    return os.path.dirname(command[0]) == os.path.dirname(executable("any"))
 
 
 class Process:
