@@ -17,7 +17,8 @@ from typing import Final
 from children import heed_signals
 from commander import Commander
 from domains import DOMAINS
-from pairs import KINDS, Pair
+from kinds import KINDS
+from pairs import Pair
 
 MAX_SHOWN: Final = 20  # problems; the others are only counted
 

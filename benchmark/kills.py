@@ -16,7 +16,8 @@ from typing import Final
 
 import campaign
 from campaign import Tally
-from pairs import COMMAND_TIMEOUT_S, START_TIMEOUT_S, Pair, left_behind
+from pairs import COMMAND_TIMEOUT_S, START_TIMEOUT_S, Pair
+from programs import left_behind
 
 NEUTRAL_S: Final = COMMAND_TIMEOUT_S + 2.0  # the rest allows for a busy machine
 MOMENT_S: Final = 1.0  # after it is driven, at most

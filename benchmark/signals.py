@@ -15,7 +15,8 @@ from typing import Final
 
 import campaign
 from campaign import Tally
-from pairs import Pair, Program, is_port, left_behind
+from pairs import Pair
+from programs import Program, is_port, left_behind
 
 END_S: Final = 15.0
 EARLY_S: Final = 2.0  # moments from the start of the process on

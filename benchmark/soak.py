@@ -22,7 +22,8 @@ from typing import Final
 from campaign import reported
 from commander import Commander
 from domains import DOMAINS
-from pairs import COMMAND_TIMEOUT_S, KINDS, START_TIMEOUT_S, Pair
+from kinds import KINDS
+from pairs import COMMAND_TIMEOUT_S, START_TIMEOUT_S, Pair
 
 SAMPLE_PERIOD_S: Final = 2.0
 BACK_S: Final = 60.0  # within which a vehicle is driven again: back-off takes up to 5 s, the rest is a busy machine

@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 
 from children import ChildError, cpu_s, heed_signals
 from domains import DOMAINS
-from pairs import KINDS, START_TIMEOUT_S, Kind, Pair
+from kinds import KINDS, Kind
+from pairs import START_TIMEOUT_S, Pair
 from rounds import make_parser, systems, take_turns
 from simulator import SimulatorSystem
 from simulator_peer import ENTITIES, RATE_HZ

@@ -17,8 +17,9 @@ from ros_session import wait_until
 from drone_bridge.protocols import robot
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
-campaign, children, kills, pairs, relay, signals, soak = map(
-    importlib.import_module, ("campaign", "children", "kills", "pairs", "relay", "signals", "soak")
+campaign, children, kills, kinds, pairs, programs, relay, signals, soak = map(
+    importlib.import_module,
+    ("campaign", "children", "kills", "kinds", "pairs", "programs", "relay", "signals", "soak"),
 )
 
 DRIVING = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 5, 5))
@@ -83,7 +84,7 @@ class Bridge:
 
 
 def record_of(*usage):
-    record = soak.Record(argparse.Namespace(kind=pairs.KINDS[0], bridge=Bridge(*usage)))
+    record = soak.Record(argparse.Namespace(kind=kinds.KINDS[0], bridge=Bridge(*usage)))
     for _ in usage[:-1]:
         record.sample()
     return record
@@ -158,7 +159,7 @@ def test_programs_heed_interrupts_although_a_shell_has_this_one_ignore_them(tmp_
     before, of_term = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.getsignal(signal.SIGTERM)
     try:
         children.heed_signals()
-        program = pairs.Program("sleeper", [sys.executable, "-S", "-c", "import time; time.sleep(60)"], tmp_path, 1)
+        program = programs.Program("sleeper", [sys.executable, "-S", "-c", "import time; time.sleep(60)"], tmp_path, 1)
     finally:
         signal.signal(signal.SIGINT, before)
         signal.signal(signal.SIGTERM, of_term)
@@ -180,7 +181,7 @@ def far():
 @pytest.fixture
 def between(far):
     """A relay in front of it, with what it hears."""
-    middle = relay.StreamRelay(far.getsockname()[1], pairs.robot_ear, relay.Words())
+    middle = relay.StreamRelay(far.getsockname()[1], kinds.robot_ear, relay.Words())
     middle.start()
     yield middle
     middle.close()
@@ -260,7 +261,7 @@ def test_datagrams_are_passed_on_spoiled_and_held_back():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bridge:
         bridge.bind(("127.0.0.1", 0))
         bridge.settimeout(TIMEOUT_S)
-        middle = relay.DatagramRelay(bridge.getsockname()[1], pairs.telemetry_ear, relay.Words(), vehicle_begins=True)
+        middle = relay.DatagramRelay(bridge.getsockname()[1], kinds.telemetry_ear, relay.Words(), vehicle_begins=True)
         middle.start()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as vehicle:
             vehicle.connect(("127.0.0.1", middle.port))

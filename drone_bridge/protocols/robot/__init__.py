@@ -19,18 +19,6 @@ from drone_bridge.protocols.robot.connections import (
     FromRobot,
     RobotConnection,
 )
-from drone_bridge.protocols.robot.lists import (
-    MotorSensors,
-    Sensor,
-    SensorInfo,
-    SensorLayout,
-    SensorReading,
-    SensorType,
-    SensorUpdate,
-    Subsystem,
-    SubsystemInfo,
-    SubsystemType,
-)
 from drone_bridge.protocols.robot.packets import (
     FULL_SPEED,
     BindFailure,
@@ -48,6 +36,15 @@ from drone_bridge.protocols.robot.packets import (
     UnbindSubsystem,
     UnknownPacket,
 )
+from drone_bridge.protocols.robot.sensors import (
+    Sensor,
+    SensorInfo,
+    SensorLayout,
+    SensorReading,
+    SensorType,
+    SensorUpdate,
+)
+from drone_bridge.protocols.robot.subsystems import MotorSensors, Subsystem, SubsystemInfo, SubsystemType
 from drone_bridge.protocols.robot.wire import MAX_STRING_BYTES
 
 __all__ = [

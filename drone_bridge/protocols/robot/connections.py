@@ -8,13 +8,6 @@ from typing import Any, ClassVar, Final
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.events import ConnectionClosed, EventT
 from drone_bridge.protocols.layouts import MisfitError, Numbers
-from drone_bridge.protocols.robot.lists import (
-    KNOWN_SENSOR_TYPES,
-    SensorInfo,
-    SensorUpdate,
-    SubsystemInfo,
-    SubsystemType,
-)
 from drone_bridge.protocols.robot.packets import (
     BindFailure,
     BindSubsystem,
@@ -31,6 +24,8 @@ from drone_bridge.protocols.robot.packets import (
     UnbindSubsystem,
     UnknownPacket,
 )
+from drone_bridge.protocols.robot.sensors import KNOWN_SENSOR_TYPES, SensorInfo, SensorUpdate
+from drone_bridge.protocols.robot.subsystems import SubsystemInfo, SubsystemType
 from drone_bridge.protocols.robot.wire import Packet
 from drone_bridge.protocols.stream import StreamConnection
 

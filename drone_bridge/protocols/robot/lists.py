@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot protocol's lists: what there is to drive (0x02), what is sensed (0x07) and the readings (0x05).
+"""Reading and writing the robot protocol's lists; subsystems.py and sensors.py have them.
 
 Their layouts differ from program to program, and nothing on the wire tells which one is meant. So a list is read
 strictly in each layout that is known to be spoken, and the one that ends exactly at the packet's end is it.
@@ -9,305 +9,27 @@ believed only if the names up to it look like text, else any garbage would pass 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum
 from typing import Any, Final, TypeVar
 
 from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.layouts import Bytes, Int32, MisfitError, Numbers, UInt8, UInt16, check_items, layout_of
-from drone_bridge.protocols.robot.wire import Packet, Reader, String
+from drone_bridge.protocols.layouts import Bytes, MisfitError, Numbers, check_items
+from drone_bridge.protocols.robot.wire import Reader
 
-_UINT16: Final = Numbers("H")
-_INT32: Final = Numbers("i")
-_STRING: Final = layout_of(String)
-_REST: Final = Bytes()
-_SMALLEST_SUBSYSTEM: Final = 1 + 2 + 2  # bytes: type, two empty strings
-_SMALLEST_SENSOR: Final = 2 + 2  # bytes: type, an empty string
-_HIGHEST_TYPE: Final = 0x7FFF  # of a sensor: what the document's int16 can say
-_MILLIVOLTS_PER_VOLT: Final = 1000
+UINT16: Final = Numbers("H")
+REST: Final = Bytes()
 
 ListT = TypeVar("ListT")
 
 
-class SubsystemType(IntEnum):
-    """The documented types of subsystems."""
-
-    INVALID = 0
-    SKID_STEER = 1
-    LIGHTS = 2
-
-
-class SensorType(IntEnum):
-    """The documented types of sensors."""
-
-    NULL = 0
-    BATTERY = 1
-    THERMOMETER = 2
-    AMMETER = 3
-    MOTOR_PWM = 4
-
-
-_SUBSYSTEM_TYPES: Final = frozenset(SubsystemType)
-KNOWN_SENSOR_TYPES: Final = frozenset(SensorType)
-
-
-class SensorLayout(str, Enum):
-    """The layouts of the list of sensors (0x07)."""
-
-    DOCUMENT = "document"
-    ROBOTD_1_2 = "robotd-1.2"  # the type is an int32, and only batteries have a value: full voltage in whole volts
-
-
-_TYPES: Final = {SensorLayout.DOCUMENT: Numbers("h"), SensorLayout.ROBOTD_1_2: _INT32}
-
-
-@dataclass(frozen=True, slots=True)
-class MotorSensors(Packet):
-    """The sensors of one side's motor, by their indices in the list of sensors."""
-
-    battery: UInt16
-    temperature: UInt16
-    current: UInt16
-    pwm: UInt16
-
-
-_MOTOR: Final = layout_of(MotorSensors)
-
-
-@dataclass(frozen=True, slots=True)
-class Subsystem(Packet):
-    """Something that a driver can bind."""
-
-    type: UInt8  # a SubsystemType, or another number
-    name: String
-    driver: String = ""  # who has it; empty when nobody has
-    left: MotorSensors | None = None  # of a skid steer, unless the robot speaks protocol 1
-    right: MotorSensors | None = None
-
-    def encode(self) -> bytes:
-        """Return its entry in the list. Raises LocalProtocolError."""
-        head = Packet.encode(self)
-        if self.left is None and self.right is None:
-            return head
-        if self.left is None or self.right is None:
-            raise LocalProtocolError("A subsystem has the sensors of either both sides or none.")
-        if self.type != SubsystemType.SKID_STEER:
-            raise LocalProtocolError(f"Only a skid steer has motors, not a subsystem of type {self.type}.")
-        return head + _MOTOR.pack(self.left, "left motor") + _MOTOR.pack(self.right, "right motor")
-
-    @classmethod
-    def read_entry(cls, reader: Reader, has_sensors: bool) -> "Subsystem":
-        """Read the next entry of a list, in which skid steers have sensors or not."""
-        subsystem = cls.read(reader)
-        if subsystem.type != SubsystemType.SKID_STEER or not has_sensors:
-            return subsystem
-        return replace(subsystem, left=MotorSensors.read(reader), right=MotorSensors.read(reader))
-
-
-@dataclass(frozen=True, slots=True)
-class SubsystemInfo(Packet):
-    """0x02: the subsystems. A subsystem's id is its index."""
-
-    ID = 0x02
-    subsystems: tuple[Subsystem, ...]
-    opaque: bytes = b""  # from the value of the first subsystem of an unknown type on, which is the last one listed
-    missing: int = 0  # how many more subsystems the opaque bytes hold
-    has_replacements: bool = field(default=False, compare=False)
-
-    def encode(self) -> bytes:
-        """Return the payload. Raises LocalProtocolError."""
-        count = _count(self.subsystems, Subsystem, self.missing, "subsystems")
-        entries = [subsystem.encode() for subsystem in self.subsystems]
-        return b"".join((count, *entries, _REST.pack(self.opaque, "rest")))
-
-    @classmethod
-    def decode(cls, payload: bytes) -> "SubsystemInfo":
-        """Decode a payload in the layout of protocol 2 or, without the motors' sensors, 1. Raises MisfitError."""
-        return _best(
-            payload,
-            lambda reader: cls._read(reader, has_sensors=True),
-            lambda reader: cls._read(reader, has_sensors=False),
-            fallback=lambda reader: cls._read(reader, has_sensors=True, may_be_opaque=True),
-        )
-
-    @classmethod
-    def _read(cls, reader: Reader, has_sensors: bool, may_be_opaque: bool = False) -> "SubsystemInfo":
-        subsystems = []
-        for missing in reversed(range(_UINT16.read(reader, "count"))):
-            subsystems.append(Subsystem.read_entry(reader, has_sensors))
-            if may_be_opaque and subsystems[-1].type not in _SUBSYSTEM_TYPES:
-                opaque = _opaque(reader, missing * _SMALLEST_SUBSYSTEM)
-                return cls(tuple(subsystems), opaque, missing, reader.has_replacements)
-        reader.expect_end()
-        return cls(tuple(subsystems), has_replacements=reader.has_replacements)
-
-
-@dataclass(frozen=True, slots=True)
-class Sensor:
-    """A sensor. None is a value that the robot does not give."""
-
-    type: int  # a SensorType, or another number
-    name: str
-    value: int | None = None  # mV, hundredths of a degree Celsius, mA, or -2048 to 2048, by the type
-    full_voltage_mv: int | None = None  # of a battery
-
-
-@dataclass(frozen=True, slots=True)
-class SensorInfo(Packet):
-    """0x07: the sensors. A sensor's id is its index."""
-
-    ID = 0x07
-    sensors: tuple[Sensor, ...]
-    layout: SensorLayout = SensorLayout.DOCUMENT
-    opaque: bytes = b""  # from the value of the first sensor of an unknown type on, which is the last one listed
-    missing: int = 0  # how many more sensors the opaque bytes hold
-    has_replacements: bool = field(default=False, compare=False)
-
-    def encode(self) -> bytes:
-        """Return the payload. Raises LocalProtocolError."""
-        if not isinstance(self.layout, SensorLayout):
-            raise LocalProtocolError(f"The layout of the sensors is {self.layout!r:.200}, and has to be SensorLayout.")
-        parts = [_count(self.sensors, Sensor, self.missing, "sensors")]
-        for sensor in self.sensors:
-            parts.append(_TYPES[self.layout].pack(sensor.type, "type of a sensor"))
-            parts.append(_STRING.pack(sensor.name, "name of a sensor"))
-            parts.append(self._encode_value(sensor))
-        return b"".join((*parts, _REST.pack(self.opaque, "rest")))
-
-    def _encode_value(self, sensor: Sensor) -> bytes:
-        value, voltage = f"value of {sensor.name!r:.100}", f"full voltage of {sensor.name!r:.100}"
-        if self.layout is SensorLayout.ROBOTD_1_2:
-            if sensor.type != SensorType.BATTERY:
-                return b""
-            millivolts = sensor.full_voltage_mv
-            if not isinstance(millivolts, int) or millivolts % _MILLIVOLTS_PER_VOLT:
-                raise LocalProtocolError(f"The {voltage} is {millivolts} mV, and has to be whole volts in this layout.")
-            return _INT32.pack(millivolts // _MILLIVOLTS_PER_VOLT, voltage)
-        if sensor.type == SensorType.NULL or sensor.type not in KNOWN_SENSOR_TYPES:
-            return b""
-        if sensor.type == SensorType.BATTERY:
-            return _INT32.pack(sensor.full_voltage_mv, voltage) + _INT32.pack(sensor.value, value)
-        return _INT32.pack(sensor.value, value)
-
-    @classmethod
-    def decode(cls, payload: bytes) -> "SensorInfo":
-        """Decode a payload in the document's layout or that of robotd 1.2. Raises MisfitError."""
-        return _best(
-            payload,
-            cls._read_document,
-            cls._read_robotd,
-            fallback=lambda reader: cls._read_document(reader, may_be_opaque=True),
-        )
-
-    @classmethod
-    def _read_document(cls, reader: Reader, may_be_opaque: bool = False) -> "SensorInfo":
-        layout = SensorLayout.DOCUMENT
-        sensors: list[Sensor] = []
-        for missing in reversed(range(_UINT16.read(reader, "count"))):
-            kind, name = _TYPES[layout].read(reader, "type"), _STRING.read(reader, "name")
-            if kind == SensorType.BATTERY:
-                full_voltage_mv = _INT32.read(reader, "full voltage")
-                sensors.append(Sensor(kind, name, _INT32.read(reader, "value"), full_voltage_mv))
-            elif kind == SensorType.NULL:
-                sensors.append(Sensor(kind, name))
-            elif kind in KNOWN_SENSOR_TYPES:
-                sensors.append(Sensor(kind, name, _INT32.read(reader, "value")))
-            elif may_be_opaque:
-                sensors.append(Sensor(kind, name))
-                opaque = _opaque(reader, missing * _SMALLEST_SENSOR)
-                return cls(tuple(sensors), layout, opaque, missing, reader.has_replacements)
-            else:
-                raise MisfitError(f"the type {kind} of sensor {len(sensors)} is unknown")
-        reader.expect_end()
-        return cls(tuple(sensors), layout, has_replacements=reader.has_replacements)
-
-    @classmethod
-    def _read_robotd(cls, reader: Reader) -> "SensorInfo":
-        """Unknown types can be read as well, as no type has a value in this layout."""
-        sensors: list[Sensor] = []
-        for _ in range(_UINT16.read(reader, "count")):
-            kind = _INT32.read(reader, "type")
-            if not 0 <= kind <= _HIGHEST_TYPE:
-                raise MisfitError(f"the type {kind} of sensor {len(sensors)} is none")
-            name = _STRING.read(reader, "name")
-            is_battery = kind == SensorType.BATTERY
-            full_voltage_mv = _INT32.read(reader, "full voltage") * _MILLIVOLTS_PER_VOLT if is_battery else None
-            sensors.append(Sensor(kind, name, full_voltage_mv=full_voltage_mv))
-        reader.expect_end()
-        return cls(tuple(sensors), SensorLayout.ROBOTD_1_2, has_replacements=reader.has_replacements)
-
-
-@dataclass(frozen=True, slots=True)
-class SensorReading(Packet):
-    """The newest value of one sensor."""
-
-    sensor: UInt16  # its place in the list of sensors
-    value: Int32  # in the unit of its type, see Sensor
-
-
-@dataclass(frozen=True, slots=True)
-class SensorUpdate(Packet):
-    """0x05: readings."""
-
-    ID = 0x05
-    readings: tuple[SensorReading, ...]
-    has_ids: bool = True  # protocol 1 sends none: then the readings are those of the sensors in order
-    opaque: bytes = b""  # from the first reading of a sensor of an unknown type on
-    missing: int = 0  # how many readings the opaque bytes hold
-
-    def encode(self) -> bytes:
-        """Return the payload. Raises LocalProtocolError."""
-        count = _count(self.readings, SensorReading, self.missing, "readings")
-        if self.has_ids:
-            readings = [reading.encode() for reading in self.readings]
-        else:
-            readings = [_INT32.pack(reading.value, "reading") for reading in self.readings]
-        return b"".join((count, *readings, _REST.pack(self.opaque, "rest")))
-
-    @classmethod
-    def decode(cls, payload: bytes, has_known_width: Callable[[int], bool] = lambda _: True) -> "SensorUpdate":
-        """Decode a payload. Raises MisfitError.
-
-        Args:
-            payload: of the packet.
-            has_known_width: tells whether the sensor of an id has one of the document's types.
-        """
-        return _best(
-            payload,
-            lambda reader: cls._read(reader, lambda _: True),
-            cls._read_without_ids,
-            fallback=lambda reader: cls._read(reader, has_known_width),
-        )
-
-    @classmethod
-    def _read(cls, reader: Reader, has_known_width: Callable[[int], bool]) -> "SensorUpdate":
-        readings: list[SensorReading] = []
-        for missing in range(_UINT16.read(reader, "count"), 0, -1):
-            sensor = _UINT16.read(reader, "sensor")
-            if not has_known_width(sensor):
-                opaque = _UINT16.pack(sensor, "sensor") + reader.take(reader.remaining, "rest")
-                return cls(tuple(readings), opaque=opaque, missing=missing)
-            readings.append(SensorReading(sensor, _INT32.read(reader, "value")))
-        reader.expect_end()
-        return cls(tuple(readings))
-
-    @classmethod
-    def _read_without_ids(cls, reader: Reader) -> "SensorUpdate":
-        count = _UINT16.read(reader, "count")
-        readings = tuple([SensorReading(i, _INT32.read(reader, "value")) for i in range(count)])
-        reader.expect_end()
-        return cls(readings, has_ids=False)
-
-
-def _count(items: Any, kind: type, missing: Any, meaning: str) -> bytes:
+def encoded_count(items: Any, kind: type, missing: Any, meaning: str) -> bytes:
     """Return the number of items, including missing ones. Raises LocalProtocolError unless it is a list."""
     check_items(items, kind, meaning)
     if not isinstance(missing, int):
         raise LocalProtocolError(f"The number of missing {meaning} is {missing!r:.200}, and has to be whole.")
-    return _UINT16.pack(len(items) + missing, f"number of {meaning}")
+    return UINT16.pack(len(items) + missing, f"number of {meaning}")
 
 
-def _best(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callable[[Reader], ListT]) -> ListT:
+def best_fit(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callable[[Reader], ListT]) -> ListT:
     """Return the payload in the first layout that fits and reads like text, or else in the first that fits.
 
     If none does, the fallback has its chance. Raises MisfitError, with what is wrong in the first layout.
@@ -332,7 +54,7 @@ def _best(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callabl
         raise MisfitError(problem) from None
 
 
-def _opaque(reader: Reader, smallest: int) -> bytes:
+def opaque_rest(reader: Reader, smallest: int) -> bytes:
     """Return the bytes from an entry of an unknown type on, at least `smallest`, if that is credible."""
     if not reader.is_readable or reader.remaining < smallest:
         raise MisfitError("what follows an unknown type is too short, or the names are no text")

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of a campaign, and what they use and leave behind."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+END_TIMEOUT_S: Final = 20.0
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+class Program:
+    """A process with its output in a file."""
+
+    def __init__(self, name: str, command: list[str], scratch: Path, domain: int) -> None:
+        self.output_file = scratch / f"{name}.{time.monotonic_ns()}.txt"
+        environment = {**os.environ, "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(scratch), "PYTHONUNBUFFERED": "1"}
+        with self.output_file.open("wb") as output:
+            # In a session of its own, so that Ctrl-C does not reach it.
+            self._process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.pid = self._process.pid
+        self.started_s = time.monotonic()
+
+    @property
+    def output(self) -> str:
+        """What it has printed."""
+        return self.output_file.read_text(errors="replace")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is running."""
+        return self._process.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self._process.send_signal(number)
+
+    def wait(self, timeout_s: float = END_TIMEOUT_S) -> int | None:
+        """Return its exit status; None if it does not end."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(timeout_s)
+        return None
+
+    def end(self) -> int | None:
+        """Stop it with SIGINT, then SIGKILL; return its exit status, or None if it had to be killed."""
+        self.send(signal.SIGTERM)
+        status = self.wait()
+        if status is None:
+            self.send(signal.SIGKILL)
+            self._process.wait()
+        return status
+
+    def anonymous_kib(self) -> int:
+        """Return how much resident memory it has allocated: without files, such as libraries, that are mapped."""
+        _, resident, shared, *_ = map(int, self._proc("statm").read_text().split())
+        return (resident - shared) * _PAGE_BYTES // 1024
+
+    def descriptors(self) -> int:
+        """Return how many descriptors are open."""
+        return len(os.listdir(self._proc("fd")))
+
+    def threads(self) -> int:
+        """Return how many threads it has."""
+        return len(os.listdir(self._proc("task")))
+
+    def shared_memory(self) -> set[str]:
+        """Return the files in /dev/shm that it has mapped."""
+        with contextlib.suppress(OSError):
+            lines = self._proc("maps").read_text().splitlines()
+            return {line.split()[5] for line in lines if "/dev/shm/" in line and len(line.split()) == 6}
+        return set()
+
+    def signals(self) -> str:
+        """Return which signals are pending, blocked, ignored and caught, as the kernel shows it."""
+        lines = self._proc("status").read_text().splitlines()
+        return ", ".join(line.replace("\t", " ") for line in lines if line.startswith(("Sig", "Shd")))
+
+    def _proc(self, name: str) -> Path:
+        return Path(f"/proc/{self.pid}") / name
+
+
+def left_behind(files: set[str]) -> list[str]:
+    """Return the files in /dev/shm that no process uses any more."""
+    mapped = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            mapped |= {line.split()[-1] for line in maps.read_text().splitlines() if "/dev/shm/" in line}
+    return sorted(name for name in files - mapped if os.path.exists(name))
+
+
+def is_port(file: str) -> bool:
+    """Return whether it is the queue of a DDS port, which Fast DDS leaves for the port's next user."""
+    return "_port" in file
