@@ -70,7 +70,7 @@ def shared():
     """A robot and its bridge. To start a process for each test would take ten times as long as the tests."""
     peer = RobotPeer()
     parameters = {"wheel_separation": 0.4, "max_wheel_speed": 2.0, "frame_prefix": "r1/"}
-    parameters |= {"publish_odometry": True, "odometry_rate": 100.0}
+    parameters |= {"publish_odometry": True, "odometry_rate": 20.0}
     with bridge(peer, **parameters):
         peer.wait_for(BindSubsystem, lambda packet: packet.id == LAMP)
         yield peer
@@ -593,8 +593,8 @@ class TopicNode:
     def __init__(self):
         self.topics, self.made, self.warnings = [], 0, []
 
-    def create_publisher(self, message_type, topic, depth):
-        del message_type, depth
+    def create_publisher(self, message_type, topic, depth, event_callbacks):
+        del message_type, depth, event_callbacks
         self.topics.append(topic)
         self.made += 1
         return topic

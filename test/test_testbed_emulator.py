@@ -5,13 +5,12 @@ import csv
 import math
 import signal
 import socket
-import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
 import pytest
+from processes import Process
 
 from drone_bridge.emulators.testbed.__main__ import make_setup, parse
 from drone_bridge.emulators.testbed.conversation import Conversation
@@ -33,30 +32,30 @@ SMALL = ("--width", "20", "--height", "10")
 HOVER = MotionParameters(0, 0, 0, 9.81)
 
 
-class Emulator:
+class Emulator(Process):
+    """An emulator whose lines are looked at one after the other."""
+
     def __init__(self, *arguments):
-        command = [sys.executable, "-m", "drone_bridge.emulators.testbed", "--port", "0", *SMALL, *arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        super().__init__(sys.executable, "-m", "drone_bridge.emulators.testbed", "--port", 0, *SMALL, *arguments)
+        self._seen = 0
 
     def line(self, start):
-        """Read the output up to a line that starts so, and return the rest of that line."""
-        seen = []
-        impatience = threading.Timer(TIMEOUT, self.process.kill)
-        impatience.start()
-        try:
-            for line in self.process.stdout:
-                seen.append(line)
+        """Wait for the next line that starts so, and return the rest of it."""
+
+        def find():
+            for line in self.lines[self._seen :]:
+                self._seen += 1
                 if line.startswith(start):
-                    return line[len(start) :].strip()
-        finally:
-            impatience.cancel()
-        raise AssertionError(f"no line starts with {start!r} in {seen}")
+                    return [line[len(start) :].strip()]
+            return None
+
+        with self._changed:
+            found = self._changed.wait_for(find, TIMEOUT)
+        assert found, f"no line starts with {start!r} in:\n{self.output}"
+        return found[0]
 
     def port(self):
         return int(self.line("listening on 127.0.0.1:"))
-
-    def exit_code(self):
-        return self.process.wait(TIMEOUT)
 
 
 class SocketOptions:
@@ -96,9 +95,7 @@ def emulate():
 
     yield start
     for emulator in emulators:
-        emulator.process.kill()
-        emulator.process.stdout.close()
-        emulator.process.wait()
+        emulator.end()
 
 
 class Autopilot:
@@ -164,7 +161,7 @@ def test_a_flight_of_some_steps_ends_between_frames_and_with_0(emulate):
     assert isinstance(end, ConnectionClosed)
     autopilot.close()
     assert emulator.line("ended: ").startswith("3 steps, 0.30 simulated s")
-    assert emulator.exit_code() == 0
+    assert emulator.wait() == 0
 
 
 def test_duration_is_simulated_time(emulate):
@@ -172,7 +169,7 @@ def test_duration_is_simulated_time(emulate):
     autopilot = Autopilot.connect(emulator.port())
     autopilot.receive()
     assert len(autopilot.fly()) == 10 + 1
-    assert emulator.exit_code() == 0
+    assert emulator.wait() == 0
 
 
 def test_frames_show_the_target(emulate):
@@ -229,7 +226,7 @@ def test_reaching_the_target_is_reported_and_ends_the_flight_with_0(emulate):
     reached_at, distance = float(report.split(" ")[0]), float(report.split("distance ")[1].split(" ")[0])
     assert reached_at == pytest.approx(math.sqrt(2 * 2.25 / 10.19), abs=0.05)
     assert distance <= 0.75
-    assert emulator.exit_code() == 0
+    assert emulator.wait() == 0
 
 
 def test_not_reaching_it_in_time_ends_with_1(emulate):
@@ -237,7 +234,7 @@ def test_not_reaching_it_in_time_ends_with_1(emulate):
     autopilot = Autopilot.connect(emulator.port())
     autopilot.receive()
     autopilot.fly()
-    assert emulator.exit_code() == 1
+    assert emulator.wait() == 1
 
 
 def test_the_next_autopilot_finds_the_world_as_it_was_at_the_start(emulate):
@@ -257,7 +254,7 @@ def test_the_next_autopilot_finds_the_world_as_it_was_at_the_start(emulate):
 def test_once_means_once(emulate):
     emulator = emulate("--once")
     Autopilot.connect(emulator.port()).close()
-    assert emulator.exit_code() == 0
+    assert emulator.wait() == 0
 
 
 def test_gusts_repeat_with_the_seed(emulate):
@@ -365,7 +362,7 @@ def test_trajectory_has_a_row_for_every_state(emulate, tmp_path):
     autopilot = Autopilot.connect(emulator.port())
     autopilot.receive()
     autopilot.fly(MotionParameters(10, 0, 0, 5))
-    assert emulator.exit_code() == 0
+    assert emulator.wait() == 0
     with path.open() as file:
         rows = list(csv.DictReader(file))
     assert [float(row["time"]) for row in rows] == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
@@ -390,8 +387,8 @@ def test_a_signal_ends_it_cleanly_and_soon(emulate, number, while_flying, until_
     port = emulator.port()
     autopilot = flying(emulator, port) if while_flying else None
     start = time.monotonic()
-    emulator.process.send_signal(number)
-    assert emulator.exit_code() == (1 if until_reached else 0)
+    emulator.send(number)
+    assert emulator.wait() == (1 if until_reached else 0)
     assert time.monotonic() - start < 5  # half a second, and some for a busy machine
     if autopilot:
         assert isinstance(autopilot.receive(), ConnectionClosed)
@@ -401,5 +398,5 @@ def test_a_signal_ends_pacing_too(emulate):
     emulator = emulate("--realtime", "--rate", "0.01")
     autopilot = flying(emulator, emulator.port())
     autopilot.answer()
-    emulator.process.terminate()
-    assert emulator.exit_code() == 0
+    emulator.send(signal.SIGTERM)
+    assert emulator.wait() == 0
