@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The least that a script between a testbed and ROS 2 can do: what the bridge is compared with.
 
-It reads frames into arrays, makes them the data of two images, publishes these and the attitude, and answers. Nothing
-is checked, nothing is counted, nothing can fail. Without --wait it answers before it publishes, like `sync: latest`;
-with --wait it answers with the command that a controller sends it, like `sync: lockstep`.
+It reads frames into arrays, makes them the data of two images, publishes these and the attitude with the time, and
+answers. Nothing is checked, nothing is counted, nothing can fail. Without --wait it answers before it publishes, like
+`sync: latest`; with --wait it answers with the command that a controller sends it, like `sync: lockstep`.
 """
 
 import argparse
 import contextlib
+import itertools
 import math
 import socket
 import struct
@@ -20,9 +21,10 @@ from collections.abc import Callable
 import rclpy
 from nodes import publish, ros, spin_in_a_thread
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import Image, Imu
+from sensor_msgs.msg import CameraInfo, Image, Imu
+from std_msgs.msg import Header
+from testbed_marks import SIDES
 from testbed_peer import HOVER_THRUST
 
 from drone_bridge.msg import CommandRates
@@ -50,45 +52,78 @@ def fill_orientation(imu: Imu, pitch: float, yaw: float) -> None:
     q.w = math.cos(half_pitch) * math.cos(half_yaw)
 
 
-def converse(
-    testbed: socket.socket,
-    images: "list[Publisher[Image]]",
-    attitude: "Publisher[Imu]",
-    wait: Callable[[], CommandRates] | None,
-) -> None:
+class Publishers:
+    """Publishes frames. Messages are made once and refilled each time."""
+
+    def __init__(self, node: Node, has_camera_info: bool) -> None:
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        self._clock = node.get_clock()
+        self._images = [node.create_publisher(Image, f"{side}/image_raw", qos) for side in SIDES]
+        self._attitude = node.create_publisher(Imu, "imu/data", qos)
+        self._infos = [
+            node.create_publisher(CameraInfo, f"{side}/camera_info", qos) for side in SIDES[: 2 * has_camera_info]
+        ]
+
+    def prepare(self, width: int, height: int, separation: float, angle_of_view: float) -> None:
+        """Make the messages of a pair of cameras."""
+        self._headers = [Header(frame_id=f"{side}_camera_optical_frame") for side in SIDES]
+        row = 3 * width
+        self._messages = [
+            Image(header=header, width=width, height=height, encoding="rgb8", step=row) for header in self._headers
+        ]
+        self._imu = Imu(header=Header(frame_id="base_link"))
+        focal, x, y = width / 2 / math.tan(math.radians(angle_of_view) / 2), (width - 1) / 2, (height - 1) / 2
+        self._info_messages = [
+            CameraInfo(
+                header=header,
+                width=width,
+                height=height,
+                distortion_model="plumb_bob",
+                d=[0.0] * 5,
+                k=[focal, 0.0, x, 0.0, focal, y, 0.0, 0.0, 1.0],
+                r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+                p=[focal, 0.0, x, -focal * baseline, 0.0, focal, y, 0.0, 0.0, 0.0, 1.0, 0.0],
+            )
+            for header, baseline in zip(self._headers, (0.0, separation), strict=True)
+        ]
+
+    def publish(self, arrays: list["array[int]"], pitch: float, yaw: float) -> None:
+        """Publish a frame, small messages first."""
+        stamp = self._clock.now().to_msg()
+        for header in (*self._headers, self._imu.header):
+            header.stamp = stamp
+        fill_orientation(self._imu, pitch, yaw)
+        publish(self._attitude, self._imu)
+        for info_publisher, info in zip(self._infos, self._info_messages, strict=False):
+            publish(info_publisher, info)
+        for image_publisher, image, pixels in zip(self._images, self._messages, arrays, strict=True):
+            image._data = pixels
+            publish(image_publisher, image)
+
+
+def converse(testbed: socket.socket, publishers: Publishers, wait: Callable[[], CommandRates] | None) -> None:
     """Serve one testbed until it closes."""
     constants = bytearray(48)
     fill(testbed, memoryview(constants))
-    width, height = struct.unpack_from(">ii", constants, 8)
-    image = Image(width=width, height=height, encoding="rgb8", step=3 * width)
-    imu = Imu(header=image.header)
-    turns = [[array("B", bytes(3 * width * height)) for _ in images] for _ in range(2)]
+    angle_of_view, _, width, height, separation = struct.unpack_from(">ffiif", constants)
+    publishers.prepare(width, height, separation, angle_of_view)
+    turns = itertools.cycle([[array("B", bytes(3 * width * height)) for _ in SIDES] for _ in range(2)])
     floats = bytearray(12)
     neutral = struct.pack(">ffff", 0.0, 0.0, 0.0, HOVER_THRUST)
-
-    def publish_all(arrays: list["array[int]"]) -> None:
-        pitch, yaw, _ = struct.unpack(">fff", floats)
-        fill_orientation(imu, pitch, yaw)
-        publish(attitude, imu)
-        for publisher, pixels in zip(images, arrays, strict=True):
-            image._data = pixels
-            publish(publisher, image)
-
     with contextlib.suppress(EOFError):
-        while True:
-            arrays = turns[image.header.stamp.sec % 2]
+        for arrays in turns:
             for pixels in arrays:
                 fill(testbed, memoryview(pixels))
             fill(testbed, memoryview(floats))
-            image.header.stamp.sec += 1
+            pitch, yaw, _ = struct.unpack(">fff", floats)
             if wait:
-                publish_all(arrays)
+                publishers.publish(arrays, pitch, yaw)
                 command = wait()
                 rates = (command.pitch_rate, command.roll_rate, -command.yaw_rate)
                 testbed.sendall(struct.pack(">ffff", *map(math.degrees, rates), command.thrust))
             else:
                 testbed.sendall(neutral)
-                publish_all(arrays)
+                publishers.publish(arrays, pitch, yaw)
 
 
 def receive_commands(node: Node) -> Callable[[], CommandRates]:
@@ -117,12 +152,11 @@ def main() -> int:
     parser.add_argument("port", type=int)
     parser.add_argument("namespace")
     parser.add_argument("--wait", action="store_true", help="answer with the command of a controller")
+    parser.add_argument("--camera-info", action="store_true", help="publish what a relay has no use for")
     arguments = parser.parse_args()
     with ros(is_interrupted=True):
         node = rclpy.create_node("floor", namespace=arguments.namespace)
-        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        images = [node.create_publisher(Image, f"{side}/image_raw", qos) for side in ("left", "right")]
-        attitude = node.create_publisher(Imu, "imu/data", qos)
+        publishers = Publishers(node, arguments.camera_info)
         wait = receive_commands(node) if arguments.wait else None
         while True:
             with (
@@ -130,7 +164,7 @@ def main() -> int:
                 socket.create_connection(("127.0.0.1", arguments.port)) as testbed,
             ):
                 testbed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                converse(testbed, images, attitude, wait)
+                converse(testbed, publishers, wait)
             time.sleep(RECONNECT_S)
     return 0
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takes what a bridge publishes, checks every pixel that tells something, and measures how old it is.
 
-Prints `ready` when both images have come, and on SIGINT one line of JSON: for each measurement how many images came,
-and for each frame of which both came how many seconds the second one came after the frame's first byte was sent.
-With --control it answers each whole frame, with the frame's stamp, on cmd_rates.
+Prints `ready` when both images, their CameraInfo and the attitude have come, and on SIGINT one line of JSON: for each
+measurement how many images came, and for each frame of which both came how many seconds the second one came after the
+frame's first byte was sent. With --control it answers each whole frame, with the frame's stamp, on cmd_rates.
 """
 
 import argparse
@@ -11,12 +11,13 @@ import json
 import sys
 import time
 from collections import Counter, defaultdict
+from functools import partial
 
 import testbed_marks as marks
 from nodes import ros, spin
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import CameraInfo, Image, Imu
 from testbed_marks import SIDES, Mark
 
 from drone_bridge.msg import CommandRates
@@ -25,18 +26,21 @@ NOTHING = Mark(0, 0, 0)
 
 
 class Subscriber(Node):
-    """Subscribes to both images."""
+    """Subscribes to both images, and to what makes them useful."""
 
     def __init__(self, namespace: str, control: bool) -> None:
         super().__init__("benchmark_subscriber", namespace=namespace)
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         self._newest = dict.fromkeys(SIDES, NOTHING)
+        self._missing = {"imu/data": Imu, **{f"{side}/camera_info": CameraInfo for side in SIDES}}  # until ready
         self._is_ready = False
         self._images: Counter[int] = Counter()
         self._latencies_s: dict[int, list[float]] = defaultdict(list)
         self._answers = self.create_publisher(CommandRates, "cmd_rates", 1) if control else None
         self.create_subscription(Image, "left/image_raw", self._on_left, qos)
         self.create_subscription(Image, "right/image_raw", self._on_right, qos)
+        for topic, message_type in self._missing.items():
+            self.create_subscription(message_type, topic, partial(self._on_other, topic), qos)
 
     def results(self) -> dict[int, dict[str, object]]:
         """Return what came, by measurement."""
@@ -51,6 +55,11 @@ class Subscriber(Node):
     def _on_right(self, image: Image) -> None:
         self._on_image("right", image)
 
+    def _on_other(self, topic: str, message: CameraInfo | Imu) -> None:
+        if isinstance(message, CameraInfo) and not (message.width and message.k[0]):
+            raise ValueError(f"{topic} says nothing about the camera.")
+        self._missing.pop(topic, None)
+
     def _on_image(self, side: str, image: Image) -> None:
         came_ns = time.monotonic_ns()
         mark = self._check(side, image)
@@ -63,7 +72,7 @@ class Subscriber(Node):
             answer = CommandRates(thrust=mark.thrust)
             answer.header.stamp = image.header.stamp
             self._answers.publish(answer)
-        if not self._is_ready:
+        if not self._is_ready and not self._missing:
             self._is_ready = True
             print("ready", flush=True)
 

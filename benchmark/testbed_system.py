@@ -109,4 +109,4 @@ def _bridge(port: int, namespace: str, control: bool, parameters: dict[str, obje
 
 
 def _floor(port: int, namespace: str, control: bool) -> list[str]:
-    return script_command("testbed_floor.py", str(port), namespace, *(["--wait"] if control else []))
+    return script_command("testbed_floor.py", str(port), namespace, "--camera-info", *(["--wait"] if control else []))

@@ -213,9 +213,8 @@ def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, stamp: T
     Rates and accelerations are not on the wire: their covariances say so. `standard_deviation` is in rad.
     """
     message = Imu()
-    message.header.stamp = stamp
     message.header.frame_id = names.base_link
-    set_quaternion(message.orientation, _orientation(frame, unit))
+    fill_attitude(message, frame, unit, stamp)
     known = standard_deviation**2
     roll_variance = UNKNOWN_ANGLE_VARIANCE if frame.roll is None else known
     yaw_variance = UNKNOWN_ANGLE_VARIANCE if frame.yaw is None else known
@@ -223,6 +222,12 @@ def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, stamp: T
     message.angular_velocity_covariance[0] = -1.0
     message.linear_acceleration_covariance[0] = -1.0
     return message
+
+
+def fill_attitude(message: Imu, frame: SensorFrame, unit: AngleUnit, stamp: Time) -> None:
+    """Write the attitude and its stamp into what `imu` has returned for a frame of the same layout."""
+    message.header.stamp = stamp
+    set_quaternion(message.orientation, _orientation(frame, unit))
 
 
 def odometry(frame: SensorFrame, unit: AngleUnit, stamp: Time, names: FrameNames) -> Odometry | None:

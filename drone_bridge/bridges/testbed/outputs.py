@@ -55,6 +55,7 @@ class TestbedOutputs:
         self._static_tf_publisher = node.make_publisher(TFMessage, "/tf_static", latched)
         self._odometry_publisher = node.make_publisher(Odometry, "odom", 10) if has_position else None
         self._tf_publisher = node.make_publisher(TFMessage, "/tf", 100) if has_position and get("publish_tf") else None
+        self._attitude: Imu | None = None  # of the last frame; its covariances are those of all with these constants
         self._has_map_to_odom = has_position and get("publish_map_to_odom")
 
     def publish_properties(self, constants: Constants) -> None:
@@ -76,6 +77,7 @@ class TestbedOutputs:
 
     def frame_outputs(self, constants: Constants) -> Outputs[SensorFrame]:
         """Return the topics that are published with every frame after these constants."""
+        self._attitude = None
         return Outputs(self._node, self._make_outputs(constants), SUBSCRIBER_CHECK_PERIOD_S)
 
     def _make_outputs(self, constants: Constants) -> Iterator[Output]:
@@ -121,7 +123,11 @@ class TestbedOutputs:
         return message
 
     def _imu(self, frame: SensorFrame, stamp: Time) -> Imu:
-        return translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
+        if self._attitude is None:
+            self._attitude = translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
+        else:
+            translate.fill_attitude(self._attitude, frame, self._unit, stamp)
+        return self._attitude
 
     def _odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
         odometry = translate.odometry(frame, self._unit, stamp, self._names)
