@@ -82,6 +82,34 @@ ANSWERING_NODE = """
 """
 
 
+ENDING_NODE = """
+    import os, signal, sys
+    from rclpy.node import Node
+    from drone_bridge.node.program import run
+
+    executors = []
+
+    class EndingNode(Node):
+        def start(self):
+            self.create_timer(0.01, self.end)
+            return True
+
+        def end(self):
+            executors[:] = [self.executor]
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        def leave(self):
+            pass
+
+    status = run(lambda: EndingNode("ending"))
+    (executor,) = executors
+    if executor._sigint_gc:
+        executor._sigint_gc.__del__()
+    executor.__del__()
+    sys.exit(status)
+"""
+
+
 FAULTY_NODE = """
     import sys
     from rclpy.node import Node
@@ -119,6 +147,11 @@ def without_dds(output):
 def test_services_do_not_lose_answers_to_clients_that_are_still_being_discovered():
     done = run_program(ANSWERING_NODE)
     assert (done.stdout.split(), done.stderr, done.returncode) == (3 * ["answer"], "", 0)
+
+
+def test_the_garbage_collector_may_finalize_an_executor_in_any_order():
+    done = run_program(ENDING_NODE)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
 
 
 def test_a_failure_to_start_is_reported_in_a_sentence():

@@ -134,7 +134,12 @@ class _NodeAtWork:
 
     def destroy(self) -> None:
         assert isinstance(self._node, Node)
-        self._node.destroy_node()
+        try:
+            if self._executor:
+                # Or its finalizer does, with a traceback if the garbage collector has taken the executor's parts first.
+                self._executor.shutdown()
+        finally:
+            self._node.destroy_node()
 
 
 def executor_of(node: Stoppable) -> SingleThreadedExecutor:
