@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drone_bridge.bridges.robot.bindings import BIND_PAUSE_S, QUERY_PERIOD_S
 from drone_bridge.bridges.robot.desired import DesiredSubsystems
 from drone_bridge.bridges.robot.holders import Holders, Obstruction
 from drone_bridge.bridges.robot.keep_alives import KEEP_ALIVE_PERIOD_S, OLDEST_KEEP_ALIVE_S, SAFE_MODE_LASTS_S
-from drone_bridge.bridges.robot.session import BIND_PAUSE_S, QUERY_PERIOD_S, RobotSession
+from drone_bridge.bridges.robot.session import RobotSession
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,
@@ -89,7 +90,8 @@ class Scene:
         return [packet for packet in self.sent() if not isinstance(packet, KeepAlive)]
 
     def sent(self):
-        sent, self.session.outbox = self.session.outbox, []
+        sent = list(self.session.outbox)
+        self.session.outbox.clear()
         return sent
 
     def keep_alive(self):
@@ -227,16 +229,16 @@ def test_a_bind_without_an_answer_is_tried_again(scene):
 def test_unsolicited_packets_are_counted_and_change_nothing(scene, packet):
     scene.hear(packet)
     assert scene.counts() == ["unexpected packets"]
-    assert scene.session.bound == set()
+    assert scene.session.bindings.bound == set()
     assert scene.drive(1, 1) == []
     scene.hear(ROBOT)
-    assert scene.session.bound == set()
+    assert scene.session.bindings.bound == set()
 
 
 def test_another_list_means_other_subsystems(bound):
     bound.now_s += BIND_PAUSE_S
     bound.hear(SubsystemInfo((LAMP, DRIVE)))
-    assert bound.session.bound == set()
+    assert bound.session.bindings.bound == set()
     assert bound.wait(0.0) == [BindSubsystem(0), BindSubsystem(1)]
     bound.hear(BindSuccess(1))
     assert bound.drive(3, 3) == [SkidSteerUpdate(1, 3, 3)]
@@ -244,7 +246,7 @@ def test_another_list_means_other_subsystems(bound):
 
 def test_the_same_list_again_changes_nothing(bound):
     assert bound.hear(ROBOT) == []
-    assert bound.session.bound == {0, 1}
+    assert bound.session.bindings.bound == {0, 1}
     assert bound.counts() == []
 
 
@@ -257,7 +259,7 @@ def test_a_keep_alive_is_sent_every_half_second_with_the_time_of_day(scene):
         scene.now_s = scene.session.due_s
         scene.session.tick(scene.now_s, round(1000 * scene.now_s))
         scene.session.handle(LogMessage(""), scene.now_s)
-        scene.session.info = ROBOT
+        scene.session.bindings.info = ROBOT
         sent += scene.sent()
     assert sent == [KeepAlive(100_000 + 500 * i) for i in range(4)]
 
@@ -358,7 +360,7 @@ def refused(holder, firmware=ROBOTD, **options):
 def test_while_another_driver_holds_a_subsystem_the_list_is_queried(scene):
     """A robot need not announce that it was given back."""
     scene = refused("bob", FirmwareInfo("emulator", "1", 2))
-    assert scene.session.obstruction == Obstruction("Subsystem 0 (Main Drive) is held by 'bob'.", False)
+    assert scene.session.bindings.obstruction == Obstruction("Subsystem 0 (Main Drive) is held by 'bob'.", False)
     for _ in range(3):
         passed_s = 0.0
         while not (sent := scene.wait(0.5)):
@@ -370,7 +372,7 @@ def test_while_another_driver_holds_a_subsystem_the_list_is_queried(scene):
     scene.hear(held_by(""))
     assert scene.wait(0.0) == [BindSubsystem(0)]
     scene.hear(BindSuccess(0))
-    assert scene.session.obstruction is None
+    assert scene.session.bindings.obstruction is None
     for _ in range(10):
         scene.hear(LogMessage("still here"))
         assert scene.wait(0.5) == []
@@ -378,13 +380,13 @@ def test_while_another_driver_holds_a_subsystem_the_list_is_queried(scene):
 
 def test_a_driver_whom_robotd_called_lost_and_still_lists_is_gone():
     scene = refused("h2")
-    assert scene.session.obstruction == Obstruction(
+    assert scene.session.bindings.obstruction == Obstruction(
         "Subsystem 0 (Main Drive) is held by 'h2'. If that driver is gone, restart robotd, which does not notice by "
         "itself.",
         True,
     )
     scene.hear(LogMessage("[Nov 20 2026 11:52:58 PM] [h2] lost connection"))
-    assert scene.session.obstruction == Obstruction(
+    assert scene.session.bindings.obstruction == Obstruction(
         "Subsystem 0 (Main Drive) is held by 'h2', which is gone: restart robotd.", True
     )
 
@@ -394,29 +396,28 @@ def test_what_was_being_bound_when_robotd_hung_up_is_held_by_ourselves_for_ever(
     first.hear(held_by(""), ROBOTD, LogMessage("[Nov 20 2026 11:52:58 PM] [me] #<IOError: closed stream>"))
     first.session.end("gone")
     again = refused("me", holders=first.holders)
-    assert (
-        again.session.obstruction.sentence == "Subsystem 0 (Main Drive) is held by 'me', which is gone: restart robotd."
-    )
-    assert again.session.obstruction.is_error
+    obstruction = again.session.bindings.obstruction
+    assert obstruction.sentence == "Subsystem 0 (Main Drive) is held by 'me', which is gone: restart robotd."
+    assert obstruction.is_error
 
 
 def test_our_own_name_on_a_robot_that_this_program_has_not_met_may_be_another_s():
-    obstruction = refused("me").session.obstruction
+    obstruction = refused("me").session.bindings.obstruction
     assert "Unless another driver uses it, restart robotd" in obstruction.sentence
     assert obstruction.is_error
 
 
 def test_a_refusal_of_a_free_subsystem_is_reported():
     scene = refused("")
-    assert scene.session.obstruction.sentence == (
+    assert scene.session.bindings.obstruction.sentence == (
         "Subsystem 0 (Main Drive) was refused, although nobody holds it: restart robotd."
     )
 
 
 def test_undesired_subsystems_are_no_obstruction():
     scene = refused("bob")
-    scene.ask(scene.session.unbind, 0)
-    assert scene.session.obstruction is None
+    scene.ask(scene.session.bindings.unbind, 0)
+    assert scene.session.bindings.obstruction is None
 
 
 def test_a_subsystem_listed_as_free_is_no_longer_ours(bound):
@@ -433,13 +434,13 @@ def test_a_subsystem_listed_as_free_is_no_longer_ours(bound):
 
 
 def test_the_operator_binds_and_unbinds(bound):
-    answers = bound.ask(bound.session.bind, 2, bound.now_s)
+    answers = bound.ask(bound.session.bindings.bind, 2, bound.now_s)
     assert (bound.sent(), answers) == ([BindSubsystem(2)], [])
-    again = bound.ask(bound.session.bind, 2, bound.now_s)
+    again = bound.ask(bound.session.bindings.bind, 2, bound.now_s)
     bound.hear(BindSuccess(2))
     assert answers == again == [(True, "The robot has granted subsystem 2 (beacon).")]
-    assert bound.ask(bound.session.bind, 2, bound.now_s) == [(True, "subsystem 2 (beacon) is bound already.")]
-    assert bound.ask(bound.session.unbind, 2) == [(True, "subsystem 2 (beacon) is given back.")]
+    assert bound.ask(bound.session.bindings.bind, 2, bound.now_s) == [(True, "subsystem 2 (beacon) is bound already.")]
+    assert bound.ask(bound.session.bindings.unbind, 2) == [(True, "subsystem 2 (beacon) is given back.")]
     assert bound.sent() == [UnbindSubsystem(2)]
     assert bound.hear(SubsystemBound(2, "")) == []
     assert bound.wait(BIND_PAUSE_S) == []
@@ -447,14 +448,14 @@ def test_the_operator_binds_and_unbinds(bound):
 
 def test_a_skid_steer_is_stopped_before_it_is_given_back(bound):
     bound.drive(9, 9)
-    bound.ask(bound.session.unbind, 0)
+    bound.ask(bound.session.bindings.unbind, 0)
     assert bound.sent() == [SkidSteerUpdate(0, 0, 0), UnbindSubsystem(0)]
     assert bound.drive(8, 8) == []
 
 
 def test_the_operator_s_choice_survives_a_reconnection_to_the_same_robot(bound):
-    bound.ask(bound.session.unbind, 0)
-    bound.ask(bound.session.bind, 2, bound.now_s)
+    bound.ask(bound.session.bindings.unbind, 0)
+    bound.ask(bound.session.bindings.bind, 2, bound.now_s)
     assert Scene(desired=bound.desired).hear(ROBOT) == [BindSubsystem(1), BindSubsystem(2)]
     other = SubsystemInfo((Subsystem(1, "other drive"), LAMP))
     assert Scene(desired=bound.desired).hear(other) == [BindSubsystem(0), BindSubsystem(1)]
@@ -464,7 +465,7 @@ def test_the_operator_s_choice_survives_a_reconnection_to_the_same_robot(bound):
 def test_unknown_subsystems_are_refused(scene, task):
     def ask(number):
         arguments = (number, scene.now_s) if task == "bind" else (number,)
-        return scene.ask(getattr(scene.session, task), *arguments)
+        return scene.ask(getattr(scene.session.bindings, task), *arguments)
 
     assert ask(0) == [(False, "The robot has not listed its subsystems yet.")]
     scene.hear(ROBOT)
@@ -473,8 +474,8 @@ def test_unknown_subsystems_are_refused(scene, task):
 
 def test_a_bind_that_is_given_up_before_it_is_granted_is_given_back(scene):
     scene.hear(ROBOT)
-    answers = scene.ask(scene.session.bind, 0, scene.now_s)
-    scene.ask(scene.session.unbind, 0)
+    answers = scene.ask(scene.session.bindings.bind, 0, scene.now_s)
+    scene.ask(scene.session.bindings.unbind, 0)
     assert scene.hear(BindSuccess(0)) == [UnbindSubsystem(0)]
     assert answers[0][0] is False
     assert scene.drive(1, 1) == []
@@ -482,7 +483,7 @@ def test_a_bind_that_is_given_up_before_it_is_granted_is_given_back(scene):
 
 def test_pending_binds_are_answered_when_the_connection_ends(scene):
     scene.hear(ROBOT)
-    answers = scene.ask(scene.session.bind, 0, scene.now_s)
+    answers = scene.ask(scene.session.bindings.bind, 0, scene.now_s)
     scene.session.end("gone")
     assert answers == [(False, "gone")]
 
@@ -559,10 +560,10 @@ def test_in_any_order_only_what_was_granted_is_driven(order):
                 except LinkTimeoutError:
                     break
             case ("bind", number):
-                scene.ask(scene.session.bind, number, scene.now_s)
+                scene.ask(scene.session.bindings.bind, number, scene.now_s)
                 sent = scene.sent()
             case ("unbind", number):
-                scene.ask(scene.session.unbind, number)
+                scene.ask(scene.session.bindings.unbind, number)
                 sent = scene.sent()
                 updates = {packet.id for packet in sent if isinstance(packet, SkidSteerUpdate)}
                 assert updates <= granted

@@ -208,7 +208,7 @@ class RobotBridge(LinkNode):
 
     def _do_what_is_due(self, session: RobotSession) -> None:
         now_s = time.monotonic()
-        self._move(now_s, bool(session.bound_of(SubsystemType.SKID_STEER)))
+        self._move(now_s, bool(session.bindings.bound_of(SubsystemType.SKID_STEER)))
         session.tick(now_s, time.time_ns() // 1_000_000)
         for link_request in self._operator_services.link_requests.take():
             self._do(link_request, session, now_s)
@@ -231,18 +231,18 @@ class RobotBridge(LinkNode):
             else:
                 self._updated_s = now_s
                 self.statistics.counts["updates"] += 1
-                if command and session.bound:
+                if command and session.bindings.bound:
                     self.statistics.took("command received to sent", now_s - command.arrived_s)
         self._driven = session.drive(speeds, now_s)
 
     # Conditions.
 
     def _update_conditions(self, session: RobotSession, now_s: float) -> None:
-        obstruction = session.obstruction
+        obstruction = session.bindings.obstruction
         if obstruction != self._obstruction:
             self._obstruction = obstruction
             self._set_condition(OBSTRUCTION, obstruction and obstruction.sentence, bool(obstruction and obstruction[1]))
-        is_bound = bool(session.bound_of(SubsystemType.SKID_STEER))
+        is_bound = bool(session.bindings.bound_of(SubsystemType.SKID_STEER))
         standstill_reason = session.standstill_reason(now_s) if is_bound else None
         if standstill_reason != self._standstill_reason:
             self._standstill_reason = standstill_reason
@@ -271,7 +271,7 @@ class RobotBridge(LinkNode):
 
     def _explain_closing(self, session: RobotSession) -> str:
         """Return why the robot has closed the connection, as a sentence."""
-        if attempts := session.attempts:
+        if attempts := session.bindings.attempts:
             return (
                 f"The robot closed the connection while {attempts} was being bound: "
                 f"{self._holders.closing_explanation}."
@@ -290,10 +290,10 @@ class RobotBridge(LinkNode):
             self._operator_services.link_requests.finish(link_request, ServiceResult(success, message))
 
         if link_request.task.kind == BIND:
-            session.bind(link_request.task.number, now_s, answer)
+            session.bindings.bind(link_request.task.number, now_s, answer)
         elif link_request.task.kind == UNBIND:
-            session.unbind(link_request.task.number, answer)
-        elif lights := session.bound_of(SubsystemType.LIGHTS):
+            session.bindings.unbind(link_request.task.number, answer)
+        elif lights := session.bindings.bound_of(SubsystemType.LIGHTS):
             self._light = bool(link_request.task.number)
             answer(True, f"{'On' if self._light else 'Off'}: {len(lights)} of the robot's lights.")
         else:
@@ -336,11 +336,12 @@ class RobotBridge(LinkNode):
     def _publish_lists(self, session: RobotSession) -> None:
         self._lists_due_s = math.inf
         stamp = self.now()
-        if session.info:
-            drivers = {number: session.driver(number) for number in range(len(session.info.subsystems))}
-            message = translate.subsystem_array(session.info, drivers, session.bound, stamp, self._frame_id)
+        bindings = session.bindings
+        if bindings.info:
+            drivers = {number: bindings.driver(number) for number in range(len(bindings.info.subsystems))}
+            message = translate.subsystem_array(bindings.info, drivers, bindings.bound, stamp, self._frame_id)
             self.publish(self._subsystems_publisher, message)
-        self.statistics.facts["bound subsystems"] = ", ".join(map(str, sorted(session.bound))) or "none"
+        self.statistics.facts["bound subsystems"] = ", ".join(map(str, sorted(bindings.bound))) or "none"
         topics = self._sensor_topics
         self.publish(self._sensors_publisher, translate.sensor_array(topics.info, topics.topics, stamp, self._frame_id))
 

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A driver's conversation with a robot: registers, binds, sends keep-alives, drives. No sockets, no clock."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Final
-
 from drone_bridge.bridges.robot.anomalies import anomalies
+from drone_bridge.bridges.robot.bindings import Bindings
 from drone_bridge.bridges.robot.desired import DesiredSubsystems
-from drone_bridge.bridges.robot.holders import Holders, Obstruction
+from drone_bridge.bridges.robot.holders import Holders
 from drone_bridge.bridges.robot.keep_alives import OLDEST_KEEP_ALIVE_S, SLOW_ROUND_TRIP_S, KeepAlives
 from drone_bridge.bridges.robot.listener import Listener
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,
-    BindSubsystem,
     BindSuccess,
     FromDriver,
     FromRobot,
@@ -28,26 +24,9 @@ from drone_bridge.protocols.robot import (
     SubsystemBound,
     SubsystemInfo,
     SubsystemType,
-    UnbindSubsystem,
     UnknownPacket,
 )
-from drone_bridge.protocols.text import printable
 from drone_bridge.translate.robot import STOPPED, Speeds
-
-BIND_PAUSE_S: Final = 1.0  # between attempts to bind the same subsystem
-#: While others hold a desired subsystem, as a robot need not announce its release.
-QUERY_PERIOD_S: Final = 3.0
-
-#: Gets whether something worked, and a sentence.
-Answer = Callable[[bool, str], None]
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """A bind that has not been answered."""
-
-    until_s: float
-    answers: list[Answer] = field(default_factory=list)
 
 
 class RobotSession:
@@ -66,110 +45,47 @@ class RobotSession:
     ) -> None:
         """`holders` also has this driver's name."""
         self.outbox: list[FromDriver] = [RegisterDriver(holders.driver_name), QuerySubsystems()]
-        self.info: SubsystemInfo | None = None
-        self.bound: set[int] = set()
-        self._driver_name = holders.driver_name
-        self._desired = desired
-        self._holders = holders
         holders.begin()
-        self._wanted: set[int] = set()
+        self.bindings = Bindings(
+            self.outbox,
+            desired,
+            holders,
+            listener,
+            answer_timeout_s=link_timeout_s,
+            on_granted=self._forget_sent,
+            now_s=now_s,
+        )
+        self._holders = holders
         self._link_timeout_s = link_timeout_s
         self._listener = listener
         self._count_and_warn = listener.count_and_warn
-        self._drivers: dict[int, str] = {}
-        self._attempts: dict[int, _Attempt] = {}
-        self._attempted_s: dict[int, float] = {}
-        self._to_bind: dict[int, float] = {}  # and when, at the earliest
-        self._refused: set[int] = set()
         self._keep_alives = KeepAlives(now_s)
         self._started_s = self._heard_s = now_s
-        self._query_due_s = now_s + QUERY_PERIOD_S
         self._sent_speeds: dict[int, Speeds] = {}
         self._sent_lights: dict[int, bool] = {}
-        self._is_settled = False
-
-    # Subsystems.
-
-    def subsystem_type(self, number: int) -> int | None:
-        """Return the type of a subsystem, None if there is no such number."""
-        if self.info is None or number >= len(self.info.subsystems):
-            return None
-        return self.info.subsystems[number].type
-
-    def bound_of(self, kind: SubsystemType) -> list[int]:
-        """Return the bound subsystems of a type."""
-        return [number for number in sorted(self.bound) if self.subsystem_type(number) == kind]
-
-    def driver(self, number: int) -> str:
-        """Return the driver of a subsystem, empty if none."""
-        return self._drivers.get(number, "")
-
-    @property
-    def attempts(self) -> str:
-        """The subsystems being bound, as text; empty if none."""
-        return ", ".join(map(self._label, self._attempts))
-
-    @property
-    def obstruction(self) -> Obstruction | None:
-        """The worst reason why a desired subsystem is not available; None if all are bound or being bound."""
-        found = [
-            self._holders.obstruction(
-                self._label(number), self._name(number), self.subsystem_type(number) or 0, self.driver(number)
-            )
-            for number in sorted(self._refused & self._wanted - self.bound)
-        ]
-        return max(found, key=lambda obstruction: obstruction.is_error, default=None)
 
     def standstill_reason(self, now_s: float) -> str | None:
         """Return why the motors must not be driven now, or None."""
         return self._keep_alives.standstill_reason(now_s)
-
-    def _name(self, number: int) -> str:
-        return "" if self.subsystem_type(number) is None or not self.info else self.info.subsystems[number].name
-
-    def _label(self, number: int) -> str:
-        name = self._name(number)
-        return f"subsystem {number} ({printable(name)})" if name else f"subsystem {number}"
 
     # Time.
 
     @property
     def due_s(self) -> float:
         """When `tick` is due."""
-        due = [self._keep_alives.due_s, self._heard_s + self._link_timeout_s, *self._to_bind.values()]
-        due += [attempt.until_s for attempt in self._attempts.values()]
-        if self.info is None:
-            due.append(self._started_s + self._link_timeout_s)
-        elif self._is_incomplete:
-            due.append(self._query_due_s)
-        return min(due)
-
-    @property
-    def _is_incomplete(self) -> bool:
-        """Whether a desired subsystem is neither bound nor about to be."""
-        return bool(self._wanted - self.bound - self._attempts.keys() - self._to_bind.keys())
+        due_s = min(self._keep_alives.due_s, self._heard_s + self._link_timeout_s, self.bindings.due_s)
+        return due_s if self.bindings.info else min(due_s, self._started_s + self._link_timeout_s)
 
     def tick(self, now_s: float, clock_ms: int) -> None:
         """Do what is due. `clock_ms` is the time of day, for keep-alives. Raises LinkTimeoutError."""
         if now_s - self._heard_s >= self._link_timeout_s:
             raise LinkTimeoutError(f"The robot has been silent for {self._link_timeout_s:g} s.")
-        if self.info is None and now_s - self._started_s >= self._link_timeout_s:
+        if self.bindings.info is None and now_s - self._started_s >= self._link_timeout_s:
             raise LinkTimeoutError(f"The robot has not listed its subsystems within {self._link_timeout_s:g} s.")
         if now_s >= self._keep_alives.due_s:
             # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))
-        if self.info and self._is_incomplete and now_s >= self._query_due_s:
-            self._query_due_s = now_s + QUERY_PERIOD_S
-            self.outbox.append(QuerySubsystems())
-        for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
-            sentence = f"The robot has not answered the bind of {self._label(number)}."
-            self._count_and_warn("unanswered binds", sentence)
-            self._end_attempt(number, False, sentence)
-            self._bind_later(number, now_s)
-        for number in [number for number, due_s in self._to_bind.items() if now_s >= due_s]:
-            del self._to_bind[number]
-            if number in self._wanted and number not in self.bound and not self.driver(number):
-                self._bind(number, now_s)
+        self.bindings.tick(now_s)
 
     # Packets of the robot.
 
@@ -183,13 +99,13 @@ class RobotSession:
         if isinstance(packet, KeepAlive):
             self._handle_keep_alive(packet, now_s)
         elif isinstance(packet, SubsystemInfo):
-            self._handle_subsystems(packet, now_s)
+            self.bindings.handle_list(packet, now_s)
         elif isinstance(packet, BindSuccess):
-            self._handle_success(packet.id)
+            self.bindings.handle_success(packet.id)
         elif isinstance(packet, BindFailure):
-            self._handle_failure(packet.id)
+            self.bindings.handle_failure(packet.id)
         elif isinstance(packet, SubsystemBound):
-            self._handle_bound(packet, now_s)
+            self.bindings.handle_bound(packet, now_s)
         elif isinstance(packet, SensorInfo):
             self._listener.sensors_listed(packet)
         elif isinstance(packet, SensorUpdate):
@@ -214,156 +130,9 @@ class RobotSession:
 
     def _handle_log(self, text: str, now_s: float) -> None:
         stopped = self._holders.note_log(text)
-        if stopped is not None and stopped in map(self._name, self.bound):
+        if stopped is not None and stopped in self.bindings.bound_names:
             self._keep_alives.note_safe_mode(now_s)
         self._listener.robot_logged(text)
-
-    def _handle_subsystems(self, info: SubsystemInfo, now_s: float) -> None:
-        # Another list means other subsystems: what was granted before says nothing about them.
-        is_other = self.info is not None and [(s.type, s.name) for s in self.info.subsystems] != [
-            (s.type, s.name) for s in info.subsystems
-        ]
-        if is_other:
-            self._count_and_warn("unexpected packets", "The robot has other subsystems now than before.")
-            self.bound.clear()
-            self._to_bind.clear()
-            self._refused.clear()
-        is_first, self.info = self.info is None, info
-        self._drivers = {number: subsystem.driver for number, subsystem in enumerate(info.subsystems)}
-        for number in sorted(self.bound):
-            if self._holders.is_robotd and not self.driver(number):
-                self._lose(number)
-        self._wanted, missing = self._desired.choose(info.subsystems)
-        for sentence in missing:
-            self._count_and_warn("missing subsystems", sentence)
-        for number in sorted(self._wanted - self.bound - self._attempts.keys()):
-            if is_first:  # whoever has it: a refusal is what tells that it can't be had
-                self._bind(number, now_s)
-            elif is_other or not self.driver(number):
-                self._bind_later(number, now_s)
-        self._listener.subsystems_changed()
-        self._check_settled()
-
-    def _handle_success(self, number: int) -> None:
-        was_asked = number in self._attempts
-        if number not in self._wanted:
-            if was_asked:  # but no longer desired
-                self.outbox.append(UnbindSubsystem(number))
-                self._end_attempt(number, False, f"{self._label(number)} is no longer wanted.")
-            else:
-                self._count_and_warn("unexpected packets", f"The robot granted {self._label(number)}, unasked.")
-            return
-        if number in self.bound:
-            return
-        self.bound.add(number)
-        self._refused.discard(number)
-        self._holders.note_granted(self._name(number))
-        self._to_bind.pop(number, None)
-        self._drivers[number] = self._driver_name
-        self._sent_speeds.pop(number, None)
-        self._sent_lights.pop(number, None)
-        sentence = f"The robot has granted {self._label(number)}."
-        self._listener.inform(sentence)
-        self._end_attempt(number, True, sentence)
-        self._listener.subsystems_changed()
-
-    def _handle_failure(self, number: int) -> None:
-        if number not in self._attempts:
-            self._count_and_warn("unexpected packets", f"The robot refused {self._label(number)}, unasked.")
-            return
-        who = printable(self.driver(number)) or "nobody, as far as is known,"
-        sentence = f"The robot refused {self._label(number)}: {who} has it."
-        self._refused.add(number)
-        self._count_and_warn("refused binds", f"{sentence} It is asked for again when it is released.")
-        self._end_attempt(number, False, sentence)
-
-    def _handle_bound(self, packet: SubsystemBound, now_s: float) -> None:
-        number, driver = packet.id, packet.driver
-        if self.subsystem_type(number) is None:
-            self._count_and_warn(
-                "unexpected packets",
-                f"The robot announced a driver of {self._label(number)}, unlisted so far.",
-            )
-            return
-        self._drivers[number] = driver
-        self._holders.note_driver(driver)
-        if number in self.bound and driver != self._driver_name:
-            self._lose(number)
-        if not driver and number in self._wanted and number not in self._attempts:
-            self._bind_later(number, now_s)
-        self._listener.subsystems_changed()
-
-    def _lose(self, number: int) -> None:
-        self.bound.discard(number)
-        driver = self.driver(number)
-        who = f"given it to {printable(driver)}" if driver else "taken it away"
-        self._count_and_warn("lost subsystems", f"{self._label(number)}: the robot has {who}.")
-
-    # Binding.
-
-    def _bind_later(self, number: int, now_s: float) -> None:
-        """Bind once the last attempt is long enough ago."""
-        self._to_bind[number] = max(now_s, self._attempted_s.get(number, -BIND_PAUSE_S) + BIND_PAUSE_S)
-
-    def _bind(self, number: int, now_s: float) -> _Attempt:
-        self.outbox.append(BindSubsystem(number))
-        self._attempted_s[number] = now_s
-        self._attempts[number] = _Attempt(now_s + self._link_timeout_s)
-        return self._attempts[number]
-
-    def _end_attempt(self, number: int, success: bool, sentence: str) -> None:
-        if attempt := self._attempts.pop(number, None):
-            for answer in attempt.answers:
-                answer(success, sentence)
-        self._check_settled()
-
-    def _check_settled(self) -> None:
-        if self.info and not self._attempts and not self._is_settled:
-            self._is_settled = True
-            self._listener.settled()
-
-    def _refusal(self, number: int) -> str | None:
-        if self.info is None:
-            return "The robot has not listed its subsystems yet."
-        if self.subsystem_type(number) is None:
-            return f"There is no subsystem {number}: the robot has {len(self.info.subsystems)}, counted from 0."
-        return None
-
-    def bind(self, number: int, now_s: float, answer: Answer) -> None:
-        """Bind a subsystem, and keep it bound; `answer` is called once, now or later."""
-        if refusal := self._refusal(number):
-            answer(False, refusal)
-            return
-        assert self.info
-        self._desired.note(number, self.info.subsystems[number], is_wanted=True)
-        self._wanted.add(number)
-        if number in self.bound:
-            answer(True, f"{self._label(number)} is bound already.")
-            return
-        self._to_bind.pop(number, None)
-        (self._attempts.get(number) or self._bind(number, now_s)).answers.append(answer)
-
-    def unbind(self, number: int, answer: Answer) -> None:
-        """Stop and unbind a subsystem, and no longer desire it; `answer` is called at once."""
-        if refusal := self._refusal(number):
-            answer(False, refusal)
-            return
-        assert self.info
-        self._desired.note(number, self.info.subsystems[number], is_wanted=False)
-        self._wanted.discard(number)
-        self._refused.discard(number)
-        if number not in self.bound:
-            answer(True, f"{self._label(number)} was not bound, and is no longer desired.")
-            return
-        self.outbox += self._release(number)
-        self.bound.discard(number)
-        self._drivers[number] = ""
-        self._listener.subsystems_changed()
-        answer(True, f"{self._label(number)} is given back.")
-
-    def _release(self, number: int) -> list[FromDriver]:
-        is_skid_steer = self.subsystem_type(number) == SubsystemType.SKID_STEER
-        return [*([SkidSteerUpdate(number, *STOPPED)] if is_skid_steer else []), UnbindSubsystem(number)]
 
     # Driving.
 
@@ -371,7 +140,7 @@ class RobotSession:
         """Send changed speeds to every bound skid steer; return them. They are STOPPED while keep-alives are late."""
         if self.standstill_reason(now_s):
             speeds = STOPPED
-        for number in self.bound_of(SubsystemType.SKID_STEER):
+        for number in self.bindings.bound_of(SubsystemType.SKID_STEER):
             if self._sent_speeds.get(number) != speeds:
                 self._sent_speeds[number] = speeds
                 self.outbox.append(SkidSteerUpdate(number, *speeds))
@@ -379,21 +148,21 @@ class RobotSession:
 
     def light(self, is_on: bool) -> None:
         """Switch every bound light, if its state has changed."""
-        for number in self.bound_of(SubsystemType.LIGHTS):
+        for number in self.bindings.bound_of(SubsystemType.LIGHTS):
             if self._sent_lights.get(number) != is_on:
                 self._sent_lights[number] = is_on
                 self.outbox.append(LightUpdate(number, is_on))
 
+    def _forget_sent(self, number: int) -> None:
+        self._sent_speeds.pop(number, None)
+        self._sent_lights.pop(number, None)
+
+    # The end.
+
     def farewell(self) -> list[FromDriver]:
         """Return the last packets, which stop and unbind everything."""
-        packets = [packet for number in sorted(self.bound) for packet in self._release(number)]
-        self._drivers.update(dict.fromkeys(self.bound, ""))
-        self.bound.clear()
-        return packets
+        return self.bindings.release_all()
 
     def end(self, sentence: str) -> None:
         """Fail pending binds, and remember what the robot may still regard as ours."""
-        self._drivers.clear()  # unknown from now on
-        self._holders.note_end([self._name(number) for number in self._attempts])
-        for number in tuple(self._attempts):
-            self._end_attempt(number, False, sentence)
+        self.bindings.end(sentence)
