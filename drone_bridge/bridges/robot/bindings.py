@@ -63,6 +63,7 @@ class Bindings:
         self._holders = holders
         self._answer_timeout_s = answer_timeout_s
         self._listener = listener
+        self._count_and_warn = listener.count_and_warn
         self._on_granted = on_granted
         self._drivers: dict[int, str] = {}
         self._wanted: set[int] = set()
@@ -138,7 +139,7 @@ class Bindings:
             self._outbox.append(QuerySubsystems())
         for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
             sentence = f"The robot has not answered the bind of {self._label(number)}."
-            self._listener.count_and_warn("unanswered binds", sentence)
+            self._count_and_warn("unanswered binds", sentence)
             self._end_attempt(number, False, sentence)
             self._bind_later(number, now_s)
         for number in [number for number, due_s in self._to_bind.items() if now_s >= due_s]:
@@ -155,7 +156,7 @@ class Bindings:
             (s.type, s.name) for s in info.subsystems
         ]
         if is_other:
-            self._listener.count_and_warn("unexpected packets", "The robot has other subsystems now than before.")
+            self._count_and_warn("unexpected packets", "The robot has other subsystems now than before.")
             self.bound.clear()
             self._to_bind.clear()
             self._refused.clear()
@@ -166,7 +167,7 @@ class Bindings:
                 self._lose(number)
         self._wanted, missing = self._desired.choose(info.subsystems)
         for sentence in missing:
-            self._listener.count_and_warn("missing subsystems", sentence)
+            self._count_and_warn("missing subsystems", sentence)
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
             if is_first:  # whoever has it: a refusal is what tells that it can't be had
                 self._bind(number, now_s)
@@ -183,9 +184,7 @@ class Bindings:
                 self._outbox.append(UnbindSubsystem(number))
                 self._end_attempt(number, False, f"{self._label(number)} is no longer wanted.")
             else:
-                self._listener.count_and_warn(
-                    "unexpected packets", f"The robot granted {self._label(number)}, unasked."
-                )
+                self._count_and_warn("unexpected packets", f"The robot granted {self._label(number)}, unasked.")
             return
         if number in self.bound:
             return
@@ -203,19 +202,19 @@ class Bindings:
     def handle_failure(self, number: int) -> None:
         """Note that a subsystem was refused."""
         if number not in self._attempts:
-            self._listener.count_and_warn("unexpected packets", f"The robot refused {self._label(number)}, unasked.")
+            self._count_and_warn("unexpected packets", f"The robot refused {self._label(number)}, unasked.")
             return
         who = printable(self.driver(number)) or "nobody, as far as is known,"
         sentence = f"The robot refused {self._label(number)}: {who} has it."
         self._refused.add(number)
-        self._listener.count_and_warn("refused binds", f"{sentence} It is asked for again when it is released.")
+        self._count_and_warn("refused binds", f"{sentence} It is asked for again when it is released.")
         self._end_attempt(number, False, sentence)
 
     def handle_bound(self, packet: SubsystemBound, now_s: float) -> None:
         """Note who drives a subsystem."""
         number, driver = packet.id, packet.driver
         if self.subsystem_type(number) is None:
-            self._listener.count_and_warn(
+            self._count_and_warn(
                 "unexpected packets",
                 f"The robot announced a driver of {self._label(number)}, unlisted so far.",
             )
@@ -232,7 +231,7 @@ class Bindings:
         self.bound.discard(number)
         driver = self.driver(number)
         who = f"given it to {printable(driver)}" if driver else "taken it away"
-        self._listener.count_and_warn("lost subsystems", f"{self._label(number)}: the robot has {who}.")
+        self._count_and_warn("lost subsystems", f"{self._label(number)}: the robot has {who}.")
 
     def _bind_later(self, number: int, now_s: float) -> None:
         """Bind once the last attempt is long enough ago."""

@@ -9,11 +9,10 @@ from copy import copy
 from typing import Any, Final
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
-from tf2_msgs.msg import TFMessage
 
+from drone_bridge.bridges.robot.dead_reckoning import DeadReckoning
 from drone_bridge.bridges.robot.desired import DesiredSubsystems
 from drone_bridge.bridges.robot.holders import Holders, Obstruction
 from drone_bridge.bridges.robot.parameters import PARAMETERS
@@ -21,7 +20,7 @@ from drone_bridge.bridges.robot.sensors import SensorTopics, TopicBudget
 from drone_bridge.bridges.robot.services import BIND, UNBIND, RobotServices, Task
 from drone_bridge.bridges.robot.session import RobotSession
 from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.common_parameters import frame_names, odometry_covariances
+from drone_bridge.link_node.common_parameters import frame_names
 from drone_bridge.link_node.lease import VehicleLease, with_lease, with_vehicle_lease
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_requests import LinkRequest, ServiceResult
@@ -48,8 +47,6 @@ from drone_bridge.protocols.text import printable
 from drone_bridge.translate import robot as translate
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
-from drone_bridge.translate.transforms import odometry_transform
-from drone_bridge.translate.wheel_odometry import WheelOdometry
 
 #: How long the robot has to read the last packets and close.
 LEAVE_TIMEOUT_S: Final = 0.3
@@ -99,9 +96,7 @@ class RobotBridge(LinkNode):
             raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         self._link_timeout_s = get("link_timeout")
-        self._names = frame_names(self.parameters, FrameNames)
-        self._covariances = odometry_covariances(self.parameters)
-        self._frame_id = self._names.base_link
+        self._frame_id = frame_names(self.parameters, FrameNames).base_link
         self._route = self._read_route()
         self._robot_log = LogLimiter()
 
@@ -113,10 +108,7 @@ class RobotBridge(LinkNode):
             self, self._frame_id, self._topic_budget, BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
         )
         self.cleanup.callback(self._sensor_topics.close)
-        has_odometry = get("publish_odometry")
-        self._odometry_period_s = 1 / get("odometry_rate") if has_odometry else math.inf
-        self._odometry_publisher = self.make_publisher(Odometry, "odom", 10) if has_odometry else None
-        self._tf_publisher = self.make_publisher(TFMessage, "/tf", 100) if has_odometry and get("publish_tf") else None
+        self._dead_reckoning = DeadReckoning(self, self._skid_steer)
         self._commands: CommandIntake[Speeds] = CommandIntake(self, on_command=self._wakeup.wake)
         self._commands.take_limited_velocities(self._skid_steer.speeds, ("linear.x", "angular.z"))
         self.make_subscription(Bool, "light", self._operator_services.switch_light, depth=1)
@@ -127,7 +119,7 @@ class RobotBridge(LinkNode):
         self._desired = DesiredSubsystems(get("skid_steer"), get("lights"))
         self._holders = Holders(self._driver_name)
         self._undrivable_reason: str | None = None
-        self._odometry = WheelOdometry()
+        self._dead_reckoning.reset()
         self._light = None
         if not get("robot_name"):
             return super().make_endpoint(cancellation)
@@ -154,8 +146,8 @@ class RobotBridge(LinkNode):
         session = RobotSession(self._desired, self._holders, self._link_timeout_s, self, now_s)
         self._commands.mailbox.clear()
         self._driven = STOPPED
-        self._moved_s = self._updated_s = now_s
-        self._odometry_due_s = now_s + self._odometry_period_s
+        self._updated_s = now_s
+        self._dead_reckoning.begin(now_s)
         self._lists_due_s = math.inf
         self._obstruction: Obstruction | None = None
         self._standstill_reason: str | None = None
@@ -200,7 +192,7 @@ class RobotBridge(LinkNode):
 
     def _due_s(self, session: RobotSession) -> float:
         """Return when there is something to do, unless a packet arrives before."""
-        due_s = min(session.due_s, self._odometry_due_s, self._lists_due_s)
+        due_s = min(session.due_s, self._dead_reckoning.due_s, self._lists_due_s)
         if command := self._commands.newest_arrival():
             is_sent = command.command == self._driven
             due_s = min(due_s, self._stale_s(command) if is_sent else self._next_update_s())
@@ -208,7 +200,8 @@ class RobotBridge(LinkNode):
 
     def _do_what_is_due(self, session: RobotSession) -> None:
         now_s = time.monotonic()
-        self._move(now_s, bool(session.bindings.bound_of(SubsystemType.SKID_STEER)))
+        is_bound = bool(session.bindings.bound_of(SubsystemType.SKID_STEER))
+        self._dead_reckoning.move(self._driven if is_bound else STOPPED, now_s)
         session.tick(now_s, time.time_ns() // 1_000_000)
         for link_request in self._operator_services.link_requests.take():
             self._do(link_request, session, now_s)
@@ -219,8 +212,7 @@ class RobotBridge(LinkNode):
         self._sensor_topics.offer()
         if now_s >= self._lists_due_s:
             self._publish_lists(session)
-        if now_s >= self._odometry_due_s:
-            self._publish_odometry(now_s)
+        self._dead_reckoning.publish_if_due(now_s)
 
     def _drive(self, session: RobotSession, now_s: float) -> None:
         command = self._commands.newest_arrival()
@@ -344,23 +336,6 @@ class RobotBridge(LinkNode):
         self.statistics.facts["bound subsystems"] = ", ".join(map(str, sorted(bindings.bound))) or "none"
         topics = self._sensor_topics
         self.publish(self._sensors_publisher, translate.sensor_array(topics.info, topics.topics, stamp, self._frame_id))
-
-    # Dead reckoning.
-
-    def _move(self, now_s: float, is_bound: bool) -> None:
-        speeds = self._driven if is_bound else STOPPED
-        self._odometry.advance(now_s - self._moved_s, *self._skid_steer.motion(speeds))
-        self._moved_s = now_s
-
-    def _publish_odometry(self, now_s: float) -> None:
-        self._odometry_due_s = max(self._odometry_due_s + self._odometry_period_s, now_s)
-        if self._odometry_publisher is None:
-            return
-        message = self._odometry.message(self.now(), self._names)
-        self._covariances.fill(message)
-        self.publish(self._odometry_publisher, message)
-        if self._tf_publisher:
-            self.publish(self._tf_publisher, TFMessage(transforms=[odometry_transform(message)]))
 
 
 def _user_name() -> str:
