@@ -12,7 +12,7 @@ import time
 import pytest
 from tcp_peer import LONG_S
 
-from drone_bridge.links import wire_file, wire_log
+from drone_bridge.links import wire_file, wire_folder, wire_log
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector
 from drone_bridge.links.tcp_listener import TcpListener
@@ -229,7 +229,7 @@ def test_files_are_bounded_in_size_and_the_oldest_go_but_not_the_beginning(make_
     files = files_of(log)
     sizes = [path.stat().st_size for path in files]
     assert sum(sizes) <= 24 * MEBIBYTE
-    assert max(sizes) <= 24 * MEBIBYTE // wire_log.FILES_PER_LOG + 2 * MEBIBYTE
+    assert max(sizes) <= 24 * MEBIBYTE // wire_folder.FILES_PER_LOG + 2 * MEBIBYTE
     kept = b"".join(entry.data for path in files for entry in entries_of(path))
     everything = b"".join(sent)
     assert kept.startswith(sent[0])  # the beginning, which tells what the rest means
@@ -240,7 +240,7 @@ def test_files_are_bounded_in_size_and_the_oldest_go_but_not_the_beginning(make_
 
 
 def test_the_number_of_files_is_bounded(make_log, monkeypatch):
-    monkeypatch.setattr(wire_log, "MAX_FILES", 5)
+    monkeypatch.setattr(wire_folder, "MAX_FILES", 5)
     log = make_log()
     for number in range(12):
         connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")

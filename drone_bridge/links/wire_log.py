@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.wire_file import CHUNK_BYTES, MESSAGE_BYTES, Chunk, WireFile
+from drone_bridge.links.wire_file import MESSAGE_BYTES, Chunk, WireFile
+from drone_bridge.links.wire_folder import WireFolder
 
 FLUSH_PERIOD_S: Final = 0.75
 QUEUED_CHUNKS: Final = 32  # by which a slow disk may lag behind; beyond, bytes are not logged, and the log says so
@@ -28,8 +28,6 @@ LARGE_BYTES: Final = 16 << 10  # from so many on a message may be compressed at 
 WORTHWHILE_RATIO: Final = 4  # to which a message has to shrink: LZ4 then is about as fast as a copy
 LEFT_AS_THEY_ARE: Final = 63  # large messages, after one that did not shrink so much
 MAX_CHANNELS: Final = 64  # of one file: a direction each, for each peer of a UDP port; further peers share the last two
-FILES_PER_LOG: Final = 8  # a file ends, and is continued in another one, at this share of what the log may occupy
-MAX_FILES: Final = 256
 STOP_TIMEOUT_S: Final = 2.0
 
 #: The topics of the channels: what came, what was sent, and what the log has to say itself.
@@ -152,18 +150,8 @@ class WireLog:
         Raises:
             LinkError: the folder can't be written to.
         """
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            probe = folder / f".{name}.probe"
-            probe.touch()
-            probe.unlink()
-        except OSError as error:
-            raise LinkError(f"The wire log can't be written to {folder}: {error.strerror}.") from error
-        self._folder = folder
-        self._name = name
+        self._folder = WireFolder(folder, name, total_bytes)
         self._facts = dict(facts)
-        self._total_bytes = total_bytes
-        self._file_bytes = total_bytes // FILES_PER_LOG
         self._on_failure = on_failure
         self.compress = _lz4()
         self._queue: deque[tuple[ConnectionLog, Chunk | None]] = deque()  # to be written; None ends the connection
@@ -291,7 +279,9 @@ class WireLog:
             for connection in self._open:
                 if connection.file:
                     connection.file.abandon()
-            self._on_failure(f"The wire log ends: nothing more can be written to {self._folder}: {error.strerror}.")
+            self._on_failure(
+                f"The wire log ends: nothing more can be written to {self._folder.path}: {error.strerror}."
+            )
 
     def _queue_all(self) -> None:
         with self._lock:
@@ -313,7 +303,7 @@ class WireLog:
                     self._spare.append(chunk)
 
     def _write(self, connection: ConnectionLog, chunk: Chunk) -> None:
-        if connection.file and connection.file.size >= self._file_bytes:
+        if connection.file and connection.file.size >= self._folder.file_bytes:
             connection.file.close()
             connection.file = None
         if connection.file is None:
@@ -333,33 +323,12 @@ class WireLog:
     def _new_file(self, connection: ConnectionLog) -> WireFile:
         connection.part += 1
         if connection.part == 1:
-            connection.started = self._free_start(connection.started)
-        self._make_room()
+            connection.started = self._folder.free_start(connection.started)
+        # The first file of a connection that is still open is kept, as the rest needs it.
+        kept = {self._folder.file(connection.started, 1) for connection in self._open}
+        self._folder.make_room(kept | {connection.file.path for connection in self._open if connection.file})
         facts = {**connection.facts, "started": connection.started.isoformat(), "part": str(connection.part)}
-        return WireFile(self._path(connection.started, connection.part), facts)
-
-    def _free_start(self, started: datetime) -> datetime:
-        while self._path(started, 1).exists():  # two connections in one microsecond, or a clock that was set back
-            started = started.replace(microsecond=(started.microsecond + 1) % 1_000_000)
-        return started
-
-    def _path(self, started: datetime, part: int) -> Path:
-        return self._folder / f"{self._name}-{started:%Y%m%dT%H%M%S.%f}-{part:04}.mcap"
-
-    def _make_room(self) -> None:
-        """Remove the oldest files, except the first of a connection that is still open, which the rest needs."""
-        kept = {connection.file.path for connection in self._open if connection.file}
-        kept |= {self._path(connection.started, 1) for connection in self._open}
-        found = [(path.stat(), path) for path in self._folder.glob(f"{self._name}-*.mcap")]
-        found.sort(key=lambda entry: (entry[0].st_mtime_ns, entry[1].name))
-        occupied, count = sum(status.st_size for status, _ in found), len(found)
-        for status, path in found:
-            if occupied + self._file_bytes + CHUNK_BYTES <= self._total_bytes and count < MAX_FILES:
-                return
-            if path not in kept:
-                path.unlink(missing_ok=True)
-                occupied -= status.st_size
-                count -= 1
+        return WireFile(self._folder.file(connection.started, connection.part), facts)
 
 
 def facts_of(protocol: str, side: str, name: str, parameters: Mapping[str, object]) -> dict[str, str]:
