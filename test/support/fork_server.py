@@ -221,13 +221,24 @@ def tell(told, number):
 PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 
 
+def threads():
+    """Return how many threads there are, also of libraries."""
+    return len(os.listdir("/proc/self/task"))
+
+
 class Popen(subprocess.Popen):
-    """What stands in for subprocess.Popen in a fork: programs of the package that it starts become forks of it."""
+    """What stands in for subprocess.Popen in a fork: programs of the package that it starts become forks of it.
+
+    Unless it has started threads, which its forks would lack: those of a node, for instance.
+    """
+
+    threads_at_first = 0
 
     def _execute_child(self, *given):
         arguments = inspect.signature(super()._execute_child).bind(*given).arguments
         command, environment = list(map(os.fspath, arguments["args"])), dict(arguments["env"] or os.environ)
-        if not is_of_the_package(command) or not is_same_at_the_start(environment, os.environ):
+        is_pristine = threads() <= self.threads_at_first and is_same_at_the_start(environment, os.environ)
+        if not is_of_the_package(command) or not is_pristine:
             super()._execute_child(*given)
             return
         sys.stdout.flush()
@@ -332,5 +343,6 @@ if __name__ == "__main__":
         request = serve(given)
     if request:
         os.setsid()
+        Popen.threads_at_first = threads()
         subprocess.Popen = Popen
         become(**request)
