@@ -297,11 +297,11 @@ def test_clients_are_served_between_messages_from_topics_however_many_wait():
 
         def overload():
             for number in range(3):
-                node._queue(done.put, number)
-            node._loop.call_soon(done.put, "a client")
+                node._queue.put(done.put, number)
+            node._queue._loop.call_soon(done.put, "a client")
 
-        wait_until(lambda: node._loop, "the loop")
-        node._loop.call_soon_threadsafe(overload)
+        wait_until(lambda: node._queue.is_attached, "the loop")
+        node._queue._loop.call_soon_threadsafe(overload)
         assert [done.get(timeout=PATIENCE_S) for _ in range(4)] == [0, "a client", 1, 2]
 
 

@@ -26,6 +26,7 @@ from drone_bridge.servers.simulator.bridge_services import BridgeServices
 from drone_bridge.servers.simulator.client_session import ENDS, ClientSession
 from drone_bridge.servers.simulator.forwarding import ForwardedItem, Forwarder
 from drone_bridge.servers.simulator.listening import Listening, ListeningEndpoint
+from drone_bridge.servers.simulator.loop_queue import LoopQueue
 from drone_bridge.servers.simulator.mirror import MirroredEntity, MirroredScene
 from drone_bridge.servers.simulator.parameters import PARAMETERS
 from drone_bridge.servers.simulator.sources import EntityPlan, Sources, read_plans
@@ -40,8 +41,6 @@ from drone_bridge.vehicle_side.simulator.world import World
 from drone_bridge.vehicle_side.simulator.world_requests import Context
 
 RENDER: Final = "render"
-#: Messages from topics that wait for the link's thread; the oldest are dropped.
-MAX_QUEUED: Final = 1000
 TICK_S: Final = 0.1
 #: /clock counts as stopped after this time without a change.
 CLOCK_STOPPED_AFTER_S: Final = 0.5
@@ -61,9 +60,7 @@ class SimulatorServer(LinkNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_server", PARAMETERS, **options)
-        self._queued: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque(maxlen=MAX_QUEUED)
-        self._is_handling_due = False  # whether the link's thread was told to handle them
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queue = LoopQueue(self._handle_one, self._count_dropped)
         self._sessions: list[ClientSession] = []
 
     # The lifecycle.
@@ -88,7 +85,7 @@ class SimulatorServer(LinkNode):
         self._sources = Sources(
             self,
             self._axes.against_gravity(get("gravity")),
-            lambda entity, state: self._queue(self._moved, entity, state),
+            lambda entity, state: self._queue.put(self._moved, entity, state),
         )
         self.cleanup.callback(self._sources.close)
         self.bridge = BridgeServices(self, get("bridge"))
@@ -125,7 +122,7 @@ class SimulatorServer(LinkNode):
             (Empty, "completed", lambda _: self._send_completed()),
         )
         for kind, topic, take in events:
-            self.make_subscription(kind, topic, partial(self._queue, take), QoSProfile(depth=100))
+            self.make_subscription(kind, topic, partial(self._queue.put, take), QoSProfile(depth=100))
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Listen for clients."""
@@ -152,15 +149,8 @@ class SimulatorServer(LinkNode):
 
     # What the executor does.
 
-    def _queue(self, handle: Callable[..., None], *arguments: Any) -> None:
-        """Queue a message for the link's thread."""
-        if len(self._queued) == MAX_QUEUED and self._loop:
-            self.statistics.counts["dropped messages"] += 1
-        self._queued.append((handle, arguments))
-        if not self._is_handling_due and (loop := self._loop):
-            self._is_handling_due = True
-            with contextlib.suppress(RuntimeError):  # it has just been closed
-                loop.call_soon_threadsafe(self._handle_queued)
+    def _count_dropped(self) -> None:
+        self.statistics.counts["dropped messages"] += 1
 
     def _run_in_executor(self) -> None:
         while self._for_executor:
@@ -180,17 +170,17 @@ class SimulatorServer(LinkNode):
         loop.add_reader(self._link_cancellation.fileno(), over.set)
         self._clock_moved_s, self._clock_s = time.monotonic(), self._now_s()
         self.statistics.liveness.closed()
-        self._loop = loop
+        self._queue.attach(loop)
         try:
             await clients.start()
-            self._handle_queued()
+            self._queue.handle_next()
             while not over.is_set():
                 due_s = min(self._commands.due_s - time.monotonic(), TICK_S, self.parameters["command_timeout"] / 4)
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(over.wait(), max(0.0, due_s))
                 self._tick()
         finally:
-            self._loop = None
+            self._queue.detach()
             loop.remove_reader(self._link_cancellation.fileno())
             self._commands.end()
             self._send_completed()
@@ -198,7 +188,7 @@ class SimulatorServer(LinkNode):
             clients.hang_up(ENDED)
             if sessions:
                 await asyncio.sleep(0)  # for what was written to be sent
-            self._queued.clear()
+            self._queue.clear()
 
     def _accept(self, connection: Connection) -> ClientSession:
         statistics = self.statistics
@@ -223,7 +213,7 @@ class SimulatorServer(LinkNode):
         for kind, number in self._world.items.of_client(session):
             if (
                 isinstance(self._world.items.of(kind)[number], ForwardedItem)
-                and self._loop
+                and self._queue.is_attached
                 and self.bridge.offers("remove")
             ):
                 request = remove(sim.Remove(kind, number))
@@ -301,24 +291,13 @@ class SimulatorServer(LinkNode):
 
     # Messages from topics, on the link's thread.
 
-    def _handle_queued(self) -> None:
-        """Handle one message, and leave the others for the next round of the loop.
-
-        Clients are served in between, and one that was given up, because it does not read, costs nothing more.
-        """
-        self._is_handling_due = False
-        if not self._queued:
-            return
-        handle, arguments = self._queued.popleft()
+    def _handle_one(self, handle: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         self._scene.update_time()
         try:
             handle(*arguments)
         except Exception:
             self.count_and_warn("internal errors", traceback.format_exc())
         self.flush()
-        if self._queued and not self._is_handling_due and self._loop:
-            self._is_handling_due = True
-            self._loop.call_soon(self._handle_queued)
 
     def _moved(self, entity: int, state: EntityState) -> None:
         self._scene.update(entity, state)
