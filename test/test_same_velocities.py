@@ -11,8 +11,10 @@ from geometry_msgs.msg import Twist
 from processes import executable, when_listening
 from sensor_msgs.msg import Imu
 
-HALF_LEG = 120  # frames of the testbed, 60 of which come per second
-#: Mean of the second half of each leg, m/s and rad/s: what docs/testbed.md states.
+#: What each vehicle is given to follow each leg, and for how long it is then measured, in seconds of its own time.
+SETTLING_S, MEASURED_S = 2.0, 1.5
+FRAMES_AT_ONCE = 6  # of the testbed, 60 of which come per second
+#: Of the means, m/s and rad/s: what docs/testbed.md states.
 TOLERANCE = 0.05
 #: Forward, m/s, and to the left, rad/s: what all of them can do.
 LEGS = ((0.4, 0.0), (0.0, 0.5), (0.4, 0.5), (-0.3, -0.4), (0.0, 0.0))
@@ -40,51 +42,80 @@ VEHICLES = {
 }
 
 
-def places(trajectory, place):
-    """Return time, x, y and yaw of each state, in ENU."""
-    with trajectory.open() as file:
-        rows = [row for row in csv.DictReader(file) if None not in row.values()]
-    return [(float(row["time"]), *place({name: float(value) for name, value in row.items()})) for row in rows[:-1]]
+class Trajectory:
+    """Time, x, y and yaw of each state that an emulator has written so far, in ENU."""
+
+    def __init__(self, path, place):
+        self._path = path
+        self._place = place
+        self._file = None
+        self._names = []
+        self._rest = ""
+        self.states = []
+
+    def read(self):
+        """Read what has been written since the last time, and return the time of the last state."""
+        if self._file is None:
+            self._file = self._path.open()
+        *lines, self._rest = (self._rest + self._file.read()).split("\n")
+        for values in csv.reader(lines):
+            if not self._names:
+                self._names = values
+                continue
+            row = {name: float(value) for name, value in zip(self._names, values, strict=True)}
+            self.states.append((row["time"], *self._place(row)))
+        return self.states[-1][0] if self.states else 0.0
+
+    def between(self, began_s, ended_s):
+        return [state for state in self.states if began_s <= state[0] <= ended_s]
+
+    def close(self):
+        if self._file:
+            self._file.close()
 
 
-def mean_motion(states, began, ended):
-    """Return the speed forward, m/s, and the turning, rad/s, between two indices."""
-    chosen = states[began:ended]
+def mean_motion(states):
+    """Return the speed forward, m/s, and the turning, rad/s."""
     forward = turned = 0.0
-    for (_, x, y, yaw), (_, next_x, next_y, next_yaw) in itertools.pairwise(chosen):
+    for (_, x, y, yaw), (_, next_x, next_y, next_yaw) in itertools.pairwise(states):
         turn = math.remainder(next_yaw - yaw, math.tau)
         forward += math.cos(yaw + turn / 2) * (next_x - x) + math.sin(yaw + turn / 2) * (next_y - y)
         turned += turn
-    duration_s = chosen[-1][0] - chosen[0][0]
+    duration_s = states[-1][0] - states[0][0]
+    assert duration_s > 0.9 * MEASURED_S
     return forward / duration_s, turned / duration_s
 
 
-def test_the_same_velocities_are_followed_by_testbed_simulator_and_robot(ros, tmp_path, start_child):
-    trajectories = {name: tmp_path / f"{name}.csv" for name in VEHICLES}
-    for name, (_, options) in VEHICLES.items():
+def test_the_same_velocities_are_followed_by_testbed_simulator_and_robot(ros, tmp_path, start_child, closing):
+    trajectories = {}
+    for name, (place, options) in VEHICLES.items():
+        path = tmp_path / f"{name}.csv"
         module = f"drone_bridge.emulators.{name}"
-        emulator = start_child(sys.executable, "-m", module, "--port", 0, "--trajectory", trajectories[name], *options)
+        emulator = start_child(sys.executable, "-m", module, "--port", 0, "--trajectory", path, *options)
         port = when_listening(emulator).port
         parameters = ("-p", f"port:={port}", "-r", f"__ns:=/{name}", "-r", f"/{name}/cmd_vel:=/cmd_vel")
+        # So that a machine that holds the test up does not stop vehicles meanwhile.
+        parameters += ("-p", "command_timeout:=10.0")
         if name == "simulator":  # which runs already, so that the bridge can't learn how the vehicle's axes lie
             parameters += ("-p", "body_to_model:=[1.0, 0.0, 0.0, 0.0]")
         bridge = start_child(executable(f"{name}_bridge"), "--ros-args", *parameters)
         bridge.wait_for_line("Connected to")
+        trajectories[name] = closing(Trajectory(path, place))
     publisher = ros.publisher(Twist, "cmd_vel", subscribers=len(VEHICLES))
     attitudes = ros.subscribe(Imu, "testbed/imu/data")
-    marks = []
+    followed = []
     for forward, left_turn in LEGS:
         message = Twist()
         message.linear.x, message.angular.z = forward, left_turn
-        marks.append({name: [len(places(trajectories[name], VEHICLES[name][0]))] for name in VEHICLES})
-        for _ in range(2):
-            for _ in range(HALF_LEG):
+        publisher.publish(message)
+        began_s = {name: trajectory.read() for name, trajectory in trajectories.items()}
+        while any(trajectories[name].read() < began_s[name] + SETTLING_S + MEASURED_S for name in trajectories):
+            for _ in range(FRAMES_AT_ONCE):
                 attitudes.wait()
                 publisher.publish(message)
-            for name in VEHICLES:
-                marks[-1][name].append(len(places(trajectories[name], VEHICLES[name][0])))
-    for name, (place, _) in VEHICLES.items():
-        states = places(trajectories[name], place)
-        for leg, mark in zip(LEGS, marks, strict=True):
-            _, half, end = mark[name]
-            assert mean_motion(states, half, end) == pytest.approx(leg, abs=TOLERANCE), (name, leg)
+        followed.append(began_s)
+    for name, trajectory in trajectories.items():
+        for leg, began_s in zip(LEGS, followed, strict=True):
+            settled_s = began_s[name] + SETTLING_S
+            measured = mean_motion(trajectory.between(settled_s, settled_s + MEASURED_S))
+            assert measured == pytest.approx(leg, abs=TOLERANCE), (name, leg)
