@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from drone_bridge.emulators.landing.touchdown import Touchdown
-from drone_bridge.tools.demo.landing_picture import draw
 from drone_bridge.tools.demo.landing_recording import LandingRecording, Span, View, along
 from drone_bridge.tools.demo.landings import PATTERNS, TOUCHDOWN, Landing, Task, report
 
@@ -66,6 +65,8 @@ def test_the_picture_is_drawn(tmp_path):
     ]
     assert recording.altitude_at(4.0) == pytest.approx(2.7)
     assert math.hypot(*along(times, still, 5.0)) == 0
+    from drone_bridge.tools.demo.landing_picture import draw  # with matplotlib, for which no other test waits
+
     file = tmp_path / "landing.png"
     draw(recording, "very well", file)
     assert file.read_bytes().startswith(b"\x89PNG")
