@@ -218,6 +218,10 @@ def test_a_command_is_followed_for_no_longer_than_its_publisher_s_lifespan(ros, 
 
     wait_until(fly, "the command")
     peer.wait_for_next(lambda packet: packet.is_hover)
+    # The last stamped command sets for how long others are overruled, which is not to be a minute.
+    ros.set_parameters("dronegui_bridge", command_timeout=DEFAULTS["command_timeout"])
+    peer.forget()
+    wait_until(fly, "a command again")
     ros.node.destroy_publisher(publisher)
 
 
