@@ -34,7 +34,6 @@ class Tally:
         self._changing = threading.Lock()
 
     def add(self, name: str, what: str, outcome: str, took_s: float | None) -> None:
-        """Record a round, its outcome, and how long it took."""
         with self._changing:
             self.counts[name, what] += 1
             self.outcomes.setdefault((name, what), Counter())[outcome] += 1
@@ -42,7 +41,6 @@ class Tally:
                 self.took_s.setdefault((name, what), []).append(took_s)
 
     def fail(self, name: str, sentence: str) -> None:
-        """Record a problem."""
         with self._changing:
             self.failures.append(f"{name}, {time.strftime('%H:%M:%S')}: {sentence}")
             if len(self.failures) <= MAX_SHOWN:

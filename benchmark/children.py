@@ -72,7 +72,6 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process ID."""
         return self._process.pid
 
     @property
@@ -115,7 +114,6 @@ class Child:
         return cpu_s(self._process.pid)
 
     def resident_bytes(self) -> int:
-        """Return its resident memory."""
         return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
 
     def private_bytes(self) -> int:

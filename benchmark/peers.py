@@ -62,7 +62,6 @@ class EndpointClient:
 
     @staticmethod
     def parameters(port: int) -> list[str]:
-        """Return the parameters that it is started with."""
         return ["-p", "ROS_IP:=127.0.0.1", "-p", f"ROS_TCP_PORT:={port}"]
 
     def send(self, side: str, image: bytearray) -> None:
@@ -72,7 +71,6 @@ class EndpointClient:
         self._write(self._topics[side], cdr)
 
     def close(self) -> None:
-        """Close the connection."""
         self._socket.close()
 
     def _write(self, destination: bytes, data: bytes | bytearray) -> None:
@@ -102,7 +100,6 @@ class RosbridgeClient:
 
     @staticmethod
     def parameters(port: int) -> list[str]:
-        """Return the parameters that it is started with."""
         return ["-p", f"port:={port}", "-p", "address:=127.0.0.1"]
 
     def send(self, side: str, image: bytearray) -> None:
@@ -110,7 +107,6 @@ class RosbridgeClient:
         self._socket.send(f'{self._before[side]}{base64.b64encode(image).decode()}"}}}}')
 
     def close(self) -> None:
-        """Close the connection."""
         self._socket.close()
 
 
@@ -160,7 +156,6 @@ class PeerSystem(System):
         return Received(**self.notes[str(measurement.number)])
 
     def close_peer(self) -> None:
-        """End the conversation."""
         if self._client:
             self._client.close()
         self._client = None

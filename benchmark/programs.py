@@ -34,16 +34,13 @@ class Program:
 
     @property
     def output(self) -> str:
-        """What it has printed."""
         return self.output_file.read_text(errors="replace")
 
     @property
     def is_running(self) -> bool:
-        """Whether it is running."""
         return self._process.poll() is None
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal."""
         self._process.send_signal(number)
 
     def wait(self, timeout_s: float = END_TIMEOUT_S) -> int | None:
@@ -67,11 +64,9 @@ class Program:
         return (resident - shared) * _PAGE_BYTES // 1024
 
     def descriptors(self) -> int:
-        """Return how many descriptors are open."""
         return len(os.listdir(self._proc("fd")))
 
     def threads(self) -> int:
-        """Return how many threads it has."""
         return len(os.listdir(self._proc("task")))
 
     def shared_memory(self) -> set[str]:

@@ -42,7 +42,6 @@ class Words:
         self._changed = threading.Condition()
 
     def note(self, is_neutral: bool) -> None:
-        """Record a command."""
         with self._changed:
             self.count += 1
             self._said.append((time.monotonic(), is_neutral))
@@ -89,20 +88,16 @@ class Relay:
     def _serve(self) -> None: ...
 
     def start(self) -> None:
-        """Start the relay's thread."""
         self._thread = threading.Thread(target=self._serve, name="relay")
         self._thread.start()
 
     def spoil(self, fault: str) -> None:
-        """Start a fault."""
         self.fault = fault
 
     def heal(self) -> None:
-        """End the fault."""
         self.fault = ""
 
     def close(self) -> None:
-        """End."""
         self._closing.set()
         self._thread.join()
 

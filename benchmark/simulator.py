@@ -100,7 +100,6 @@ class SimulatorSystem(System):
         return [age_s for sent_s, age_s in self.notes["ages"] if measurement.contains(sent_s)]
 
     def close_peer(self) -> None:
-        """End all conversations."""
         self._peer.close()
 
     def _call(self, seconds: float, steps: Iterable[int] = ()) -> list[float]:

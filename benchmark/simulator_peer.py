@@ -49,7 +49,6 @@ class _Client:
         return len(self._marks)
 
     def step(self, is_reported: bool) -> None:
-        """Send a step of all streams."""
         with self._sending:
             for mark in self._marks[:-1]:
                 _MARK_LAYOUT.pack_into(self._streams, mark, time.monotonic(), 0.0)
@@ -69,7 +68,6 @@ class _Client:
                         self._socket.sendall(self._connection.send(self._answer(request)))
 
     def close(self) -> None:
-        """End the conversation."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

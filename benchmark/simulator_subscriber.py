@@ -46,7 +46,6 @@ class Subscriber(Node):
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, DEPTH)
 
     def results(self) -> dict[str, object]:
-        """Return what came."""
         return {"ages": self._ages, "diagnostics": self._diagnostics}
 
     def _take(

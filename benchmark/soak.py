@@ -59,7 +59,6 @@ class Record:
     was_interrupted: bool = False
 
     def sample(self) -> None:
-        """Record what the bridge uses now."""
         bridge = self.pair.bridge
         assert bridge
         try:
@@ -68,7 +67,6 @@ class Record:
             self.fail("the bridge has ended by itself")
 
     def fail(self, sentence: str) -> None:
-        """Record a problem."""
         if len(self.failures) < MAX_SHOWN:
             self.failures.append(f"{self.pair.kind.name}, {time.strftime('%H:%M:%S')}: {sentence}")
             print(self.failures[-1], file=sys.stderr, flush=True)

@@ -40,12 +40,10 @@ class Measurement:
 
     @property
     def items_per_second(self) -> float:
-        """The rate of items."""
         return self.items / self.seconds
 
     @property
     def cpu_per_item_ms(self) -> float:
-        """Processor time per item."""
         return 1000 * self.cpu_s / self.items
 
     @property

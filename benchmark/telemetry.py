@@ -62,7 +62,6 @@ class TelemetrySystem(System):
         return [age_s for sent_s, age_s in self.notes["ages"][topic] if measurement.contains(sent_s)]
 
     def close_peer(self) -> None:
-        """Stop sending."""
         self._peer.close()
 
 

@@ -36,7 +36,6 @@ class Peer:
         self._send(self._drone)
 
     def close(self) -> None:
-        """Stop sending."""
         self._socket.close()
 
     def _send(self, parts: list[bytes]) -> None:

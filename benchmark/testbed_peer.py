@@ -75,7 +75,6 @@ class Conversation:
         return mark, _REPLY.unpack(reply), took_s
 
     def close(self) -> None:
-        """End the conversation."""
         self._socket.close()
 
 
@@ -97,5 +96,4 @@ class Peer:
         return Conversation(connected, width, height)
 
     def close(self) -> None:
-        """Stop listening."""
         self._listener.close()

@@ -77,7 +77,6 @@ class TestbedSystem(System):
         return Received(**self.notes[str(measurement.number)])
 
     def close_peer(self) -> None:
-        """End the conversation, and stop listening."""
         self._part()
         self._peer.close()
 

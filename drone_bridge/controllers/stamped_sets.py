@@ -17,7 +17,6 @@ class StampedSets:
         self._sets: OrderedDict[tuple[int, int], dict[str, Any]] = OrderedDict()
 
     def add(self, topic: str, message: Any) -> None:
-        """Add a message with a header."""
         stamp = (message.header.stamp.sec, message.header.stamp.nanosec)
         messages = self._sets.setdefault(stamp, {})
         messages[topic] = message

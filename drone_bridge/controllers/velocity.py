@@ -82,7 +82,6 @@ class VelocityBehaviour:
         self._tell("waiting", "for drone_properties and odom")
 
     def leave(self) -> None:
-        """Stop commanding."""
         self._control = None
 
     def _on_properties(self, message: DroneProperties) -> None:

@@ -57,7 +57,6 @@ class Command:
 
     @property
     def is_finite(self) -> bool:
-        """Whether all values are finite."""
         return all(map(math.isfinite, (self.roll_rate, self.pitch_rate, self.yaw_rate, self.thrust)))
 
 

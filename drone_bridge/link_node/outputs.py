@@ -42,7 +42,6 @@ class Outputs(Generic[SourceT]):
         self._checked_s = -math.inf
 
     def wanted(self) -> list[Output]:
-        """Return the topics that have subscribers."""
         now_s = time.monotonic()
         if now_s - self._checked_s > self._period_s:
             self._checked_s = now_s

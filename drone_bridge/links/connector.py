@@ -42,7 +42,6 @@ class Connector(ABC, Generic[StreamT]):
 
     @property
     def port(self) -> int:
-        """The peer's port."""
         return self._port
 
     def open(self) -> StreamT:

@@ -71,7 +71,6 @@ class TcpClients:
         self.port = int(self._socket.getsockname()[1])
 
     async def start(self) -> None:
-        """Accept clients from now on."""
         if self._server is None:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(lambda: Connection(self), sock=self._socket)
@@ -102,7 +101,6 @@ class TcpClients:
         return self._begin(connection)
 
     def open_log(self, own: str, peer: str) -> ConnectionLog | None:
-        """Return the wire log of a connection."""
         return self._wire_log.open("tcp", own, peer) if self._wire_log else None
 
 

@@ -56,7 +56,6 @@ class Chunk:
         self.clear()
 
     def clear(self) -> None:
-        """Begin again, without any message."""
         self.channels: set[int] = set()
         self._size = self._begin  # of what has been put into the memory
         self._plain_bytes = 0  # before compression

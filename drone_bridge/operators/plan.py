@@ -48,7 +48,6 @@ class Plan:
 
     @property
     def duration_s(self) -> float:
-        """The duration of all legs."""
         return math.fsum(leg.duration_s for leg in self.legs)
 
     def leg_at(self, elapsed_s: float) -> Leg:

@@ -132,7 +132,6 @@ class ScriptedDriver:
         return [SkidSteerUpdate(self._drive, 0, 0), UnbindSubsystem(self._drive)]
 
     def handle(self, packet: FromRobot) -> None:
-        """Handle a packet of the robot."""
         if isinstance(packet, SubsystemInfo):
             self._choose(packet)
         elif isinstance(packet, SensorInfo):

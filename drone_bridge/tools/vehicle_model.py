@@ -48,7 +48,6 @@ class VehicleModel(Node):
         self._tf_publisher = self.create_publisher(TFMessage, "/tf_static", latched)
 
     def start(self) -> bool:
-        """Publish the model."""
         get = self._declared.__getitem__
         file = Path(get_package_share_directory("drone_bridge"), "urdf", f"{get('model')}.urdf")
         robot = ElementTree.parse(file).getroot()

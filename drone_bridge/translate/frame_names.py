@@ -25,7 +25,6 @@ class FrameNames:
 
     @property
     def odom(self) -> str:
-        """The odometry frame."""
         return f"{self.prefix}{self.odom_name}"
 
     @property

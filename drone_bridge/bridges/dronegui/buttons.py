@@ -32,7 +32,6 @@ class Press:
 
     @property
     def was_released(self) -> bool:
-        """Whether the release was sent."""
         return self._packets_up >= PACKETS_PER_LEVEL
 
     @property
@@ -86,7 +85,6 @@ class ButtonPanel:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a link."""
         return self._is_open
 
     def open(self) -> None:

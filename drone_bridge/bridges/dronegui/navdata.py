@@ -68,7 +68,6 @@ class NavdataPort:
 
     @property
     def is_open(self) -> bool:
-        """Whether datagrams can be received."""
         return self._listener is not None
 
     def receive_until(self, due_s: float) -> None:

@@ -42,7 +42,6 @@ class Holders:
         self._gone.clear()
 
     def note_firmware(self, kind: str) -> None:
-        """Note the robot's firmware."""
         self.is_robotd = kind == ROBOTD
 
     def note_log(self, text: str) -> str | None:

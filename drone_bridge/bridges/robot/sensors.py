@@ -65,7 +65,6 @@ class SensorTopics:
 
     @property
     def info(self) -> SensorInfo:
-        """The newest list."""
         return self._info
 
     def update(self, info: SensorInfo) -> None:
@@ -141,7 +140,6 @@ class SensorTopics:
             self._publish(number, sensors[number], value)
 
     def close(self) -> None:
-        """Destroy all topics."""
         for topic in tuple(self._publishers):
             self._destroy(topic)
         self._info = SensorInfo(())

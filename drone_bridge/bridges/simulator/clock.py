@@ -41,7 +41,6 @@ class SimulationClock:
         self._step_ns = step_ns
 
     def step(self) -> None:
-        """Count a step."""
         self._steps += 1
 
     def message(self) -> Time:

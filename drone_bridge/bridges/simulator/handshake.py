@@ -147,7 +147,6 @@ class Handshake:
 
     @property
     def has_vehicle(self) -> bool:
-        """Whether the vehicle exists."""
         return Attribute.ORIENTATION in self._vehicle_values
 
 

@@ -41,7 +41,6 @@ class Channel:
 
     @property
     def outstanding(self) -> int:
-        """The number of pending requests."""
         return len(self._waiting)
 
     @property

@@ -27,7 +27,6 @@ class ShareCommand:
 
     @property
     def is_finite(self) -> bool:
-        """Whether all shares are finite."""
         return all(map(math.isfinite, (self.forward, self.left, self.up, self.turn)))
 
 

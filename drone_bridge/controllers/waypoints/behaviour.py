@@ -65,7 +65,6 @@ class WaypointsBehaviour:
         node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)
 
     def leave(self) -> None:
-        """Stop the vehicle."""
         self._is_left = True
         self._commands.leave()
 

@@ -90,7 +90,6 @@ class Flight:
 
     @property
     def controls(self) -> Controls:
-        """The controls in force."""
         return self._controls
 
     @property
@@ -99,7 +98,6 @@ class Flight:
         return self.is_airborne
 
     def steer(self, controls: Controls) -> None:
-        """Set hover and the axes."""
         self._controls = controls
 
     def take_off(self) -> None:
@@ -136,7 +134,6 @@ class Flight:
         return [self.time, self.phase.value, *self.position.tolist(), *angles, *self.velocity.tolist()]
 
     def describe(self) -> str:
-        """Return the state in one human-readable line."""
         x, y, z = self.position
         return (
             f"t={self.time:.1f} s, {self.phase.value}, x={x:.2f} y={y:.2f} z={z:.2f} m, "

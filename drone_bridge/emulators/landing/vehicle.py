@@ -55,7 +55,6 @@ class Vehicle:
 
     @property
     def drone(self) -> Drone:
-        """The drone itself."""
         return self.world.drone
 
     @property
@@ -64,7 +63,6 @@ class Vehicle:
         return self.world.touchdown if self.world.has_landed else None
 
     def follow_command(self, command: DroneCommand) -> None:
-        """Set the command in force."""
         self.drone.command = command
 
     def move_rover(self, rover: RoverTelemetry) -> None:
@@ -101,7 +99,6 @@ class Vehicle:
         return jpeg(seen)
 
     def rover_telemetry(self) -> RoverTelemetry:
-        """Return the rover's own telemetry."""
         rover = self.world.rover
         x, y = rover.position.tolist()
         vx, vy = rover.velocity.tolist()

@@ -74,7 +74,6 @@ class World:
             self._step()
 
     def row(self) -> list[float | str]:
-        """Return the values of COLUMNS."""
         drone, rover = self.drone, self.rover
         angles = [math.degrees(angle) for angle in (drone.roll, drone.pitch, drone.yaw)]
         told = drone.command
@@ -85,7 +84,6 @@ class World:
         ]
 
     def describe(self) -> str:
-        """Return the state in one human-readable line."""
         x, y, z = self.drone.position
         rover_x, rover_y = self.rover.position
         return (

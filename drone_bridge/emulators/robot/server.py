@@ -68,7 +68,6 @@ class Server:
         )
 
     async def hang_up(self) -> None:
-        """Close all connections."""
         self.clients.hang_up("the robot has closed the connection")
         self.clients.close()
 

@@ -94,7 +94,6 @@ class Vehicle:
         self.left.setting, self.right.setting = (max(-FULL, min(FULL, setting)) for setting in (left, right))
 
     def stop(self) -> None:
-        """Switch both motors off."""
         self.drive(0, 0)
 
     def advance(self, step_s: float) -> None:

@@ -113,7 +113,6 @@ class Bodies:
     # One body's state.
 
     def motion(self, number: int) -> Motion:
-        """Return a body's state."""
         s = self.state[:, self.columns[number]].tolist()
         return Motion((s[0], s[1], s[2]), (s[3], s[4], s[5]), (s[6], s[7], s[8]), tuple(s[9:13]), tuple(s[13:]))
 

@@ -94,7 +94,6 @@ class Connection(Conversation):
             self._writer.transport.abort()
 
     def flush(self) -> None:
-        """Write everything that is queued."""
         pieces = self.take()
         if self._writer.is_closing():
             return

@@ -62,7 +62,6 @@ class Physics:
             return self.bodies.end_step(self.duration)
 
     def _push(self, duration: float) -> None:
-        """Apply all forces."""
         bodies = self.bodies
         if not self.forces or not bodies.ids:
             return

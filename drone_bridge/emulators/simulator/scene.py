@@ -50,7 +50,6 @@ class SimulatedScene:
         return self.steps * self.physics.duration
 
     def step(self) -> None:
-        """Advance one step."""
         lost = self.physics.step()
         self.steps += 1
         self._forget_rows()

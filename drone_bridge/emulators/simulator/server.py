@@ -145,7 +145,6 @@ class Server:
             connection.flush()
 
     async def hang_up(self) -> None:
-        """Shut down all connections."""
         self._is_leaving = True
         self._complete()
         for connection in self._connections:

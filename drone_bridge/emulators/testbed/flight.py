@@ -44,7 +44,6 @@ class Flight:
         return math.hypot(*self.state.position) > EDGE_OF_THE_WORLD_M
 
     def advance(self, motion: Motion) -> None:
-        """Fly one step."""
         self.state = self.state.advance(self._airframe, motion, self._wind.velocity, self._step)
         self._wind.advance(self._step)
         self.steps += 1

@@ -28,7 +28,6 @@ class Scenario:
     restart_every: int | None = None  # steps after which a new simulation starts on the same connection
 
     def flight(self) -> Flight:
-        """Return a new flight."""
         return Flight(self.world, self.airframe, self.step, self.gusts, self.seed)
 
 

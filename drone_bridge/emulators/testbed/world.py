@@ -52,7 +52,6 @@ class World:
 
     @property
     def spheres(self) -> tuple[Sphere, ...]:
-        """All visible spheres."""
         return self.targets + self.obstacles
 
     @classmethod

@@ -56,7 +56,6 @@ class NavdataSender:
         self._gui, self._socket = gui, socket
 
     def close(self) -> None:
-        """Stop sending."""
         self._gui = None
         if self._socket:
             self._socket.close()

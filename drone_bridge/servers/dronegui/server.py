@@ -40,7 +40,6 @@ class Operators(NamedTuple):
 
     @property
     def peer(self) -> str:
-        """The peer's name for logs and diagnostics."""
         return name_of(self.first.source)
 
     def close(self) -> None:
@@ -58,7 +57,6 @@ class ControlPort:
 
     @property
     def port(self) -> int:
-        """The port in use."""
         return self.listener.port
 
     def open(self) -> Operators:
@@ -74,7 +72,6 @@ class ControlPort:
                     raise LinkCancelledError("Waiting was cancelled.") from None
 
     def close(self) -> None:
-        """Close the port."""
         self.listener.close()
 
 

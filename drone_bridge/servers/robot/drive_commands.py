@@ -32,7 +32,6 @@ class DriveCommands:
         return self._speeds != STOPPED
 
     def drive(self, speeds: Speeds, now_s: float) -> None:
-        """Set the speeds."""
         if speeds == self._speeds and self.due_s < math.inf:
             return
         self._speeds, self._left = speeds, STOPS

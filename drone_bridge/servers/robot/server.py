@@ -273,7 +273,6 @@ class _DriverClient:
             raise
 
     def leave(self, reason: str) -> None:
-        """Handle the end of the connection."""
         self._conversation.leave(reason)
         self._node.gone(self._conversation.driver)
 

@@ -36,7 +36,6 @@ class ClientSession(Conversation):
 
     @property
     def peer(self) -> str:
-        """The client's address."""
         return self._connection.peer
 
     def receive_data(self, data: bytes) -> None:
@@ -96,6 +95,5 @@ class ClientSession(Conversation):
             self._connection.abort(self.drop_reason)
 
     def leave(self, reason: str) -> None:
-        """Handle the end of the connection."""
         self._has_left = True
         self._server.session_ended(self, reason)

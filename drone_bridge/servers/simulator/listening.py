@@ -18,7 +18,6 @@ class Listening:
         self.peer = f"clients on {address_name(host, clients.port)}"
 
     def close(self) -> None:
-        """Stop listening."""
         self.clients.close()
 
 

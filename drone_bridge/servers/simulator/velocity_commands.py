@@ -41,7 +41,6 @@ class VelocityCommands:
 
     @property
     def due_s(self) -> float:
-        """When `tick` is due."""
         return math.inf if self._set_s is None else self._set_s + float(self._node.parameters["command_timeout"])
 
     def set(self, attribute: int, value: Vector, now_s: float) -> None:

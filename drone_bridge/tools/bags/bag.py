@@ -69,7 +69,6 @@ class Bag:
         self.close()
 
     def close(self) -> None:
-        """Close its files."""
         self._reader.close()
 
     @property
@@ -91,7 +90,6 @@ class Bag:
 
     @property
     def count(self) -> int:
-        """How many messages there are."""
         return int(self._reader.message_count)
 
     @property

@@ -31,7 +31,6 @@ class Track:
     reached_at_s: float | None = None
 
     def add(self, time_s: float, position: tuple[float, float, float]) -> None:
-        """Add a position."""
         self.times_s.append(time_s)
         self.positions.append(position)
 

@@ -39,7 +39,6 @@ class EmulatedVehicle:
 
     @property
     def pid(self) -> int:
-        """Its process."""
         return self._process.pid
 
     def send(self, number: signal.Signals) -> None:

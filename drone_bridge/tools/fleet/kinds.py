@@ -27,7 +27,6 @@ class NodeKind:
 
     @property
     def declarations(self) -> Mapping[str, ParameterDeclaration]:
-        """The parameters, by name."""
         declared = importlib.import_module(self.module).PARAMETERS
         return {declaration.name: declaration for declaration in declared}
 

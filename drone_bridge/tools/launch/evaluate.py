@@ -82,7 +82,6 @@ class _Evaluation:
         }
 
     def run_file(self, root: Element, given: dict[str, str]) -> None:
-        """Run a launch file with these arguments."""
         self._scope.configurations.update(given)
         self._scope.directory = root.path.absolute().parent
         self._run(root.children)

@@ -43,7 +43,6 @@ class Punctuality:
         self.worst_s = max(self.worst_s, late_s)
 
     def describe(self) -> str:
-        """Return a sentence for the summary."""
         if not self.late:
             return f"{self.messages} messages, each within {ON_TIME_WITHIN_S * 1000:g} ms of its time."
         return (
@@ -136,7 +135,6 @@ class Player:
 
     @property
     def is_paused(self) -> bool:
-        """Whether playback is paused."""
         return self._timeline.is_paused
 
     # For the thread that plays.

@@ -26,7 +26,6 @@ class ReadAhead:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop reading."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

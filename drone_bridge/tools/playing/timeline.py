@@ -19,11 +19,9 @@ class Timeline:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the timeline is paused."""
         return self._running_since_s is None
 
     def now_ns(self, now_s: float) -> int:
-        """Return the current time of the bag."""
         if self._running_since_s is None:
             return self.position_ns
         return self.position_ns + round((now_s - self._running_since_s) * self.rate * _NANOSECONDS)
@@ -40,7 +38,6 @@ class Timeline:
             self._running_since_s = now_s
 
     def pause(self, now_s: float) -> None:
-        """Pause."""
         self.position_ns, self._running_since_s = self.now_ns(now_s), None
 
     def jump(self, position_ns: int, now_s: float) -> None:

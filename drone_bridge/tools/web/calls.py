@@ -34,7 +34,6 @@ class Call:
     future: Any = None
 
     def fail(self, error: str) -> None:
-        """End the call with a sentence."""
         self.error = error
         self.done.set()
 

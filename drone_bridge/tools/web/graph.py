@@ -111,14 +111,12 @@ class Graph:
             self._subscribe(feed)
 
     def remove_viewer(self, viewer: int, channel: int) -> None:
-        """Stop sending it."""
         feed = self._by_channel.get(channel)
         if feed:
             feed.viewers.discard(viewer)
             self._subscribe(feed)
 
     def close(self) -> None:
-        """Withdraw everything."""
         for key in list(self._feeds):
             self._withdraw(key)
 

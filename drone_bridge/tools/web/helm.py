@@ -56,7 +56,6 @@ class Helm:
     _next_token: int = 1
 
     def token(self, now_s: float) -> int:
-        """Return the token of this moment."""
         token = self._next_token
         self._next_token += 1
         self._tokens.append((token, now_s))

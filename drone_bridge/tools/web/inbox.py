@@ -16,7 +16,6 @@ class Inbox:
         self._condition = node.create_guard_condition(self._run)
 
     def put(self, work: Callable[[], None]) -> None:
-        """Queue work."""
         self._work.put(work)
         self._condition.trigger()
 

@@ -54,7 +54,6 @@ class Outbox:
                 self._large[subscription] = frame
 
     def pop(self) -> str | bytes | None:
-        """Return what is to be sent next."""
         if self._control:
             frame = self._control.popleft()
             self._control_bytes -= len(frame)

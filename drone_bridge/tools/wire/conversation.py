@@ -29,7 +29,6 @@ class Side(str, Enum):
 
     @property
     def other(self) -> "Side":
-        """The one who receives."""
         return Side.VEHICLE if self is Side.OPERATOR else Side.OPERATOR
 
 
@@ -43,7 +42,6 @@ class Entry(NamedTuple):
 
     @property
     def note(self) -> str:
-        """The sentence."""
         return self.data.decode(errors="replace")
 
 

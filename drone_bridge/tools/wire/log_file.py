@@ -71,7 +71,6 @@ class LogFile:
             raise WireError(f"{self.path} is broken: {error!r}.") from error
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> "LogFile":

@@ -53,7 +53,6 @@ class Conversation:
         self._handle_events()
 
     def leave(self, reason: str) -> None:
-        """Handle the end of the connection."""
         self._control.leave(self.driver, self._clock())
         self._control.report(f"{self.driver} is gone: {self.driver.drop_reason or reason}")
 

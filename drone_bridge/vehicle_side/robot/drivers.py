@@ -40,6 +40,5 @@ class Driver:
         return printable(self.name) if self.name else self.peer
 
     def drop(self, reason: str) -> None:
-        """Close the connection."""
         self.drop_reason = self.drop_reason or reason
         self.close()

@@ -35,7 +35,6 @@ class ExtendedAttributes:
         del self._bytes[entity]
 
     def of(self, entity: int) -> Mapping[str, bytes]:
-        """Return the attributes of an entity."""
         return self._attributes[entity]
 
     def set(self, entity: int, key: str, data: bytes) -> None:

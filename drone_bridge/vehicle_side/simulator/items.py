@@ -116,7 +116,6 @@ class Items:
         return sorted(self._dependents.get(key, ()))
 
     def of_client(self, client: Client) -> list[Key]:
-        """Return the items of a client."""
         return [
             (kind, number)
             for kind, items in self._items.items()

@@ -34,7 +34,6 @@ class Stream(Item):
         return self.message(number, world)
 
     def message(self, number: int, world: World) -> Response:
-        """Return what to send."""
         raise NotImplementedError
 
 

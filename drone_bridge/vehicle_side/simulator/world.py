@@ -66,7 +66,6 @@ class World:
         return number
 
     def has(self, kind: ItemType, number: int) -> bool:
-        """Return whether there is such an item."""
         if kind is ItemType.ENTITY:
             return self.scene.has_entity(number)
         if kind is ItemType.OBJECT:
@@ -111,7 +110,6 @@ class World:
     # Entities.
 
     def extended(self, entity: int) -> Mapping[str, bytes]:
-        """Return an entity's extended attributes."""
         return self.extended_attributes.of(entity)
 
     # Cameras.
@@ -129,7 +127,6 @@ class World:
             camera.update(self.scene.position(camera.entity), self.scene.model_attitude(camera.entity))
 
     def is_enabled(self, camera: int) -> bool:
-        """Return whether a camera is enabled."""
         return self._camera(camera).is_enabled
 
     def view(self, camera: int, target: int) -> View:

@@ -87,7 +87,6 @@ class Conversation:
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether an answer is pending."""
         return self._asked_s is not None
 
     def next_frame(self, now_s: float) -> list[memoryview]:
