@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import TracebackType
 from typing import Final, TextIO
 
 from drone_bridge.links.cancellation import Cancellation
@@ -109,9 +108,7 @@ class TrajectoryFile:
     def __enter__(self) -> TrajectoryFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     @classmethod

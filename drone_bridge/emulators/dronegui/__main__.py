@@ -131,12 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = ProgramParser(
-        "emulate",
-        "dronegui",
-        "A simulated drone behind its control GUI.",
-        "after --duration",
-    )
+    parser = ProgramParser("emulate", "dronegui", "A simulated drone behind its control GUI.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, DEFAULT_PORT)
     link.add_argument(

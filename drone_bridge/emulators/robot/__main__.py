@@ -111,12 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = ProgramParser(
-        "emulate",
-        "robot",
-        "A simulated tracked robot, in real time.",
-        "after --duration",
-    )
+    parser = ProgramParser("emulate", "robot", "A simulated tracked robot, in real time.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, TCP_PORT)
     add_choice(link, "--dialect", Dialect.DOCUMENT, "variant of the protocol")

@@ -91,12 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = ProgramParser(
-        "emulate",
-        "simulator",
-        "An emulated underwater simulator.",
-        "after --duration",
-    )
+    parser = ProgramParser("emulate", "simulator", "An emulated underwater simulator.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, TCP_PORT)
     add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server behaves")

@@ -4,7 +4,6 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 from rosbags.highlevel import AnyReader, AnyReaderError
@@ -63,9 +62,7 @@ class Bag:
     def __enter__(self) -> "Bag":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

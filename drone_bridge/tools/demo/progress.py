@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import Final
 
 from rich.console import Console
@@ -34,9 +33,7 @@ class Progress:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def show(self, text: str, done: float | None = None) -> None:
