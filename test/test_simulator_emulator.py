@@ -17,33 +17,12 @@ from ros_session import wait_until
 from simulator_client import SimulatorClient
 
 from drone_bridge.emulators.simulator.connection import Connection
+from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.simulator import (
-    Attribute,
-    Completed,
-    EntityData,
-    ExtendedAttribute,
-    GetConfig,
-    GetEntity,
-    GetExtended,
-    ItemType,
-    ListEntities,
-    Pause,
-    Reassure,
-    Remove,
-    Run,
-    SetEntity,
-    SetExtended,
-    Spied,
-    Spy,
-    StreamEntity,
-    StreamExtended,
-    frame,
-)
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
 
 COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
-X, V, A, Q, W, CORPOREAL = Attribute
+X, V, A, Q, W, CORPOREAL = sim.Attribute
 VEHICLE = 0
 
 
@@ -63,10 +42,10 @@ def shared():
 def simulator(shared):
     """The shared simulator: paused, nobody connected, nothing in the world but the vehicle."""
     with SimulatorClient(shared.port) as client:
-        client.ask(Pause())
-        for number in client.get(ListEntities()).ids:
+        client.ask(sim.Pause())
+        for number in client.get(sim.ListEntities()).ids:
             if number != VEHICLE:
-                client.get(Remove(ItemType.ENTITY, number))
+                client.get(sim.Remove(sim.ItemType.ENTITY, number))
         port = client.socket.getsockname()[1]
     # Who came before this one is in the output before it, and what has been said is read up to here.
     shared.wait_for_line(rf"^127\.0\.0\.1:{port} is gone: ")
@@ -85,35 +64,35 @@ def connect(closing):
 
 def test_it_sends_nothing_unasked_and_starts_paused(simulator, connect):
     client = connect(simulator)
-    config = client.get(GetConfig())
+    config = client.get(sim.GetConfig())
     assert (config.frequency, config.speed) == (100, 1)
     assert (config.non_real_time, config.use_desired_thrusters) == (False, False)
-    client.add(StreamEntity(VEHICLE, 1, (X,)))
+    client.add(sim.StreamEntity(VEHICLE, 1, (X,)))
     time.sleep(0.1)  # in which steps would be made
     client.settle()
     assert client.events == []
-    assert client.code(Pause()) == 0
+    assert client.code(sim.Pause()) == 0
 
 
 def test_all_clients_see_one_world_and_each_gets_its_own_streams(simulator, connect):
     alice, bob = connect(simulator), connect(simulator)
-    bob.add(Spy())
-    number = alice.add(entity((1, 2, 3), attributes=(ExtendedAttribute("render", b"buoy"),)))
-    assert bob.wait_for(Spied) == Spied(True, ItemType.ENTITY, number)
-    assert bob.get(GetEntity(number, X)).value == (1, 2, 3)
-    bob.get(SetEntity(number, V, (1, 0, 0)))
-    assert alice.get(GetEntity(number, V)).value == (1, 0, 0)
-    mine, its = alice.add(StreamEntity(number, 1, (X,))), bob.add(StreamEntity(number, 2, (V,)))
-    alice.get(Run(4))
+    bob.add(sim.Spy())
+    number = alice.add(entity((1, 2, 3), attributes=(sim.ExtendedAttribute("render", b"buoy"),)))
+    assert bob.wait_for(sim.Spied) == sim.Spied(True, sim.ItemType.ENTITY, number)
+    assert bob.get(sim.GetEntity(number, X)).value == (1, 2, 3)
+    bob.get(sim.SetEntity(number, V, (1, 0, 0)))
+    assert alice.get(sim.GetEntity(number, V)).value == (1, 0, 0)
+    mine, its = alice.add(sim.StreamEntity(number, 1, (X,))), bob.add(sim.StreamEntity(number, 2, (V,)))
+    alice.get(sim.Run(4))
     for client, stream, count in ((alice, mine, 4), (bob, its, 2)):
-        client.collect_until(Completed)
-        assert [event.id for event in client.take(EntityData)] == count * [stream]
+        client.collect_until(sim.Completed)
+        assert [event.id for event in client.take(sim.EntityData)] == count * [stream]
 
 
 def test_pipelined_requests_are_answered_in_order(simulator, connect):
     client = connect(simulator, max_outstanding=1 << 20)
-    requests = [SetExtended(VEHICLE, f"key {number % 50}", b"%d" % number) for number in range(500)]
-    requests += [GetExtended(VEHICLE, f"key {number}") for number in range(50)]
+    requests = [sim.SetExtended(VEHICLE, f"key {number % 50}", b"%d" % number) for number in range(500)]
+    requests += [sim.GetExtended(VEHICLE, f"key {number}") for number in range(50)]
     client.send_bytes(b"".join(map(client.prepare, requests)))
     answers = [client.next_event() for _ in requests]
     assert [answer.request for answer in answers] == requests
@@ -122,7 +101,7 @@ def test_pipelined_requests_are_answered_in_order(simulator, connect):
 
 def test_requests_may_come_byte_by_byte(simulator, connect):
     client = connect(simulator)
-    for byte in client.prepare(GetEntity(VEHICLE, X)):
+    for byte in client.prepare(sim.GetEntity(VEHICLE, X)):
         client.send_bytes(bytes((byte,)))
         time.sleep(0.001)
     assert client.next_event().response.value is not None
@@ -130,27 +109,27 @@ def test_requests_may_come_byte_by_byte(simulator, connect):
 
 def test_what_a_visualizer_polls_is_answered(emulate, connect):
     client = connect(emulate("--scene", "buoys"))
-    ids = client.get(ListEntities()).ids
+    ids = client.get(sim.ListEntities()).ids
     assert len(ids) == 6
-    looks = {number: client.get(GetExtended(number, "render")).data for number in ids}
+    looks = {number: client.get(sim.GetExtended(number, "render")).data for number in ids}
     assert looks[VEHICLE] == b"vehicle"
     assert {b"red_buoy", b"green_buoy", b"yellow_buoy"} <= set(looks.values())  # the stock world's tags
     for number in ids:
-        assert len(client.get(GetEntity(number, X)).value) == 3
-        assert client.get(GetEntity(number, Q)).value == (1, 0, 0, 0)
+        assert len(client.get(sim.GetEntity(number, X)).value) == 3
+        assert client.get(sim.GetEntity(number, Q)).value == (1, 0, 0, 0)
 
 
 def test_scripts_that_run_set_and_pause_work(simulator, connect):
     client = connect(simulator)
-    client.get(Run(0))
-    before = client.get(GetEntity(VEHICLE, X)).value[0]
-    client.get(SetEntity(VEHICLE, V, (1.0, 0, 0)))
-    wait_until(lambda: client.get(GetEntity(VEHICLE, X)).value[0] > before + 0.05, "motion")
-    client.get(Pause())
-    stopped = client.get(GetEntity(VEHICLE, X)).value
+    client.get(sim.Run(0))
+    before = client.get(sim.GetEntity(VEHICLE, X)).value[0]
+    client.get(sim.SetEntity(VEHICLE, V, (1.0, 0, 0)))
+    wait_until(lambda: client.get(sim.GetEntity(VEHICLE, X)).value[0] > before + 0.05, "motion")
+    client.get(sim.Pause())
+    stopped = client.get(sim.GetEntity(VEHICLE, X)).value
     time.sleep(0.05)
-    assert client.get(GetEntity(VEHICLE, X)).value == stopped
-    assert not client.take(Completed)
+    assert client.get(sim.GetEntity(VEHICLE, X)).value == stopped
+    assert not client.take(sim.Completed)
 
 
 # Running.
@@ -159,53 +138,53 @@ def test_scripts_that_run_set_and_pause_work(simulator, connect):
 def test_a_run_makes_exactly_its_steps_and_then_tells_everybody(simulator, connect):
     alice, bob = connect(simulator), connect(simulator)
     bob.settle()
-    alice.add(StreamEntity(VEHICLE, 1, (X,)))
+    alice.add(sim.StreamEntity(VEHICLE, 1, (X,)))
     for steps in (7, 1):
-        alice.get(Run(steps))
-        alice.collect_until(Completed)
-        assert [type(event) for event in alice.events] == steps * [EntityData] + [Completed]
+        alice.get(sim.Run(steps))
+        alice.collect_until(sim.Completed)
+        assert [type(event) for event in alice.events] == steps * [sim.EntityData] + [sim.Completed]
         alice.events.clear()
-        bob.wait_for(Completed)
-    assert alice.code(Pause()) == 0
+        bob.wait_for(sim.Completed)
+    assert alice.code(sim.Pause()) == 0
 
 
 def test_a_pause_ends_a_run_silently(simulator, connect):
     alice, bob = connect(simulator), connect(simulator)
     bob.settle()
-    alice.get(Run(10**15))
-    assert alice.code(Run(1)) == 0
-    assert bob.code(Run(0)) == 0
-    bob.get(Pause())
+    alice.get(sim.Run(10**15))
+    assert alice.code(sim.Run(1)) == 0
+    assert bob.code(sim.Run(0)) == 0
+    bob.get(sim.Pause())
     for client in (alice, bob):
         client.settle()
         assert client.events == []
-    alice.get(Run(1))
-    alice.wait_for(Completed)
+    alice.get(sim.Run(1))
+    alice.wait_for(sim.Completed)
 
 
 def test_steps_keep_the_pace(emulate, connect):
     client = connect(emulate("--rate", "400", "--speed", "2"))
     number = client.add(entity())
-    client.get(SetEntity(number, V, (1.0, 0, 0)))
+    client.get(sim.SetEntity(number, V, (1.0, 0, 0)))
     started = time.monotonic()
-    client.get(Run(200))
-    client.wait_for(Completed)
+    client.get(sim.Run(200))
+    client.wait_for(sim.Completed)
     assert 0.49 < time.monotonic() - started < 5
-    assert client.get(GetEntity(number, X)).value[0] == pytest.approx(200 * 2 / 400)
+    assert client.get(sim.GetEntity(number, X)).value[0] == pytest.approx(200 * 2 / 400)
 
 
 def test_steps_take_no_time_when_time_is_not_real(emulate, connect):
     client = connect(emulate("--rate", "0.01", "--non-real-time"))
-    assert client.get(GetConfig()).non_real_time
-    client.get(Run(1000))
-    client.wait_for(Completed)
+    assert client.get(sim.GetConfig()).non_real_time
+    client.get(sim.Run(1000))
+    client.wait_for(sim.Completed)
 
 
 def test_it_can_start_running(emulate, connect):
     client = connect(emulate("--running"))
-    assert client.code(Run(1)) == 0
-    client.add(StreamEntity(VEHICLE, 1, (X,)))
-    client.wait_for(EntityData)
+    assert client.code(sim.Run(1)) == 0
+    client.add(sim.StreamEntity(VEHICLE, 1, (X,)))
+    client.wait_for(sim.EntityData)
 
 
 def test_a_thousand_steps_with_twenty_entities_and_streams_take_less_than_a_second_of_one_core(emulate, connect):
@@ -215,13 +194,13 @@ def test_a_thousand_steps_with_twenty_entities_and_streams_take_less_than_a_seco
     numbers = [VEHICLE]
     for _ in range(19):
         numbers.append(client.add(entity(inertia=(1, 2, 3), corporeal=True)))
-        client.get(SetEntity(numbers[-1], W, (1.0, 0.1, 0.1)))
+        client.get(sim.SetEntity(numbers[-1], W, (1.0, 0.1, 0.1)))
     for number in numbers:
-        client.add(StreamEntity(number, 1, (X, V, A, Q, W)))
+        client.add(sim.StreamEntity(number, 1, (X, V, A, Q, W)))
     before = cpu_seconds(emulator.pid)
-    client.get(Run(1000))
-    client.collect_until(Completed)
-    assert len(client.take(EntityData)) == 20_000
+    client.get(sim.Run(1000))
+    client.collect_until(sim.Completed)
+    assert len(client.take(sim.EntityData)) == 20_000
     spent = cpu_seconds(emulator.pid) - before
     print(f"{spent:.3f} s of CPU time for 1000 steps")
     assert spent < 1.0
@@ -266,27 +245,27 @@ def test_a_truncated_request_is_reported(simulator, connect):
 
 def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator, connect):
     alice, bob = connect(simulator), connect(simulator, receive_buffer=4096)
-    alice.add(StreamEntity(VEHICLE, 1, (X,)))
+    alice.add(sim.StreamEntity(VEHICLE, 1, (X,)))
     number = alice.add(entity())
     with SimulatorClient(simulator.port, max_request_bytes=1 << 20) as writer:
-        writer.get(SetExtended(number, "big", bytes(500_000)))
-    alice.get(Run(0))
-    bob.send_bytes_until_closed(frame(GetExtended(number, "big")) * 10)
+        writer.get(sim.SetExtended(number, "big", bytes(500_000)))
+    alice.get(sim.Run(0))
+    bob.send_bytes_until_closed(sim.frame(sim.GetExtended(number, "big")) * 10)
     simulator.wait_for_line("is gone: it has left more than")
     alice.settle()
     alice.events.clear()  # what was said before
-    alice.wait_for(EntityData)
+    alice.wait_for(sim.EntityData)
 
 
 def test_a_step_costs_little_however_much_a_client_streams(emulate, connect):
     emulator = emulate()
     alice, bob = connect(emulator), connect(emulator, max_request_bytes=1 << 20)
-    bob.get(SetExtended(VEHICLE, "big", bytes(1_000_000)))
+    bob.get(sim.SetExtended(VEHICLE, "big", bytes(1_000_000)))
     for _ in range(1000):
-        bob.add(StreamExtended(VEHICLE, 1, ("big",)))
+        bob.add(sim.StreamExtended(VEHICLE, 1, ("big",)))
     before = cpu_seconds(emulator.pid)
-    alice.get(Run(1))
-    alice.wait_for(Completed)
+    alice.get(sim.Run(1))
+    alice.wait_for(sim.Completed)
     emulator.wait_for_line("is gone: it has left more than")
     assert cpu_seconds(emulator.pid) - before < 0.3  # a gigabyte takes a second and more
 
@@ -296,31 +275,31 @@ def test_a_dropped_client_that_reads_nothing_leaves_nothing_behind(simulator, co
         return len([path for path in Path(f"/proc/{simulator.pid}/fd").iterdir() if path.is_socket()])
 
     alice = connect(simulator, max_request_bytes=1 << 20)
-    alice.get(SetExtended(VEHICLE, "big", bytes(900_000)))
+    alice.get(sim.SetExtended(VEHICLE, "big", bytes(900_000)))
     before = sockets()
     bob = connect(simulator, receive_buffer=4096)
-    bob.send_bytes(4 * frame(GetExtended(VEHICLE, "big")) + b"garbage")
+    bob.send_bytes(4 * sim.frame(sim.GetExtended(VEHICLE, "big")) + b"garbage")
     simulator.wait_for_line("is gone: The client sent a message of type 103")
     wait_until(lambda: sockets() <= before, "the connection to be dropped")
-    alice.get(SetExtended(VEHICLE, "big", b""))
+    alice.get(sim.SetExtended(VEHICLE, "big", b""))
 
 
 def test_a_slow_client_is_waited_for_when_time_is_not_real(emulate, connect):
     client = connect(emulate("--non-real-time"), receive_buffer=4096)
     for _ in range(20):
-        client.add(StreamEntity(VEHICLE, 1, tuple(Attribute)))
-    client.get(Run(2000))  # 7 MB
-    client.collect_until(Completed)
-    assert len(client.take(EntityData)) == 40_000
+        client.add(sim.StreamEntity(VEHICLE, 1, tuple(sim.Attribute)))
+    client.get(sim.Run(2000))  # 7 MB
+    client.collect_until(sim.Completed)
+    assert len(client.take(sim.EntityData)) == 40_000
 
 
 def test_a_flood_of_requests_does_not_stop_the_world(simulator, connect):
     alice, bob = connect(simulator), connect(simulator, max_outstanding=1 << 20)
-    alice.add(StreamEntity(VEHICLE, 1, (X,)))
+    alice.add(sim.StreamEntity(VEHICLE, 1, (X,)))
     requests = 20_000
-    bob.send_bytes(b"".join(bob.prepare(Reassure()) for _ in range(requests)))
-    alice.get(Run(10))
-    alice.wait_for(Completed)
+    bob.send_bytes(b"".join(bob.prepare(sim.Reassure()) for _ in range(requests)))
+    alice.get(sim.Run(10))
+    alice.wait_for(sim.Completed)
     for _ in range(requests):
         bob.next_event()
 
@@ -335,14 +314,14 @@ def test_no_more_than_32_clients_are_served(simulator, connect):
 
 def test_clients_may_come_and_go_while_it_runs(simulator, connect):
     client = connect(simulator)
-    client.get(Run(0))
+    client.get(sim.Run(0))
     for _ in range(20):
         with SimulatorClient(simulator.port) as other:
             for _ in range(5):
-                other.add(StreamEntity(VEHICLE, 1, (X, V)))
-            other.wait_for(EntityData)
+                other.add(sim.StreamEntity(VEHICLE, 1, (X, V)))
+            other.wait_for(sim.EntityData)
     simulator.wait_for_line("is gone: ")
-    client.get(Pause())
+    client.get(sim.Pause())
 
 
 # Faults and the program.
@@ -354,7 +333,7 @@ def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
     client = connect(emulator)
     client.settle()
     with pytest.raises(RemoteProtocolError, match=error):
-        client.ask(GetConfig())
+        client.ask(sim.GetConfig())
     again = connect(emulator)
     for _ in range(3):
         again.settle()
@@ -363,7 +342,7 @@ def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
 def test_the_fault_silence_leaves_the_connection_open(emulate, connect):
     emulator = emulate("--fault", "silence@1", "--running")
     client = connect(emulator)
-    client.add(StreamEntity(VEHICLE, 1, (X,)))
+    client.add(sim.StreamEntity(VEHICLE, 1, (X,)))
     client.socket.settimeout(0.2)
     with pytest.raises(TimeoutError):
         client.settle()
@@ -373,18 +352,18 @@ def test_the_fault_silence_leaves_the_connection_open(emulate, connect):
 def test_the_fault_split_sends_bytes_one_by_one(emulate, connect):
     client = connect(emulate("--fault", "split@0", "--running"))
     for _ in range(3):
-        assert client.get(GetEntity(VEHICLE, Q)).value
-    client.add(StreamEntity(VEHICLE, 1, tuple(Attribute)))
-    client.wait_for(EntityData)
+        assert client.get(sim.GetEntity(VEHICLE, Q)).value
+    client.add(sim.StreamEntity(VEHICLE, 1, tuple(sim.Attribute)))
+    client.wait_for(sim.EntityData)
 
 
 def test_a_trajectory_is_written(emulate, connect, tmp_path):
     path = tmp_path / "trajectory.csv"
     emulator = emulate("--trajectory", path)
     client = connect(emulator)
-    client.get(SetEntity(VEHICLE, V, (1.0, 0, 0)))
-    client.get(Run(50))
-    client.wait_for(Completed)
+    client.get(sim.SetEntity(VEHICLE, V, (1.0, 0, 0)))
+    client.get(sim.Run(50))
+    client.wait_for(sim.Completed)
     assert emulator.stop() == 0
     with path.open() as file:
         rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
@@ -398,13 +377,13 @@ def test_a_trajectory_is_written(emulate, connect, tmp_path):
 def test_it_ends_cleanly_and_tells_each_client(emulate, connect, number):
     emulator = emulate("--running")
     clients = [connect(emulator) for _ in range(3)]
-    clients[0].add(StreamEntity(VEHICLE, 1, tuple(Attribute)))
+    clients[0].add(sim.StreamEntity(VEHICLE, 1, tuple(sim.Attribute)))
     for client in clients:
         client.settle()
     emulator.send(number)
     emulator.send(number)  # impatience changes nothing
     for client in clients:
-        client.wait_for(Completed)
+        client.wait_for(sim.Completed)
         client.wait_until_closed()
     assert emulator.wait() == 0
     emulator.wait_for_line(r"^ended: \d+ steps, .* vehicle at ")
@@ -425,14 +404,14 @@ def test_it_ends_after_the_duration(emulate):
 
 def test_the_vehicle_s_body_can_be_turned_in_its_model(emulate, connect):
     client = connect(emulate("--btom", "0 0 0 2"))
-    assert client.get(GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)
-    client.get(SetEntity(VEHICLE, Q, (1.0, 0.0, 0.0, 0.0)))
-    assert client.get(GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)
+    assert client.get(sim.GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)
+    client.get(sim.SetEntity(VEHICLE, Q, (1.0, 0.0, 0.0, 0.0)))
+    assert client.get(sim.GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)
 
 
 def test_verbose_logs_each_request(simulator, connect):
     client = connect(simulator)
-    client.code(Pause())
+    client.code(sim.Pause())
     client.settle()
     simulator.wait_for_line(r"was refused Pause: The simulator is not running\.")
     simulator.wait_for_line("was granted Reassure")
@@ -446,7 +425,7 @@ def test_a_client_that_has_just_left_does_not_keep_others_from_hearing_of_the_en
             connection = Connection("a client", writer, Quirks.NONE, None)
             client.close()  # so what is sent to it now is answered with a reset, at once
             try:
-                connection.post(Completed())
+                connection.post(sim.Completed())
                 connection.send_goodbye()
                 ended.set_result(None)
             except OSError as error:

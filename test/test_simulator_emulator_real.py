@@ -12,31 +12,7 @@ from processes import when_listening
 from simulator_client import SimulatorClient
 
 from drone_bridge.emulators.simulator.connection import Connection
-from drone_bridge.protocols.simulator import (
-    Added,
-    AddObject,
-    AddTrigger,
-    Completed,
-    Configured,
-    EntityData,
-    ExtendedAttribute,
-    GetConfig,
-    GetExtended,
-    ItemType,
-    ListCameras,
-    ListEntities,
-    ListObjects,
-    PathTrigger,
-    Remove,
-    Run,
-    SetExtended,
-    Spy,
-    StreamEntity,
-    StreamExtended,
-    Turbulence,
-    ViewCamera,
-    frame,
-)
+from drone_bridge.protocols import simulator as sim
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -143,7 +119,13 @@ def test_by_default_completed_comes_after_the_streams_of_the_last_step(emulate, 
 
 def test_what_the_real_server_does_not_know_ends_the_connection(emulate, connect):
     emulator = emulate("--quirks", "real")
-    for request in (Spy(), ListObjects(), ListCameras(), ViewCamera(0, 0), StreamExtended(0, 1, ())):
+    for request in (
+        sim.Spy(),
+        sim.ListObjects(),
+        sim.ListCameras(),
+        sim.ViewCamera(0, 0),
+        sim.StreamExtended(0, 1, ()),
+    ):
         client = connect(emulator)
         client.settle()
         client.send_bytes(client.prepare(request))
@@ -154,11 +136,11 @@ def test_what_the_real_server_does_not_know_ends_the_connection(emulate, connect
 @pytest.mark.parametrize(
     "request_with_nothing",
     [
-        SetExtended(VEHICLE, "key", b""),
-        SetExtended(VEHICLE, "", b"data"),
-        GetExtended(VEHICLE, ""),
-        AddObject("", b""),
-        entity(attributes=(ExtendedAttribute("render", b""),)),
+        sim.SetExtended(VEHICLE, "key", b""),
+        sim.SetExtended(VEHICLE, "", b"data"),
+        sim.GetExtended(VEHICLE, ""),
+        sim.AddObject("", b""),
+        entity(attributes=(sim.ExtendedAttribute("render", b""),)),
     ],
     ids=repr,
 )
@@ -172,23 +154,29 @@ def test_an_empty_string_ends_the_connection(emulate, connect, request_with_noth
 
 def test_streams_and_triggers_stay_whatever_remove_is_answered_with(emulate, connect):
     client = connect(emulate("--quirks", "real"))
-    stream = client.add(StreamEntity(VEHICLE, 1, (0,)))
-    for kind in (ItemType.ENTITY_STREAM, ItemType.TRIGGER, ItemType.EXTENDED_STREAM, ItemType.CAMERA_BROADCAST, 9):
-        client.get(Remove(kind, stream))
-    client.get(Run(1))
-    client.wait_for(EntityData)
+    stream = client.add(sim.StreamEntity(VEHICLE, 1, (0,)))
+    for kind in (
+        sim.ItemType.ENTITY_STREAM,
+        sim.ItemType.TRIGGER,
+        sim.ItemType.EXTENDED_STREAM,
+        sim.ItemType.CAMERA_BROADCAST,
+        9,
+    ):
+        client.get(sim.Remove(kind, stream))
+    client.get(sim.Run(1))
+    client.wait_for(sim.EntityData)
 
 
 def test_what_turbulence_is_called_when_it_is_added_is_what_removes_gravity(emulate, connect):
     client = connect(emulate("--quirks", "real"))
     zero = (0.0, 0.0, 0.0)
-    force = Turbulence((30.0, 0.0, 0.0), (30.0, 0.0, 0.0), 0.0, 0.0, zero, zero, 0.0, 0.0)
-    added = [client.add(AddObject(Turbulence.CLASS, force.encode())) for _ in range(2)]
+    force = sim.Turbulence((30.0, 0.0, 0.0), (30.0, 0.0, 0.0), 0.0, 0.0, zero, zero, 0.0, 0.0)
+    added = [client.add(sim.AddObject(sim.Turbulence.CLASS, force.encode())) for _ in range(2)]
     assert added == [0, 1]
-    client.get(Remove(ItemType.OBJECT, added[0]))
-    client.add(StreamEntity(VEHICLE, 1, (1,)))
-    client.get(Run(1))
-    [(north, _, down)] = client.wait_for(EntityData).values
+    client.get(sim.Remove(sim.ItemType.OBJECT, added[0]))
+    client.add(sim.StreamEntity(VEHICLE, 1, (1,)))
+    client.get(sim.Run(1))
+    [(north, _, down)] = client.wait_for(sim.EntityData).values
     assert north > 0.019  # two of them for a hundredth of a second on 30 kg
     assert down < -0.09  # only its buoyancy is left
 
@@ -196,8 +184,8 @@ def test_what_turbulence_is_called_when_it_is_added_is_what_removes_gravity(emul
 def test_a_body_of_more_than_1024_bytes_ends_the_connection(emulate, connect):
     emulator = emulate("--quirks", "real")
     client = connect(emulator, max_request_bytes=2048)
-    client.get(SetExtended(VEHICLE, "k", bytes(1024 - 10)))
-    client.send_bytes(client.prepare(SetExtended(VEHICLE, "k", bytes(1025 - 10))))
+    client.get(sim.SetExtended(VEHICLE, "k", bytes(1024 - 10)))
+    client.send_bytes(client.prepare(sim.SetExtended(VEHICLE, "k", bytes(1025 - 10))))
     client.wait_until_closed()
     emulator.wait_for_line("sent SetExtended with 1025 bytes; 1024 are allowed")
 
@@ -205,17 +193,17 @@ def test_a_body_of_more_than_1024_bytes_ends_the_connection(emulate, connect):
 def test_a_request_in_pieces_ends_the_connection(emulate, connect):
     emulator = emulate("--quirks", "real")
     client = connect(emulator)
-    for request in (GetConfig(), ListEntities()):
+    for request in (sim.GetConfig(), sim.ListEntities()):
         client.get(request)
-    client.send_bytes(client.prepare(GetConfig()) + frame(SetExtended(VEHICLE, "a", b"b"))[:8])
-    assert isinstance(client.next_event().response, Configured)  # what is whole is answered first
+    client.send_bytes(client.prepare(sim.GetConfig()) + sim.frame(sim.SetExtended(VEHICLE, "a", b"b"))[:8])
+    assert isinstance(client.next_event().response, sim.Configured)  # what is whole is answered first
     client.wait_until_closed()
     emulator.wait_for_line("is gone: it has sent a request in pieces")
 
 
 def test_requests_in_one_packet_are_no_pieces(emulate, connect):
     client = connect(emulate("--quirks", "real"))
-    client.send_bytes(b"".join(map(client.prepare, (GetConfig(), ListEntities(), GetConfig()))))
+    client.send_bytes(b"".join(map(client.prepare, (sim.GetConfig(), sim.ListEntities(), sim.GetConfig()))))
     for _ in range(3):
         client.next_event()
 
@@ -223,13 +211,13 @@ def test_requests_in_one_packet_are_no_pieces(emulate, connect):
 def test_completed_overtakes_the_last_step_and_the_first_step_overtakes_ok(emulate, connect):
     client = connect(emulate("--quirks", "real"))
     client.add(entity())
-    client.add(AddTrigger(PathTrigger(VEHICLE, (9, 9, 9), (8, 8, 8), 0.1)))
-    client.add(StreamEntity(VEHICLE, 1, (0,)))
-    client.get(Run(3))
+    client.add(sim.AddTrigger(sim.PathTrigger(VEHICLE, (9, 9, 9), (8, 8, 8), 0.1)))
+    client.add(sim.StreamEntity(VEHICLE, 1, (0,)))
+    client.get(sim.Run(3))
     assert len(client.events) == 1
     while len(client.events) < 4:
         client.next_event()
-    assert [type(event) for event in client.events] == [EntityData, EntityData, Completed, EntityData]
+    assert [type(event) for event in client.events] == [sim.EntityData, sim.EntityData, sim.Completed, sim.EntityData]
 
 
 class Transport:
@@ -264,8 +252,8 @@ def test_the_real_server_sends_header_and_body_by_themselves(quirks, written):
     with socket.socket() as idle:
         writer = Transport(idle)
         connection = Connection("peer", writer, quirks, None)
-        connection.post(Added(0, 7))
-        connection.post(Completed())
+        connection.post(sim.Added(0, 7))
+        connection.post(sim.Completed())
         assert writer.written == []
         connection.flush()
         assert writer.written == written

@@ -9,43 +9,12 @@ from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.emulators.simulator.scene import ENGINE_OBJECTS
 from drone_bridge.emulators.simulator.vehicle import SCENES
-from drone_bridge.protocols.simulator import (
-    AddCamera,
-    AddObject,
-    AddTrigger,
-    Attribute,
-    BroadcastCamera,
-    CollisionTrigger,
-    ExtendedAttribute,
-    GetConfig,
-    GetEntity,
-    GetExtended,
-    GetObject,
-    ItemType,
-    ListCameras,
-    ListEntities,
-    ListObjectClasses,
-    ListObjects,
-    Pause,
-    Reassure,
-    Remove,
-    Run,
-    SetEntity,
-    SetExtended,
-    SetObject,
-    Spied,
-    Spy,
-    StreamCamera,
-    StreamEntity,
-    StreamExtended,
-    SweepCollisionTrigger,
-    Turbulence,
-)
+from drone_bridge.protocols import simulator as sim
 from drone_bridge.vehicle_side.simulator.items import FULL, INVALID, MAX_ITEMS
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE, GRAVITY = 0, 0
-X, V, A, Q, W, CORPOREAL = Attribute
+X, V, A, Q, W, CORPOREAL = sim.Attribute
 QUARTER_ABOUT_Z = (math.sqrt(0.5), 0, 0, math.sqrt(0.5))
 
 
@@ -55,31 +24,38 @@ def simulator():
 
 
 def value(simulator, number, attribute):
-    return simulator.get(GetEntity(number, attribute)).value
+    return simulator.get(sim.GetEntity(number, attribute)).value
 
 
 def constant(force=ZERO, torque=ZERO):
-    return Turbulence(force, force, 0, 0, torque, torque, 0, 0).encode()
+    return sim.Turbulence(force, force, 0, 0, torque, torque, 0, 0).encode()
 
 
 # The default environment.
 
 
 def test_a_new_world_has_a_vehicle_gravity_buoyancy_and_drag(simulator):
-    assert simulator.get(ListEntities()).ids == (VEHICLE,)
+    assert simulator.get(sim.ListEntities()).ids == (VEHICLE,)
     physics = simulator.scene.physics
     assert list(physics.forces) == [GRAVITY]
     assert [type(engine).__name__ for _, engine in physics.engines.values()] == ["Buoyancy"] + 7 * ["DragPlane"]
     engines = tuple(ENGINE_OBJECTS + number for number in range(8))
-    assert simulator.get(ListObjects()).ids == (GRAVITY, *engines)
-    assert [value(simulator, VEHICLE, attribute) for attribute in Attribute] == [ZERO, ZERO, ZERO, LEVEL, ZERO, True]
+    assert simulator.get(sim.ListObjects()).ids == (GRAVITY, *engines)
+    assert [value(simulator, VEHICLE, attribute) for attribute in sim.Attribute] == [
+        ZERO,
+        ZERO,
+        ZERO,
+        LEVEL,
+        ZERO,
+        True,
+    ]
 
 
 def test_the_vehicle_rests_and_comes_to_rest(simulator):
     simulator.step(100)
     assert value(simulator, VEHICLE, X) == pytest.approx(ZERO, abs=1e-9)
-    simulator.get(SetEntity(VEHICLE, V, (0.5, -0.3, 0.2)))
-    simulator.get(SetEntity(VEHICLE, W, (1.0, -0.5, 0.8)))
+    simulator.get(sim.SetEntity(VEHICLE, V, (0.5, -0.3, 0.2)))
+    simulator.get(sim.SetEntity(VEHICLE, W, (1.0, -0.5, 0.8)))
     simulator.step(3000)
     assert math.hypot(*value(simulator, VEHICLE, V)) < 0.02
     assert math.hypot(*value(simulator, VEHICLE, W)) < 0.1
@@ -88,11 +64,11 @@ def test_the_vehicle_rests_and_comes_to_rest(simulator):
 
 
 def test_without_gravity_it_rises_and_without_buoyancy_it_sinks(simulator):
-    simulator.get(Remove(ItemType.OBJECT, GRAVITY))
+    simulator.get(sim.Remove(sim.ItemType.OBJECT, GRAVITY))
     simulator.step(10)
     assert value(simulator, VEHICLE, V)[2] < 0
     sinking = OfflineSimulator()
-    sinking.get(Remove(ItemType.OBJECT, ENGINE_OBJECTS))
+    sinking.get(sim.Remove(sim.ItemType.OBJECT, ENGINE_OBJECTS))
     sinking.step(10)
     assert value(sinking, VEHICLE, V)[2] > 0
 
@@ -101,7 +77,7 @@ def test_a_vehicle_whose_body_is_turned_in_its_model_swims_the_same():
     simulator, turned = OfflineSimulator(), OfflineSimulator(btom=(0.5, 0.5, -0.5, 0.5))
     assert value(turned, VEHICLE, Q) == (0.5, 0.5, -0.5, 0.5)  # so btom can be told before the first step
     for each in (simulator, turned):
-        each.get(SetEntity(VEHICLE, V, (1.0, 0.2, -0.1)))
+        each.get(sim.SetEntity(VEHICLE, V, (1.0, 0.2, -0.1)))
         each.step(300)
     assert value(turned, VEHICLE, X) == pytest.approx(value(simulator, VEHICLE, X), rel=0.1)
     bodies = turned.scene.physics.bodies
@@ -112,10 +88,10 @@ def test_a_vehicle_whose_body_is_turned_in_its_model_swims_the_same():
 
 def test_the_config_tells_the_tempo_and_a_step_takes_speed_over_frequency():
     simulator = OfflineSimulator(rate=50.0, speed=2.0)
-    config = simulator.get(GetConfig())
+    config = simulator.get(sim.GetConfig())
     assert (config.frequency, config.speed, config.non_real_time) == (50.0, 2.0, False)
     number = simulator.add(entity())
-    simulator.get(SetEntity(number, V, (1, 0, 0)))
+    simulator.get(sim.SetEntity(number, V, (1, 0, 0)))
     simulator.step(50)
     assert value(simulator, number, X)[0] == pytest.approx(2.0)
 
@@ -124,26 +100,26 @@ def test_the_config_tells_the_tempo_and_a_step_takes_speed_over_frequency():
 def test_scenes_hold_still_and_say_what_they_are(scene):
     simulator = OfflineSimulator()
     SCENES[scene](simulator.world, simulator.scene)
-    numbers = simulator.get(ListEntities()).ids
+    numbers = simulator.get(sim.ListEntities()).ids
     before = [value(simulator, number, X) for number in numbers]
     simulator.step(50)
     assert [value(simulator, number, X) for number in numbers] == [pytest.approx(place, abs=1e-9) for place in before]
     for number in numbers:
-        assert simulator.get(GetExtended(number, "render")).data.isascii()
+        assert simulator.get(sim.GetExtended(number, "render")).data.isascii()
 
 
 # Entities.
 
 
 def test_an_added_entity_has_what_it_was_given(simulator):
-    xattrs = (ExtendedAttribute("render", b"buoy"), ExtendedAttribute("", b""))
+    xattrs = (sim.ExtendedAttribute("render", b"buoy"), sim.ExtendedAttribute("", b""))
     number = simulator.add(entity((1, 2, 3), q=(0, 2, 0, 0), corporeal=True, attributes=xattrs))
-    assert simulator.get(ListEntities()).ids == (number, VEHICLE)
+    assert simulator.get(sim.ListEntities()).ids == (number, VEHICLE)
     assert value(simulator, number, X) == (1, 2, 3)
     assert value(simulator, number, Q) == (0, 1, 0, 0)
     assert value(simulator, number, CORPOREAL) is True
-    assert simulator.get(GetExtended(number, "render")).data == b"buoy"
-    assert simulator.get(GetExtended(number, "")).data == b""
+    assert simulator.get(sim.GetExtended(number, "render")).data == b"buoy"
+    assert simulator.get(sim.GetExtended(number, "")).data == b""
 
 
 @pytest.mark.parametrize(
@@ -160,7 +136,7 @@ def test_an_added_entity_has_what_it_was_given(simulator):
 )
 def test_an_invalid_entity_is_refused_and_leaves_nothing_behind(simulator, broken):
     assert simulator.code(entity(**broken)) == 0
-    assert simulator.get(ListEntities()).ids == (VEHICLE,)
+    assert simulator.get(sim.ListEntities()).ids == (VEHICLE,)
     assert simulator.add(entity()) == 1
     simulator.step()
 
@@ -168,14 +144,14 @@ def test_an_invalid_entity_is_refused_and_leaves_nothing_behind(simulator, broke
 def test_attributes_are_set_and_got_in_the_documented_frames(simulator):
     number = simulator.add(entity(btom=QUARTER_ABOUT_Z))  # the body's x is the model's y
     for attribute in (X, V, A):
-        simulator.get(SetEntity(number, attribute, (1.0, 2.0, 3.0)))
+        simulator.get(sim.SetEntity(number, attribute, (1.0, 2.0, 3.0)))
         assert value(simulator, number, attribute) == (1, 2, 3)
-    simulator.get(SetEntity(number, Q, LEVEL))
+    simulator.get(sim.SetEntity(number, Q, LEVEL))
     assert value(simulator, number, Q) == pytest.approx(QUARTER_ABOUT_Z)  # model · btom
-    simulator.get(SetEntity(number, W, (0.0, 2.0, 0.0)))
+    simulator.get(sim.SetEntity(number, W, (0.0, 2.0, 0.0)))
     assert value(simulator, number, W) == pytest.approx((0, 2, 0))
     assert simulator.scene.physics.bodies.motion(number).w == pytest.approx((2, 0, 0))
-    simulator.get(SetEntity(number, CORPOREAL, True))
+    simulator.get(sim.SetEntity(number, CORPOREAL, True))
     assert value(simulator, number, CORPOREAL) is True
 
 
@@ -183,27 +159,27 @@ def test_forces_act_on_corporeal_entities_only(simulator):
     number = simulator.add(entity())
     simulator.step(10)
     assert value(simulator, number, V) == ZERO
-    simulator.get(SetEntity(number, CORPOREAL, True))
+    simulator.get(sim.SetEntity(number, CORPOREAL, True))
     simulator.step(10)
     assert value(simulator, number, V)[2] == pytest.approx(0.981)
     assert value(simulator, number, A)[2] == pytest.approx(9.81)
 
 
 def test_errors_of_setting_and_getting_are_the_documented_ones(simulator):
-    assert simulator.code(SetEntity(7, X, ZERO)) == 0
-    assert simulator.code(SetEntity(VEHICLE, 6, b"")) == 1
-    assert simulator.code(GetEntity(7, X)) == 0
-    assert simulator.code(GetEntity(VEHICLE, 6)) == 1
+    assert simulator.code(sim.SetEntity(7, X, ZERO)) == 0
+    assert simulator.code(sim.SetEntity(VEHICLE, 6, b"")) == 1
+    assert simulator.code(sim.GetEntity(7, X)) == 0
+    assert simulator.code(sim.GetEntity(VEHICLE, 6)) == 1
     for attribute, broken in ((X, (math.nan, 0, 0)), (W, (0, math.inf, 0)), (Q, (0, 0, 0, 0))):
-        assert simulator.code(SetEntity(VEHICLE, attribute, broken)) == INVALID
-    assert simulator.ask(GetEntity(5, X)).message == "No entity with given ID."
+        assert simulator.code(sim.SetEntity(VEHICLE, attribute, broken)) == INVALID
+    assert simulator.ask(sim.GetEntity(5, X)).message == "No entity with given ID."
 
 
 def test_numbers_of_any_size_stop_the_entity_and_nothing_else(simulator):
     number = simulator.add(entity((1, 2, 3)))
     for attribute in (V, A, W):
-        simulator.get(SetEntity(number, attribute, (1.7e308, -1.7e308, 1e300)))
-    simulator.get(SetEntity(VEHICLE, V, (1e200, 1.7e308, 0)))
+        simulator.get(sim.SetEntity(number, attribute, (1.7e308, -1.7e308, 1e300)))
+    simulator.get(sim.SetEntity(VEHICLE, V, (1e200, 1.7e308, 0)))
     simulator.step(3)
     assert simulator.reports[0].startswith("entity ")
     for attribute in (X, V, A, Q, W):
@@ -215,24 +191,24 @@ def test_numbers_of_any_size_stop_the_entity_and_nothing_else(simulator):
 
 
 def test_extended_attributes_are_bytes_under_names(simulator):
-    simulator.get(SetExtended(VEHICLE, "note", b"\0\xff"))
-    simulator.get(SetExtended(VEHICLE, "note", b"two"))
-    simulator.get(SetExtended(VEHICLE, "\udcff" * 255, b"odd"))
-    assert simulator.get(GetExtended(VEHICLE, "note")).data == b"two"
-    assert simulator.get(GetExtended(VEHICLE, "\udcff" * 255)).data == b"odd"
-    assert simulator.code(GetExtended(VEHICLE, "nope")) == 0
-    assert simulator.code(GetExtended(7, "note")) == 0
-    assert simulator.code(SetExtended(7, "note", b"")) == 0
+    simulator.get(sim.SetExtended(VEHICLE, "note", b"\0\xff"))
+    simulator.get(sim.SetExtended(VEHICLE, "note", b"two"))
+    simulator.get(sim.SetExtended(VEHICLE, "\udcff" * 255, b"odd"))
+    assert simulator.get(sim.GetExtended(VEHICLE, "note")).data == b"two"
+    assert simulator.get(sim.GetExtended(VEHICLE, "\udcff" * 255)).data == b"odd"
+    assert simulator.code(sim.GetExtended(VEHICLE, "nope")) == 0
+    assert simulator.code(sim.GetExtended(7, "note")) == 0
+    assert simulator.code(sim.SetExtended(7, "note", b"")) == 0
 
 
 def test_extended_attributes_have_no_more_room_than_a_mebibyte(simulator):
-    assert simulator.code(SetExtended(VEHICLE, "big", bytes(1 << 20))) == FULL
-    simulator.get(SetExtended(VEHICLE, "big", bytes(1_000_000)))
-    assert simulator.code(SetExtended(VEHICLE, "more", bytes(50_000))) == FULL
-    simulator.get(SetExtended(VEHICLE, "big", b"small"))
-    simulator.get(SetExtended(VEHICLE, "more", bytes(50_000)))
-    assert simulator.code(entity(attributes=(ExtendedAttribute("big", bytes(1 << 20)),))) == FULL
-    attributes = (ExtendedAttribute("big", bytes(1_000_000)),)
+    assert simulator.code(sim.SetExtended(VEHICLE, "big", bytes(1 << 20))) == FULL
+    simulator.get(sim.SetExtended(VEHICLE, "big", bytes(1_000_000)))
+    assert simulator.code(sim.SetExtended(VEHICLE, "more", bytes(50_000))) == FULL
+    simulator.get(sim.SetExtended(VEHICLE, "big", b"small"))
+    simulator.get(sim.SetExtended(VEHICLE, "more", bytes(50_000)))
+    assert simulator.code(entity(attributes=(sim.ExtendedAttribute("big", bytes(1 << 20)),))) == FULL
+    attributes = (sim.ExtendedAttribute("big", bytes(1_000_000)),)
     assert sum(simulator.ask(entity(attributes=attributes)).ID == 2 for _ in range(100)) == 67  # 64 MiB in all
 
 
@@ -240,34 +216,34 @@ def test_extended_attributes_have_no_more_room_than_a_mebibyte(simulator):
 
 
 def test_turbulence_can_be_added_listed_changed_and_removed(simulator):
-    assert simulator.get(ListObjectClasses()).names == ("turbulence",)
-    number = simulator.add(AddObject("turbulence", constant(force=(2, 0, 0))))
+    assert simulator.get(sim.ListObjectClasses()).names == ("turbulence",)
+    number = simulator.add(sim.AddObject("turbulence", constant(force=(2, 0, 0))))
     assert number == 1  # after gravity
-    assert number in simulator.get(ListObjects()).ids
+    assert number in simulator.get(sim.ListObjects()).ids
     light = simulator.add(entity(mass=2, corporeal=True))
     simulator.step(100)
     assert value(simulator, light, V) == pytest.approx((1, 0, 9.81))
-    assert simulator.get(GetObject(number)).data == constant(force=(2, 0, 0))
-    simulator.get(SetObject(number, 0, constant(torque=(0, 0, 0.5))))
+    assert simulator.get(sim.GetObject(number)).data == constant(force=(2, 0, 0))
+    simulator.get(sim.SetObject(number, 0, constant(torque=(0, 0, 0.5))))
     simulator.step(100)
     assert value(simulator, light, V)[0] == pytest.approx(1)
     assert value(simulator, light, W)[2] == pytest.approx(0.5)
-    simulator.get(Remove(ItemType.OBJECT, number))
-    assert simulator.code(GetObject(number)) == 0
+    simulator.get(sim.Remove(sim.ItemType.OBJECT, number))
+    assert simulator.code(sim.GetObject(number)) == 0
 
 
 def test_turbulence_steers_the_vehicle_as_documented(simulator):
-    simulator.add(AddObject("turbulence", constant(force=(10, 0, 0))))
+    simulator.add(sim.AddObject("turbulence", constant(force=(10, 0, 0))))
     simulator.step(2000)
     assert value(simulator, VEHICLE, V)[0] == pytest.approx(math.sqrt(2 * 10 / (1000 * 0.25)), rel=0.05)
 
 
 def test_turbulence_differs_by_the_seed_only():
-    walk = Turbulence((-5, -5, -5), (5, 5, 5), -50, 50, ZERO, ZERO, 0, 0).encode()
+    walk = sim.Turbulence((-5, -5, -5), (5, 5, 5), -50, 50, ZERO, ZERO, 0, 0).encode()
 
     def swim(seed):
         simulator = OfflineSimulator(seed=seed)
-        simulator.add(AddObject("turbulence", walk))
+        simulator.add(sim.AddObject("turbulence", walk))
         simulator.step(200)
         return value(simulator, VEHICLE, X)
 
@@ -275,21 +251,21 @@ def test_turbulence_differs_by_the_seed_only():
 
 
 @pytest.mark.parametrize(
-    "data", [b"", bytes(127), bytes(129), Turbulence((1, 0, 0), ZERO, 0, 0, ZERO, ZERO, 0, 0).encode()]
+    "data", [b"", bytes(127), bytes(129), sim.Turbulence((1, 0, 0), ZERO, 0, 0, ZERO, ZERO, 0, 0).encode()]
 )
 def test_invalid_turbulence_is_refused(simulator, data):
-    assert simulator.code(AddObject("turbulence", data)) == 0
-    number = simulator.add(AddObject("turbulence", constant()))
-    assert simulator.code(SetObject(number, 0, data)) == 2
+    assert simulator.code(sim.AddObject("turbulence", data)) == 0
+    number = simulator.add(sim.AddObject("turbulence", constant()))
+    assert simulator.code(sim.SetObject(number, 0, data)) == 2
 
 
 def test_errors_of_objects_say_what_is_missing(simulator):
-    assert simulator.code(AddObject("thruster", b"")) == 0
-    assert simulator.code(GetObject(9)) == 0
-    assert simulator.code(SetObject(9, 0, b"")) == 0
-    assert simulator.code(GetObject(GRAVITY)) == 1
-    number = simulator.add(AddObject("turbulence", constant()))
-    assert simulator.code(GetObject(number, 1)) == 1
+    assert simulator.code(sim.AddObject("thruster", b"")) == 0
+    assert simulator.code(sim.GetObject(9)) == 0
+    assert simulator.code(sim.SetObject(9, 0, b"")) == 0
+    assert simulator.code(sim.GetObject(GRAVITY)) == 1
+    number = simulator.add(sim.AddObject("turbulence", constant()))
+    assert simulator.code(sim.GetObject(number, 1)) == 1
 
 
 # Items.
@@ -298,53 +274,55 @@ def test_errors_of_objects_say_what_is_missing(simulator):
 def add_one_of_each(simulator):
     """Return what depends on a new entity, by type."""
     number = simulator.add(entity((5, 0, 0)))
-    camera = simulator.add(AddCamera(number, LEVEL, ZERO, 1.0))
+    camera = simulator.add(sim.AddCamera(number, LEVEL, ZERO, 1.0))
     keys = {
-        ItemType.ENTITY: number,
-        ItemType.CAMERA: camera,
-        ItemType.TRIGGER: simulator.add(AddTrigger(CollisionTrigger(VEHICLE, number, -1))),
-        ItemType.ENTITY_STREAM: simulator.add(StreamEntity(number, 1, (X,))),
-        ItemType.CAMERA_STREAM: simulator.add(StreamCamera(camera, 1, VEHICLE)),
-        ItemType.CAMERA_BROADCAST: simulator.add(BroadcastCamera(camera)),
-        ItemType.EXTENDED_STREAM: simulator.add(StreamExtended(number, 1, ())),
+        sim.ItemType.ENTITY: number,
+        sim.ItemType.CAMERA: camera,
+        sim.ItemType.TRIGGER: simulator.add(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, number, -1))),
+        sim.ItemType.ENTITY_STREAM: simulator.add(sim.StreamEntity(number, 1, (X,))),
+        sim.ItemType.CAMERA_STREAM: simulator.add(sim.StreamCamera(camera, 1, VEHICLE)),
+        sim.ItemType.CAMERA_BROADCAST: simulator.add(sim.BroadcastCamera(camera)),
+        sim.ItemType.EXTENDED_STREAM: simulator.add(sim.StreamExtended(number, 1, ())),
     }
     return {
         **keys,
-        ItemType.OBJECT: simulator.add(AddObject("turbulence", constant())),
-        ItemType.SPY: simulator.add(Spy()),
+        sim.ItemType.OBJECT: simulator.add(sim.AddObject("turbulence", constant())),
+        sim.ItemType.SPY: simulator.add(sim.Spy()),
     }
 
 
-@pytest.mark.parametrize("kind", ItemType)
+@pytest.mark.parametrize("kind", sim.ItemType)
 def test_items_of_each_type_can_be_removed_once(simulator, kind):
     number = add_one_of_each(simulator)[kind]
-    simulator.get(Remove(kind, number))
-    assert simulator.code(Remove(kind, number)) == 0
+    simulator.get(sim.Remove(kind, number))
+    assert simulator.code(sim.Remove(kind, number)) == 0
     simulator.step()
 
 
 def test_there_are_no_items_of_other_types(simulator):
-    assert simulator.code(Remove(9, 0)) == 1
+    assert simulator.code(sim.Remove(9, 0)) == 1
 
 
 def test_removing_an_entity_removes_what_depends_on_it(simulator):
     keys = add_one_of_each(simulator)
-    del keys[ItemType.OBJECT], keys[ItemType.SPY]
+    del keys[sim.ItemType.OBJECT], keys[sim.ItemType.SPY]
     simulator.client.take()
-    simulator.get(Remove(ItemType.ENTITY, keys[ItemType.ENTITY]))
+    simulator.get(sim.Remove(sim.ItemType.ENTITY, keys[sim.ItemType.ENTITY]))
     gone = [
-        (event.type, event.id) for event in simulator.client.take() if isinstance(event, Spied) and not event.is_added
+        (event.type, event.id)
+        for event in simulator.client.take()
+        if isinstance(event, sim.Spied) and not event.is_added
     ]
     assert sorted(gone) == sorted(keys.items())
-    assert gone[-1] == (ItemType.ENTITY, keys[ItemType.ENTITY])
-    assert simulator.get(ListCameras()).ids == ()
+    assert gone[-1] == (sim.ItemType.ENTITY, keys[sim.ItemType.ENTITY])
+    assert simulator.get(sim.ListCameras()).ids == ()
     assert simulator.step() == []
 
 
 def test_the_vehicle_can_be_removed_with_its_engines(simulator):
-    simulator.get(Remove(ItemType.ENTITY, VEHICLE))
-    assert simulator.get(ListEntities()).ids == ()
-    assert simulator.get(ListObjects()).ids == (GRAVITY,)
+    simulator.get(sim.Remove(sim.ItemType.ENTITY, VEHICLE))
+    assert simulator.get(sim.ListEntities()).ids == ()
+    assert simulator.get(sim.ListObjects()).ids == (GRAVITY,)
     simulator.step()
     assert simulator.add(entity()) == 1  # IDs are not used again
 
@@ -352,40 +330,40 @@ def test_the_vehicle_can_be_removed_with_its_engines(simulator):
 def test_streams_triggers_and_spies_go_with_their_client_and_the_world_stays(simulator):
     other = RecordingClient()
     number = simulator.add(entity(), other)
-    camera = simulator.add(AddCamera(number, LEVEL, ZERO, 1.0), other)
-    simulator.add(StreamEntity(number, 1, (X,)), other)
-    simulator.add(StreamCamera(camera, 1, VEHICLE), other)
-    simulator.add(AddTrigger(CollisionTrigger(VEHICLE, number, 1)), other)
-    simulator.add(Spy(), other)
+    camera = simulator.add(sim.AddCamera(number, LEVEL, ZERO, 1.0), other)
+    simulator.add(sim.StreamEntity(number, 1, (X,)), other)
+    simulator.add(sim.StreamCamera(camera, 1, VEHICLE), other)
+    simulator.add(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, number, 1)), other)
+    simulator.add(sim.Spy(), other)
     simulator.step()
     assert other.take()
     simulator.world.leave(other)
     simulator.step()
     assert other.take() == []
-    assert simulator.get(ListEntities()).ids == (number, VEHICLE)
-    assert simulator.get(ListCameras()).ids == (camera,)
+    assert simulator.get(sim.ListEntities()).ids == (number, VEHICLE)
+    assert simulator.get(sim.ListCameras()).ids == (camera,)
 
 
 def test_a_spy_hears_of_all_that_comes_and_goes_until_it_is_removed(simulator):
     other = RecordingClient()
-    spy = simulator.add(Spy())
+    spy = simulator.add(sim.Spy())
     number = simulator.add(entity(), other)
-    stream = simulator.add(StreamEntity(number, 1, ()), other)
-    simulator.get(Remove(ItemType.ENTITY, number), other)
+    stream = simulator.add(sim.StreamEntity(number, 1, ()), other)
+    simulator.get(sim.Remove(sim.ItemType.ENTITY, number), other)
     assert simulator.client.take() == [
-        Spied(True, ItemType.ENTITY, number),
-        Spied(True, ItemType.ENTITY_STREAM, stream),
-        Spied(False, ItemType.ENTITY_STREAM, stream),
-        Spied(False, ItemType.ENTITY, number),
+        sim.Spied(True, sim.ItemType.ENTITY, number),
+        sim.Spied(True, sim.ItemType.ENTITY_STREAM, stream),
+        sim.Spied(False, sim.ItemType.ENTITY_STREAM, stream),
+        sim.Spied(False, sim.ItemType.ENTITY, number),
     ]
-    simulator.get(Remove(ItemType.SPY, spy))
+    simulator.get(sim.Remove(sim.ItemType.SPY, spy))
     simulator.add(entity())
     assert simulator.client.take() == []
     assert other.take() == []
 
 
 def test_a_spied_id_that_needs_more_than_a_byte_gets_four(simulator):
-    simulator.add(Spy())
+    simulator.add(sim.Spy())
     for _ in range(256):
         simulator.add(entity())
     first, *_, last = simulator.client.take()
@@ -395,7 +373,7 @@ def test_a_spied_id_that_needs_more_than_a_byte_gets_four(simulator):
 
 @pytest.mark.slow
 def test_there_is_room_for_a_thousand_of_each(simulator):
-    requests = [entity(), StreamEntity(VEHICLE, 0, ()), AddObject("turbulence", constant()), Spy()]
+    requests = [entity(), sim.StreamEntity(VEHICLE, 0, ()), sim.AddObject("turbulence", constant()), sim.Spy()]
     for request in requests:
         for _ in range(MAX_ITEMS + 1):
             last = simulator.ask(request)
@@ -406,11 +384,11 @@ def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
     other, number, camera = (
         RecordingClient(),
         simulator.add(entity()),
-        simulator.add(AddCamera(VEHICLE, LEVEL, ZERO, 1.0)),
+        simulator.add(sim.AddCamera(VEHICLE, LEVEL, ZERO, 1.0)),
     )
-    keeps = (StreamEntity(number, 0, ()), StreamExtended(number, 0, ()), StreamCamera(camera, 0, number))
-    for go in (lambda: simulator.world.leave(other), lambda: simulator.get(Remove(ItemType.ENTITY, number))):
-        for request in (*keeps, AddTrigger(SweepCollisionTrigger(VEHICLE, number))):
+    keeps = (sim.StreamEntity(number, 0, ()), sim.StreamExtended(number, 0, ()), sim.StreamCamera(camera, 0, number))
+    for go in (lambda: simulator.world.leave(other), lambda: simulator.get(sim.Remove(sim.ItemType.ENTITY, number))):
+        for request in (*keeps, sim.AddTrigger(sim.SweepCollisionTrigger(VEHICLE, number))):
             for _ in range(MAX_ITEMS):
                 simulator.add(request, other)
         started = time.thread_time()
@@ -424,21 +402,21 @@ def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
 
 
 def test_it_starts_paused_and_run_and_pause_alternate(simulator):
-    simulator.get(Reassure())
-    assert simulator.code(Pause()) == 0
-    simulator.get(Run(0))
-    assert simulator.code(Run(3)) == 0
-    simulator.get(Pause())
-    assert simulator.code(Pause()) == 0
+    simulator.get(sim.Reassure())
+    assert simulator.code(sim.Pause()) == 0
+    simulator.get(sim.Run(0))
+    assert simulator.code(sim.Run(3)) == 0
+    simulator.get(sim.Pause())
+    assert simulator.code(sim.Pause()) == 0
 
 
 def test_a_run_of_steps_ends_by_itself_and_a_pause_forgets_the_rest(simulator):
     control = simulator.context.control
-    simulator.get(Run(3))
+    simulator.get(sim.Run(3))
     assert [control.count_step() for _ in range(3)] == [False, False, True]
     assert not control.is_running
-    simulator.get(Run(2))
+    simulator.get(sim.Run(2))
     assert not control.count_step()
-    simulator.get(Pause())
-    simulator.get(Run(0))
+    simulator.get(sim.Pause())
+    simulator.get(sim.Run(0))
     assert not any(control.count_step() for _ in range(10))

@@ -6,43 +6,12 @@ import math
 import pytest
 from offline_simulator import LEVEL, OfflineSimulator, entity
 
-from drone_bridge.protocols.simulator import (
-    AddCamera,
-    AddTrigger,
-    Attribute,
-    BroadcastCamera,
-    BytecodeTrigger,
-    CameraAttribute,
-    CameraData,
-    CameraGot,
-    CollisionTrigger,
-    EntityData,
-    ExtendedAttribute,
-    ExtendedData,
-    ItemType,
-    ListCameras,
-    PathEnded,
-    PathFailed,
-    PathStarted,
-    PathTrigger,
-    Remove,
-    SetCamera,
-    SetEntity,
-    SetExtended,
-    StreamCamera,
-    StreamEntity,
-    StreamExtended,
-    SweepCollisionTrigger,
-    Triggered,
-    UnknownTrigger,
-    Untriggered,
-    ViewCamera,
-)
+from drone_bridge.protocols import simulator as sim
 from drone_bridge.vehicle_side.simulator.items import INVALID, UNSUPPORTED
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE = 0
-X, V, A, Q, W, CORPOREAL = Attribute
+X, V, A, Q, W, CORPOREAL = sim.Attribute
 QUARTER_ABOUT_Z = (math.sqrt(0.5), 0, 0, math.sqrt(0.5))
 
 
@@ -52,11 +21,11 @@ def simulator():
 
 
 def camera_on(simulator, number=VEHICLE, q=LEVEL, x=ZERO, f=1.0, enabled=True):
-    return simulator.add(AddCamera(number, q, x, f, enabled))
+    return simulator.add(sim.AddCamera(number, q, x, f, enabled))
 
 
 def view(simulator, camera, target):
-    got = simulator.get(ViewCamera(camera, target))
+    got = simulator.get(sim.ViewCamera(camera, target))
     return (got.x, got.y, got.radius, got.depth)
 
 
@@ -84,22 +53,22 @@ def test_the_focal_length_scales_the_screen_and_not_the_depth(simulator):
     camera = camera_on(simulator, f=2.0)
     target = simulator.add(entity((4, 1, -1), radius=0.2))
     assert view(simulator, camera, target) == pytest.approx((0.5, -0.5, 0.1, 4))
-    simulator.get(SetCamera(camera, CameraAttribute.FOCAL_LENGTH, 4.0))
+    simulator.get(sim.SetCamera(camera, sim.CameraAttribute.FOCAL_LENGTH, 4.0))
     assert view(simulator, camera, target) == pytest.approx((1, -1, 0.2, 4))
 
 
 def test_a_camera_turns_and_moves_with_its_entity_s_model(simulator):
     """Heading east at (10, 0, 0), a camera 0.5 m ahead that looks down."""
     carrier = simulator.add(entity((10, 0, 0), btom=QUARTER_ABOUT_Z))
-    simulator.get(SetEntity(carrier, Q, QUARTER_ABOUT_Z))
+    simulator.get(sim.SetEntity(carrier, Q, QUARTER_ABOUT_Z))
     down = (math.sqrt(0.5), 0, -math.sqrt(0.5), 0)
     camera = camera_on(simulator, carrier, q=down, x=(0.5, 0, 0))
     target = simulator.add(entity((9.5, 1.0, 2.0), radius=0.2))  # to the south, which is right, and ahead, which is up
     assert view(simulator, camera, target) == pytest.approx((0.25, -0.25, 0.1, 2), abs=1e-6)
-    simulator.get(SetCamera(camera, CameraAttribute.POSITION, (1.0, 0, 0)))
+    simulator.get(sim.SetCamera(camera, sim.CameraAttribute.POSITION, (1.0, 0, 0)))
     assert view(simulator, camera, target) == pytest.approx((0.25, 0, 0.1, 2), abs=1e-6)
-    simulator.get(SetCamera(camera, CameraAttribute.POSITION, ZERO))
-    simulator.get(SetCamera(camera, CameraAttribute.ORIENTATION, LEVEL))
+    simulator.get(sim.SetCamera(camera, sim.CameraAttribute.POSITION, ZERO))
+    simulator.get(sim.SetCamera(camera, sim.CameraAttribute.ORIENTATION, LEVEL))
     assert view(simulator, camera, target) == pytest.approx((0.5, 2.0, 0.2, 1.0), abs=1e-6)
 
 
@@ -114,28 +83,28 @@ def test_views_that_do_not_fit_a_float32_are_clamped(simulator):
 def test_a_disabled_camera_neither_streams_nor_moves(simulator):
     camera = camera_on(simulator)
     target = simulator.add(entity((4, 0, 0)))
-    simulator.add(StreamCamera(camera, 1, target))
+    simulator.add(sim.StreamCamera(camera, 1, target))
     assert len(simulator.step(2)) == 2
-    simulator.get(SetCamera(camera, CameraAttribute.ENABLED, False))
-    simulator.get(SetEntity(VEHICLE, X, (1.0, 0, 0)))
+    simulator.get(sim.SetCamera(camera, sim.CameraAttribute.ENABLED, False))
+    simulator.get(sim.SetEntity(VEHICLE, X, (1.0, 0, 0)))
     assert simulator.step(5) == []
     assert view(simulator, camera, target)[3] == pytest.approx(4)
-    simulator.get(SetCamera(camera, CameraAttribute.ENABLED, True))
+    simulator.get(sim.SetCamera(camera, sim.CameraAttribute.ENABLED, True))
     assert simulator.step()[0].depth == pytest.approx(3)
 
 
 def test_cameras_are_listed_and_their_errors_reported(simulator):
     first, second = camera_on(simulator), camera_on(simulator, enabled=False)
-    assert simulator.get(ListCameras()).ids == (first, second)
+    assert simulator.get(sim.ListCameras()).ids == (first, second)
     other = simulator.add(entity())
-    assert simulator.code(AddCamera(9, LEVEL, ZERO, 1.0)) == 0
-    assert simulator.code(AddCamera(VEHICLE, (0, 0, 0, 0), ZERO, 1.0)) == INVALID
-    assert simulator.code(AddCamera(VEHICLE, LEVEL, ZERO, math.nan)) == INVALID
-    assert simulator.code(SetCamera(9, CameraAttribute.ENABLED, True)) == 0
-    assert simulator.code(SetCamera(first, 4, b"")) == 1
-    assert simulator.code(SetCamera(first, CameraAttribute.POSITION, (0, 0, math.inf))) == INVALID
-    assert simulator.code(BroadcastCamera(9)) == 0
-    for ask in (ViewCamera, lambda camera, target: StreamCamera(camera, 1, target)):
+    assert simulator.code(sim.AddCamera(9, LEVEL, ZERO, 1.0)) == 0
+    assert simulator.code(sim.AddCamera(VEHICLE, (0, 0, 0, 0), ZERO, 1.0)) == INVALID
+    assert simulator.code(sim.AddCamera(VEHICLE, LEVEL, ZERO, math.nan)) == INVALID
+    assert simulator.code(sim.SetCamera(9, sim.CameraAttribute.ENABLED, True)) == 0
+    assert simulator.code(sim.SetCamera(first, 4, b"")) == 1
+    assert simulator.code(sim.SetCamera(first, sim.CameraAttribute.POSITION, (0, 0, math.inf))) == INVALID
+    assert simulator.code(sim.BroadcastCamera(9)) == 0
+    for ask in (sim.ViewCamera, lambda camera, target: sim.StreamCamera(camera, 1, target)):
         assert simulator.code(ask(9, other)) == 0
         assert simulator.code(ask(first, 9)) == 1
         assert simulator.code(ask(first, VEHICLE)) == 2
@@ -144,11 +113,11 @@ def test_cameras_are_listed_and_their_errors_reported(simulator):
 def test_a_camera_stream_says_what_a_view_says(simulator):
     camera = camera_on(simulator, f=0.7)
     target = simulator.add(entity((3, 1, 1)))
-    stream = simulator.add(StreamCamera(camera, 1, target))
+    stream = simulator.add(sim.StreamCamera(camera, 1, target))
     seen = simulator.step()[0]
-    assert isinstance(seen, CameraData)
+    assert isinstance(seen, sim.CameraData)
     assert seen.id == stream
-    assert simulator.get(ViewCamera(camera, target)) == CameraGot(seen.x, seen.y, seen.radius, seen.depth)
+    assert simulator.get(sim.ViewCamera(camera, target)) == sim.CameraGot(seen.x, seen.y, seen.radius, seen.depth)
 
 
 # Triggers.
@@ -157,100 +126,100 @@ def test_a_camera_stream_says_what_a_view_says(simulator):
 def approach(simulator, speed, start=-1.0, y=0.0):
     """Return an entity that flies along x, past where the vehicle was; there is no vehicle in its way."""
     number = simulator.add(entity((start, y, 5.0)))
-    simulator.get(SetEntity(number, V, (speed, 0, 0)))
+    simulator.get(sim.SetEntity(number, V, (speed, 0, 0)))
     return number, simulator.add(entity((0, 0, 5.0)))
 
 
 def test_a_collision_is_reported_once_when_it_begins_and_once_when_it_ends(simulator):
     a, b = approach(simulator, 1.0)
-    trigger = simulator.add(AddTrigger(CollisionTrigger(a, b, 0.5)))
+    trigger = simulator.add(sim.AddTrigger(sim.CollisionTrigger(a, b, 0.5)))
     assert simulator.step(45) == []
-    assert simulator.step(10) == [Triggered(trigger)]
+    assert simulator.step(10) == [sim.Triggered(trigger)]
     assert simulator.step(90) == []
-    assert simulator.step(10) == [Untriggered(trigger)]
+    assert simulator.step(10) == [sim.Untriggered(trigger)]
     assert simulator.step(50) == []
 
 
 def test_a_negative_distance_is_the_sum_of_the_radii(simulator):
     a, b = approach(simulator, 1.0)  # both have a radius of 0.2 m
-    simulator.add(AddTrigger(CollisionTrigger(a, b, -1)))
+    simulator.add(sim.AddTrigger(sim.CollisionTrigger(a, b, -1)))
     assert simulator.step(59) == []
     assert len(simulator.step(3)) == 1
 
 
 def test_only_a_sweep_sees_what_passes_between_two_steps(simulator):
     a, b = approach(simulator, 150.0, start=-0.75, y=0.3)
-    plain = simulator.add(AddTrigger(CollisionTrigger(a, b, -1)))
-    sweep = simulator.add(AddTrigger(SweepCollisionTrigger(a, b)))
+    plain = simulator.add(sim.AddTrigger(sim.CollisionTrigger(a, b, -1)))
+    sweep = simulator.add(sim.AddTrigger(sim.SweepCollisionTrigger(a, b)))
     assert plain != sweep
-    assert simulator.step(3) == [Triggered(sweep), Untriggered(sweep)]
+    assert simulator.step(3) == [sim.Triggered(sweep), sim.Untriggered(sweep)]
 
 
 def test_a_sweep_misses_what_passes_beside(simulator):
     a, b = approach(simulator, 150.0, start=-0.75, y=0.41)
-    simulator.add(AddTrigger(SweepCollisionTrigger(a, b)))
+    simulator.add(sim.AddTrigger(sim.SweepCollisionTrigger(a, b)))
     assert simulator.step(3) == []
 
 
 def test_a_teleport_is_not_a_sweep(simulator):
     a, b = approach(simulator, 0.0)
-    simulator.add(AddTrigger(SweepCollisionTrigger(a, b)))
-    simulator.get(SetEntity(a, X, (1.0, 0, 5.0)))
+    simulator.add(sim.AddTrigger(sim.SweepCollisionTrigger(a, b)))
+    simulator.get(sim.SetEntity(a, X, (1.0, 0, 5.0)))
     assert simulator.step(2) == []
 
 
 def test_an_initial_collision_is_reported_after_the_first_step(simulator):
     a, b = approach(simulator, 0.0, start=-0.1)
-    for trigger in (CollisionTrigger(a, b, -1), SweepCollisionTrigger(a, b)):
-        number = simulator.add(AddTrigger(trigger))
-        assert simulator.step() == [Triggered(number)]
+    for trigger in (sim.CollisionTrigger(a, b, -1), sim.SweepCollisionTrigger(a, b)):
+        number = simulator.add(sim.AddTrigger(trigger))
+        assert simulator.step() == [sim.Triggered(number)]
 
 
 def test_a_path_is_started_and_ended_and_can_be_started_again(simulator):
     number = simulator.add(entity((-1, 0, 5)))
-    simulator.get(SetEntity(number, V, (1.0, 0, 0)))
-    trigger = simulator.add(AddTrigger(PathTrigger(number, (0, 0, 5), (1, 0, 5), 0.2)))
+    simulator.get(sim.SetEntity(number, V, (1.0, 0, 0)))
+    trigger = simulator.add(sim.AddTrigger(sim.PathTrigger(number, (0, 0, 5), (1, 0, 5), 0.2)))
     assert simulator.step(75) == []
-    assert simulator.step(10) == [PathStarted(trigger)]
+    assert simulator.step(10) == [sim.PathStarted(trigger)]
     assert simulator.step(90) == []
-    assert simulator.step(10) == [PathEnded(trigger)]
-    simulator.get(SetEntity(number, X, (0, 0, 5)))
-    assert simulator.step() == [PathStarted(trigger)]
+    assert simulator.step(10) == [sim.PathEnded(trigger)]
+    simulator.get(sim.SetEntity(number, X, (0, 0, 5)))
+    assert simulator.step() == [sim.PathStarted(trigger)]
 
 
 def test_a_path_fails_when_its_line_is_left(simulator):
     number = simulator.add(entity((0, 0, 5)))
-    simulator.get(SetEntity(number, V, (0.5, 0.5, 0)))
-    trigger = simulator.add(AddTrigger(PathTrigger(number, (0, 0, 5), (1, 0, 5), 0.2)))
-    assert simulator.step() == [PathStarted(trigger)]
+    simulator.get(sim.SetEntity(number, V, (0.5, 0.5, 0)))
+    trigger = simulator.add(sim.AddTrigger(sim.PathTrigger(number, (0, 0, 5), (1, 0, 5), 0.2)))
+    assert simulator.step() == [sim.PathStarted(trigger)]
     assert simulator.step(30) == []
-    assert simulator.step(20) == [PathFailed(trigger)]
+    assert simulator.step(20) == [sim.PathFailed(trigger)]
     assert simulator.step(10) == []
 
 
 def test_a_path_without_length_ends_where_it_starts(simulator):
-    trigger = simulator.add(AddTrigger(PathTrigger(VEHICLE, ZERO, ZERO, 0.2)))
-    assert simulator.step(2) == [PathStarted(trigger), PathEnded(trigger)]
+    trigger = simulator.add(sim.AddTrigger(sim.PathTrigger(VEHICLE, ZERO, ZERO, 0.2)))
+    assert simulator.step(2) == [sim.PathStarted(trigger), sim.PathEnded(trigger)]
 
 
 def test_errors_of_triggers_are_reported(simulator):
     number = simulator.add(entity())
-    for kind in (lambda a, b: CollisionTrigger(a, b, 1.0), SweepCollisionTrigger):
-        assert simulator.code(AddTrigger(kind(number, number))) == 1
-        assert simulator.code(AddTrigger(kind(9, number))) == 2
-        assert simulator.code(AddTrigger(kind(number, 9))) == 3
-    assert simulator.code(AddTrigger(CollisionTrigger(VEHICLE, number, math.nan))) == INVALID
-    assert simulator.code(AddTrigger(PathTrigger(9, ZERO, ZERO, 1.0))) == 1
+    for kind in (lambda a, b: sim.CollisionTrigger(a, b, 1.0), sim.SweepCollisionTrigger):
+        assert simulator.code(sim.AddTrigger(kind(number, number))) == 1
+        assert simulator.code(sim.AddTrigger(kind(9, number))) == 2
+        assert simulator.code(sim.AddTrigger(kind(number, 9))) == 3
+    assert simulator.code(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, number, math.nan))) == INVALID
+    assert simulator.code(sim.AddTrigger(sim.PathTrigger(9, ZERO, ZERO, 1.0))) == 1
     for distance in (0.0, -1.0, math.nan):
-        assert simulator.code(AddTrigger(PathTrigger(number, ZERO, ZERO, distance))) == 2
-    assert simulator.code(AddTrigger(PathTrigger(number, ZERO, (math.nan, 0, 0), 1.0))) == INVALID
-    assert simulator.code(AddTrigger(UnknownTrigger(4, b"abc"))) == 0
+        assert simulator.code(sim.AddTrigger(sim.PathTrigger(number, ZERO, ZERO, distance))) == 2
+    assert simulator.code(sim.AddTrigger(sim.PathTrigger(number, ZERO, (math.nan, 0, 0), 1.0))) == INVALID
+    assert simulator.code(sim.AddTrigger(sim.UnknownTrigger(4, b"abc"))) == 0
     assert simulator.step() == []
 
 
 def test_bytecode_is_parsed_and_not_run(simulator):
-    assert simulator.code(AddTrigger(BytecodeTrigger(b"\1\2\3"))) == UNSUPPORTED
-    assert "not run" in simulator.ask(AddTrigger(BytecodeTrigger(b""))).message
+    assert simulator.code(sim.AddTrigger(sim.BytecodeTrigger(b"\1\2\3"))) == UNSUPPORTED
+    assert "not run" in simulator.ask(sim.AddTrigger(sim.BytecodeTrigger(b""))).message
 
 
 # Streams.
@@ -258,16 +227,16 @@ def test_bytecode_is_parsed_and_not_run(simulator):
 
 def test_a_stream_has_the_attributes_that_were_asked_for_in_their_order(simulator):
     number = simulator.add(entity((1, 2, 3), btom=QUARTER_ABOUT_Z))
-    simulator.get(SetEntity(number, W, (0.0, 0.0, 0.5)))
-    stream = simulator.add(StreamEntity(number, 1, (CORPOREAL, X, W, X)))
+    simulator.get(sim.SetEntity(number, W, (0.0, 0.0, 0.5)))
+    stream = simulator.add(sim.StreamEntity(number, 1, (CORPOREAL, X, W, X)))
     [data] = simulator.step()
-    assert isinstance(data, EntityData)
+    assert isinstance(data, sim.EntityData)
     assert (data.id, data.attributes) == (stream, (CORPOREAL, X, W, X))
     assert data.values == (False, (1, 2, 3), pytest.approx((0, 0, 0.5)), (1, 2, 3))
 
 
 def test_a_period_of_n_is_every_nth_step_and_0_is_never(simulator):
-    streams = {period: simulator.add(StreamEntity(VEHICLE, period, (X,))) for period in (0, 1, 2, 7)}
+    streams = {period: simulator.add(sim.StreamEntity(VEHICLE, period, (X,))) for period in (0, 1, 2, 7)}
     counts = dict.fromkeys(streams, 0)
     for _ in range(14):
         for event in simulator.step():
@@ -276,26 +245,26 @@ def test_a_period_of_n_is_every_nth_step_and_0_is_never(simulator):
 
 
 def test_extended_streams_carry_what_is_there_when_they_are_sent(simulator):
-    stream = simulator.add(StreamExtended(VEHICLE, 2, ("note", "render", "none")))
-    simulator.get(SetExtended(VEHICLE, "note", b"1"))
+    stream = simulator.add(sim.StreamExtended(VEHICLE, 2, ("note", "render", "none")))
+    simulator.get(sim.SetExtended(VEHICLE, "note", b"1"))
     assert simulator.step() == []
     [data] = simulator.step()
-    render = ExtendedAttribute("render", b"vehicle")
-    assert data == ExtendedData(stream, (ExtendedAttribute("note", b"1"), render))
-    simulator.get(SetExtended(VEHICLE, "note", b"2"))
-    assert simulator.step(2) == [ExtendedData(stream, (ExtendedAttribute("note", b"2"), render))]
+    render = sim.ExtendedAttribute("render", b"vehicle")
+    assert data == sim.ExtendedData(stream, (sim.ExtendedAttribute("note", b"1"), render))
+    simulator.get(sim.SetExtended(VEHICLE, "note", b"2"))
+    assert simulator.step(2) == [sim.ExtendedData(stream, (sim.ExtendedAttribute("note", b"2"), render))]
 
 
 def test_errors_of_streams_are_the_noted_ones(simulator):
-    assert simulator.code(StreamEntity(VEHICLE, 1, (X, 6))) == 0
-    assert simulator.code(StreamEntity(9, 1, (X,))) == 1
-    assert simulator.code(StreamExtended(VEHICLE, 1, ("a", "a"))) == 0
-    assert simulator.code(StreamExtended(9, 1, ("a",))) == 1
+    assert simulator.code(sim.StreamEntity(VEHICLE, 1, (X, 6))) == 0
+    assert simulator.code(sim.StreamEntity(9, 1, (X,))) == 1
+    assert simulator.code(sim.StreamExtended(VEHICLE, 1, ("a", "a"))) == 0
+    assert simulator.code(sim.StreamExtended(9, 1, ("a",))) == 1
 
 
 def test_a_removed_stream_is_silent(simulator):
-    stream, other = (simulator.add(StreamEntity(VEHICLE, 1, (X,))) for _ in range(2))
-    simulator.get(Remove(ItemType.ENTITY_STREAM, stream))
+    stream, other = (simulator.add(sim.StreamEntity(VEHICLE, 1, (X,))) for _ in range(2))
+    simulator.get(sim.Remove(sim.ItemType.ENTITY_STREAM, stream))
     assert [event.id for event in simulator.step()] == [other]
 
 
@@ -307,25 +276,28 @@ def test_each_client_gets_its_own_streams_only(simulator):
             self.events.append(response)
 
     other = Other()
-    mine, its = simulator.add(StreamEntity(VEHICLE, 1, (X,))), simulator.add(StreamEntity(VEHICLE, 1, (V,)), other)
+    mine, its = (
+        simulator.add(sim.StreamEntity(VEHICLE, 1, (X,))),
+        simulator.add(sim.StreamEntity(VEHICLE, 1, (V,)), other),
+    )
     assert [event.id for event in simulator.step()] == [mine]
     assert [event.id for event in other.events] == [its]
 
 
 def test_cameras_come_before_entities_and_triggers_as_from_the_cuauv_server(simulator):
     target = simulator.add(entity((1, 0, 0)))
-    simulator.add(AddTrigger(CollisionTrigger(VEHICLE, target, 5)))
-    simulator.add(StreamEntity(VEHICLE, 1, (X,)))
-    simulator.add(StreamCamera(camera_on(simulator), 1, target))
-    assert [type(event) for event in simulator.step()] == [CameraData, EntityData, Triggered]
+    simulator.add(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, target, 5)))
+    simulator.add(sim.StreamEntity(VEHICLE, 1, (X,)))
+    simulator.add(sim.StreamCamera(camera_on(simulator), 1, target))
+    assert [type(event) for event in simulator.step()] == [sim.CameraData, sim.EntityData, sim.Triggered]
 
 
 @pytest.mark.parametrize(("is_real", "right_m"), [(False, 0.0), (True, -1.0)])
 def test_the_cuauv_server_places_a_camera_that_is_set_about_the_principal_axes(is_real, right_m):
     turned = OfflineSimulator(btom=(0.5**0.5, 0.0, 0.0, 0.5**0.5))  # the principal axes look to the model's right
     turned.context.is_real = is_real
-    camera = turned.add(AddCamera(VEHICLE, LEVEL, ZERO, 1.0))
+    camera = turned.add(sim.AddCamera(VEHICLE, LEVEL, ZERO, 1.0))
     buoy = turned.add(entity(position=(5.0, 0.0, 0.0)))
-    turned.get(SetCamera(camera, CameraAttribute.POSITION, (1.0, 0.0, 0.0)))
-    view = turned.get(ViewCamera(camera, buoy))
+    turned.get(sim.SetCamera(camera, sim.CameraAttribute.POSITION, (1.0, 0.0, 0.0)))
+    view = turned.get(sim.ViewCamera(camera, buoy))
     assert (view.depth, view.x * view.depth) == pytest.approx((5.0 if is_real else 4.0, right_m))
