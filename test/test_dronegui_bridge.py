@@ -2,7 +2,6 @@
 """dronegui_bridge as a process, between real DDS and a real UDP socket."""
 
 import math
-import threading
 from collections import deque
 
 import pytest
@@ -13,7 +12,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from processes import Process
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import TIMEOUT_S, RosSession, undisturbed, wait_until
+from ros_session import TIMEOUT_S, RosSession, repeating, undisturbed, wait_until
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 from twists import twist
@@ -90,26 +89,9 @@ def command(publisher, peer, message, **axes):
     return next(packet for packet in peer.packets[start:] if packet.is_following(**axes))
 
 
-class Repeated:
-    """Publishes a changing cmd_vel for as long as the `with` block lasts."""
-
-    def __init__(self, publisher):
-        self._publisher = publisher
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._repeat)
-
-    def _repeat(self):
-        number = 0
-        while not self._done.wait(0.02):
-            number += 1
-            self._publisher.publish(twist(forward=number % 50 / 50))
-
-    def __enter__(self):
-        self._thread.start()
-
-    def __exit__(self, *_):
-        self._done.set()
-        self._thread.join()
+def changing(publisher):
+    """Publish a changing cmd_vel for as long as the `with` block lasts."""
+    return repeating(lambda number: publisher.publish(twist(forward=number % 50 / 50)))
 
 
 def press(ros, name):
@@ -181,7 +163,7 @@ def test_cmd_vel_becomes_axes_with_the_signs_of_the_wire(ros, peer):
 
 def test_packets_are_published_as_they_were_sent(ros, peer):
     states = ros.subscribe(DroneGuiState, "dronegui/state")
-    with Repeated(ros.publisher(Twist, "cmd_vel")):
+    with changing(ros.publisher(Twist, "cmd_vel")):
         state = states.wait(lambda state: state.pitch < 0)
         packet = peer.wait(lambda packet: packet.seq == state.seq)
     assert {name: getattr(state, name) for name in HOVER} == packet.state
@@ -284,7 +266,7 @@ def test_invalid_commands_are_refused_and_counted(ros, peer, process):
 def test_hover_can_be_held_against_commands(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     command(publisher, peer, twist(forward=1.0), pitch=-1)
-    with Repeated(publisher):
+    with changing(publisher):
         assert "whatever is commanded" in switch(ros, "hover", True).message
         start = peer.wait_for_next().seq + 1
         peer.wait(lambda packet: packet.seq == start + 5)
@@ -320,7 +302,7 @@ def test_a_press_is_held_without_delaying_commands(ros, peer):
         pitches = {packet.state["pitch"] for packet in pressed}
         return lasted_s == pytest.approx(0.5, abs=0.1) and len(pitches) >= len(pressed) - 3
 
-    with Repeated(ros.publisher(Twist, "cmd_vel")):
+    with changing(ros.publisher(Twist, "cmd_vel")):
         undisturbed(take_off, is_right)
     flying.wait(lambda message: message.data)
 

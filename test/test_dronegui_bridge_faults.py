@@ -10,8 +10,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
 from dronegui_peer import DroneGuiPeer
 from geometry_msgs.msg import Twist
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from processes import Process, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
@@ -55,12 +53,6 @@ def bridge(peer, **parameters):
 
 def press(ros, name):
     return ros.call(Trigger, name, Trigger.Request())
-
-
-def change(ros, transition):
-    request = ChangeState.Request()
-    request.transition.id = transition
-    return ros.call(ChangeState, "dronegui_bridge/change_state", request).success
 
 
 def fly_forward(ros, peer):
@@ -136,18 +128,17 @@ def test_deactivation_leaves_hover_then_silence_and_activation_restarts_at_1(ros
         fly_forward(ros, peer)
         assert press(ros, "takeoff").success
         flying.wait(lambda message: message.data)
-        assert change(ros, Transition.TRANSITION_DEACTIVATE)
+        ros.transition("dronegui_bridge", "deactivate")
         left = len(peer.packets)
         assert_left_hovering(peer.packets)
         refused = press(ros, "land")
         assert (refused.success, "has to be active" in refused.message) == (False, True)
-        assert change(ros, Transition.TRANSITION_CLEANUP)
+        ros.transition("dronegui_bridge", "cleanup")
         assert ros.set_parameters("dronegui_bridge", **{"port": peer.port, "first_packet_copies": 2})[0].successful
         assert not press(ros, "reset").success
         assert len(peer.packets) == left
         flying.clear()
-        assert change(ros, Transition.TRANSITION_CONFIGURE)
-        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        ros.transition("dronegui_bridge", "configure", "activate")
         assert flying.wait().data, "it has forgotten that the drone flies"
         peer.wait(since=left + 4)
         again = peer.packets[left:]
@@ -164,12 +155,12 @@ def test_deactivation_during_a_press_releases_it_and_answers(ros, peer):
         assert client.wait_for_service(10)
         taking_off = client.call_async(Trigger.Request())
         peer.wait(lambda packet: packet.presses("take_off"))
-        assert change(ros, Transition.TRANSITION_DEACTIVATE)
+        ros.transition("dronegui_bridge", "deactivate")
         wait_until(taking_off.done, "an answer")
         assert taking_off.result().success
         assert_left_hovering(peer.packets)
         flying.clear()
-        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        ros.transition("dronegui_bridge", "activate")
         assert flying.wait().data
 
 

@@ -11,8 +11,6 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from dronegui_operator import FLYING, HOVERING, LANDED, DroneGuiOperator
 from geometry_msgs.msg import Twist
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
@@ -216,8 +214,7 @@ def test_a_server_that_ends_leaves_zero(ros, serve, operator, leave):
     wait_until(lambda: drone.told[-1] is False, "hover to be let go")
     commands.wait(forward)
     if leave == "deactivate":
-        request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
-        assert ros.call(ChangeState, "dronegui_server/change_state", request).success
+        ros.transition("dronegui_server", "deactivate")
     else:
         server.send(signal.SIGTERM)
     commands.wait(lambda message: message == ZERO)

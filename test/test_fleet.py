@@ -11,8 +11,8 @@ import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
-from lifecycle_msgs.msg import State, Transition
-from lifecycle_msgs.srv import ChangeState, GetState
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import GetState
 from nav_msgs.msg import Odometry
 from ports import free_ports
 from processes import executable
@@ -98,8 +98,7 @@ def test_each_vehicle_has_its_own_topics_parameters_diagnostics_and_lifecycle(fl
     timeouts = [ros.parameters(f"/{name}/testbed_bridge")["command_timeout"] for name in NAMES]
     assert timeouts == [0.5, 0.125, 0.5]
 
-    deactivate = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
-    assert ros.call(ChangeState, "/drone2/testbed_bridge/change_state", deactivate).success
+    ros.transition("/drone2/testbed_bridge", "deactivate")
     states = [
         ros.call(GetState, f"/{name}/testbed_bridge/get_state", GetState.Request()).current_state.id for name in NAMES
     ]

@@ -15,8 +15,6 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import status, values_of, wait_for_count
 from geometry_msgs.msg import Twist, TwistStamped
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process, executable, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -205,20 +203,13 @@ def test_non_finite_and_stale_commands_move_nothing(ros, peer):
 def test_deactivating_stops_and_gives_back_and_activating_starts_again(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     drive_until(peer, publisher, twist(1.0), 1024, 1024)
-    change(ros, Transition.TRANSITION_DEACTIVATE)
+    ros.transition("robot_bridge", "deactivate")
     peer.wait_for(ConnectionClosed)
     assert peer.packets[-4:-1] == [ZERO, UnbindSubsystem(DRIVE), UnbindSubsystem(LAMP)]
     answer = ros.call(Bind, "bind", Bind.Request(id=DRIVE))
     assert (answer.success, answer.message) == (False, "There is no connection to the robot now.")
-    change(ros, Transition.TRANSITION_CLEANUP)
-    change(ros, Transition.TRANSITION_CONFIGURE)
-    change(ros, Transition.TRANSITION_ACTIVATE)
+    ros.transition("robot_bridge", "cleanup", "configure", "activate")
     peer.wait_for(BindSubsystem)
-
-
-def change(ros, transition):
-    request = ChangeState.Request(transition=Transition(id=transition))
-    assert ros.call(ChangeState, "robot_bridge/change_state", request).success
 
 
 def test_dead_reckoning_follows_what_was_commanded(ros, peer):

@@ -10,8 +10,6 @@ import time
 import pytest
 from diagnostics import status, wait_for_count
 from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import TIMEOUT_S, module_ros, nanoseconds, wait_until
@@ -422,21 +420,15 @@ def test_deactivating_stops_the_vehicle_and_activating_asks_again(ros, peer):
     assert ros.set_parameters("simulator_bridge", command_timeout=60.0)[0].successful
     steer_until(peer, publisher, twist(1.0), (1, 0, 0), (0, 0, 0))
     requests = peer.requests_
-    change(ros, Transition.TRANSITION_DEACTIVATE)
+    ros.transition("simulator_bridge", "deactivate")
     wait_until(lambda: not peer.clients, "the end of the connections")
     assert velocities(peer)[-1] == (STOPPED, STOPPED)
     assert requests.requests[-2].attribute == Attribute.ANGULAR_VELOCITY
     assert requests.requests[-1] == sim.SetExtended(VEHICLE, "drone_bridge.steered", b"0")
     old = PARAMETERS["command_timeout"]
     assert ros.set_parameters("simulator_bridge", command_timeout=old)[0].successful
-    change(ros, Transition.TRANSITION_ACTIVATE)
+    ros.transition("simulator_bridge", "activate")
     peer.wait_until_settled()
-
-
-def change(ros, transition):
-    request = ChangeState.Request()
-    request.transition.id = transition
-    assert ros.call(ChangeState, "simulator_bridge/change_state", request).success
 
 
 def test_a_bridge_that_is_interrupted_stops_the_vehicle(ros, own_peer):

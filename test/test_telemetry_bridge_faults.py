@@ -5,17 +5,13 @@ import itertools
 import random
 import signal
 import socket
-import threading
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
 from geometry_msgs.msg import Twist
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from processes import Process
-from rcl_interfaces.srv import GetParameters
-from ros_session import wait_until
+from ros_session import repeating, wait_until
 from sensor_msgs.msg import CompressedImage, Image, Imu
 from telemetry_peer import (
     HOVER,
@@ -28,6 +24,7 @@ from telemetry_peer import (
     start_with_peer,
     without,
 )
+from twists import twist
 
 PICTURE = jpeg()
 
@@ -352,26 +349,10 @@ def test_an_invalid_parameter_is_refused_with_a_sentence(parameters, sentence):
 # How the drone is left.
 
 
-class Repeated:
-    """Publishes a command that is not hover for as long as the `with` block lasts."""
-
-    def __init__(self, publisher):
-        self._publisher = publisher
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._repeat)
-
-    def _repeat(self):
-        message = Twist()
-        message.linear.x = message.linear.z = 0.5
-        while not self._done.wait(0.01):
-            self._publisher.publish(message)
-
-    def __enter__(self):
-        self._thread.start()
-
-    def __exit__(self, *_):
-        self._done.set()
-        self._thread.join()
+def commanding(ros, running):
+    """Repeat a command that is not hover for as long as the `with` block lasts."""
+    publisher = fly(ros, running)
+    return repeating(lambda _: publisher.publish(twist(forward=0.5, up=0.5)), period_s=0.01)
 
 
 def assert_left_hovering(peer):
@@ -383,25 +364,19 @@ def assert_left_hovering(peer):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_a_hover_on_the_wire(ros, running, number):
-    with Repeated(fly(ros, running)):
+    with commanding(ros, running):
         running.peer.wait_for_next(lambda command: command["pitch"] == 0.25)
         assert running.process.stop(number) == 0
     assert_left_hovering(running.peer)
 
 
 def test_deactivation_leaves_a_hover_on_the_wire_and_activation_listens_again(ros, running):
-    def change(transition):
-        request = ChangeState.Request(transition=Transition(id=transition))
-        return ros.call(ChangeState, "/telemetry_bridge/change_state", request).success
-
-    with Repeated(fly(ros, running)):
+    with commanding(ros, running):
         running.peer.wait_for_next(lambda command: command["pitch"] == 0.25)
-        assert change(Transition.TRANSITION_DEACTIVATE)
+        ros.transition("telemetry_bridge", "deactivate")
         assert_left_hovering(running.peer)
-    assert change(Transition.TRANSITION_ACTIVATE)
-    request = GetParameters.Request(names=["actual_port"])
-    port = ros.call(GetParameters, "/telemetry_bridge/get_parameters", request).values[0].integer_value
-    again = TelemetryPeer(port)
+    ros.transition("telemetry_bridge", "activate")
+    again = TelemetryPeer(ros.parameters("telemetry_bridge")["actual_port"])
     try:
         send_until(lambda: again.send(drone()), lambda: again.commands, "commands after activation")
         assert again.commands[0] == HOVER

@@ -13,10 +13,7 @@ from pathlib import Path
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from processes import TIMEOUT_S, Process
-from rcl_interfaces.srv import GetParameters
 from ros_session import wait_until
 from sensor_msgs.msg import Image
 from testbed_peer import CONSTANTS, HOVER, REPLY, TestbedPeer, bridge
@@ -210,9 +207,7 @@ def test_a_silent_testbed_loses_its_place_to_the_next_one_that_connects(ros):
 def test_a_second_testbed_is_refused_and_the_first_is_not_disturbed(ros):
     with Process.node("testbed_bridge", role="listen", port=0) as process:
         port = int(process.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
-        request = GetParameters.Request(names=["actual_port"])
-        values = ros.call(GetParameters, "testbed_bridge/get_parameters", request).values
-        assert values[0].integer_value == port
+        assert ros.parameters("testbed_bridge")["actual_port"] == port
         first = TestbedPeer(connect_to=port)
         assert first.open().exchange() == HOVER
         with socket.create_connection(("127.0.0.1", port)) as second:
@@ -266,11 +261,6 @@ def test_parameters_read_at_configure_can_be_changed_only_before(ros, peer):
 
 
 # Leaving.
-
-
-def change(ros, transition):
-    request = ChangeState.Request(transition=Transition(id=transition))
-    return ros.call(ChangeState, "testbed_bridge/change_state", request).success
 
 
 def last_answer(peer):
@@ -347,15 +337,13 @@ def test_deactivate_leaves_hover_and_activate_connects_again(ros, peer):
     with bridge(peer, command_timeout=30.0):
         peer.open()
         fly(ros, peer)
-        assert change(ros, Transition.TRANSITION_DEACTIVATE)
+        ros.transition("testbed_bridge", "deactivate")
         assert last_answer(peer) == HOVER
-        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        ros.transition("testbed_bridge", "activate")
         assert peer.open().exchange() == HOVER  # a command from before counts no more
-        assert change(ros, Transition.TRANSITION_DEACTIVATE)
-        assert change(ros, Transition.TRANSITION_CLEANUP)
+        ros.transition("testbed_bridge", "deactivate", "cleanup")
         assert ros.set_parameters("testbed_bridge", command_timeout=0.05, sync="lockstep")[1].successful
-        assert change(ros, Transition.TRANSITION_CONFIGURE)
-        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        ros.transition("testbed_bridge", "configure", "activate")
         assert peer.open().exchange() == HOVER
 
 
@@ -363,8 +351,7 @@ def test_lockstep_waits_for_commands_after_activating_again(ros, peer):
     images = ros.subscribe(Image, "left/image_raw")
     with bridge(peer, sync="lockstep", command_timeout=0.02):
         peer.open().exchange()
-        assert change(ros, Transition.TRANSITION_DEACTIVATE)
-        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        ros.transition("testbed_bridge", "deactivate", "activate")
         peer.open()
         publisher = ros.publisher(CommandRates, "cmd_rates")
         wait_until(lambda: peer.exchange() and len(images), "an image")
@@ -377,6 +364,5 @@ def test_lockstep_waits_for_commands_after_activating_again(ros, peer):
 
 def test_without_autostart_it_waits_to_be_asked(ros, peer):
     with bridge(peer, autostart=False):
-        assert change(ros, Transition.TRANSITION_CONFIGURE)
-        assert change(ros, Transition.TRANSITION_ACTIVATE)
+        ros.transition("testbed_bridge", "configure", "activate")
         assert peer.open().exchange() == HOVER

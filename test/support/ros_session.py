@@ -2,11 +2,14 @@
 """A ROS node for tests: spins in a thread, and lets a test wait for messages instead of sleeping."""
 
 import contextlib
+import itertools
 import threading
 from collections import deque
 
 import pytest
 import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from processes import TIMEOUT_S
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -125,6 +128,12 @@ class RosSession:
         values = self.call(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=names)).values
         return {name: parameter_value_to_python(value) for name, value in zip(names, values, strict=True)}
 
+    def transition(self, node, *names):
+        """Bring a lifecycle node through transitions, such as deactivate."""
+        for name in names:
+            transition = Transition(id=getattr(Transition, f"TRANSITION_{name.upper()}"))
+            assert self.call(ChangeState, f"{node}/change_state", ChangeState.Request(transition=transition)).success
+
     def call(self, service_type, name, request, timeout_s=TIMEOUT_S):
         client = self.node.create_client(service_type, name)
         assert client.wait_for_service(timeout_s), f"no service {name}"
@@ -145,6 +154,26 @@ def module_ros(name="test_session"):
         session.close()
 
     return fixture
+
+
+@contextlib.contextmanager
+def repeating(publish, period_s=0.02):
+    """Call `publish` with 1, 2, 3 and so on for as long as the `with` block lasts."""
+    done = threading.Event()
+
+    def repeat():
+        for number in itertools.count(1):
+            if done.wait(period_s):
+                return
+            publish(number)
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def nanoseconds(stamp):
