@@ -83,9 +83,9 @@ def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Names
                 do_round(pair, chances[pair], tally)
             except Exception as error:  # go on with the other rounds
                 tally.fail(pair.kind.name, f"the round failed: {error!r}")
-            for sentence in pair.words.malformed:
+            for sentence in pair.commands.malformed:
                 tally.fail(pair.kind.name, f"said what its vehicle can't read: {sentence}")
-            pair.words.malformed.clear()
+            pair.commands.malformed.clear()
             idle.append(pair)
 
     try:

@@ -32,7 +32,7 @@ def set_up(pair: Pair) -> None:
 def kill(pair: Pair, chance: random.Random, tally: Tally) -> None:
     """Do one round."""
     name = pair.kind.name
-    if not pair.words.is_moving and pair.is_driven(time.monotonic()) is None:
+    if not pair.commands.is_moving and pair.is_driven(time.monotonic()) is None:
         tally.fail(name, "was not driven before the kill")
     time.sleep(chance.uniform(0.0, MOMENT_S))
     if chance.random() < 0.5:
@@ -75,7 +75,7 @@ def _kill_bridge(pair: Pair, tally: Tally) -> None:
         tally.fail(
             name, f"the next bridge sent no neutral command within {START_TIMEOUT_S:g} s: {bridge.output[-500:]}"
         )
-    elif any(not is_neutral for _, is_neutral in pair.words.since(started_s)):
+    elif any(not is_neutral for _, is_neutral in pair.commands.since(started_s)):
         tally.fail(name, "the next bridge moved the vehicle without a command")
     is_driven = _resume(pair)
     if not is_driven:
@@ -94,7 +94,7 @@ def _resume(pair: Pair) -> bool:
 def _first_word_s(pair: Pair, started_s: float) -> float | None:
     """Wait for the first neutral command of the next bridge, or where none is due, until it is connected."""
     if pair.kind.name != "simulator":
-        return pair.words.wait(True, started_s, START_TIMEOUT_S)
+        return pair.commands.wait(True, started_s, START_TIMEOUT_S)
     assert pair.bridge
     while time.monotonic() < started_s + START_TIMEOUT_S:
         if "Connected to" in pair.bridge.output:

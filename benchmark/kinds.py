@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from relay import Ear
+from relay import CommandReader
 
 from drone_bridge.protocols import NEED_DATA, dronegui, robot, simulator, telemetry
 
@@ -15,70 +15,70 @@ _MOTION_PARAMETERS: Final = struct.Struct(">4f")
 _HOVERING_RATE: Final = 0.5
 
 
-def testbed_ear() -> Ear:
+def testbed_reader() -> CommandReader:
     """Read answers to frames; those without a yaw rate are neutral, as a hovering drone leans against the wind."""
     heard = bytearray()
 
-    def hear(data: bytes) -> Iterable[bool]:
+    def read(data: bytes) -> Iterable[bool]:
         heard.extend(data)
         while len(heard) >= _MOTION_PARAMETERS.size:
             _, _, yaw_rate, _ = _MOTION_PARAMETERS.unpack_from(heard)
             del heard[: _MOTION_PARAMETERS.size]
             yield abs(yaw_rate) <= _HOVERING_RATE
 
-    return hear
+    return read
 
 
-def dronegui_ear() -> Ear:
+def dronegui_reader() -> CommandReader:
     """Read packets of a controller: hover is neutral, and so is a button without tilt."""
 
-    def hear(data: bytes) -> Iterable[bool]:
+    def read(data: bytes) -> Iterable[bool]:
         connection = dronegui.ReceiverConnection(complete_states_only=True)  # each: a new bridge counts from 1 again
         connection.receive_data(data)
         if isinstance(packet := connection.next_event(), dronegui.ControlPacket):
             controls = packet.controls
             yield controls.hover or not any((controls.roll, controls.pitch, controls.yaw, controls.gas))
 
-    return hear
+    return read
 
 
-def robot_ear() -> Ear:
+def robot_reader() -> CommandReader:
     """Read speeds of the tracks."""
     connection = robot.RobotConnection((robot.SubsystemType.SKID_STEER, robot.SubsystemType.LIGHTS))
 
-    def hear(data: bytes) -> Iterable[bool]:
+    def read(data: bytes) -> Iterable[bool]:
         connection.receive_data(data)
         while (packet := connection.next_event()) is not NEED_DATA:
             if isinstance(packet, robot.SkidSteerUpdate):
                 yield packet.left == packet.right == 0
 
-    return hear
+    return read
 
 
-def simulator_ear() -> Ear:
+def simulator_reader() -> CommandReader:
     """Read velocities of the vehicle."""
     connection = simulator.ServerConnection()
 
-    def hear(data: bytes) -> Iterable[bool]:
+    def read(data: bytes) -> Iterable[bool]:
         connection.receive_data(data)
         while (request := connection.next_event()) is not NEED_DATA:
             if isinstance(request, simulator.SetEntity) and request.attribute == simulator.Attribute.VELOCITY:
                 assert isinstance(request.value, tuple)
                 yield not any(request.value)
 
-    return hear
+    return read
 
 
-def telemetry_ear() -> Ear:
+def telemetry_reader() -> CommandReader:
     """Read commands to a drone."""
     connection = telemetry.DroneConnection()
 
-    def hear(data: bytes) -> Iterable[bool]:
+    def read(data: bytes) -> Iterable[bool]:
         connection.receive_data(data)
         while isinstance(command := connection.next_event(), telemetry.DroneCommand):
             yield not any((command.thrust, command.pitch, command.roll, command.yaw))
 
-    return hear
+    return read
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Kind:
     """How the two programs of a protocol are started; texts may name {near}, {far} and {extra}, which are ports."""
 
     name: str
-    make_ear: Callable[[], Ear]
+    make_reader: Callable[[], CommandReader]
     emulator: tuple[str, ...]
     bridge: tuple[str, ...]
     is_stream: bool = True
@@ -97,7 +97,7 @@ class Kind:
 KINDS: Final = (
     Kind(
         "testbed",
-        testbed_ear,
+        testbed_reader,
         (
             "testbed_emulator",
             "--port",
@@ -117,7 +117,7 @@ KINDS: Final = (
     ),
     Kind(
         "dronegui",
-        dronegui_ear,
+        dronegui_reader,
         (
             "dronegui_emulator",
             "--port",
@@ -133,19 +133,19 @@ KINDS: Final = (
     ),
     Kind(
         "simulator",
-        simulator_ear,
+        simulator_reader,
         ("simulator_emulator", "--port", "{far}", "--rate", "20", "--running", "--scene", "buoys"),
         ("port:={near}", "body_to_model:=[1.0, 0.0, 0.0, 0.0]"),
     ),
     Kind(
         "robot",
-        robot_ear,
+        robot_reader,
         ("robot_emulator", "--port", "{far}", "--no-discovery", "--sensor-period", "0.1"),
         ("port:={near}",),
     ),
     Kind(
         "telemetry",
-        telemetry_ear,
+        telemetry_reader,
         ("landing_emulator", "--port", "{near}"),
         ("port:={far}", "transport:=udp"),
         is_stream=False,

@@ -12,7 +12,7 @@ from ament_index_python.packages import get_package_prefix
 from children import ChildError
 from kinds import Kind
 from programs import Program
-from relay import DATAGRAM_FAULTS, STREAM_FAULTS, DatagramRelay, StreamRelay, Words
+from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, StreamRelay
 
 COMMAND_TIMEOUT_S: Final = 0.5
 START_TIMEOUT_S: Final = 60.0
@@ -23,15 +23,15 @@ class Pair:
 
     def __init__(self, kind: Kind, namespace: str, domain: int, scratch: Path) -> None:
         self.kind, self.namespace = kind, namespace
-        self.words = Words()
+        self.commands = CommandLog()
         self.is_commanded = True
         self._domain, self._scratch = domain, scratch
         far, extra = _free_port(kind.is_stream), _free_port(is_stream=False)
         self.relay: StreamRelay | DatagramRelay
         if kind.is_stream:
-            self.relay = StreamRelay(far, kind.make_ear, self.words)
+            self.relay = StreamRelay(far, kind.make_reader, self.commands)
         else:
-            self.relay = DatagramRelay(far, kind.make_ear, self.words, kind.vehicle_begins)
+            self.relay = DatagramRelay(far, kind.make_reader, self.commands, kind.vehicle_begins)
             self.relay.flooded_port = far if kind.vehicle_begins else extra
         self._ports = {"near": self.relay.port, "far": far, "extra": extra}
         self.relay.start()
@@ -69,7 +69,7 @@ class Pair:
 
     def is_driven(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float | None:
         """Return when the first command that moves the vehicle came after a moment; None if none does."""
-        return self.words.wait(False, since_s, timeout_s)
+        return self.commands.wait(False, since_s, timeout_s)
 
     def becomes_neutral(self, since_s: float, within_s: float) -> float | None:
         """Return for how long after a moment the vehicle was moved; None if that goes on for longer than allowed.
@@ -79,10 +79,10 @@ class Pair:
         """
         limit_s = since_s + within_s
         time.sleep(max(0.0, limit_s - time.monotonic()))
-        said = self.words.since(since_s)
+        said = self.commands.since(since_s)
         if not said or (self.kind.vehicle_asks and not said[-1][1]):
-            self.words.wait(None, limit_s, START_TIMEOUT_S)
-            said = self.words.since(since_s)
+            self.commands.wait(None, limit_s, START_TIMEOUT_S)
+            said = self.commands.since(since_s)
         if not said or not said[-1][1]:
             return None
         return max([when for when, is_neutral in said if not is_neutral], default=since_s) - since_s

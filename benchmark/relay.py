@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 #: Reads a bridge's data on one connection; yields for each command whether it is neutral.
-Ear = Callable[[bytes], Iterable[bool]]
+CommandReader = Callable[[bytes], Iterable[bool]]
 
 GARBAGE: Final = "garbage"
 TRUNCATED: Final = "truncated"
@@ -32,20 +32,20 @@ _TICK_S: Final = 0.1
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: closes with a reset
 
 
-class Words:
+class CommandLog:
     """The commands that have come from a bridge, each of which is neutral or moves the vehicle."""
 
     def __init__(self) -> None:
         self.count = 0
         self.malformed: list[str] = []
-        self._said: list[tuple[float, bool]] = []
+        self._commands: list[tuple[float, bool]] = []
         self._changed = threading.Condition()
 
     def note(self, is_neutral: bool) -> None:
         with self._changed:
             self.count += 1
-            self._said.append((time.monotonic(), is_neutral))
-            del self._said[:-1000]
+            self._commands.append((time.monotonic(), is_neutral))
+            del self._commands[:-1000]
             self._changed.notify_all()
 
     def wait(self, is_neutral: bool | None, since_s: float, timeout_s: float) -> float | None:
@@ -53,7 +53,7 @@ class Words:
 
         def find() -> float | None:
             wanted = (True, False) if is_neutral is None else (is_neutral,)
-            return next((when for when, neutral in self._said if when >= since_s and neutral in wanted), None)
+            return next((when for when, neutral in self._commands if when >= since_s and neutral in wanted), None)
 
         with self._changed:
             self._changed.wait_for(lambda: find() is not None, timeout_s)
@@ -63,23 +63,25 @@ class Words:
     def is_moving(self) -> bool:
         """Whether the last one moves the vehicle."""
         with self._changed:
-            return bool(self._said) and not self._said[-1][1]
+            return bool(self._commands) and not self._commands[-1][1]
 
     def since(self, moment_s: float) -> list[tuple[float, bool]]:
         """Return the last commands since a moment: when each came, and whether it was neutral."""
         with self._changed:
-            return [said for said in self._said if said[0] >= moment_s]
+            return [command for command in self._commands if command[0] >= moment_s]
 
 
 class Relay:
     """Listens on `port`, passes on to `far_port`. `vehicle_begins` where the vehicle opens the conversation."""
 
-    def __init__(self, far_port: int, make_ear: Callable[[], Ear], words: Words, vehicle_begins: bool) -> None:
+    def __init__(
+        self, far_port: int, make_reader: Callable[[], CommandReader], commands: CommandLog, vehicle_begins: bool
+    ) -> None:
         self.port = 0
         self.fault = ""
         self._far = ("127.0.0.1", far_port)
-        self._make_ear = make_ear
-        self._words = words
+        self._make_reader = make_reader
+        self._commands = commands
         self._vehicle_begins = vehicle_begins
         self._random = random.Random(1)
         self._closing = threading.Event()
@@ -109,19 +111,19 @@ class Relay:
             return data[: len(data) // 2]
         return b"" if self.fault in (HALF_OPEN, TRICKLE) else data
 
-    def _hear(self, ear: Ear, data: bytes) -> None:
+    def _record(self, reader: CommandReader, data: bytes) -> None:
         try:
-            for is_neutral in ear(data):
-                self._words.note(is_neutral)
+            for is_neutral in reader(data):
+                self._commands.note(is_neutral)
         except Exception as error:  # commands that a vehicle can't read are the faults looked for
-            self._words.malformed.append(f"{type(error).__name__}: {error}")
+            self._commands.malformed.append(f"{type(error).__name__}: {error}")
 
 
 class StreamRelay(Relay):
     """For TCP: any number of connections, all of which the bridge opens."""
 
-    def __init__(self, far_port: int, make_ear: Callable[[], Ear], words: Words) -> None:
-        super().__init__(far_port, make_ear, words, vehicle_begins=False)
+    def __init__(self, far_port: int, make_reader: Callable[[], CommandReader], commands: CommandLog) -> None:
+        super().__init__(far_port, make_reader, commands, vehicle_begins=False)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._conversations: list[threading.Thread] = []
@@ -150,7 +152,7 @@ class StreamRelay(Relay):
                 self._pass_on(near, far)
 
     def _pass_on(self, near: socket.socket, far: socket.socket) -> None:
-        ear, was_spoiled = self._make_ear(), False
+        reader, was_spoiled = self._make_reader(), False
         while not self._closing.is_set():
             if self.fault in (CUT, UNREACHABLE) or (was_spoiled and not self.fault):
                 return
@@ -161,7 +163,7 @@ class StreamRelay(Relay):
                 if not data:
                     near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
                     return
-                self._hear(ear, data)
+                self._record(reader, data)
                 if self.fault != HALF_OPEN:
                     far.sendall(data)
             if far in readable:
@@ -181,8 +183,10 @@ class StreamRelay(Relay):
 class DatagramRelay(Relay):
     """For UDP: whoever begins sends to `port`, and gets the answers from there."""
 
-    def __init__(self, far_port: int, make_ear: Callable[[], Ear], words: Words, vehicle_begins: bool) -> None:
-        super().__init__(far_port, make_ear, words, vehicle_begins)
+    def __init__(
+        self, far_port: int, make_reader: Callable[[], CommandReader], commands: CommandLog, vehicle_begins: bool
+    ) -> None:
+        super().__init__(far_port, make_reader, commands, vehicle_begins)
         self._near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._near.bind(("127.0.0.1", 0))
         self.port = self._near.getsockname()[1]
@@ -191,7 +195,7 @@ class DatagramRelay(Relay):
         self._far_socket.bind(("127.0.0.1", 0))
 
     def _serve(self) -> None:
-        ear, beginner = self._make_ear(), None
+        reader, beginner = self._make_reader(), None
         with self._near, self._far_socket:
             while not self._closing.is_set():
                 for end in select.select([self._near, self._far_socket], [], [], _TICK_S)[0]:
@@ -202,7 +206,7 @@ class DatagramRelay(Relay):
                         if (end is self._near) is self._vehicle_begins:
                             data = self._spoiled(data)
                         else:
-                            self._hear(ear, data)
+                            self._record(reader, data)
                         target = self._far if end is self._near else beginner
                         if target and data and self.fault != HALF_OPEN:
                             (self._far_socket if end is self._near else self._near).sendto(data, target)

@@ -60,7 +60,7 @@ def interrupt(pair: Pair, chance: random.Random, tally: Tally) -> None:
         tally.fail(name, f"{what}: ended with {status}: {bridge.output[-1500:]}")
     if "Traceback" in bridge.output and not is_pythons:
         tally.fail(name, f"{what}: a traceback: {bridge.output[-1500:]}")
-    said = pair.words.since(started_s)
+    said = pair.commands.since(started_s)
     if said and not said[-1][1]:
         tally.fail(name, f"{what}: its last word was not neutral; status {status}")
     if left := [file for file in left_behind(shared) if not is_port(file)]:

@@ -215,7 +215,7 @@ def _end(records: list[Record]) -> None:
             record.fail(f"ended with {status}")
         if "Traceback" in _output(pair):
             record.fail(f"a traceback: {_output(pair).partition('Traceback')[2][:1500]}")
-        for sentence in pair.words.malformed:
+        for sentence in pair.commands.malformed:
             record.fail(f"said what its vehicle can't read: {sentence}")
         pair.close()
 
@@ -240,7 +240,7 @@ def table(records: list[Record]) -> str:
         cells = [
             record.pair.kind.name,
             str(sum(record.faults.values())),
-            str(record.pair.words.count),
+            str(record.pair.commands.count),
             f"{memory[0]:.1f}, {third:.1f}, {max(memory):.1f}, {memory[-1]:.1f}",
             _three([use.descriptors for use in usage]),
             _three([use.threads for use in usage]),

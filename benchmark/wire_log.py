@@ -83,7 +83,7 @@ def beside_emulator(kind: Kind, seconds: float) -> Cost:
             stack.callback(pair.close)
             pair.start_emulator()
             programs.append(pair.start_bridge())
-            pair.words.wait(True, 0.0, START_TIMEOUT_S)
+            pair.commands.wait(True, 0.0, START_TIMEOUT_S)
         seconds *= LONGER
         time.sleep(START_S)
         bytes_before, before = _file_bytes(folder), [cpu_s(program.pid) for program in programs]

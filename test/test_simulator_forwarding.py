@@ -42,7 +42,7 @@ class Bridge:
 
 
 class Server:
-    """What sessions share, and one of them: a Desk without a node."""
+    """What sessions share, and one of them, without a node."""
 
     def __init__(self):
         self.bridge = Bridge()

@@ -106,10 +106,10 @@ def test_growth_is_found(monkeypatch, last, found):
     assert [sentence.partition(": ")[2] for sentence in record.failures] == found
 
 
-def words_of(*said):
-    words = relay.Words()
-    words._said = list(said)
-    return argparse.Namespace(words=words, kind=argparse.Namespace(vehicle_asks=False))
+def commands_of(*said):
+    commands = relay.CommandLog()
+    commands._commands = list(said)
+    return argparse.Namespace(commands=commands, kind=argparse.Namespace(vehicle_asks=False))
 
 
 @pytest.mark.parametrize(
@@ -123,20 +123,20 @@ def words_of(*said):
 )
 def test_a_missing_neutral_command_is_found(monkeypatch, said, moved_s):
     monkeypatch.setattr(pairs, "START_TIMEOUT_S", 0.0)
-    became = pairs.Pair.becomes_neutral(words_of(*said), 1.0, 0.0)
+    became = pairs.Pair.becomes_neutral(commands_of(*said), 1.0, 0.0)
     assert became == (moved_s if moved_s is None else pytest.approx(moved_s))
 
 
 @pytest.mark.parametrize(("is_neutral", "moved_s"), [(True, 0.5), (False, None)])
 def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatch, is_neutral, moved_s):
     """As one that the machine has held up: without an answer a testbed's drone does not move."""
-    pair = words_of((1.0, False), (1.5, False))
+    pair = commands_of((1.0, False), (1.5, False))
     pair.kind.vehicle_asks = True
 
     def asked_late(*_):
-        pair.words._said.append((4.0, is_neutral))
+        pair.commands._commands.append((4.0, is_neutral))
 
-    monkeypatch.setattr(pair.words, "wait", asked_late)
+    monkeypatch.setattr(pair.commands, "wait", asked_late)
     assert pairs.Pair.becomes_neutral(pair, 1.0, 2.5) == moved_s
 
 
@@ -181,7 +181,7 @@ def far():
 @pytest.fixture
 def between(far):
     """A relay in front of it, with what it hears."""
-    middle = relay.StreamRelay(far.getsockname()[1], kinds.robot_ear, relay.Words())
+    middle = relay.StreamRelay(far.getsockname()[1], kinds.robot_reader, relay.CommandLog())
     middle.start()
     yield middle
     middle.close()
@@ -208,7 +208,7 @@ def test_a_relay_passes_on_both_ways_and_hears_commands(far, between):
         assert vehicle.recv(100) == DRIVING + STOPPED
         vehicle.sendall(b"hello")
         assert near.recv(100) == b"hello"
-        assert [is_neutral for _, is_neutral in between._words.since(0.0)] == [False, True]
+        assert [is_neutral for _, is_neutral in between._commands.since(0.0)] == [False, True]
 
 
 def test_invalid_output_is_found(far, between):
@@ -216,7 +216,7 @@ def test_invalid_output_is_found(far, between):
     with near, vehicle:
         near.sendall(b"\x00\x01\x05\xff" * 10)
         vehicle.recv(100)
-    assert between._words.malformed
+    assert between._commands.malformed
 
 
 @pytest.mark.parametrize("fault", [relay.GARBAGE, relay.TRUNCATED, relay.TRICKLE, relay.FLOOD])
@@ -261,7 +261,9 @@ def test_datagrams_are_passed_on_spoiled_and_held_back():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bridge:
         bridge.bind(("127.0.0.1", 0))
         bridge.settimeout(TIMEOUT_S)
-        middle = relay.DatagramRelay(bridge.getsockname()[1], kinds.telemetry_ear, relay.Words(), vehicle_begins=True)
+        middle = relay.DatagramRelay(
+            bridge.getsockname()[1], kinds.telemetry_reader, relay.CommandLog(), vehicle_begins=True
+        )
         middle.start()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as vehicle:
             vehicle.connect(("127.0.0.1", middle.port))
@@ -270,7 +272,7 @@ def test_datagrams_are_passed_on_spoiled_and_held_back():
             assert data == b"hello"
             bridge.sendto(b'{"thrust":0.1,"pitch":0.0,"roll":0.0,"yaw":0.0}', source)
             assert vehicle.recv(100).startswith(b'{"thrust"')
-            assert middle._words.is_moving
+            assert middle._commands.is_moving
             middle.spoil(relay.TRUNCATED)
             vehicle.send(b"hello")
             assert bridge.recv(100) == b"he"

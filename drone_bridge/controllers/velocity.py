@@ -59,7 +59,7 @@ class VelocityBehaviour:
         self._timeout_s = parameters[f"{NAME}.command_timeout"]
         self._control: VelocityControl | None = None
         self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and until when it holds
-        self._said = ""
+        self._logged = ""
         self._log_limiter = LogLimiter()
         self._condition_limiter = ConditionLogLimiter()
         self._odometry_stamp = Time()
@@ -79,7 +79,7 @@ class VelocityBehaviour:
         )
         for topic, message_type in (("cmd_vel", Twist), (STAMPED, TwistStamped)):
             subscribe(node, message_type, topic, partial(self._on_twist, Lifespan(node, topic)), 1)
-        self._tell("waiting", "for drone_properties and odom")
+        self._publish_state("waiting", "for drone_properties and odom")
 
     def leave(self) -> None:
         self._control = None
@@ -127,11 +127,13 @@ class VelocityBehaviour:
         command.header = message.header
         self._commands.publish(command)
         is_moving = is_fresh and any(wanted)
-        self._tell("moving" if is_moving else "hovering", "as commanded" if is_fresh else "no velocity is commanded")
+        self._publish_state(
+            "moving" if is_moving else "hovering", "as commanded" if is_fresh else "no velocity is commanded"
+        )
 
-    def _tell(self, state: str, reason: str) -> None:
-        if (line := f"{state}: {reason}") != self._said:
-            self._said = line
+    def _publish_state(self, state: str, reason: str) -> None:
+        if (line := f"{state}: {reason}") != self._logged:
+            self._logged = line
             self._node.get_logger().info(line)
             message = ControllerState(behaviour=NAME, state=state, reason=reason, distance=float("nan"))
             message.header.stamp = self._node.get_clock().now().to_msg()

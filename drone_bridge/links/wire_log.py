@@ -194,7 +194,7 @@ class WireLog:
             connection.is_closed = True
             if not self._has_failed:
                 self._put_small(connection)
-                self._confess(connection)
+                self._note_loss(connection)
                 self._queue_chunk(connection)
                 self._queue.append((connection, None))
                 self._connections.remove(connection)
@@ -216,11 +216,11 @@ class WireLog:
     ) -> None:
         """Put a message into the connection's chunk; while the disk is behind, only count its bytes as lost."""
         if connection.lost_bytes and len(self._queue) <= QUEUED_CHUNKS // 2:
-            self._confess(connection)
+            self._note_loss(connection)
         if connection.lost_bytes or not self._put_into_chunk(connection, channel, time_ns, data, compressed):
             connection.lost_bytes += len(data)
 
-    def _confess(self, connection: ConnectionLog) -> None:
+    def _note_loss(self, connection: ConnectionLog) -> None:
         """Note what is missing, if anything is."""
         if connection.lost_bytes:
             sentence = f"The disk was too slow: {connection.lost_bytes} bytes are missing here."

@@ -31,7 +31,7 @@ class FlightPlanBehaviour:
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
         self._plan = FlightPlan(read(PlanParameters, NAME, parameters))
-        self._said = ""
+        self._logged = ""
         self._is_left = False
         self._velocity_publisher = node.create_publisher(Twist, "cmd_vel", 1)
         self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
@@ -69,7 +69,7 @@ class FlightPlanBehaviour:
                 twist = Twist()
                 twist.linear.x, twist.linear.y = step.velocity
                 self._velocity_publisher.publish(twist)
-        self._tell()
+        self._publish_state()
 
     def _call(self, call: Call) -> None:
         request = Trigger.Request() if call.data is None else SetBool.Request(data=call.data)
@@ -81,14 +81,14 @@ class FlightPlanBehaviour:
         if not answer.success:
             self._node.get_logger().warning(f"Refused: {answer.message}")
 
-    def _tell(self) -> None:
+    def _publish_state(self) -> None:
         state = ControllerState(
             behaviour=NAME, state=self._plan.state, reason=self._plan.problem or "by the clock", distance=math.nan
         )
         state.header.stamp = self._node.get_clock().now().to_msg()
         self._state_publisher.publish(state)
-        if state.state != self._said:
-            self._said = state.state
+        if state.state != self._logged:
+            self._logged = state.state
             self._node.get_logger().info(f"{state.state}: {state.reason}")
 
 

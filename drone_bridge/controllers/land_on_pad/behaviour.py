@@ -79,7 +79,7 @@ class LandOnPadBehaviour:
         self._log_limiter = LogLimiter()
         self._landed = False
         self._sighting: PadSighting | None = None
-        self._said = ""
+        self._logged = ""
         self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
         self._measured_s = -math.inf  # when all of them were, with one stamp
         self._commands = VelocityCommands(node)
@@ -136,7 +136,7 @@ class LandOnPadBehaviour:
             return
         command = decision.command
         self._commands.publish((command.forward, command.left, command.up), (0.0, 0.0, command.turn))
-        self._tell(messages[IMU].header.stamp, decision.state.value, decision.reason, decision.distance)
+        self._publish_state(messages[IMU].header.stamp, decision.state.value, decision.reason, decision.distance)
 
     def _decide(self, measured: Measured) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
@@ -159,20 +159,20 @@ class LandOnPadBehaviour:
         if self._measured_s > -math.inf:
             self._commands.publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         now = self._node.get_clock().now().to_msg()
-        self._tell(now, WAITING, f"for {', '.join(missing) or 'messages of one stamp'}", None)
+        self._publish_state(now, WAITING, f"for {', '.join(missing) or 'messages of one stamp'}", None)
 
     def _log_error(self, sentence: str) -> None:
         if line := self._log_limiter.admit(sentence):
             self._node.get_logger().error(line)
 
-    def _tell(self, stamp: Time, state: str, reason: str, distance: float | None) -> None:
+    def _publish_state(self, stamp: Time, state: str, reason: str, distance: float | None) -> None:
         message = ControllerState(
             behaviour=NAME, state=state, reason=reason, distance=math.nan if distance is None else distance
         )
         message.header.stamp = stamp
         self._state_publisher.publish(message)
-        if state != self._said:
-            self._said = state
+        if state != self._logged:
+            self._logged = state
             self._node.get_logger().info(f"{state}: {reason}")
 
 

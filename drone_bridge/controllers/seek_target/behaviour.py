@@ -93,7 +93,7 @@ class SeekTargetBehaviour:
             return
         header = messages["left/camera_info"].header
         self._send(header, decision.command)
-        self._tell(header, decision)
+        self._publish_state(header, decision)
 
     def _decide(self, drone: DroneModel, frame: StereoFrame) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
@@ -118,7 +118,7 @@ class SeekTargetBehaviour:
         if line := self._log_limiter.admit(sentence):
             self._node.get_logger().error(line)
 
-    def _tell(self, header: Header, decision: Decision) -> None:
+    def _publish_state(self, header: Header, decision: Decision) -> None:
         state = ControllerState(
             behaviour=NAME,
             state=decision.state.value,

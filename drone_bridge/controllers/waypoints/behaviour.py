@@ -51,7 +51,7 @@ class WaypointsBehaviour:
         self._odometry_timeout_s = parameters[f"{NAME}.odometry_timeout"]
         self._measured: tuple[Vector, Matrix] | None = None
         self._measured_s = -math.inf
-        self._said = ""
+        self._logged = ""
         self._is_left = False
         self._log_limiter = LogLimiter()
         self._commands = VelocityCommands(node)
@@ -89,7 +89,7 @@ class WaypointsBehaviour:
             return
         now_s = time.monotonic()
         if self._measured is None:
-            self._tell(Decision(WaypointState.WAITING, "for odometry"))
+            self._publish_state(Decision(WaypointState.WAITING, "for odometry"))
             return
         if now_s - self._measured_s > self._odometry_timeout_s:
             self._waypoints.interrupted()
@@ -97,17 +97,17 @@ class WaypointsBehaviour:
         else:
             decision = self._waypoints.update(now_s, *self._measured)
         self._commands.publish(decision.velocity, decision.turn)
-        self._tell(decision)
+        self._publish_state(decision)
 
-    def _tell(self, decision: Decision) -> None:
+    def _publish_state(self, decision: Decision) -> None:
         state = ControllerState(
             behaviour=NAME, state=decision.state.value, reason=decision.reason, distance=decision.distance
         )
         state.header.stamp = self._node.get_clock().now().to_msg()
         self._state_publisher.publish(state)
         line = f"{state.state}: {state.reason}"
-        if line != self._said:
-            self._said = line
+        if line != self._logged:
+            self._logged = line
             self._node.get_logger().info(line)
 
 

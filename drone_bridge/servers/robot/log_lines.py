@@ -39,7 +39,7 @@ class LogLines:
         self._waiting: deque[str] = deque(maxlen=MAX_WAITING)
         self._limiter = LogLimiter()
         if self._names or behind_bridge:
-            node.make_subscription(Log, ROSOUT, self._hear, _QUEUE_DEPTH)
+            node.make_subscription(Log, ROSOUT, self._on_log, _QUEUE_DEPTH)
 
     def take(self) -> list[str]:
         """Return the queued lines. For the link's thread."""
@@ -48,7 +48,7 @@ class LogLines:
             lines.append(self._waiting.popleft())
         return lines
 
-    def _hear(self, message: Log) -> None:
+    def _on_log(self, message: Log) -> None:
         if not self._is_wanted(message) or _severity(message) < _LEAST_SEVERITY:
             return
         if (line := self._limiter.admit(line_of(message))) is not None:

@@ -50,9 +50,9 @@ class SensorSubscriptions:
         for number, source in enumerate(sources[:MAX_SENSORS]):
             if source.topic:
                 measurement = self._measurements[source.sensor.type]
-                hear = self._hear(number, source.topic, measurement.value)
+                receive = self._receiver(number, source.topic, measurement.value)
                 self._subscriptions.append(
-                    self._node.create_subscription(measurement.message_type, source.topic, hear, qos)
+                    self._node.create_subscription(measurement.message_type, source.topic, receive, qos)
                 )
 
     def close(self) -> None:
@@ -61,15 +61,15 @@ class SensorSubscriptions:
             self._node.destroy_subscription(self._subscriptions.pop())
         self._values.clear()
 
-    def _hear(self, number: int, topic: str, read: Callable[[Any], int | None]) -> Callable[[Any], None]:
-        def hear(message: Any) -> None:
+    def _receiver(self, number: int, topic: str, read: Callable[[Any], int | None]) -> Callable[[Any], None]:
+        def receive(message: Any) -> None:
             value = read(message)
             if value is None:
                 self._node.statistics.counts["unknown values"] += 1
             self._values.put(number, value)
             self._wake()
 
-        return hear
+        return receive
 
 
 class ListedSources:
@@ -82,8 +82,8 @@ class ListedSources:
         self._subsystems: tuple[DrivenSubsystem, ...] | None = None
         self._is_connected = False
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        node.make_subscription(SensorArray, SENSORS_TOPIC, self._hear_sensors, latched)
-        node.make_subscription(SubsystemArray, SUBSYSTEMS_TOPIC, self._hear_subsystems, latched)
+        node.make_subscription(SensorArray, SENSORS_TOPIC, self._on_sensors, latched)
+        node.make_subscription(SubsystemArray, SUBSYSTEMS_TOPIC, self._on_subsystems, latched)
         self._lease = LeaseWatch(node, SubsystemArray, SUBSYSTEMS_TOPIC, wake)
         self._robot_lease = LeaseWatch(node, SensorArray, SENSORS_TOPIC, wake, with_vehicle_lease)
         node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
@@ -100,7 +100,7 @@ class ListedSources:
         """Whether the robot is connected to the bridge, and has said nothing for a second. For any thread."""
         return self._is_connected and self._robot_lease.is_expired
 
-    def _hear_sensors(self, message: SensorArray) -> None:
+    def _on_sensors(self, message: SensorArray) -> None:
         sources = sources_of_message(message)
         if sources != self._sources:
             self._subscriptions.follow(sources, is_reliable=True)
@@ -108,7 +108,7 @@ class ListedSources:
                 self._sources = sources
         self._wake()
 
-    def _hear_subsystems(self, message: SubsystemArray) -> None:
+    def _on_subsystems(self, message: SubsystemArray) -> None:
         with self._lock:
             self._subsystems, self._is_connected = subsystems_of_message(message), is_robot_connected(message)
         self._wake()

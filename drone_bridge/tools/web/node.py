@@ -114,7 +114,7 @@ class WebBridge(Node):
         self._is_open = True
         self._declared.publish("actual_port", port)
         self._declared.freeze_because("when the node starts, and it listens: restart it with the other value")
-        self._say_where(port)
+        self._log_address(port)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
         self._call_timer = self.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
@@ -156,7 +156,7 @@ class WebBridge(Node):
     def _command(self, topic: str, motion: Motion, stamp: Time) -> None:
         self._fleet.command(topic, motion, stamp, self._declared["max_speed"], self._declared["max_turn_rate"])
 
-    def _say_where(self, port: int) -> None:
+    def _log_address(self, port: int) -> None:
         addresses = links(self._access, port)
         for address in addresses:
             self.get_logger().info(f"Look here: {address}")
