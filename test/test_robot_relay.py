@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import TIMEOUT_S, Process
+from processes import TIMEOUT_S, Process, executable
 from robot_driver import RobotDriver
 from robot_peer import DRIVE, LAMP, RobotPeer
 from ros_session import undisturbed, wait_until
@@ -329,7 +329,9 @@ def test_one_command_starts_robot_bridge_server_and_driver(free_port, domain):
         "namespace:=field",
         "operator_plan:=1s forward 0.5, 1s turn 1",
     )
-    with Process("drone-bridge", "launch", "robot_server.launch.xml", *arguments, *_ports(free_port)) as launched:
+    with Process(
+        executable("drone-bridge"), "launch", "robot_server.launch.xml", *arguments, *_ports(free_port)
+    ) as launched:
         launched.wait_for_line(r"driving 1024 1024 \(1s forward 0.5\)")
         launched.wait_for_line(r"left motor: 0.5 of full speed")
         launched.wait_for_line(r"driving -512 512 \(1s turn 1\)")
