@@ -12,8 +12,9 @@ from sensor_msgs.msg import Imu
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute
+from drone_bridge.servers.simulator.entity_plans import read_plans
 from drone_bridge.servers.simulator.mirror import MirroredEntity, MirroredScene
-from drone_bridge.servers.simulator.sources import PairedSource, read_plans
+from drone_bridge.servers.simulator.sources import PairedSource
 from drone_bridge.translate import simulator as bridge
 from drone_bridge.translate import simulator_calls as calls
 from drone_bridge.translate import simulator_mirror as server

@@ -10,9 +10,9 @@ from drone_bridge import srv
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, Error, ItemType, Request, Response
 from drone_bridge.servers.simulator.bridge_services import BridgeServices
+from drone_bridge.servers.simulator.entity_plans import EntityPlan
 from drone_bridge.servers.simulator.mirror import STEERED_ATTRIBUTES, MirroredEntity, MirroredScene
 from drone_bridge.servers.simulator.service_calls import DIRECT_CALLS, ServiceCall, failure, ok
-from drone_bridge.servers.simulator.sources import EntityPlan
 from drone_bridge.translate import simulator_calls as translate
 from drone_bridge.translate.simulator import Axes
 from drone_bridge.translate.simulator_mirror import wire_value

@@ -24,12 +24,13 @@ from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import ItemType
 from drone_bridge.servers.simulator.bridge_services import BridgeServices
 from drone_bridge.servers.simulator.client_session import ENDS, ClientSession
+from drone_bridge.servers.simulator.entity_plans import EntityPlan, read_plans
 from drone_bridge.servers.simulator.forwarding import ForwardedItem, Forwarder
 from drone_bridge.servers.simulator.listening import Listening, ListeningEndpoint
 from drone_bridge.servers.simulator.loop_queue import LoopQueue
 from drone_bridge.servers.simulator.mirror import MirroredEntity, MirroredScene
 from drone_bridge.servers.simulator.parameters import PARAMETERS
-from drone_bridge.servers.simulator.sources import EntityPlan, Sources, read_plans
+from drone_bridge.servers.simulator.sources import Sources
 from drone_bridge.servers.simulator.velocity_commands import VelocityCommands
 from drone_bridge.translate.simulator import Axes, EntityState
 from drone_bridge.translate.simulator_calls import remove
