@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import hypothesis
@@ -143,6 +144,14 @@ def pytest_configure(config):
 def free_port():
     """A port of 127.0.0.1 on which nobody listens."""
     return importlib.import_module("ports").free_port()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """time.monotonic, which stands still; clock[0] is the time in s."""
+    now_s = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    return now_s
 
 
 @pytest.fixture

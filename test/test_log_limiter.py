@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A log that nobody can fill: bursts come through, floods are counted."""
 
-import time
-
 import pytest
 
 from drone_bridge.node.log_limiter import (
@@ -13,14 +11,6 @@ from drone_bridge.node.log_limiter import (
     ConditionLogLimiter,
     LogLimiter,
 )
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that stands still; clock[0] is the time in s."""
-    now_s = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
-    return now_s
 
 
 def test_a_burst_passes_and_then_one_line_at_a_time(clock):

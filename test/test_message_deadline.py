@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A message has a time as a whole, however its bytes come."""
 
-import time
-
 import pytest
 
 from drone_bridge.links.errors import LinkTimeoutError
@@ -23,13 +21,6 @@ class Dripping:
             raise LinkTimeoutError("a slow peer sent nothing.")
         self._clock[0] += 1.0
         return 1
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    now_s = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
-    return now_s
 
 
 def test_a_trickle_of_bytes_does_not_extend_the_deadline(clock):

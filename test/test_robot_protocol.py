@@ -7,13 +7,13 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from drained import drain
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.robot import (
     MAX_PAYLOAD_BYTES,
-    NEED_DATA,
     BindFailure,
     BindSubsystem,
     BindSuccess,
@@ -68,19 +68,6 @@ def packet(kind, payload):
 def text(value):
     raw = value if isinstance(value, bytes) else value.encode()
     return struct.pack(">H", len(raw)) + raw
-
-
-def drain(connection):
-    """All the events there are; a broken protocol counts as the last one."""
-    events = []
-    try:
-        while (event := connection.next_event()) is not NEED_DATA:
-            events.append(event)
-            if isinstance(event, ConnectionClosed):
-                break
-    except RemoteProtocolError as error:
-        events.append(str(error))
-    return events
 
 
 def driver_reads(data, eof=False):

@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from drained import drain
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,19 +20,6 @@ X, V, A, Q, W, CORPOREAL = sim.Attribute
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 TRIGGER_EVENTS = (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
 RENDER = sim.ExtendedAttribute("render", b"buoy")
-
-
-def drain(connection):
-    """All the events there are; a broken protocol counts as the last one."""
-    events = []
-    try:
-        while (event := connection.next_event()) is not sim.NEED_DATA:
-            events.append(event)
-            if isinstance(event, sim.ConnectionClosed):
-                break
-    except RemoteProtocolError as error:
-        events.append(str(error))
-    return events
 
 
 def read(connection, pieces):

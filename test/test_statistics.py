@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a link has done, as it is told on /diagnostics once a second."""
 
-import time
-
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from drone_bridge.link_node.liveness import Liveness
 from drone_bridge.link_node.statistics import LinkStatistics
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that stands still; clock[0] is the time in s."""
-    now_s = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
-    return now_s
 
 
 def values_of(status):
