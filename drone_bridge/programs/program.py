@@ -99,11 +99,12 @@ class TrajectoryFile:
     """A CSV file with one row per state."""
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str]) -> None:
-        """Create or overwrite the file. Raises OSError."""
+        """Create or overwrite the file, with its header. Raises OSError."""
         # Line-buffered, so that the file can be followed while the vehicle moves.
         self._file = open(path, "w", newline="", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed in __exit__
         self._writer = csv.writer(self._file)
         self._columns = columns
+        self.restart()
 
     def __enter__(self) -> TrajectoryFile:
         return self

@@ -62,8 +62,6 @@ def fly(
     step = 1 / options.rate
     due = time.monotonic()
     report_due = REPORT_PERIOD_S
-    if trajectory:
-        trajectory.restart()
     while flight.time < duration:
         phase = flight.phase
         flight.advance(step)

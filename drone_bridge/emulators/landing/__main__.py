@@ -72,8 +72,6 @@ class Watch:
         self._phase = vehicle.world.phase
         self._touchdown: Touchdown | None = None
         self._report_due_s = REPORT_PERIOD_S
-        if trajectory:
-            trajectory.restart()
 
     def goes_on(self) -> bool:
         """Record a frame; return whether the flight goes on."""

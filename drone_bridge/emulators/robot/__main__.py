@@ -16,7 +16,6 @@ import math
 import socket
 import sys
 from collections.abc import Sequence
-from enum import Enum
 
 from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
@@ -37,22 +36,13 @@ from drone_bridge.programs.options import (
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.protocols.robot import PROTOCOL_VERSION, TCP_PORT, FirmwareInfo
 from drone_bridge.vehicle_side.robot.control import Control
-from drone_bridge.vehicle_side.robot.robotd import FaultyRobotdControl
+from drone_bridge.vehicle_side.robot.robotd import Dialect, FaultyRobotdControl
 from drone_bridge.vehicle_side.robot.vehicle import TRACKS
-
-
-class Dialect(str, Enum):
-    """Which robot software is emulated."""
-
-    DOCUMENT = "document"
-    ROBOTD_1_2 = "robotd-1.2"  # as that program does; see docs/robot.md
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Serve until the end. Raises LinkError, OSError and ValueError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    if trajectory:
-        trajectory.restart()
     asyncio.run(_serve(options, cancellation, trajectory))
     return 0
 

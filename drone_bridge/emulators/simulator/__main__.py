@@ -35,8 +35,6 @@ from drone_bridge.vehicle_side.simulator.world_requests import Context
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Serve until the end. Raises OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    if trajectory:
-        trajectory.restart()
     asyncio.run(_serve(options, cancellation, trajectory))
     return 0
 
