@@ -12,14 +12,8 @@ from drone_bridge.links.discovery import DISCOVERY_GROUP
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.robot import TCP_PORT
 from drone_bridge.servers.robot.listing import NONE, check_topics
+from drone_bridge.vehicle_side.robot.robotd import Dialect
 from drone_bridge.vehicle_side.robot.vehicle import HEADLIGHT, TRACKS
-
-
-class Dialect(str, Enum):
-    """The variant of the protocol that drivers are served."""
-
-    DOCUMENT = "document"
-    ROBOTD_1_2 = "robotd-1.2"  # as that program behaves, without its bugs
 
 
 class Lists(str, Enum):

@@ -23,7 +23,7 @@ from drone_bridge.servers.robot.endpoint import DriverEndpoint, Drivers
 from drone_bridge.servers.robot.late_answers import LateAnswers
 from drone_bridge.servers.robot.listing import LIGHT_TOPIC, NONE, Listing, light_topics, listing_of_parameters
 from drone_bridge.servers.robot.log_lines import LogLines
-from drone_bridge.servers.robot.parameters import PARAMETERS, Dialect, Lists
+from drone_bridge.servers.robot.parameters import PARAMETERS, Lists
 from drone_bridge.servers.robot.ros_vehicle import RosVehicle
 from drone_bridge.servers.robot.sources import ListedSources, SensorSubscriptions, readings_of
 from drone_bridge.servers.robot.values import SensorValues
@@ -31,7 +31,7 @@ from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, STOPPE
 from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
 from drone_bridge.vehicle_side.robot.conversation import Conversation
 from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Instant
-from drone_bridge.vehicle_side.robot.robotd import RobotdControl
+from drone_bridge.vehicle_side.robot.robotd import Dialect, RobotdControl
 
 #: As told to drivers in packet 0x09.
 FIRMWARE: Final = FirmwareInfo("drone_bridge", "0.2", PROTOCOL_VERSION)

@@ -7,16 +7,8 @@ from typing import Final
 COMMAND_TOPIC: Final = "cmd_vel_stamped"
 COMMAND_TYPE: Final = "geometry_msgs/msg/TwistStamped"
 AXES: Final = ("x", "y", "z", "yaw")
-FLYING: Final = AXES
-DRIVING: Final = ("x", "yaw")
-#: By the node that takes the commands, as launch files name it. Any other is offered all axes.
-AXES_OF: Final = {
-    "dronegui_bridge": FLYING,
-    "telemetry_bridge": FLYING,
-    "testbed_bridge": FLYING,
-    "simulator_bridge": FLYING,
-    "robot_bridge": DRIVING,
-}
+#: Of nodes that do not offer all of them, by the name that launch files give the node.
+AXES_OF: Final = {"robot_bridge": ("x", "yaw")}
 
 
 @dataclass(frozen=True, slots=True)

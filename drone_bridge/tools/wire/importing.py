@@ -129,12 +129,8 @@ class _Splitter:
                 return
 
 
-def _testbed_answer(question: Any) -> Callable[[Any], bool]:
-    return lambda event: isinstance(event, testbed.SensorFrame)
-
-
-def _simulator_answer(question: Any) -> Callable[[Any], bool]:
-    return lambda event: isinstance(event, simulator.Answer)
+def _answered_by(kind: type) -> Callable[[Any], Callable[[Any], bool]]:
+    return lambda question: lambda event: isinstance(event, kind)
 
 
 def _robot_answer(question: Any) -> Callable[[Any], bool] | None:
@@ -149,7 +145,7 @@ def _robot_answer(question: Any) -> Callable[[Any], bool] | None:
 
 
 _ANSWERS: Final[dict[str, Callable[[Any], Callable[[Any], bool] | None]]] = {
-    "testbed": _testbed_answer,
-    "simulator": _simulator_answer,
+    "testbed": _answered_by(testbed.SensorFrame),
+    "simulator": _answered_by(simulator.Answer),
     "robot": _robot_answer,
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import ClassVar, Final
 
 from drone_bridge.protocols.robot import (
@@ -26,6 +27,13 @@ from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Instant
 
 OLDEST_KEEP_ALIVE_S: Final = 2.0  # by the robot's clock; the motors are stopped for an older one
 _MILLIVOLTS_PER_VOLT: Final = 1000
+
+
+class Dialect(str, Enum):
+    """The variant of the protocol that drivers are served."""
+
+    DOCUMENT = "document"
+    ROBOTD_1_2 = "robotd-1.2"  # as that program behaves
 
 
 @dataclass(slots=True)
