@@ -38,8 +38,7 @@ sys.path.insert(0, str(Path(__file__).parent / "support"))
 # A shell has programs in the background ignore SIGINT, and so would all that tests start and then interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Always the same examples, so that more of them find nothing new: that is for `make fuzz`.
-hypothesis.settings.register_profile("deterministic", max_examples=50, derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("quick", parent=hypothesis.settings.get_profile("deterministic"), max_examples=20)
 hypothesis.settings.load_profile("deterministic")
 
@@ -126,7 +125,7 @@ class Stopwatch:
 
 def pytest_configure(config):
     collect_ignore.extend(map(str, files_without_tests_for(config)))
-    if config.getoption("alone"):  # fewer examples; all of them are drawn by `make test`
+    if config.getoption("alone"):  # a fifth of the examples; all of them are drawn by `make test`
         hypothesis.settings.load_profile("quick")
     # The one that hears of all tests.
     if not hasattr(config, "workerinput") and config.pluginmanager.has_plugin("cacheprovider"):
