@@ -17,9 +17,10 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from drone_bridge.controllers.pose_messages import read_pose
+from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
-from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
+from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.node.command_ages import CommandAges, clock_difference_parameter
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
@@ -59,12 +60,12 @@ class VelocityBehaviour:
         self._timeout_s = parameters[f"{NAME}.command_timeout"]
         self._control: VelocityControl | None = None
         self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and until when it holds
-        self._logged = ""
+        self._published = ("", "")  # state and reason
         self._log_limiter = LogLimiter()
         self._condition_limiter = ConditionLogLimiter()
         self._odometry_stamp = Time()
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
-        self._states = node.create_publisher(ControllerState, "~/state", 10)
+        self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched)
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
@@ -132,12 +133,9 @@ class VelocityBehaviour:
         )
 
     def _publish_state(self, state: str, reason: str) -> None:
-        if (line := f"{state}: {reason}") != self._logged:
-            self._logged = line
-            self._node.get_logger().info(line)
-            message = ControllerState(behaviour=NAME, state=state, reason=reason, distance=float("nan"))
-            message.header.stamp = self._node.get_clock().now().to_msg()
-            self._states.publish(message)
+        if (state, reason) != self._published:
+            self._published = (state, reason)
+            self._state_publisher.publish(state, reason)
 
     def _update_condition(self, condition: str, problem: str | None, advice: str) -> None:
         if problem:
@@ -155,6 +153,4 @@ class VelocityBehaviour:
             self._node.get_logger().error(line)
 
 
-def start(node: Node, parameters: DeclaredParameters) -> VelocityBehaviour:
-    """Return the running behaviour."""
-    return VelocityBehaviour(node, parameters)
+start: Final = VelocityBehaviour

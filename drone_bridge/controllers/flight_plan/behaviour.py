@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The behaviour `flight_plan` with its topics and services: takeoff, cmd_vel, hover, land."""
 
-import math
 import time
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.controllers.flight_plan.pilot import Call, FlightPlan, PlanParameters
-from drone_bridge.msg import ControllerState
+from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
@@ -31,10 +30,9 @@ class FlightPlanBehaviour:
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
         self._plan = FlightPlan(read(PlanParameters, NAME, parameters))
-        self._logged = ""
         self._is_left = False
         self._velocity_publisher = node.create_publisher(Twist, "cmd_vel", 1)
-        self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
+        self._state_publisher = StatePublisher(node, NAME)
         self._clients: dict[str, Any] = {
             "takeoff": node.create_client(Trigger, "takeoff"),
             "land": node.create_client(Trigger, "land"),
@@ -69,7 +67,7 @@ class FlightPlanBehaviour:
                 twist = Twist()
                 twist.linear.x, twist.linear.y = step.velocity
                 self._velocity_publisher.publish(twist)
-        self._publish_state()
+        self._state_publisher.publish(self._plan.state, self._plan.problem or "by the clock")
 
     def _call(self, call: Call) -> None:
         request = Trigger.Request() if call.data is None else SetBool.Request(data=call.data)
@@ -81,17 +79,5 @@ class FlightPlanBehaviour:
         if not answer.success:
             self._node.get_logger().warning(f"Refused: {answer.message}")
 
-    def _publish_state(self) -> None:
-        state = ControllerState(
-            behaviour=NAME, state=self._plan.state, reason=self._plan.problem or "by the clock", distance=math.nan
-        )
-        state.header.stamp = self._node.get_clock().now().to_msg()
-        self._state_publisher.publish(state)
-        if state.state != self._logged:
-            self._logged = state.state
-            self._node.get_logger().info(f"{state.state}: {state.reason}")
 
-
-def start(node: Node, parameters: DeclaredParameters) -> FlightPlanBehaviour:
-    """Return the running behaviour."""
-    return FlightPlanBehaviour(node, parameters)
+start: Final = FlightPlanBehaviour

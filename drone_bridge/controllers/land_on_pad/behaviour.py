@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
-from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -28,9 +27,10 @@ from drone_bridge.controllers.land_on_pad.frame import (
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
 from drone_bridge.controllers.stamped_sets import StampedSets
+from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.geometry.matrices import NOT_COMPUTABLE
-from drone_bridge.msg import ControllerState, LandingPad
+from drone_bridge.msg import LandingPad
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
@@ -79,11 +79,10 @@ class LandOnPadBehaviour:
         self._log_limiter = LogLimiter()
         self._landed = False
         self._sighting: PadSighting | None = None
-        self._logged = ""
         self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
         self._measured_s = -math.inf  # when all of them were, with one stamp
         self._commands = VelocityCommands(node)
-        self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
+        self._state_publisher = StatePublisher(node, NAME)
         use_camera = parameters[f"{NAME}.use_camera"]
         self._needed = (IMU, VELOCITY, HEIGHT) if use_camera else (IMU, VELOCITY, HEIGHT, LANDING_PAD)
         sets = [StampedSets(self._needed, self._on_measured)]
@@ -136,7 +135,8 @@ class LandOnPadBehaviour:
             return
         command = decision.command
         self._commands.publish((command.forward, command.left, command.up), (0.0, 0.0, command.turn))
-        self._publish_state(messages[IMU].header.stamp, decision.state.value, decision.reason, decision.distance)
+        stamp = messages[IMU].header.stamp
+        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance, stamp)
 
     def _decide(self, measured: Measured) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
@@ -158,24 +158,11 @@ class LandOnPadBehaviour:
         missing = [topic for topic in self._needed if now_s - self._heard_s.get(topic, -math.inf) > self._timeout_s]
         if self._measured_s > -math.inf:
             self._commands.publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-        now = self._node.get_clock().now().to_msg()
-        self._publish_state(now, WAITING, f"for {', '.join(missing) or 'messages of one stamp'}", None)
+        self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
 
     def _log_error(self, sentence: str) -> None:
         if line := self._log_limiter.admit(sentence):
             self._node.get_logger().error(line)
 
-    def _publish_state(self, stamp: Time, state: str, reason: str, distance: float | None) -> None:
-        message = ControllerState(
-            behaviour=NAME, state=state, reason=reason, distance=math.nan if distance is None else distance
-        )
-        message.header.stamp = stamp
-        self._state_publisher.publish(message)
-        if state != self._logged:
-            self._logged = state
-            self._node.get_logger().info(f"{state}: {reason}")
 
-
-def start(node: Node, parameters: DeclaredParameters) -> LandOnPadBehaviour:
-    """Return the running behaviour."""
-    return LandOnPadBehaviour(node, parameters)
+start: Final = LandOnPadBehaviour

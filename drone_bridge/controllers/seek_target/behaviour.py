@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The behaviour `seek_target` with its topics: stereo images in, body rates and thrust out."""
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -13,12 +12,13 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
-from drone_bridge.controllers.seek_target.pilot import Decision, SeekState, SeekTarget
+from drone_bridge.controllers.seek_target.pilot import Decision, SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
 from drone_bridge.controllers.stamped_sets import StampedSets
+from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.flight.flight_control import Command, DroneModel
 from drone_bridge.geometry.matrices import NOT_COMPUTABLE
-from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
+from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
@@ -50,7 +50,6 @@ class SeekTargetBehaviour:
         self._drone: DroneModel | None = None
         self._seek: SeekTarget | None = None
         self._seen_by: tuple[Pinhole, float] | None = None
-        self._state: SeekState | None = None
         topic = parameters[f"{NAME}.command_topic"]
         if topic != "cmd_rates":
             node.get_logger().warning(
@@ -58,7 +57,7 @@ class SeekTargetBehaviour:
                 f"cmd_vel_mode is rates_and_thrust; cmd_rates is the topic for them."
             )
         self._send = self._make_sender(topic)
-        self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
+        self._state_publisher = StatePublisher(node, NAME)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched)
         frames = StampedSets(TOPICS, self._on_frame)
@@ -93,7 +92,7 @@ class SeekTargetBehaviour:
             return
         header = messages["left/camera_info"].header
         self._send(header, decision.command)
-        self._publish_state(header, decision)
+        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance, header.stamp)
 
     def _decide(self, drone: DroneModel, frame: StereoFrame) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
@@ -118,23 +117,8 @@ class SeekTargetBehaviour:
         if line := self._log_limiter.admit(sentence):
             self._node.get_logger().error(line)
 
-    def _publish_state(self, header: Header, decision: Decision) -> None:
-        state = ControllerState(
-            behaviour=NAME,
-            state=decision.state.value,
-            reason=decision.reason,
-            distance=math.nan if decision.distance is None else decision.distance,
-        )
-        state.header.stamp = header.stamp
-        self._state_publisher.publish(state)
-        if decision.state is not self._state:
-            self._state = decision.state
-            self._node.get_logger().info(f"{decision.state.value}: {decision.reason}")
 
-
-def start(node: Node, parameters: DeclaredParameters) -> SeekTargetBehaviour:
-    """Return the running behaviour."""
-    return SeekTargetBehaviour(node, parameters)
+start: Final = SeekTargetBehaviour
 
 
 def _command_rates(header: Header, command: Command) -> CommandRates:

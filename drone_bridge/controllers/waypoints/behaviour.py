@@ -11,10 +11,11 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from drone_bridge.controllers.pose_messages import read_pose
+from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.controllers.waypoints.pilot import Decision, Waypoint, WaypointParameters, Waypoints, WaypointState
 from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_angles
-from drone_bridge.msg import ControllerState, DroneProperties
+from drone_bridge.msg import DroneProperties
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
@@ -51,11 +52,10 @@ class WaypointsBehaviour:
         self._odometry_timeout_s = parameters[f"{NAME}.odometry_timeout"]
         self._measured: tuple[Vector, Matrix] | None = None
         self._measured_s = -math.inf
-        self._logged = ""
         self._is_left = False
         self._log_limiter = LogLimiter()
         self._commands = VelocityCommands(node)
-        self._state_publisher = node.create_publisher(ControllerState, "~/state", 10)
+        self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
         self._is_announced = False
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -100,17 +100,7 @@ class WaypointsBehaviour:
         self._publish_state(decision)
 
     def _publish_state(self, decision: Decision) -> None:
-        state = ControllerState(
-            behaviour=NAME, state=decision.state.value, reason=decision.reason, distance=decision.distance
-        )
-        state.header.stamp = self._node.get_clock().now().to_msg()
-        self._state_publisher.publish(state)
-        line = f"{state.state}: {state.reason}"
-        if line != self._logged:
-            self._logged = line
-            self._node.get_logger().info(line)
+        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
 
-def start(node: Node, parameters: DeclaredParameters) -> WaypointsBehaviour:
-    """Return the running behaviour."""
-    return WaypointsBehaviour(node, parameters)
+start: Final = WaypointsBehaviour
