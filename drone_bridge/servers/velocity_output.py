@@ -30,7 +30,6 @@ class VelocityOutput:
         return self._command is not None
 
     def command(self, twist: Twist) -> None:
-        """Publish a new command."""
         self._command, self._commanded_s = twist, time.monotonic()
         self._node.reports.end_ongoing(OPERATORS_LOST)
         self._publish(twist)

@@ -88,7 +88,6 @@ class DroneGuiBridge(LinkNode):
     # The lifecycle.
 
     def set_up(self) -> None:
-        """Create publishers and subscriptions."""
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._flying_publisher = self.make_publisher(Bool, "flying", with_lease(latched))
         self._state_publisher = self.make_publisher(DroneGuiState, "dronegui/state", 10)

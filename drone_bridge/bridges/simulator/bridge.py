@@ -76,7 +76,6 @@ class SimulatorBridge(LinkNode):
     # The lifecycle.
 
     def set_up(self) -> None:
-        """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
         self._axes = Axes(get("convert_frames"))
         self._vehicle: int = get("vehicle")

@@ -118,7 +118,6 @@ class SimulatorLink:
 
     @property
     def peer(self) -> str:
-        """The peer's name for logs and diagnostics."""
         return self.requests.peer
 
     @property
@@ -143,7 +142,6 @@ class SimulatorLink:
             stream.leave(words, max(0.0, deadline_s - time.monotonic()))
 
     def close(self) -> None:
-        """Close all connections at once."""
         for stream in self.all:
             stream.close()
 
@@ -176,7 +174,6 @@ class SimulatorEndpoint:
 
     @property
     def port(self) -> int:
-        """The simulator's port."""
         return self._connector.port
 
     def open(self) -> SimulatorLink:

@@ -193,7 +193,6 @@ class SimulatorOutputs:
         self._node.publish(self._static_tf, TFMessage(transforms=list(self._static_transforms.values())))
 
     def camera_frame(self, name: str) -> str:
-        """Return the tf frame of a camera."""
         return f"{self._frames.prefix}{topic_token(name, 'camera')}"
 
     def view(
@@ -211,7 +210,6 @@ class SimulatorOutputs:
         self._node.publish(self._views, message)
 
     def publish_trigger(self, event: int, number: int, name: str) -> None:
-        """Publish an event of a trigger."""
         message = TriggerEvent(event=event, trigger_id=number, name=name)
         message.header.stamp = self.keeper.stamp()
         self._node.publish(self._trigger_events, message)
@@ -230,5 +228,4 @@ class SimulatorOutputs:
         self._node.publish(self._attributes, message)
 
     def publish_completed(self) -> None:
-        """Publish that a run is complete."""
         self._node.publish(self._completed, Empty())

@@ -324,7 +324,6 @@ class SimulatorSession:
 
     @property
     def outstanding(self) -> int:
-        """The number of pending requests."""
         return self.requests.outstanding + (self.streams.outstanding if self.streams is not self.requests else 0)
 
     def end(self, reason: str) -> None:

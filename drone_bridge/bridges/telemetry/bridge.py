@@ -72,7 +72,6 @@ class TelemetryBridge(LinkNode):
     # The lifecycle.
 
     def set_up(self) -> None:
-        """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
         self._limits = Limits(get("max_image_mebibytes") * MEBIBYTE, get("max_width"), get("max_height"))
         self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)

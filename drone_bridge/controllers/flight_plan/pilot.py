@@ -113,7 +113,6 @@ class FlightPlan:
         return self._problem
 
     def update(self, now_s: float) -> Step:
-        """Return the next step."""
         if self._began_s is None:
             self._began_s = self._call_due_s = now_s
         if self.is_over:

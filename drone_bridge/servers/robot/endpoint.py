@@ -76,7 +76,6 @@ class DriverEndpoint:
 
     @property
     def port(self) -> int:
-        """The port for drivers."""
         return self._clients.port
 
     def changed(self) -> None:

@@ -56,7 +56,6 @@ class RobotServer(LinkNode):
     # The lifecycle.
 
     def set_up(self) -> None:
-        """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         self._commands_publisher = self.make_publisher(Twist, "cmd_vel", 10)

@@ -103,13 +103,11 @@ class PadFinder:
         self._detector = self._detector or _detector(self._markers)
 
     def start(self) -> None:
-        """Search from now on."""
         self._waiting, self._next, self._is_stopped = None, None, False
         self._thread = threading.Thread(target=self._run, name="pad finder", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Search no more."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify()

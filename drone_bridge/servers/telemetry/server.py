@@ -67,7 +67,6 @@ class TelemetryServer(LinkNode):
     # The lifecycle.
 
     def set_up(self) -> None:
-        """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
         self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
         signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
@@ -92,7 +91,6 @@ class TelemetryServer(LinkNode):
         return UdpConnector(host, port, cancellation, self._connecting_failed, self.wire_log)
 
     def stop_waiting(self) -> None:
-        """Stop sending."""
         self._stream = None
 
     # The conversation, on the link's thread.

@@ -61,7 +61,6 @@ class TestbedServer(LinkNode):
         self._wakeup = Wakeup()
 
     def set_up(self) -> None:
-        """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
         layout, unit = AttitudeLayout(get("attitude_layout")), AngleUnit(get("angle_unit"))
         self._dialect = Dialect(layout, unit, get("negative_gravity"), sends_in_pieces=True)

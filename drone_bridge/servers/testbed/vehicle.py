@@ -83,7 +83,6 @@ class RosDrone:
 
     @property
     def is_known(self) -> bool:
-        """Whether the drone's properties are known."""
         return self._constants is not None
 
     def learn(self, properties: DroneProperties) -> None:

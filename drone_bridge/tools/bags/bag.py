@@ -101,7 +101,6 @@ class Bag:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the bag on disk."""
         path = _bag_of(self.path)
         files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix != ".html"]  # its report
         return sum(file.stat().st_size for file in files)
