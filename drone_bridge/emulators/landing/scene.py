@@ -86,7 +86,7 @@ class Scene:
 
     def __init__(self, camera: DownwardCamera, seed: int = 0) -> None:
         self.camera = camera
-        self._ground = _ground(seed)
+        self._ground = ground(seed)
         self._top = Surface(paint_rover(), ROVER_LENGTH, ROVER_WIDTH)
 
     def render(self, position: Vector, rotation: Matrix, rover: Vector) -> Image:
@@ -118,7 +118,7 @@ class Scene:
 
 
 @functools.lru_cache(maxsize=2)
-def _ground(seed: int) -> Surface:
+def ground(seed: int) -> Surface:
     """Return the ground, painted once for all vehicles of a process that share a seed: it takes half a second."""
     return Surface(paint_ground(seed), GROUND_SIDE, GROUND_SIDE, repeats=True)
 
@@ -126,8 +126,9 @@ def _ground(seed: int) -> Surface:
 def paint_ground(seed: int) -> Image:
     """Return the ground: patches of grass on earth and grain of every size, the same at opposite edges."""
     generator = np.random.default_rng([seed, 2])  # not the noise of the wind or of the sensors
-    patches = _noise(generator, exponent=1.6)
-    grain = _noise(generator, exponent=0.8)
+    frequency = _frequencies()
+    patches = _noise(generator, frequency**1.6)
+    grain = _noise(generator, frequency**0.8)
     grass = np.clip(0.5 + 0.4 * patches, 0.0, 1.0)
     earth, light = 1 - grass, 1.0 + 0.22 * grain
     painted = np.empty((*grass.shape, 3), np.uint8)
@@ -147,15 +148,19 @@ def paint_rover() -> Image:
     return painted
 
 
-def _noise(generator: np.random.Generator, exponent: float) -> npt.NDArray[np.float32]:
-    """Return periodic noise of variance 1, the coarser the larger the exponent of its spectrum."""
-    white = generator.standard_normal((GROUND_PIXELS, GROUND_PIXELS), np.float32)
-    spectrum = np.fft.rfft2(white)
+def _frequencies() -> npt.NDArray[np.float32]:
+    """Return the spatial frequency, in cycles per pixel, of each element of a spectrum, and infinity for the mean."""
     down = np.fft.fftfreq(GROUND_PIXELS)[:, np.newaxis]
     across = np.fft.rfftfreq(GROUND_PIXELS)[np.newaxis, :]
-    frequency = np.hypot(down, across)
+    frequency: npt.NDArray[np.float32] = np.hypot(down, across).astype(np.float32)
     frequency[0, 0] = np.inf
-    noise = np.fft.irfft2(spectrum / frequency**exponent, s=white.shape).astype(np.float32)
+    return frequency
+
+
+def _noise(generator: np.random.Generator, smoothing: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return periodic noise of variance 1, whose spectrum is that of white noise divided by `smoothing`."""
+    white = generator.standard_normal((GROUND_PIXELS, GROUND_PIXELS), np.float32)
+    noise = np.fft.irfft2(np.fft.rfft2(white) / smoothing, s=white.shape).astype(np.float32)
     coloured: npt.NDArray[np.float32] = noise / noise.std()
     return coloured
 
