@@ -328,21 +328,11 @@ def prepare():
             if not module.name.endswith(".__main__"):
                 with contextlib.suppress(ModuleNotFoundError):
                     importlib.import_module(module.name)
-    with contextlib.suppress(ModuleNotFoundError):
-        paint_ground()
     for name, module in tuple(sys.modules.items()):
         if name.endswith((".msg", ".srv")):
             for kind in vars(module).values():
                 if hasattr(kind, "__import_type_support__"):
                     kind.__import_type_support__()
-
-
-def paint_ground():
-    """Paint the ground of emulated landings, which takes half a second."""
-    cv2 = importlib.import_module("cv2")
-    cv2.setNumThreads(1)  # for now, as forks would lack the others and wait for them
-    importlib.import_module("drone_bridge.emulators.landing.scene").ground(0)
-    cv2.setNumThreads(-1)
 
 
 if __name__ == "__main__":
