@@ -86,7 +86,7 @@ class Scene:
 
     def __init__(self, camera: DownwardCamera, seed: int = 0) -> None:
         self.camera = camera
-        self._ground = ground(seed)
+        self._ground = _ground(seed)
         self._top = Surface(paint_rover(), ROVER_LENGTH, ROVER_WIDTH)
 
     def render(self, position: Vector, rotation: Matrix, rover: Vector) -> Image:
@@ -118,7 +118,7 @@ class Scene:
 
 
 @functools.lru_cache(maxsize=2)
-def ground(seed: int) -> Surface:
+def _ground(seed: int) -> Surface:
     """Return the ground, painted once for all vehicles of a process that share a seed: it takes half a second."""
     return Surface(paint_ground(seed), GROUND_SIDE, GROUND_SIDE, repeats=True)
 
