@@ -92,7 +92,7 @@ def beside_emulator(kind: Kind, seconds: float) -> Cost:
         return Cost(spent[0], spent[1], (_file_bytes(folder) - bytes_before) / seconds)
 
 
-def frames(noise: bool, seconds: float) -> Cost:
+def frames(seconds: float, *, noise: bool, pixels: bool = True) -> Cost:
     """Measure stereo frames: flat colours, as many scenes have, or noise, which can't be compressed."""
 
     def warm_up(system: TestbedSystem) -> None:
@@ -100,14 +100,16 @@ def frames(noise: bool, seconds: float) -> Cost:
         system.warm_up()
 
     run = partial(TestbedSystem.paced, rate_hz=FRAMES_HZ)
-    return beside_peer(partial(TestbedSystem, control=False), warm_up, run, seconds)
+    make = partial(TestbedSystem, control=False, wire_log_images=pixels)
+    return beside_peer(make, warm_up, run, seconds)
 
 
 def loads() -> Iterator[tuple[str, Callable[[float], Cost]]]:
     """Yield what is measured."""
     size = f"stereo {FRAME[0]} x {FRAME[1]}, {FRAMES_HZ} Hz"
-    yield f"testbed, {size}, flat", partial(frames, False)
-    yield f"testbed, {size}, noise", partial(frames, True)
+    yield f"testbed, {size}, flat", partial(frames, noise=False)
+    yield f"testbed, {size}, noise", partial(frames, noise=True)
+    yield f"testbed, {size}, without pixels", partial(frames, noise=True, pixels=False)
     simulator = partial(beside_peer, SimulatorSystem, SimulatorSystem.warm_up, SimulatorSystem.paced)
     yield f"simulator, {ENTITIES * RATE_HZ:.0f} stream messages/s", simulator
     telemetry = partial(beside_peer, TelemetrySystem, TelemetrySystem.warm_up, TelemetrySystem.measure)
@@ -141,7 +143,7 @@ def main() -> int:
         options.rounds, options.seconds = 2, 2.0
     heed_signals()
     print(f"CPU in ms per s, which is 0.1 % of a core; medians of {options.rounds} rounds, with minimum and maximum\n")
-    print(f"{'':42}{'without':22}{'with':22}{'more (%)':24}{'file, kB/s':12}aim")
+    print(f"{'':49}{'without':22}{'with':22}{'more (%)':24}{'file, kB/s':12}aim")
     try:
         for name, measure in loads():
             if options.only not in name:
@@ -154,7 +156,7 @@ def main() -> int:
                 f"{spread([cost.percent for cost in costs], 1):24}"
                 f"{median(cost.file_bytes for cost in costs) / 1000:<12.1f}"
             )
-            print(f"{name:42}{cells}< {MAX_PERCENT:g} %, {'met' if is_less else 'MISSED'}", flush=True)
+            print(f"{name:49}{cells}< {MAX_PERCENT:g} %, {'met' if is_less else 'MISSED'}", flush=True)
     except ChildError as error:
         print(error, file=sys.stderr)
         return 1

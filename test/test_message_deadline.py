@@ -15,7 +15,7 @@ class Dripping:
     def __init__(self, clock):
         self._clock = clock
 
-    def receive_into(self, *buffers, timeout_s=None):
+    def receive_into(self, *buffers, timeout_s=None, pixel_bytes=0):
         if timeout_s is not None and timeout_s < 1.0:
             self._clock[0] += timeout_s
             raise LinkTimeoutError("a slow peer sent nothing.")

@@ -44,6 +44,7 @@ from drone_bridge.protocols.testbed import (
     MotionParameters,
     SensorFrame,
     TestbedConnection,
+    autopilot_connection,
 )
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -172,6 +173,28 @@ def test_the_images_are_the_very_arrays_that_were_supplied():
 
 
 # The end.
+
+
+@pytest.mark.parametrize("layout", [AttitudeLayout.PITCH_YAW, None])
+@pytest.mark.parametrize("most_ahead", [1 << 20, 1000])
+@pytest.mark.parametrize("size", [1, 999, 1 << 20])
+def test_the_autopilot_tells_which_of_the_next_bytes_are_pixels(layout, most_ahead, size, monkeypatch):
+    monkeypatch.setattr(autopilot_connection, "_AHEAD_BYTES", most_ahead)  # a larger first frame is read otherwise
+    connection = AutopilotConnection(layout)
+    frame = (len(TESTBED_TO_AUTOPILOT) - CONSTANTS_BYTES) // 3
+    rest, others = TESTBED_TO_AUTOPILOT, b""
+    while rest:
+        buffers, pixels = connection.get_buffers(), connection.pixel_bytes_ahead
+        until_it_waits = (len(rest) - 1) % frame + 1
+        count = min(size, sum(map(len, buffers)), until_it_waits)
+        others += rest[min(pixels, count) : count]
+        feed_by_buffers(connection, rest[:count])
+        rest = rest[count:]
+        if count == until_it_waits:
+            connection.peer_waits()
+    floats = 12
+    frames = [TESTBED_TO_AUTOPILOT[CONSTANTS_BYTES:][number * frame :][:frame] for number in range(3)]
+    assert others == TESTBED_TO_AUTOPILOT[:CONSTANTS_BYTES] + b"".join(frame[-floats:] for frame in frames)
 
 
 def test_the_autopilot_tells_a_clean_end_from_a_truncated_one_at_every_byte():

@@ -16,6 +16,8 @@ from vanishing import kill, vanish
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import AttitudeLayout, ConnectionClosed, Constants, MotionParameters, SensorFrame
+from drone_bridge.tools.wire.conversation import Side
+from drone_bridge.tools.wire.log_file import LogFile
 
 CAPTURES = Path(__file__).parent / "captures"
 TESTBED_BYTES = (CAPTURES / "testbed_to_autopilot.bin").read_bytes()
@@ -30,9 +32,9 @@ BOTH = ("testbed_bridge", "testbed_server")
 
 
 @contextlib.contextmanager
-def relay(namespace, testbed, layout, constants=CONSTANTS):
+def relay(namespace, testbed, layout, constants=CONSTANTS, **parameters):
     """Start both nodes and wait until a frame and its answer have passed; give bridge, server, and its port."""
-    common = {"attitude_layout": layout.value, "sync": "lockstep", "stamp_source": "wire"}
+    common = {"attitude_layout": layout.value, "sync": "lockstep", "stamp_source": "wire", **parameters}
     spaced = {"remap": [f"__ns:=/{namespace}"], "command_timeout": MEETING_S}
     session = RosSession(f"{namespace}_session")
     try:
@@ -86,10 +88,12 @@ def hover():
     return MotionParameters(0.0, 0.0, 0.0, CONSTANTS.weight * abs(CONSTANTS.gravity))
 
 
-def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros):
+def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros, tmp_path):
+    """And the server's wire log without pixels has everything but those."""
     testbed = TestbedPeer()
     layout = AttitudeLayout.PITCH_YAW
-    with contextlib.closing(testbed), relay("golden", testbed, layout, GOLDEN) as (bridge, _, port):
+    log = {"wire_log": str(tmp_path), "wire_log_images": False}
+    with contextlib.closing(testbed), relay("golden", testbed, layout, GOLDEN, **log) as (bridge, _, port):
         testbed.accept()
         with AutopilotPeer(port) as autopilot:
             autopilot.socket.settimeout(TIMEOUT_S)
@@ -107,6 +111,13 @@ def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros):
             kill(bridge)
             ros.set_parameters("golden/testbed_server", source_timeout=1.0)
             assert autopilot.reads_end() == b""
+    with LogFile(max(tmp_path.glob("golden.testbed_server-*.mcap"))) as file:
+        logged = [entry for entry in file.entries() if not entry.is_left_out]
+    frames = [TESTBED_BYTES[CONSTANTS_BYTES:][number * frame :][:frame] for number in range(FRAMES)]
+    floats = [frame[2 * GOLDEN.image_bytes :] for frame in frames]
+    sent = b"".join(entry.data for entry in logged if entry.sender is Side.VEHICLE)
+    assert sent == TESTBED_BYTES[:CONSTANTS_BYTES] + b"".join(floats)
+    assert b"".join(entry.data for entry in logged if entry.sender is Side.OPERATOR) == AUTOPILOT_BYTES
 
 
 class Pair:

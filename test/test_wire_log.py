@@ -29,8 +29,8 @@ FACTS = facts_of("robot", "operator", "robot_bridge", {"robot_name": ""})
 def make_log(tmp_path):
     made, failures = [], []
 
-    def make(total_bytes=64 * MEBIBYTE, folder=tmp_path / "log"):
-        made.append(WireLog(folder, "robot_bridge", FACTS, total_bytes, failures.append))
+    def make(total_bytes=64 * MEBIBYTE, folder=tmp_path / "log", **options):
+        made.append(WireLog(folder, "robot_bridge", FACTS, total_bytes, failures.append, **options))
         made[-1].failures = failures
         made[-1].folder = folder
         return made[-1]
@@ -106,6 +106,71 @@ def test_last_words_and_what_a_listener_hears_while_it_leaves_are_logged(make_lo
     entries = entries_of(*files_of(log))
     assert [entry.data for entry in entries if entry.sender is Side.OPERATOR] == [b"stop", b"bye"]
     assert stream(entries, Side.VEHICLE) == b"still talking"
+
+
+@pytest.mark.parametrize("has_pixels", [True, False])
+def test_pixels_can_be_left_out_and_everything_else_is_logged_in_order(make_log, cancellation, has_pixels):
+    reader = pytest.importorskip("mcap.reader", reason="rosdep has no key for mcap")
+    log = make_log(has_pixels=has_pixels)
+    image, few = os.urandom(3 * MEBIBYTE), os.urandom(5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        connected = TcpConnector("127.0.0.1", port, cancellation, lambda *_: None, wire_log=log).open()
+        peer, _ = server.accept()
+
+        def show(message, pixel_bytes):
+            """Let the peer send a message with so many pixels at its beginning, and read it into two buffers."""
+            sending = threading.Thread(target=peer.sendall, args=[message])
+            sending.start()
+            memory = memoryview(bytearray(len(message)))
+            halves = [memory[: pixel_bytes // 2], memory[pixel_bytes // 2 :]]
+            came = 0
+            while came < len(message):
+                left = max(0, pixel_bytes - came)
+                count = connected.receive_into(*halves, timeout_s=LONG_S, pixel_bytes=left)
+                came += count
+                while count:
+                    part = min(count, len(halves[0]))
+                    halves[0], count = halves[0][part:], count - part
+                    halves = [half for half in halves if half] or halves[:1]
+            sending.join()
+            assert memory == message
+
+        show(few + b"floats", len(few))
+        show(image + b"more floats", len(image))
+        hearing = threading.Thread(target=lambda: peer.recv(len(image) + 3, socket.MSG_WAITALL))
+        hearing.start()
+        connected.send_all(image, is_pixels=True)
+        connected.send_all(b"end")
+        hearing.join()
+        peer.sendall(few[:3])
+        peer.shutdown(socket.SHUT_WR)
+        while connected.receive_into(memoryview(bytearray(5)), timeout_s=LONG_S, pixel_bytes=5):
+            pass  # a stream that breaks inside an image
+        connected.close()
+    log.close()
+    (path,) = files_of(log)
+    entries = entries_of(path)
+    assert entries[-1][1:] == (Side.VEHICLE, f"127.0.0.1:{port}", b"", False)
+    if has_pixels:
+        assert not any(entry.is_left_out for entry in entries)
+        assert stream(entries, Side.VEHICLE) == few + b"floats" + image + b"more floats" + few[:3]
+        assert stream(entries, Side.OPERATOR) == image + b"end"
+        return
+    assert path.stat().st_size < 16 << 10
+    shown = bytes(5) + b"floats" + bytes(len(image)) + b"more floats" + bytes(3)
+    assert stream(entries, Side.VEHICLE) == shown
+    assert stream(entries, Side.OPERATOR) == bytes(len(image)) + b"end"
+    logged = [entry for entry in entries if not entry.is_left_out]
+    assert stream(logged, Side.VEHICLE) == b"floatsmore floats"
+    assert stream(logged, Side.OPERATOR) == b"end"
+    with path.open("rb") as file:
+        read = list(reader.NonSeekingReader(file).iter_messages(log_time_order=False))
+    left_out = {"received_pixels": 0, "sent_pixels": 0}
+    for _, channel, message in read:
+        if channel.topic in left_out:
+            left_out[channel.topic] += int(message.data)
+    assert left_out == {"received_pixels": 5 + len(image) + 3, "sent_pixels": len(image)}
 
 
 def test_datagrams_are_logged_with_who_sent_them(make_log, cancellation):

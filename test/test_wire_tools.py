@@ -3,9 +3,11 @@
 
 import contextlib
 import queue
+import re
 import shutil
 import struct
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,7 @@ BYTES = {
     "dronegui": (None, "gui_to_controller_navdata.jsonl"),
 }
 MESSAGES = {"testbed": 1 + 3 + 3, "simulator": 19 + 80, "robot": 6 + 7, "dronegui": 144}
+IMAGES_BYTES = 2 * 9216  # of each frame of the captured testbed
 by_log = pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
 
 
@@ -47,6 +50,11 @@ def log_of(protocol):
 def read(path):
     with LogFile(path) as file:
         return file.connection, list(file.entries())
+
+
+def ended(path):
+    with LogFile(path) as file:
+        return list(file.entries()) and file.has_ended
 
 
 def script_of(path, role):
@@ -112,6 +120,53 @@ def test_a_line_has_time_direction_and_what_the_message_says(capsys):
         "    00000000  42 f0 00 00 42 d1 99 9a 00 00 00 40 00 00 00 30  |B...B......@...0|",
         "    ... 32 more bytes (--bytes 0 shows all)",
     ]
+
+
+def without_pixels(path):
+    """The log of the captured testbed, as it would be had its pixels been left out; and its file."""
+    connection, entries = read(log_of("testbed"))
+    shortened = []
+    for entry in entries:
+        if len(entry.data) > IMAGES_BYTES:
+            shortened.append(entry._replace(data=bytes(IMAGES_BYTES), is_left_out=True))
+        begin = IMAGES_BYTES if len(entry.data) > IMAGES_BYTES else 0
+        shortened.append(entry._replace(data=entry.data[begin:]))
+    write_log(path, connection, shortened)
+    assert read(path) == (connection, shortened)
+    assert path.stat().st_size < 2000
+    return connection, shortened
+
+
+def test_a_log_without_pixels_is_shown_and_played_like_another(tmp_path, capsys):
+    path = tmp_path / "small.mcap"
+    without_pixels(path)
+    lines, small = (wire(capsys, "show", log)[1] for log in (log_of("testbed"), path))
+    assert small == [re.sub(r"crc32 \w+", "pixels not logged", line) for line in lines]
+    assert "left=<9216 bytes, pixels not logged> right=<9216 bytes, pixels not logged> time=0 pitch=-3" in small[2]
+    raw = wire(capsys, "show", path, "--raw")[1]
+    (index, *_) = [index for index, line in enumerate(raw) if "not logged" in line]
+    assert raw[index] == "    0.010000    testbed <- 18432 bytes of pixels, not logged"
+    assert raw[index + 1] == "    0.010000    testbed <- 12 bytes"
+    for side, replay in zip(Side, play_both(path), strict=True):
+        script, whole = script_of(path, side.value), script_of(log_of("testbed"), side.value)
+        assert replay.problems == []
+        assert list(compare(script.answers, replay.answers)) == list(compare(script.answers, whole.answers)) == []
+    frame = script_of(path, "autopilot").answers[1]
+    changed = replace(frame, event=replace(frame.event, left=bytes(12), pitch=-4.0))
+    assert list(compare([frame], [changed])) == [
+        "Message 1, SensorFrame: then left <9216 bytes, pixels not logged>, now <12 bytes, pixels not logged>, "
+        "then pitch -3, now -4."
+    ]
+
+
+def test_a_stream_that_breaks_inside_an_image_is_shown_with_zeros_for_its_pixels(tmp_path, capsys):
+    connection, entries = without_pixels(tmp_path / "whole.mcap")
+    begun = entries[1]._replace(data=bytes(100))
+    write_log(tmp_path / "broken.mcap", connection, [entries[0], begun, begun._replace(data=b"", is_left_out=False)])
+    _, lines, _ = wire(capsys, "show", tmp_path / "broken.mcap")
+    assert lines[2].endswith("BREAKS THE PROTOCOL: The testbed closed inside frame 0, after 100 of 18444 bytes.")
+    assert lines[3] == "    (with zeros in place of pixels, which were not logged)"
+    assert lines[4].startswith("    00000030  00 00")
 
 
 def test_where_the_stream_breaks_the_protocol_the_bytes_and_the_sentence_are_shown(tmp_path, capsys):
@@ -188,7 +243,7 @@ def test_differing_answers_are_reported():
     assert list(compare(then[:2], now, ignored)) == []
 
 
-def test_a_bridges_log_is_played_to_the_bridge_again_and_it_answers_the_same(tmp_path, domain):
+def test_a_bridges_log_is_played_to_the_bridge_again_and_it_answers_the_same(tmp_path, domain, capsys):
     logs = tmp_path / "wire"
     with Process.node("testbed_bridge", role="listen", port=0, wire_log=str(logs)) as bridge:
         port = int(bridge.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)").group(1))
@@ -200,9 +255,19 @@ def test_a_bridges_log_is_played_to_the_bridge_again_and_it_answers_the_same(tmp
     assert connection.parameters["attitude_layout"] == "auto"
     script = script_of(path, "testbed")
     assert [answer.event.thrust for answer in script.answers] == pytest.approx([1.5 * 9.81] * 3, rel=0.01)
-    with Process.node("testbed_bridge", role="listen", port=0) as bridge:
-        port = int(bridge.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)").group(1))
-        assert drone_bridge(["wire", "play", str(path), "--as", "testbed", "--at", str(port), "--fast"]) == 0
+    small = tmp_path / "small"
+    parameters = {"wire_log": str(small), "wire_log_images": False}
+    with Process.node("testbed_bridge", role="listen", port=0, **parameters) as bridge:
+        port = bridge.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)").group(1)
+        assert wire(capsys, "play", path, "--as", "testbed", "--at", port, "--fast")[0] == 0
+        wait_until(lambda: any(ended(log) for log in small.glob("*.mcap")), "the end of the log")
+        (played,) = small.glob("*.mcap")
+        status, lines, _ = wire(capsys, "play", played, "--as", "testbed", "--at", port, "--fast")
+        assert (status, lines[0][:26]) == (0, "The log is without pixels:")
+        bridge.stop()
+    assert played.stat().st_size < 5000
+    said = [[answer.text for answer in script_of(log, "autopilot").answers] for log in (path, played)]
+    assert said[1] == [re.sub(r"crc32 \w+", "pixels not logged", text) for text in said[0]]
 
 
 def test_a_bridges_log_of_telemetry_is_shown_and_both_sides_of_it_are_played(ros, tmp_path, capsys):

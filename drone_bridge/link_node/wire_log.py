@@ -31,6 +31,7 @@ def open_wire_log(kind: str, full_name: str, parameters: DeclaredParameters, log
         facts_of(protocol, side, name, parameters.values()),
         parameters["wire_log_mebibytes"] * _MEBIBYTE,
         log_error,
+        has_pixels="wire_log_images" not in parameters or parameters["wire_log_images"],
     )
     logger.info(f"The bytes of every connection are logged to {folder}.")
     return log

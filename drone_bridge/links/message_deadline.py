@@ -12,8 +12,8 @@ class ByteStream(Protocol):
 
     peer: str
 
-    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
-        """Wait for bytes and return their number."""
+    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None, pixel_bytes: int = 0) -> int:
+        """Wait for bytes, of which so many may be pixels at first, and return their number."""
 
 
 class MessageDeadline:
@@ -24,20 +24,21 @@ class MessageDeadline:
         self._timeout_s = timeout_s
         self._ends_s: float | None = None  # of the message that has begun
 
-    def receive_into(self, *buffers: memoryview, is_inside_message: bool) -> int:
+    def receive_into(self, *buffers: memoryview, is_inside_message: bool, pixel_bytes: int = 0) -> int:
         """Wait for bytes: between messages without limit, inside one until its time is over.
 
         Raises LinkTimeoutError then, and what the stream raises.
         """
         if not is_inside_message:
             self._ends_s = None
-            return self._stream.receive_into(*buffers)
+            return self._stream.receive_into(*buffers, pixel_bytes=pixel_bytes)
         now_s = time.monotonic()
         if self._ends_s is None:
             self._ends_s = now_s + self._timeout_s
         if now_s < self._ends_s:
             try:
-                return self._stream.receive_into(*buffers, timeout_s=self._ends_s - now_s)
+                left_s = self._ends_s - now_s
+                return self._stream.receive_into(*buffers, timeout_s=left_s, pixel_bytes=pixel_bytes)
             except LinkTimeoutError:
                 pass
         raise LinkTimeoutError(f"{self._stream.peer} did not complete a message within {self._timeout_s:g} s.")

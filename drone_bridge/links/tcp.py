@@ -86,9 +86,10 @@ class TcpStream:
         """Return the descriptor that becomes readable with bytes, and at the peer's end."""
         return self._socket.fileno()
 
-    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
+    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None, pixel_bytes: int = 0) -> int:
         """Wait for bytes, fill the buffers in turn and return their number, 0 if the peer has closed.
 
+        The next `pixel_bytes` are pixels of images, which a wire log may leave out.
         Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
         """
         if timeout_s is None:  # between messages, that is: the socket would say in vain that there is nothing yet
@@ -102,7 +103,7 @@ class TcpStream:
                     raise LinkError(self._removal)
                 self._heard_s = time.monotonic()
                 if self._log:
-                    self._log.received(buffers, count)
+                    self._log.received(buffers, count, pixel_bytes=pixel_bytes)
                 if self._acknowledges_at_once:  # Linux goes back to delays by itself
                     self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
                 return count
@@ -124,9 +125,10 @@ class TcpStream:
             raise LinkCancelledError("Waiting was cancelled.")
         return is_readable
 
-    def send_all(self, data: bytes | memoryview, timeout_s: float | None = None) -> None:
+    def send_all(self, data: bytes | memoryview, timeout_s: float | None = None, *, is_pixels: bool = False) -> None:
         """Send all the data. Raises as `receive_into` does; the amount sent is then unknown.
 
+        A wire log may leave out pixels of images.
         After LinkCancelledError the data has to stay as it is until `leave` has returned.
         """
         rest = memoryview(data)
@@ -136,7 +138,7 @@ class TcpStream:
                 if len(rest) < size:
                     self._unsent = rest
                 raise LinkCancelledError("Sending was cancelled.")
-            rest = rest[self._send_some(rest) :]
+            rest = rest[self._send_some(rest, is_pixels=is_pixels) :]
             if rest:
                 self._wait(select.POLLOUT, timeout_s, "took no data")
 
@@ -193,11 +195,11 @@ class TcpStream:
             poll.register(self._socket, _PEER_END)  # a lost connection is reported in any case
             return bool(poll.poll(0))
 
-    def _send_some(self, data: memoryview) -> int:
+    def _send_some(self, data: memoryview, *, is_pixels: bool = False) -> int:
         try:
             count = self._socket.send(data)
             if self._log:
-                self._log.sent(data[:count])
+                self._log.sent(data[:count], is_pixels=is_pixels)
             return count
         except BlockingIOError:
             return 0

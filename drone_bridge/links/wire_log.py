@@ -34,6 +34,9 @@ STOP_TIMEOUT_S: Final = 2.0
 RECEIVED: Final = "received"
 SENT: Final = "sent"
 NOTES: Final = "notes"
+#: And where pixels came or were sent that are left out: each message is their number of bytes, in decimal digits.
+RECEIVED_PIXELS: Final = "received_pixels"
+SENT_PIXELS: Final = "sent_pixels"
 OTHERS: Final = "others"
 _NOTES_NUMBER: Final = 0  # of the channel, in every file
 
@@ -64,19 +67,24 @@ class ConnectionLog:
         self._numbers = {(NOTES, ""): _NOTES_NUMBER}  # of channels, by topic and peer
         self._left_as_they_are = 0  # large messages that are not worth the attempt to compress them
 
-    def received(self, buffers: Sequence[memoryview], count: int, peer: str = "") -> None:
-        """Log the first `count` bytes of the buffers; 0 is the end of a stream, or an empty datagram."""
-        if count <= len(buffers[0]):
+    def received(self, buffers: Sequence[memoryview], count: int, peer: str = "", pixel_bytes: int = 0) -> None:
+        """Log the first `count` bytes of the buffers; 0 is the end of a stream, or an empty datagram.
+
+        The first `pixel_bytes` of them may be left out.
+        """
+        begin = self._leave_out(RECEIVED_PIXELS, min(pixel_bytes, count))
+        if not begin and count <= len(buffers[0]):
             self._put(RECEIVED, buffers[0][:count], peer)
             return
         for buffer in buffers:
-            if count > 0:
-                self._put(RECEIVED, buffer[:count], peer)
-            count -= len(buffer)
+            if begin < min(count, len(buffer)):
+                self._put(RECEIVED, buffer[begin:count], peer)
+            begin, count = max(0, begin - len(buffer)), max(0, count - len(buffer))
 
-    def sent(self, data: bytes | memoryview, peer: str = "") -> None:
-        """Log bytes that the system has accepted."""
-        self._put(SENT, memoryview(data), peer)
+    def sent(self, data: bytes | memoryview, peer: str = "", *, is_pixels: bool = False) -> None:
+        """Log bytes that the system has accepted; pixels may be left out."""
+        if not (is_pixels and self._leave_out(SENT_PIXELS, len(data))):
+            self._put(SENT, memoryview(data), peer)
 
     def note(self, sentence: str) -> None:
         self._put(NOTES, memoryview(sentence.encode()), "")
@@ -85,6 +93,13 @@ class ConnectionLog:
         """End the file once everything is written."""
         if not self.is_closed:
             self._log.end(self)
+
+    def _leave_out(self, topic: str, count: int) -> int:
+        """Return how many of `count` bytes of pixels are left out, all or none, having logged that."""
+        if not count or self._log.has_pixels:
+            return 0
+        self._put(topic, memoryview(b"%d" % count), "")
+        return count
 
     def _put(self, topic: str, data: memoryview, peer: str) -> None:
         if self.is_closed:
@@ -137,6 +152,8 @@ class WireLog:
         facts: Mapping[str, str],
         total_bytes: int,
         on_failure: Callable[[str], None],
+        *,
+        has_pixels: bool = True,
     ) -> None:
         """Start to write into `folder`, which is created if necessary.
 
@@ -146,6 +163,7 @@ class WireLog:
             facts: what each file says of itself; see docs/wire_log.md.
             total_bytes: how much the files of this name may occupy together; the oldest are removed.
             on_failure: gets a sentence, once, when nothing more can be written. Called in the log's thread.
+            has_pixels: whether to log the pixels of images, or only how many bytes of them there were.
 
         Raises:
             LinkError: the folder can't be written to.
@@ -153,6 +171,7 @@ class WireLog:
         self._folder = WireFolder(folder, name, total_bytes)
         self._facts = dict(facts)
         self._on_failure = on_failure
+        self.has_pixels = has_pixels
         self.compress = _lz4()
         self._queue: deque[tuple[ConnectionLog, Chunk | None]] = deque()  # to be written; None ends the connection
         self._connections: list[ConnectionLog] = []  # that have not ended

@@ -121,12 +121,14 @@ class TestbedBridge(LinkNode):
     def _receive(self, stream: TcpStream, deadline: MessageDeadline, connection: AutopilotConnection) -> None:
         """Receive data. Raises LinkError, with advice if the layout may be wrong."""
         buffers = connection.get_buffers()
+        pixel_bytes = connection.pixel_bytes_ahead
         is_undecided = connection.silence_decides
         try:
             if is_undecided:
-                count = stream.receive_into(*buffers, timeout_s=FRAME_END_SILENCE_S)
+                count = stream.receive_into(*buffers, timeout_s=FRAME_END_SILENCE_S, pixel_bytes=pixel_bytes)
             else:
-                count = deadline.receive_into(*buffers, is_inside_message=connection.inside_message)
+                is_inside = connection.inside_message
+                count = deadline.receive_into(*buffers, is_inside_message=is_inside, pixel_bytes=pixel_bytes)
         except LinkTimeoutError as error:
             if is_undecided:
                 connection.peer_waits()

@@ -6,7 +6,7 @@ from typing import Final
 from drone_bridge.flight.velocity_control import VelocityParameters
 from drone_bridge.link_node.common_parameters import common_parameters, covariance_parameters, frame_parameters
 from drone_bridge.link_node.simulated_time import time_parameters
-from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, attitude_layout
+from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, WIRE_LOG_IMAGES, attitude_layout
 from drone_bridge.node.described_parameters import declarations
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.testbed import Limits
@@ -22,6 +22,7 @@ PARAMETERS: Final = (
     *common_parameters(8000, "The testbed's port; when listening, 0 picks a free one."),
     attitude_layout(is_detectable=True),
     ANGLE_UNIT,
+    WIRE_LOG_IMAGES,
     ParameterDeclaration(
         "sync",
         "latest",

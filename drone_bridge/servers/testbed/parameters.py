@@ -8,7 +8,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
 from drone_bridge.link_node.common_parameters import SOURCE_TIMEOUT, common_parameters
-from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, attitude_layout
+from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, WIRE_LOG_IMAGES, attitude_layout
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.servers.testbed.outputs import AUTO, CHOICES
 from drone_bridge.translate.testbed import SIDES
@@ -42,6 +42,7 @@ PARAMETERS: Final = (
     SOURCE_TIMEOUT,
     attitude_layout(is_detectable=False),
     ANGLE_UNIT,
+    WIRE_LOG_IMAGES,
     ParameterDeclaration(
         "sync",
         "latest",

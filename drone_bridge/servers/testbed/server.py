@@ -220,7 +220,7 @@ class TestbedServer(LinkNode):
             self._watchdog.ask(now_s)
         for piece in pieces:
             # Longer than command_timeout: as with a testbed, a slow reader keeps its connection.
-            stream.send_all(piece, self._silence_warning_s)
+            stream.send_all(piece, self._silence_warning_s, is_pixels=piece is not pieces[-1])
         if pieces:
             assert self._drone.frame
             self.statistics.counts["frames"] += 1

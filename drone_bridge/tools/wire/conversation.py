@@ -38,11 +38,12 @@ class Entry(NamedTuple):
     time_ns: int  # since 1970
     sender: Side | None
     peer: str  # of whoever wrote the log
-    data: bytes  # none at all is the end of a stream
+    data: bytes | memoryview  # none at all is the end of a stream
+    is_left_out: bool = False  # pixels that the log is without: zeros in their place
 
     @property
     def note(self) -> str:
-        return self.data.decode(errors="replace")
+        return str(self.data, errors="replace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from drone_bridge.protocols import (
     testbed,
 )
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side
-from drone_bridge.tools.wire.describing import describe
+from drone_bridge.tools.wire.describing import describe, without_pixels
 
 #: How many bytes are kept of those before a violation.
 AROUND_BYTES: Final = 4096
@@ -56,6 +56,7 @@ class Violation:
     sentence: str
     offset: int  # of the first of the bytes around, in the stream
     around: bytes  # from the last message that was whole on, or the end of that
+    has_zeros_for_pixels: bool = False  # as those are not in the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Decoder:
         conversation = self._conversations.get(entry.peer)
         if conversation is None:
             conversation = self._conversations[entry.peer] = _CONVERSATIONS[self._connection.protocol](self._connection)
-        yield from conversation.take(entry.sender, entry.data)
+        yield from conversation.take(entry)
 
     def lose(self) -> None:
         """Note that bytes are missing here."""
@@ -103,6 +104,7 @@ class _Conversation:
         self._is_stream = connection.is_stream
         self._pending = {side: bytearray() for side in Side}  # since the last message that was whole
         self._offsets = dict.fromkeys(Side, 0)  # of those, in the stream
+        self._lack_pixels: set[Side] = set()  # in those
         self.set_up(connection.parameters.get)
 
     def set_up(self, get: Callable[..., Any]) -> None:
@@ -115,13 +117,17 @@ class _Conversation:
         """Yield what is known to be complete now that this side sends."""
         yield from ()
 
-    def take(self, sender: Side, data: bytes) -> Iterator[Outcome]:
+    def take(self, entry: Entry) -> Iterator[Outcome]:
         """Yield what a piece, or the end of the stream, completes."""
+        sender, data = entry.sender, entry.data
+        assert sender
         if sender in self.broken:
             if data:
                 yield Undecoded(sender, len(data))
             return
         yield from self.before(sender)
+        if entry.is_left_out:
+            self._lack_pixels.add(sender)
         reader: Any = self.readers[sender]
         if data or not self._is_stream:
             self._pending[sender] += data
@@ -136,19 +142,21 @@ class _Conversation:
             try:
                 for event in self.readers[sender].events():
                     self.heard(sender, event)
-                    yield Message(sender, event)
+                    yield Message(sender, without_pixels(event) if sender in self._lack_pixels else event)
                     if isinstance(event, ConnectionClosed):
                         self.broken.add(sender)
                 break
             except RemoteProtocolError as error:
                 pending = self._pending[sender]
                 skipped = max(0, len(pending) - AROUND_BYTES)
-                yield Violation(sender, str(error), self._offsets[sender] + skipped, bytes(pending[skipped:]))
+                offset, lacks_pixels = self._offsets[sender] + skipped, sender in self._lack_pixels
+                yield Violation(sender, str(error), offset, bytes(pending[skipped:]), lacks_pixels)
                 if self._is_stream:
                     self.broken.add(sender)
         if not getattr(self.readers[sender], "inside_message", False):
             self._offsets[sender] += len(self._pending[sender])
             self._pending[sender].clear()
+            self._lack_pixels.discard(sender)
 
 
 class _Testbed(_Conversation):

@@ -4,12 +4,25 @@
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
 _SHORT_BYTES: Final = 16
 _LINE_BYTES: Final = 16
+_BINARY: Final = bytes | bytearray | memoryview | array
+
+
+class PixelsNotLogged(int):
+    """In place of pixels, how many bytes of them there were."""
+
+    def __str__(self) -> str:
+        return f"<{int(self)} bytes, pixels not logged>"
+
+
+def without_pixels(event: Any) -> Any:
+    """Return a message with PixelsNotLogged in place of its images."""
+    return replace(event, **{field.name: _counted(getattr(event, field.name)) for field in fields(event)})
 
 
 def describe(event: Any) -> str:
@@ -25,7 +38,7 @@ def text_of(value: Any) -> str:
         return str(value.name).lower()
     if isinstance(value, float):
         return f"{value:.9g}"
-    if isinstance(value, bytes | bytearray | memoryview | array):
+    if isinstance(value, _BINARY):
         return _checksum(bytes(value))
     if is_dataclass(value) and not isinstance(value, type):
         inside = ",".join(f"{field.name}={text_of(getattr(value, field.name))}" for field in fields(value))
@@ -49,13 +62,20 @@ def differences(then: Any, now: Any) -> list[str]:
     """Return which fields of two messages of one type differ, and how."""
     found = []
     for field in fields(then):
-        before, after = text_of(getattr(then, field.name)), text_of(getattr(now, field.name))
-        if before != after:
-            found.append(f"{field.name} {before}, now {after}")
+        before, after = getattr(then, field.name), getattr(now, field.name)
+        if isinstance(before, PixelsNotLogged):
+            after = _counted(after)
+        if text_of(before) != text_of(after):
+            found.append(f"{field.name} {text_of(before)}, now {text_of(after)}")
     return found
 
 
-def hex_lines(data: bytes, offset: int = 0) -> Iterator[str]:
+def _counted(value: Any) -> Any:
+    """Return a value as PixelsNotLogged, if it is binary."""
+    return PixelsNotLogged(len(value)) if isinstance(value, _BINARY) else value
+
+
+def hex_lines(data: bytes | memoryview, offset: int = 0) -> Iterator[str]:
     """Yield lines of 16 bytes, as `hexdump -C` has them."""
     for start in range(0, len(data), _LINE_BYTES):
         line = data[start : start + _LINE_BYTES]

@@ -23,10 +23,19 @@ from drone_bridge.links.wire_file import (
     Chunk,
     WireFile,
 )
-from drone_bridge.links.wire_log import NOTES, RECEIVED, SENT
+from drone_bridge.links.wire_log import NOTES, RECEIVED, RECEIVED_PIXELS, SENT, SENT_PIXELS
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 
 _LENGTH: Final = struct.Struct("<I")
+#: Of bytes by whether we sent them, and whether they are pixels that are left out.
+_TOPICS: Final = {
+    (False, False): RECEIVED,
+    (True, False): SENT,
+    (False, True): RECEIVED_PIXELS,
+    (True, True): SENT_PIXELS,
+}
+_MEANINGS: Final = {topic: meaning for meaning, topic in _TOPICS.items()}
+_ZEROS: Final = memoryview(bytes(1 << 20))  # in place of pixels; more come in several entries
 
 
 class LogFile:
@@ -67,7 +76,7 @@ class LogFile:
                     yield from self._record(kind, data)
                 elif kind == FOOTER:
                     self.has_ended = True
-        except (struct.error, UnicodeDecodeError, KeyError, RuntimeError) as error:
+        except (struct.error, ValueError, KeyError, RuntimeError) as error:
             raise WireError(f"{self.path} is broken: {error!r}.") from error
 
     def close(self) -> None:
@@ -98,9 +107,18 @@ class LogFile:
         elif kind == MESSAGE:
             number, _, time_ns, _ = MESSAGE_FIELDS.unpack_from(data)
             topic, peer = self._channels[number]
-            us = self.connection.side
-            sender = {RECEIVED: us.other, SENT: us}.get(topic)
-            yield Entry(time_ns, sender, peer, data[MESSAGE_FIELDS.size :])
+            content = data[MESSAGE_FIELDS.size :]
+            if topic not in _MEANINGS:
+                yield Entry(time_ns, None, peer, content)
+                return
+            is_ours, is_left_out = _MEANINGS[topic]
+            sender = self.connection.side if is_ours else self.connection.side.other
+            if not is_left_out:
+                yield Entry(time_ns, sender, peer, content)
+                return
+            size = int(content)
+            for begin in range(0, size, len(_ZEROS)):
+                yield Entry(time_ns, sender, peer, _ZEROS[: size - begin], is_left_out)
 
 
 def parts_before(path: Path, connection: Connection) -> list[Path]:
@@ -123,11 +141,12 @@ def write_log(path: Path, connection: Connection, entries: list[Entry]) -> None:
     chunk = Chunk(is_lz4=False)
     numbers: dict[tuple[str, str], int] = {}
     for sequence, entry in enumerate(entries):
-        topic = NOTES if entry.sender is None else SENT if entry.sender is connection.side else RECEIVED
+        topic = NOTES if entry.sender is None else _TOPICS[entry.sender is connection.side, entry.is_left_out]
+        data = memoryview(b"%d" % len(entry.data) if entry.is_left_out else entry.data)
         number = numbers.setdefault((topic, entry.peer), len(numbers))
         file.add_channel(number, topic, {"peer": entry.peer})
-        for begin in range(0, max(1, len(entry.data)), MESSAGE_BYTES):
-            message = number, sequence, entry.time_ns, memoryview(entry.data)[begin : begin + MESSAGE_BYTES]
+        for begin in range(0, max(1, len(data)), MESSAGE_BYTES):
+            message = number, sequence, entry.time_ns, data[begin : begin + MESSAGE_BYTES]
             if not chunk.add(*message):
                 file.add_chunk(chunk)
                 chunk.clear()

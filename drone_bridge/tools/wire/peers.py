@@ -20,7 +20,7 @@ _RECEIVE_BYTES: Final = 1 << 16
 class Peer(Protocol):
     """The other end of a connection."""
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | memoryview) -> None:
         """Send a piece or a datagram. Raises LinkError."""
 
     def receive(self, timeout_s: float) -> bytes:
@@ -36,7 +36,7 @@ class _TcpPeer:
         self._listener = listener
         self._buffer = memoryview(bytearray(_RECEIVE_BYTES))
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | memoryview) -> None:
         self._stream.send_all(data, SEND_TIMEOUT_S)
 
     def receive(self, timeout_s: float) -> bytes:
@@ -52,9 +52,9 @@ class _UdpPeer:
     def __init__(self, stream: UdpStream) -> None:
         self._stream = stream
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | memoryview) -> None:
         with contextlib.suppress(LinkRefusedError):  # reported for an earlier datagram
-            self._stream.send(data)
+            self._stream.send(bytes(data))
 
     def receive(self, timeout_s: float) -> bytes:
         until_s = time.monotonic() + timeout_s
@@ -77,8 +77,8 @@ class _UdpCaller:
         self._first: Datagram | None = listener.receive()
         self._address = self._first.source
 
-    def send(self, data: bytes) -> None:
-        self._listener.send(data, self._address)
+    def send(self, data: bytes | memoryview) -> None:
+        self._listener.send(bytes(data), self._address)
 
     def receive(self, timeout_s: float) -> bytes:
         first, self._first = self._first, None

@@ -27,7 +27,7 @@ class Turn:
     """What our side sent in one go."""
 
     due_s: float  # since the first of them
-    data: bytes
+    data: bytes | memoryview
     answers_before: int  # messages of the other side that had come by then
 
 
@@ -39,6 +39,7 @@ class Script:
     side: Side
     turns: tuple[Turn, ...]
     answers: tuple[Message, ...]  # of the other side
+    lacks_pixels: bool  # of images, which were not logged
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -71,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
     if not section.has_beginning:
         raise WireError(f"{options.file} continues files that no longer exist, and can't be played without them.")
     script = read_script(section.connection, section.entries, options.role, options.peer)
+    if script.lacks_pixels:
+        print("The log is without pixels: zeros are sent in their place, and those that come are not compared.")
     cancellation = Cancellation()
     try:
         peer = open_peer(
@@ -116,7 +119,8 @@ def read_script(connection: Connection, entries: Iterable[Entry], role: str, pee
         answers += _messages(decoder, entry, side.other)
     if not turns and not answers:
         raise WireError("There is nothing in the log.")
-    return Script(connection, side, tuple(turns), tuple(answers))
+    lacks_pixels = any(entry.is_left_out for entry in whole)
+    return Script(connection, side, tuple(turns), tuple(answers), lacks_pixels)
 
 
 def _messages(decoder: Decoder, entry: Entry, sender: Side, problems: list[str] | None = None) -> list[Message]:
@@ -191,6 +195,6 @@ class Replay:
             time.sleep(max(0.0, until_s - time.monotonic()))
         return came
 
-    def _feed(self, sender: Side, data: bytes) -> None:
+    def _feed(self, sender: Side, data: bytes | memoryview) -> None:
         entry = Entry(time.time_ns(), sender, "", data)
         self.answers += _messages(self._decoder, entry, self._script.side.other, self.problems)

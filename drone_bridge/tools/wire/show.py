@@ -84,7 +84,7 @@ def _decoded(section: Section, only: set[str]) -> Iterator[str]:
             yield f"{time}  {entry.note}"
         if not is_legible:
             if entry.sender:
-                yield f"{time}  {speaker(entry.sender)} {len(entry.data)} bytes"
+                yield f"{time}  {speaker(entry.sender)} {_size(entry)}"
             continue
         for outcome in decoder.feed(entry):
             head = f"{time}  {speaker(outcome.sender)}"
@@ -96,11 +96,17 @@ def _decoded(section: Section, only: set[str]) -> Iterator[str]:
                     yield f"{head} {outcome.text}"
             elif isinstance(outcome, Violation):
                 yield f"{head} BREAKS THE PROTOCOL: {outcome.sentence}"
+                if outcome.has_zeros_for_pixels:
+                    yield "    (with zeros in place of pixels, which were not logged)"
                 yield from _around(outcome)
             elif not only:
                 yield f"{head} {outcome.size} bytes that can't be decoded"
     if not is_any_shown:
         yield f"No messages of {', '.join(sorted(only))}; the log has: {', '.join(sorted(names)) or 'none'}."
+
+
+def _size(entry: Entry) -> str:
+    return f"{len(entry.data)} bytes{' of pixels, not logged' if entry.is_left_out else ''}"
 
 
 def _around(found: Violation) -> Iterator[str]:
@@ -123,7 +129,9 @@ def _raw(section: Section, limit: int) -> Iterator[str]:
             continue
         peer = f" {entry.peer}" if entry.peer != section.connection.peer else ""
         is_end = section.connection.is_stream and not entry.data
-        yield f"{time}  {speaker(entry.sender)}{peer} {'the end' if is_end else f'{len(entry.data)} bytes'}"
+        yield f"{time}  {speaker(entry.sender)}{peer} {'the end' if is_end else _size(entry)}"
+        if entry.is_left_out:
+            continue
         shown = entry.data[: limit or None]
         yield from (f"    {line}" for line in hex_lines(shown))
         if len(shown) < len(entry.data):
