@@ -8,6 +8,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
 from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu
 
 from drone_bridge.protocols import simulator as sim
@@ -19,6 +20,7 @@ from drone_bridge.translate import simulator as bridge
 from drone_bridge.translate import simulator_calls as calls
 from drone_bridge.translate import simulator_mirror as server
 from drone_bridge.translate import simulator_requests as requests
+from drone_bridge.translate.message_template import MessageTemplate
 from drone_bridge.translate.simulator import STREAMED, Axes, BodyToModel, Velocity
 from drone_bridge.vehicle_side.simulator.items import RefusedError
 
@@ -46,16 +48,20 @@ def on_the_wire(state, axes):
     return [server.wire_value(state, True, attribute, axes) for attribute in STREAMED]
 
 
+def filled(message, numbers):
+    """Return the message as a subscriber gets it, with these numbers in its gaps."""
+    return deserialize_message(MessageTemplate(message, *numbers).filled(*numbers.values()), type(message))
+
+
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_odometry_and_imu_carry_all_attributes(axes, seed):
     values = random_values(seed)
     state = bridge.entity_state(values, axes, BodyToModel())
-    odometry, imu = Odometry(), Imu()
-    bridge.fill_orientation(odometry.pose.pose.orientation, state)
-    bridge.fill_odometry(odometry, state)
-    bridge.fill_orientation(imu.orientation, state)
-    bridge.fill_imu(imu, state, axes.against_gravity(9.81))
+    odometry = filled(Odometry(), {"pose.pose": bridge.pose_numbers(state), "twist.twist": bridge.twist_numbers(state)})
+    force = bridge.specific_force(state, axes.against_gravity(9.81))
+    turning = {"orientation": state.orientation, "angular_velocity": state.angular_velocity}
+    imu = filled(Imu(), {**turning, "linear_acceleration": force})
     mirrored = server.with_imu(server.state_from_odometry(odometry), imu, axes.against_gravity(9.81))
     for attribute, value, there in zip(STREAMED, on_the_wire(mirrored, axes), values, strict=True):
         assert value == pytest.approx(there, abs=1e-13), attribute
@@ -66,16 +72,12 @@ def test_odometry_and_imu_carry_all_attributes(axes, seed):
 def test_pose_and_twist_carry_all_but_the_acceleration(axes, seed):
     values = random_values(seed)
     state = bridge.entity_state(values, axes, BodyToModel())
-    pose, twist = PoseStamped(), TwistStamped()
-    bridge.fill_position(pose.pose.position, state)
-    bridge.fill_orientation(pose.pose.orientation, state)
-    bridge.fill_twist(twist, state)
+    pose = filled(PoseStamped(), {"pose": bridge.pose_numbers(state)})
+    twist = filled(TwistStamped(), {"twist": bridge.twist_numbers(state)})
     x, v, a, q, w = on_the_wire(server.with_stamped_twist(server.state_from_pose(pose), twist), axes)
     assert [x, q, a] == [pytest.approx(values[0]), pytest.approx(values[3]), (0, 0, 0)]
     assert [v, w] == [pytest.approx(values[1]), pytest.approx(values[4])]
-    transform = TransformStamped()
-    bridge.fill_position(transform.transform.translation, state)
-    bridge.fill_orientation(transform.transform.rotation, state)
+    transform = filled(TransformStamped(), {"transform": bridge.pose_numbers(state)})
     assert on_the_wire(server.state_from_transform(transform.transform), axes)[0] == pytest.approx(values[0])
 
 

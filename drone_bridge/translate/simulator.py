@@ -5,10 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from geometry_msgs.msg import Point, Twist, TwistStamped, Vector3
-from geometry_msgs.msg import Quaternion as QuaternionMessage
-from nav_msgs.msg import Odometry
-from sensor_msgs.msg import Imu
+from geometry_msgs.msg import Twist
 
 from drone_bridge.geometry.quaternions import Quaternion, inverse, multiplied, rotated, rotated_back
 from drone_bridge.protocols.simulator import Attribute, SetEntity
@@ -145,44 +142,24 @@ def entity_state(values: Sequence[Any], axes: Axes, body_to_model: BodyToModel) 
     )
 
 
-# Messages are made once and filled for each state: publishing writes them out at once. Those of one entity can share
-# headers and orientation, which then are filled once.
+# The numbers of messages, in the order of their fields.
 
 
-def fill_odometry(message: Odometry, state: EntityState) -> None:
-    """Fill in the position in the world, and velocities in the body's own frame."""
-    pose, twist = message.pose.pose, message.twist.twist
-    _set_vector(pose.position, state.position)
-    _set_vector(twist.linear, rotated_back(state.orientation, *state.velocity))
-    _set_vector(twist.angular, state.angular_velocity)
+def pose_numbers(state: EntityState) -> tuple[float, ...]:
+    """Return the pose in the world, of a Pose or a Transform."""
+    return (*state.position, *state.orientation)
 
 
-def fill_imu(message: Imu, state: EntityState, against_gravity: Vector) -> None:
-    """Fill in what an IMU in the body would read: specific force, which is + gravity upwards for a body at rest."""
-    _set_vector(message.angular_velocity, state.angular_velocity)
+def twist_numbers(state: EntityState) -> tuple[float, ...]:
+    """Return the velocities in the entity's own frame, of a Twist."""
+    return (*rotated_back(state.orientation, *state.velocity), *state.angular_velocity)
+
+
+def specific_force(state: EntityState, against_gravity: Vector) -> Vector:
+    """Return what an accelerometer in the body would read, m/s²: + gravity upwards for a body at rest."""
     ax, ay, az = state.acceleration
     gx, gy, gz = against_gravity
-    _set_vector(message.linear_acceleration, rotated_back(state.orientation, ax + gx, ay + gy, az + gz))
-
-
-def fill_twist(message: TwistStamped, state: EntityState) -> None:
-    """Fill in the velocities, in the entity's own frame."""
-    _set_vector(message.twist.linear, rotated_back(state.orientation, *state.velocity))
-    _set_vector(message.twist.angular, state.angular_velocity)
-
-
-def fill_orientation(message: QuaternionMessage, state: EntityState) -> None:
-    """Fill in the orientation in the world."""
-    message.x, message.y, message.z, message.w = state.orientation
-
-
-def fill_position(message: Point | Vector3, state: EntityState) -> None:
-    """Fill in the position in the world."""
-    message.x, message.y, message.z = state.position
-
-
-def _set_vector(message: Any, vector: Vector) -> None:
-    message.x, message.y, message.z = vector
+    return rotated_back(state.orientation, ax + gx, ay + gy, az + gz)
 
 
 # Commands.

@@ -4,7 +4,7 @@
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Pose, PoseStamped, Quaternion, TransformStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import Imu
@@ -16,12 +16,17 @@ from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.node.publisher_events import NO_EVENTS
 from drone_bridge.translate import simulator as translate
 from drone_bridge.translate.frame_names import FrameNames
+from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.simulator import EntityState
 from drone_bridge.translate.topic_names import topic_token
 
 #: How often subscribers are counted.
 SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
 QUEUE_DEPTH: Final = 10
+IMU_GAPS: Final = (
+    *("orientation", "orientation_covariance[0]"),
+    *("angular_velocity", "linear_acceleration", "linear_acceleration_covariance[0]"),
+)
 
 
 class EntityTopics:
@@ -35,66 +40,54 @@ class EntityTopics:
         self.frame = frames.base_link if name is None else f"{frames.prefix}{topic_token(name, 'entity')}"
         self._made: list[Publisher[Any]] = []
         self._node = node
-        # All messages share what is the same in them, so that it is filled once.
-        self._world, self._body = Header(frame_id=frames.odom), Header(frame_id=self.frame)
-        self._orientation = Quaternion()
-        pose = Pose(orientation=self._orientation)
+        #: The numbers of the newest state, as a transform has them: stamp and pose.
+        self.stamp: tuple[int, int] = (0, 0)
+        self.pose: tuple[float, ...] = ()
+        world, body = Header(frame_id=frames.odom), Header(frame_id=self.frame)
         if name is None:
-            self._odometry = Odometry(header=self._world, child_frame_id=self.frame)
-            odometry_covariances(node.parameters).fill(self._odometry)
-            self._odometry.pose.pose = pose
-            self._imu = Imu(header=self._body, orientation=self._orientation)
+            odometry = Odometry(header=world, child_frame_id=self.frame)
+            odometry_covariances(node.parameters).fill(odometry)
+            self._odometry = MessageTemplate(odometry, STAMP, "pose.pose", "twist.twist")
+            self._imu = MessageTemplate(Imu(header=body), STAMP, *IMU_GAPS)
+            self.is_attitude_known = True
             outputs = [
-                Output(node.make_publisher(Odometry, "odom", QUEUE_DEPTH), self._fill_odometry),
-                Output(node.make_publisher(Imu, "imu/data", QUEUE_DEPTH), self._fill_imu),
+                Output(node.make_publisher(Odometry, "odom", QUEUE_DEPTH), self._make_odometry),
+                Output(node.make_publisher(Imu, "imu/data", QUEUE_DEPTH), self._make_imu),
             ]
         else:
-            self._pose = PoseStamped(header=self._world, pose=pose)
-            self._twist = TwistStamped(header=self._body)
+            self._pose = MessageTemplate(PoseStamped(header=world), STAMP, "pose")
+            self._twist = MessageTemplate(TwistStamped(header=body), STAMP, "twist")
             topic = f"entities/{topic_token(name, 'entity')}"
             outputs = [
-                Output(self._make(PoseStamped, f"{topic}/pose"), self._fill_pose),
-                Output(self._make(TwistStamped, f"{topic}/twist"), self._fill_twist),
+                Output(self._publisher(PoseStamped, f"{topic}/pose"), self._make_pose),
+                Output(self._publisher(TwistStamped, f"{topic}/twist"), self._make_twist),
             ]
         self._outputs: Outputs[EntityState] = Outputs(node, outputs, SUBSCRIBER_CHECK_PERIOD_S)
-        self._transform = TransformStamped(header=self._world, child_frame_id=self.frame)
-        self._transform.transform.rotation = self._orientation
 
-    def _make(self, message_type: type, topic: str) -> "Publisher[Any]":
+    def _publisher(self, message_type: type, topic: str) -> "Publisher[Any]":
         # Without QoS override parameters, which would pile up with every name ever given.
         self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH, event_callbacks=NO_EVENTS))
         return self._made[-1]
 
     def publish(self, state: EntityState, stamp: Time) -> None:
         """Publish a state on the topics that have subscribers."""
-        self._world.stamp = self._body.stamp = stamp
-        translate.fill_orientation(self._orientation, state)
+        self.stamp = stamp.sec, stamp.nanosec
+        self.pose = translate.pose_numbers(state)
         self._outputs.publish(state, stamp)
 
-    def transform(self, state: EntityState) -> TransformStamped:
-        """Return the transform of the state that was published just now, in a message that the next one changes."""
-        translate.fill_position(self._transform.transform.translation, state)
-        return self._transform
+    def _make_odometry(self, state: EntityState, _: Time) -> bytes:
+        return self._odometry.filled(self.stamp, self.pose, translate.twist_numbers(state))
 
-    def _fill_odometry(self, state: EntityState, _: Time) -> Odometry:
-        translate.fill_odometry(self._odometry, state)
-        return self._odometry
+    def _make_imu(self, state: EntityState, _: Time) -> bytes:
+        force = translate.specific_force(state, self._against_gravity)
+        unknown = (0.0 if self.is_attitude_known else -1.0,)  # -1 says that the values are not valid
+        return self._imu.filled(self.stamp, state.orientation, unknown, state.angular_velocity, force, unknown)
 
-    def _fill_imu(self, state: EntityState, _: Time) -> Imu:
-        translate.fill_imu(self._imu, state, self._against_gravity)
-        return self._imu
+    def _make_pose(self, _state: EntityState, _stamp: Time) -> bytes:
+        return self._pose.filled(self.stamp, self.pose)
 
-    def mark_attitude(self, *, is_known: bool) -> None:
-        """Set in imu/data whether values that depend on the vehicle's attitude are valid."""
-        self._imu.orientation_covariance[0] = self._imu.linear_acceleration_covariance[0] = 0.0 if is_known else -1.0
-
-    def _fill_pose(self, state: EntityState, _: Time) -> PoseStamped:
-        translate.fill_position(self._pose.pose.position, state)
-        return self._pose
-
-    def _fill_twist(self, state: EntityState, _: Time) -> TwistStamped:
-        translate.fill_twist(self._twist, state)
-        return self._twist
+    def _make_twist(self, state: EntityState, _: Time) -> bytes:
+        return self._twist.filled(self.stamp, translate.twist_numbers(state))
 
     def close(self) -> None:
         for publisher in self._made:

@@ -3,6 +3,7 @@
 
 from typing import Any, Final
 
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Empty
@@ -19,6 +20,7 @@ from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerE
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate import simulator as translate
 from drone_bridge.translate.frame_names import FrameNames
+from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.simulator import Axes, BodyToModel, EntityState
 from drone_bridge.translate.simulator_plans import CameraPlan
 from drone_bridge.translate.simulator_requests import attribute_message, fill_view
@@ -58,17 +60,16 @@ class SimulatorOutputs:
         self.names: dict[int, str] = {vehicle: VEHICLE_NAME}
 
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        tf = Output(
-            node.make_publisher(TFMessage, "/tf", TF_DEPTH), lambda transforms, _: TFMessage(transforms=transforms)
-        )
-        self._tf: Outputs[list[TransformStamped]] = Outputs(node, [tf], SUBSCRIBER_CHECK_PERIOD_S)
+        tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
+        self._tf: Outputs[list[EntityTopics]] = Outputs(node, [tf], SUBSCRIBER_CHECK_PERIOD_S)
+        self._tf_template: tuple[list[EntityTopics], MessageTemplate] = ([], MessageTemplate(TFMessage()))
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched)
         self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
         self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)
         self._item_events = node.make_publisher(ItemEvent, "item_events", with_lease(QoSProfile(depth=100)))
         self._attributes = node.make_publisher(ExtendedAttributes, "attributes", QUEUE_DEPTH)
         self._completed = node.make_publisher(Empty, "completed", QUEUE_DEPTH)
-        self._transforms: dict[EntityTopics, TransformStamped] = {}  # that wait
+        self._waiting: list[EntityTopics] = []  # whose transforms have yet to be published
         self._static_transforms: dict[str, TransformStamped] = {}
         self._topics[vehicle] = EntityTopics(node, None, self._frames, self._against_gravity)
 
@@ -133,7 +134,7 @@ class SimulatorOutputs:
         self.body_to_model.pop(self._vehicle, None)
         if rotation:
             self.body_to_model[self._vehicle] = rotation
-        self._topics[self._vehicle].mark_attitude(is_known=rotation is not None)
+        self._topics[self._vehicle].is_attitude_known = rotation is not None
         self._node.statistics.end_condition("heading")
         self._node.statistics.facts["vehicle's body to model"] = (
             " ".join(f"{number:.6g}" for number in rotation.rotation) if rotation else "not known"
@@ -157,17 +158,26 @@ class SimulatorOutputs:
         state = self.state(entity, values)
         if entity == self._vehicle:
             self.attitude = state.orientation if self.is_body_to_model_known else None
-        if topics in self._transforms:  # a new step has begun
+        if topics in self._waiting:  # a new step has begun
             self.flush()
         topics.publish(state, self.keeper.stamp())
         if self._publishes_tf and self._tf.wanted():
-            self._transforms[topics] = topics.transform(state)
+            self._waiting.append(topics)
 
     def flush(self) -> None:
         """Publish the queued transforms of all entities in one message."""
-        if self._transforms:
-            self._tf.publish(list(self._transforms.values()), self.keeper.stamp())
-            self._transforms.clear()
+        if self._waiting:
+            self._tf.publish(self._waiting, self.keeper.stamp())
+            self._waiting = []
+
+    def _make_tf(self, entities: list[EntityTopics], _: Time) -> bytes:
+        of, template = self._tf_template
+        if of != entities:  # seldom: each step has the same
+            transforms = [transform(self._frames.odom, topics.frame) for topics in entities]
+            gaps = [f"transforms[{n}].{gap}" for n in range(len(entities)) for gap in (STAMP, "transform")]
+            template = MessageTemplate(TFMessage(transforms=transforms), *gaps)
+            self._tf_template = entities, template
+        return template.filled(*(numbers for topics in entities for numbers in (topics.stamp, topics.pose)))
 
     # The rest.
 
