@@ -7,6 +7,7 @@ import math
 
 import pytest
 from geometry_msgs.msg import PointStamped, Twist, TwistStamped
+from landing_messages import ReceivedMessages
 from processes import Process, executable
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, Imu
@@ -20,7 +21,7 @@ from drone_bridge.geometry.quaternions import quaternion_from_euler
 from drone_bridge.msg import ControllerState, LandingPad
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import JpegDecoder
-from drone_bridge.translate.telemetry import DroneMessages, FullScale, LandingFrameNames, command_from_twist
+from drone_bridge.translate.telemetry import FullScale, LandingFrameNames, command_from_twist
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import set_quaternion
 
@@ -50,7 +51,7 @@ class Bridge:
 
     def __init__(self, ros, pattern="stationary", seed=1, **setup):
         self.vehicle = Vehicle(Setup(seed, Pattern(pattern), **setup))
-        self._messages = DroneMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
+        self._messages = ReceivedMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
         self._decoder = JpegDecoder("camera_optical_frame")
         self.commands = ros.subscribe(Twist, "cmd_vel")
         self.states = ros.subscribe(ControllerState, STATES)
@@ -76,7 +77,7 @@ class Bridge:
             messages["camera/image_raw"] = self._decoder.image(image, stamp)
             messages["camera/camera_info"] = make.camera_info(telemetry, stamp)
         if change:
-            messages = copy.deepcopy(messages)  # as they are made only once, and refilled
+            messages = copy.deepcopy(messages)  # as the image is made only once, and refilled
             change(messages)
         for topic, message in messages.items():
             if topic not in without:
@@ -227,7 +228,7 @@ SPOILERS = {
 def test_unusable_messages_are_refused_with_a_sentence(sentence):
     telemetry = Vehicle(Setup(images=False)).advance()
     stamp = time_from_seconds(1.0)
-    make = DroneMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
+    make = ReceivedMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
     pad = LandingPad(detected=True, offset_x=1.0, offset_y=0.0, distance=3.0, confidence=0.9)
     pad.header.frame_id = "base_link"
     messages = {

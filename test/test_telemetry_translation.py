@@ -10,6 +10,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from hypothesis import given
 from hypothesis import strategies as st
+from landing_messages import ReceivedMessages
 from rclpy.serialization import serialize_message
 from rotations import matrix, turned
 from twists import twist
@@ -33,7 +34,6 @@ from drone_bridge.translate import frames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder
 from drone_bridge.translate.telemetry import (
-    DroneMessages,
     FullScale,
     LandingFrameNames,
     command_from_twist,
@@ -56,7 +56,7 @@ REVERSED = TelemetrySigns(*[-1] * 5)
 
 
 def messages(signs=None, is_levelled=True):
-    return DroneMessages(NAMES, signs or TelemetrySigns(), default_fov=90.0, is_levelled=is_levelled)
+    return ReceivedMessages(NAMES, signs or TelemetrySigns(), default_fov=90.0, is_levelled=is_levelled)
 
 
 def imu(signs=None, **orientation):
@@ -219,14 +219,14 @@ NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
 VECTORS = st.builds(Vector, NUMBERS, NUMBERS, NUMBERS)
 MESSAGES = [
     *(
-        DroneMessages.imu,
-        DroneMessages.altitude,
-        DroneMessages.height,
-        DroneMessages.vertical_velocity,
-        DroneMessages.velocity,
+        ReceivedMessages.imu,
+        ReceivedMessages.altitude,
+        ReceivedMessages.height,
+        ReceivedMessages.vertical_velocity,
+        ReceivedMessages.velocity,
     ),
-    *(DroneMessages.landing_pad, DroneMessages.transforms, DroneMessages.clock),
-    *(DroneMessages.compressed_image, DroneMessages.camera_info),
+    *(ReceivedMessages.landing_pad, ReceivedMessages.transforms, ReceivedMessages.clock),
+    *(ReceivedMessages.compressed_image, ReceivedMessages.camera_info),
 ]
 
 

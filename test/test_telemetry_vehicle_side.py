@@ -11,6 +11,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, Vector3
 from hypothesis import given
 from hypothesis import strategies as st
+from landing_messages import ReceivedMessages
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from telemetry_peer import DRONE, ROVER
@@ -22,7 +23,6 @@ from drone_bridge.translate import telemetry_from_ros
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import encoded
 from drone_bridge.translate.telemetry import (
-    DroneMessages,
     FullScale,
     LandingFrameNames,
     command_from_twist,
@@ -102,7 +102,7 @@ def test_telemetry_at_its_rate_is_all_forwarded(jitters_s):
 def through_ros(document, signs=REP_103):
     """Return telemetry, and what comes back of its messages: the Imu, the velocity and the pad."""
     telemetry = read(document)
-    messages = DroneMessages(NAMES, signs, 60.0, is_levelled=True)
+    messages = ReceivedMessages(NAMES, signs, 60.0, is_levelled=True)
     imu = telemetry_from_ros.wire_imu(messages.imu(telemetry, STAMP), signs)
     pad = telemetry_from_ros.landing_pad(messages.landing_pad(telemetry, STAMP), signs)
     return telemetry, imu, pad

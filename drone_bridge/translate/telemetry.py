@@ -9,7 +9,7 @@ from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistStampe
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Imu, Range
-from std_msgs.msg import Float64
+from std_msgs.msg import Float64, Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import LandingPad
@@ -18,8 +18,9 @@ from drone_bridge.translate import frames
 from drone_bridge.translate.frame_names import DroneFrameNames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.images import pinhole_camera_info, set_data
+from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.time import time_from_seconds
-from drone_bridge.translate.transforms import set_quaternion, transform
+from drone_bridge.translate.transforms import transform
 
 #: The command that is always safe: level, neither up nor down.
 HOVER: Final = DroneCommand()
@@ -101,10 +102,7 @@ def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
 
 
 class DroneMessages:
-    """Converts a drone's telemetry to ROS messages.
-
-    Each kind of message is made once and refilled each time, so that it holds until the next call.
-    """
+    """Converts a drone's telemetry to ROS messages, most of them serialized."""
 
     def __init__(self, names: LandingFrameNames, signs: TelemetrySigns, default_fov: float, is_levelled: bool) -> None:
         """Prepare the messages.
@@ -117,107 +115,97 @@ class DroneMessages:
         """
         self._signs = signs
         self._is_levelled = is_levelled
-        measured_in = names.stabilized if is_levelled else names.base_link
         self._default_fov = default_fov
-        self._imu = Imu()
+        self._optical = names.optical
+        measured_in = Header(frame_id=names.stabilized if is_levelled else names.base_link)
+        self._imu = MessageTemplate(
+            Imu(header=Header(frame_id=names.base_link)),
+            *(STAMP, "orientation", "angular_velocity", "linear_acceleration", "linear_acceleration_covariance[0]"),
+        )
+        self._velocity = MessageTemplate(TwistStamped(header=measured_in), STAMP, "twist")
+        self._height = MessageTemplate(PointStamped(header=Header(frame_id=names.footprint)), STAMP, "point.z")
+        self._vertical_velocity = MessageTemplate(Float64(), "data")
+        self._pad = MessageTemplate(
+            LandingPad(header=measured_in), STAMP, "detected", "offset_x", "offset_y", "distance", "confidence"
+        )
+        level = [transform(names.base_link, names.stabilized), transform(names.stabilized, names.footprint)]
+        pad = transform(measured_in.frame_id, names.landing_pad)
+        rotation, height = "transforms[0].transform.rotation", "transforms[1].transform.translation.z"
+        place, stamps = "transforms[2].transform.translation", [f"transforms[{n}].{STAMP}" for n in range(3)]
+        self._level_tf = MessageTemplate(TFMessage(transforms=level), rotation, height, *stamps[:2])
+        self._tf = MessageTemplate(TFMessage(transforms=[*level, pad]), rotation, height, place, *stamps)
         # The height above ground: no nearest, as noise makes it negative on the ground, no farthest, no beam.
         # Deprecated, as no rangefinder has such limits; see `height`.
         self._altitude = Range(radiation_type=Range.INFRARED, min_range=-math.inf, max_range=math.inf)
-        self._velocity = TwistStamped()
-        self._pad = LandingPad()
-        self._pad_transform = transform(measured_in, names.landing_pad)
-        self._level_transform = transform(names.base_link, names.stabilized)
-        self._ground_transform = transform(names.stabilized, names.footprint)
-        self._height = PointStamped()
-        self._height.header.frame_id = names.footprint
-        self._vertical_velocity = Float64()
-        self._compressed = CompressedImage(format="jpeg")
-        self._camera: tuple[int, int, float] | None = None  # what the CameraInfo is of
-        self._camera_info = CameraInfo()
-        self._imu.header.frame_id = names.base_link
-        self._velocity.header.frame_id = self._pad.header.frame_id = measured_in
         self._altitude.header.frame_id = names.altimeter
-        self._compressed.header.frame_id = self._optical = names.optical
+        self._compressed = CompressedImage(header=Header(frame_id=names.optical), format="jpeg")
+        self._camera: tuple[int, int, float] | None = None  # what the CameraInfo is of
+        self._camera_info = MessageTemplate(CameraInfo())
 
-    def imu(self, telemetry: DroneTelemetry, stamp: Time) -> Imu:
-        """Return attitude, rates and acceleration; a covariance of -1 marks a missing acceleration."""
-        message, imu = self._imu, telemetry.imu
-        message.header.stamp = stamp
-        set_quaternion(message.orientation, frames.orientation_from_telemetry(*imu.orientation, self._signs))
-        rates = message.angular_velocity
-        rates.x, rates.y, rates.z = frames.rates_from_telemetry(*imu.angular_velocity, self._signs)
-        acceleration = message.linear_acceleration
-        acceleration.x, acceleration.y, acceleration.z = imu.linear_acceleration or (0.0, 0.0, 0.0)
-        message.linear_acceleration_covariance[0] = 0.0 if imu.linear_acceleration else -1.0
-        return message
+    def imu(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return an Imu of attitude, rates and acceleration; a covariance of -1 marks a missing acceleration."""
+        imu = telemetry.imu
+        return self._imu.filled(
+            (stamp.sec, stamp.nanosec),
+            frames.orientation_from_telemetry(*imu.orientation, self._signs),
+            frames.rates_from_telemetry(*imu.angular_velocity, self._signs),
+            imu.linear_acceleration or (0.0, 0.0, 0.0),
+            (0.0 if imu.linear_acceleration else -1.0,),
+        )
 
     def altitude(self, telemetry: DroneTelemetry, stamp: Time) -> Range:
-        """Return the height above ground as a range, for compatibility."""
+        """Return the height above ground as a range, for compatibility; the next call changes it."""
         self._altitude.header.stamp = stamp
         self._altitude.range = telemetry.altimeter.altitude
         return self._altitude
 
-    def height(self, telemetry: DroneTelemetry, stamp: Time) -> PointStamped:
-        """Return the drone's position above the ground below it."""
-        self._height.header.stamp = stamp
-        self._height.point.z = telemetry.altimeter.altitude
-        return self._height
+    def height(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return the drone's position above the ground below it, a PointStamped."""
+        return self._height.filled((stamp.sec, stamp.nanosec), (telemetry.altimeter.altitude,))
 
-    def vertical_velocity(self, telemetry: DroneTelemetry, _: Time) -> Float64:
-        """Return the altimeter's vertical velocity, m/s."""
-        self._vertical_velocity.data = telemetry.altimeter.vertical_velocity
-        return self._vertical_velocity
+    def vertical_velocity(self, telemetry: DroneTelemetry, _: Time) -> bytes:
+        """Return the altimeter's vertical velocity, m/s, a Float64."""
+        return self._vertical_velocity.filled((telemetry.altimeter.vertical_velocity,))
 
-    def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> TwistStamped:
-        """Return the velocity of the body and its rates, both along the axes that the velocity is measured in."""
-        self._velocity.header.stamp = stamp
-        linear, angular = self._velocity.twist.linear, self._velocity.twist.angular
-        linear.x, linear.y, linear.z = telemetry.velocity
+    def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return a TwistStamped of the body's velocity and rates, along the axes that the velocity is measured in."""
         rates = frames.rates_from_telemetry(*telemetry.imu.angular_velocity, self._signs)
         if self._is_levelled:
             roll, pitch, _ = telemetry.imu.orientation
             rates = frames.level_from_body(rates, roll, pitch, self._signs)
-        angular.x, angular.y, angular.z = rates
-        return self._velocity
+        return self._velocity.filled((stamp.sec, stamp.nanosec), (*telemetry.velocity, *rates))
 
-    def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> LandingPad:
-        """Return the pad's position, or that it is not visible."""
-        message, pad = self._pad, telemetry.landing_pad
-        message.header.stamp = stamp
-        message.detected = pad is not None
+    def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return a LandingPad: the pad's position, or that it is not visible."""
+        pad = telemetry.landing_pad
+        x = y = distance = confidence = math.nan
         if pad:
-            message.offset_x, message.offset_y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
-            message.distance, message.confidence = pad.distance, pad.confidence
-        else:
-            message.offset_x = message.offset_y = message.distance = message.confidence = math.nan
-        return message
+            x, y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
+            distance, confidence = pad.distance, pad.confidence
+        return self._pad.filled((stamp.sec, stamp.nanosec), (pad is not None,), (x,), (y,), (distance,), (confidence,))
 
-    def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> TFMessage:
-        """Return base_link to its level axes, those to the ground, and the way to the pad, if it is in sight."""
+    def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return a TFMessage: base_link to its level axes, those to the ground, and the way to a pad in sight."""
+        now = (stamp.sec, stamp.nanosec)
         roll, pitch, _ = telemetry.imu.orientation
         level = frames.level_in_body_from_telemetry(roll, pitch, self._signs)
-        set_quaternion(self._level_transform.transform.rotation, level)
-        self._ground_transform.transform.translation.z = -telemetry.altimeter.altitude
-        found = [self._level_transform, self._ground_transform]
-        if pad := telemetry.landing_pad:
-            place = self._pad_transform.transform.translation
-            place.x, place.y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
-            place.z = -pad.distance
-            found.append(self._pad_transform)
-        for each in found:
-            each.header.stamp = stamp
-        return TFMessage(transforms=found)
+        ground = (-telemetry.altimeter.altitude,)
+        pad = telemetry.landing_pad
+        if pad is None:
+            return self._level_tf.filled(level, ground, now, now)
+        place = (*frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs), -pad.distance)
+        return self._tf.filled(level, ground, place, now, now, now)
 
     def compressed_image(self, telemetry: DroneTelemetry, stamp: Time) -> CompressedImage | None:
-        """Return the JPEG unchanged, if there is one."""
+        """Return the JPEG unchanged, if there is one; the next call changes it."""
         if telemetry.camera.jpeg is None:
             return None
         self._compressed.header.stamp = stamp
         set_data(self._compressed, telemetry.camera.jpeg)
         return self._compressed
 
-    def camera_info(self, telemetry: DroneTelemetry, stamp: Time) -> CameraInfo | None:
-        """Return the camera of the image, if there is one; pixels are square.
+    def camera_info(self, telemetry: DroneTelemetry, stamp: Time) -> bytes | None:
+        """Return the CameraInfo of the image, if there is one; pixels are square.
 
         Whoever looks at the image sees its own size, so that is what the camera has.
         """
@@ -229,9 +217,9 @@ class DroneMessages:
         if self._camera != (width, height, fov):
             self._camera = (width, height, fov)
             focal = width / 2 / math.tan(math.radians(fov) / 2)
-            self._camera_info = pinhole_camera_info(width, height, focal_x=focal, focal_y=focal, frame_id=self._optical)
-        self._camera_info.header.stamp = stamp
-        return self._camera_info
+            info = pinhole_camera_info(width, height, focal_x=focal, focal_y=focal, frame_id=self._optical)
+            self._camera_info = MessageTemplate(info, STAMP)
+        return self._camera_info.filled((stamp.sec, stamp.nanosec))
 
     def clock(self, telemetry: DroneTelemetry, _: Time) -> Clock | None:
         """Return the drone's time, if it has one."""
