@@ -146,7 +146,11 @@ def test_the_pose_layout_gives_odometry_and_transforms(ros, pose_peer):
     assert (orientation.z, orientation.w) == pytest.approx((math.sqrt(0.5), math.sqrt(0.5)))  # north
     assert (odometry.header.frame_id, odometry.child_frame_id) == ("odom", "base_link")
     assert min(odometry.twist.covariance[::7]) >= 1e3  # no velocity is on the wire
-    assert transforms.transforms[0].child_frame_id == "base_link"
+    (moved,) = transforms.transforms
+    assert (moved.header.frame_id, moved.child_frame_id) == ("odom", "base_link")
+    translation = moved.transform.translation
+    assert (translation.x, translation.y, translation.z) == (position.x, position.y, position.z)
+    assert moved.transform.rotation == orientation
 
 
 def test_the_erratum_s_layout_gives_roll(ros):

@@ -82,7 +82,9 @@ class Drone:
             set_pixels(image, bytes([marker + index]) * CONSTANTS.image_bytes)
             publisher.publish(image)
         attitude = SensorFrame(b"", b"", 0.0, pitch=-3.0, yaw=30.0)
-        self._imu.publish(translate.imu(attitude, AngleUnit.DEGREES, 0.001, stamp, StereoFrameNames()))
+        imu = translate.imu(attitude, AngleUnit.DEGREES, 0.001, StereoFrameNames())
+        imu.header.stamp = stamp
+        self._imu.publish(imu)
         return stamp
 
     def show_cameras(self):

@@ -9,6 +9,7 @@ from builtin_interfaces.msg import Time
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CameraInfo, Imu
 from testbed_bytes import float32
 
@@ -16,6 +17,7 @@ from drone_bridge.msg import DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.translate import frames
 from drone_bridge.translate import testbed as translate
+from drone_bridge.translate.message_template import MessageTemplate
 from drone_bridge.translate.testbed import StereoFrameNames
 
 DEGREES = AngleUnit.DEGREES
@@ -41,7 +43,9 @@ coordinates = st.floats(-1e6, 1e6, width=32)
 
 def through_ros(frame, unit=DEGREES):
     """A frame as the bridge publishes it, and the server reads it."""
-    message = translate.odometry(frame, unit, STAMP, NAMES) or translate.imu(frame, unit, 0.001, STAMP, NAMES)
+    message = translate.imu(frame, unit, 0.001, NAMES)
+    if pose := translate.pose_numbers(frame, unit):
+        message = deserialize_message(MessageTemplate(Odometry(), "pose.pose").filled(pose), Odometry)
     return translate.sensor_frame(frame.left, frame.right, frame.time, message, unit)
 
 

@@ -207,14 +207,14 @@ def map_transform(names: FrameNames) -> TransformStamped:
     return transform(names.map, names.odom)
 
 
-def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, stamp: Time, names: FrameNames) -> Imu:
-    """Return the attitude; an angle that the wire does not carry is 0 with the variance of a full circle.
+def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, names: FrameNames) -> Imu:
+    """Return the attitude, without a stamp; an angle that the wire does not carry is 0 with a full circle's variance.
 
     Rates and accelerations are not on the wire: their covariances say so. `standard_deviation` is in rad.
     """
     message = Imu()
     message.header.frame_id = names.base_link
-    fill_attitude(message, frame, unit, stamp)
+    set_quaternion(message.orientation, orientation(frame, unit))
     known = standard_deviation**2
     roll_variance = UNKNOWN_ANGLE_VARIANCE if frame.roll is None else known
     yaw_variance = UNKNOWN_ANGLE_VARIANCE if frame.yaw is None else known
@@ -224,23 +224,19 @@ def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, stamp: T
     return message
 
 
-def fill_attitude(message: Imu, frame: SensorFrame, unit: AngleUnit, stamp: Time) -> None:
-    """Write the attitude and its stamp into what `imu` has returned for a frame of the same layout."""
-    message.header.stamp = stamp
-    set_quaternion(message.orientation, _orientation(frame, unit))
+def pose_numbers(frame: SensorFrame, unit: AngleUnit) -> tuple[float, ...] | None:
+    """Return position (m) and orientation in odom, as a Pose or a Transform has them; None without a position."""
+    position = measured_position(frame)
+    return (*position, *orientation(frame, unit)) if position else None
 
 
-def odometry(frame: SensorFrame, unit: AngleUnit, stamp: Time, names: FrameNames) -> Odometry | None:
-    """Return the pose in odom, and no velocity, for a frame of the layout that carries a position; no covariances."""
-    if frame.position is None:
-        return None
-    message = Odometry(child_frame_id=names.base_link)
-    message.header.stamp = stamp
-    message.header.frame_id = names.odom
-    position = message.pose.pose.position
-    position.x, position.y, position.z = frames.enu_from_testbed(*frame.position)
-    set_quaternion(message.pose.pose.orientation, _orientation(frame, unit))
-    return message
+def orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
+    """Return the attitude; an angle that the wire does not carry is 0."""
+    pitch = radians_from_wire(frame.pitch, unit)
+    roll = radians_from_wire(frame.roll or 0.0, unit)
+    if frame.yaw is None:
+        return quaternion_from_euler(roll, pitch, 0.0)
+    return frames.orientation_from_testbed(pitch, roll, radians_from_wire(frame.yaw, unit))
 
 
 def sensor_frame(
@@ -254,8 +250,7 @@ def sensor_frame(
     norm = math.sqrt(q.x**2 + q.y**2 + q.z**2 + q.w**2)
     if not abs(norm - 1.0) < _NORM_TOLERANCE:
         raise ValueError(f"the orientation ({q.x:g}, {q.y:g}, {q.z:g}, {q.w:g}) is no unit quaternion.")
-    orientation = Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm)
-    pitch, roll, heading = frames.testbed_from_orientation(orientation)
+    pitch, roll, heading = frames.testbed_from_orientation(Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm))
     position = None
     if isinstance(sensed, Odometry):
         point = sensed.pose.pose.position
@@ -267,14 +262,6 @@ def sensor_frame(
         pitch, roll, heading = math.copysign(math.pi, pitch) - pitch, 0.0, heading - math.copysign(math.pi, heading)
     pitch, roll, heading = (wire_from_radians(0.0 + round(angle, _DECIMALS), unit) for angle in (pitch, roll, heading))
     return SensorFrame(left, right, time_s, pitch, roll, yaw=heading, position=position)
-
-
-def _orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
-    pitch = radians_from_wire(frame.pitch, unit)
-    roll = radians_from_wire(frame.roll or 0.0, unit)
-    if frame.yaw is None:
-        return quaternion_from_euler(roll, pitch, 0.0)
-    return frames.orientation_from_testbed(pitch, roll, radians_from_wire(frame.yaw, unit))
 
 
 def _clamp(value: float, low: float, high: float) -> float:

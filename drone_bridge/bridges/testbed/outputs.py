@@ -10,6 +10,7 @@ from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
+from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.link_node.common_parameters import frame_names, odometry_covariances
@@ -21,9 +22,10 @@ from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import rgb8_image, set_pixels
 from drone_bridge.translate.jpeg_encoder import JpegEncoder
+from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.testbed import SIDES, StereoFrameNames
 from drone_bridge.translate.time import time_from_seconds
-from drone_bridge.translate.transforms import odometry_transform
+from drone_bridge.translate.transforms import transform
 
 #: How often subscribers are counted.
 SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
@@ -55,7 +57,7 @@ class TestbedOutputs:
         self._static_tf_publisher = node.make_publisher(TFMessage, "/tf_static", latched)
         self._odometry_publisher = node.make_publisher(Odometry, "odom", 10) if has_position else None
         self._tf_publisher = node.make_publisher(TFMessage, "/tf", 100) if has_position and get("publish_tf") else None
-        self._attitude: Imu | None = None  # of the last frame; its covariances are those of all with these constants
+        self._attitude: MessageTemplate | None = None  # its covariances are those of all frames with these constants
         self._has_map_to_odom = has_position and get("publish_map_to_odom")
 
     def publish_properties(self, constants: Constants) -> None:
@@ -71,8 +73,8 @@ class TestbedOutputs:
         if has_position and self._has_map_to_odom:
             transforms.append(translate.map_transform(self._names))
         now = self._node.now()
-        for transform in transforms:
-            transform.header.stamp = now
+        for each in transforms:
+            each.header.stamp = now
         self._node.publish(self._static_tf_publisher, TFMessage(transforms=transforms))
 
     def frame_outputs(self, constants: Constants) -> Outputs[SensorFrame]:
@@ -85,14 +87,17 @@ class TestbedOutputs:
         if self._clock_publisher:
             yield Output(self._clock_publisher, lambda frame, _: Clock(clock=time_from_seconds(frame.time)))
         for side, publisher in zip(SIDES, self._info_publishers, strict=True):
-            info = translate.camera_info(constants, self._unit, self._names, side)
-            yield Output(publisher, partial(self._stamp_info, info))
+            info = MessageTemplate(translate.camera_info(constants, self._unit, self._names, side), STAMP)
+            yield Output(publisher, partial(self._info, info))
         # Small messages first: who puts a frame together has dealt with them when the images have come.
         yield Output(self._imu_publisher, self._imu)
         if self._odometry_publisher:
-            yield Output(self._odometry_publisher, self._odometry)
+            odometry = MessageTemplate(self._odometry(), STAMP, "pose.pose")
+            yield Output(self._odometry_publisher, partial(self._pose, odometry))
         if self._tf_publisher:
-            yield Output(self._tf_publisher, self._transform)
+            moved = TFMessage(transforms=[transform(self._names.odom, self._names.base_link)])
+            tf = MessageTemplate(moved, f"transforms[0].{STAMP}", "transforms[0].transform")
+            yield Output(self._tf_publisher, partial(self._pose, tf))
         for side, publisher in zip(SIDES, self._image_publishers, strict=True):
             image = rgb8_image(constants.width, constants.height, self._names.optical(side))
             yield Output(publisher, partial(self._fill_image, image, side))
@@ -101,9 +106,14 @@ class TestbedOutputs:
             encoder = JpegEncoder(*size, self._names.optical(side), self._node.parameters["jpeg_quality"])
             yield Output(publisher, partial(self._compress_image, encoder, side))
 
-    def _stamp_info(self, info: CameraInfo, _: SensorFrame, stamp: Time) -> CameraInfo:
-        info.header.stamp = stamp
-        return info
+    def _odometry(self) -> Odometry:
+        """Return what is the same in all: frames and covariances."""
+        message = Odometry(header=Header(frame_id=self._names.odom), child_frame_id=self._names.base_link)
+        self._covariances.fill(message)
+        return message
+
+    def _info(self, info: MessageTemplate, _: SensorFrame, stamp: Time) -> bytes:
+        return info.filled((stamp.sec, stamp.nanosec))
 
     def _fill_image(self, image: Image, side: str, frame: SensorFrame, stamp: Time) -> Image:
         image.header.stamp = stamp
@@ -122,19 +132,12 @@ class TestbedOutputs:
         self._node.statistics.counts["images compressed"] += 1
         return message
 
-    def _imu(self, frame: SensorFrame, stamp: Time) -> Imu:
+    def _imu(self, frame: SensorFrame, stamp: Time) -> bytes:
         if self._attitude is None:
-            self._attitude = translate.imu(frame, self._unit, self._standard_deviation, stamp, self._names)
-        else:
-            translate.fill_attitude(self._attitude, frame, self._unit, stamp)
-        return self._attitude
+            imu = translate.imu(frame, self._unit, self._standard_deviation, self._names)
+            self._attitude = MessageTemplate(imu, STAMP, "orientation")
+        return self._attitude.filled((stamp.sec, stamp.nanosec), translate.orientation(frame, self._unit))
 
-    def _odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
-        odometry = translate.odometry(frame, self._unit, stamp, self._names)
-        if odometry:
-            self._covariances.fill(odometry)
-        return odometry
-
-    def _transform(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
-        odometry = self._odometry(frame, stamp)
-        return TFMessage(transforms=[odometry_transform(odometry)]) if odometry else None
+    def _pose(self, template: MessageTemplate, frame: SensorFrame, stamp: Time) -> bytes | None:
+        pose = translate.pose_numbers(frame, self._unit)
+        return template.filled((stamp.sec, stamp.nanosec), pose) if pose else None
