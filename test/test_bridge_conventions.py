@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks, frames and services, as all bridges have them."""
 
+import threading
+
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.srv import GetState
 from nav_msgs.msg import Odometry
-from processes import Process
+from processes import TIMEOUT_S, Process
 from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
+from robot_peer import LAMP, RobotPeer
 from ros_session import nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
+from simulator_fixtures import make_peer
 from std_srvs.srv import SetBool
 from testbed_peer import TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.bridges.robot.bridge import RobotBridge
+from drone_bridge.bridges.simulator.bridge import SimulatorBridge
+from drone_bridge.link_node.link_requests import LinkRequests
+from drone_bridge.link_node.reports import Reports
 from drone_bridge.protocols.testbed import AttitudeLayout
+from drone_bridge.srv import Bind, SimulatorRequest
 
 BRIDGES = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 
@@ -122,3 +131,41 @@ def test_old_names_of_services_can_be_left_out(ros, free_port):
 
         wait_until(lambda: "/robot_bridge/bind" in services(), "a service")
         assert "/bind" not in services()
+
+
+@pytest.mark.parametrize(
+    ("node_type", "make_peer", "service", "result"),
+    [
+        (
+            RobotBridge,
+            RobotPeer,
+            (Bind, "robot_bridge/bind", Bind.Request(id=LAMP)),
+            "The robot has not listed its subsystems yet.",
+        ),
+        (SimulatorBridge, make_peer, (SimulatorRequest, "simulator_bridge/reassure", SimulatorRequest.Request()), ""),
+    ],
+)
+def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(
+    ros, monkeypatch, closing, node_type, make_peer, service, result
+):
+    """In this process, where a bridge can be held up at that moment, until the call has been accepted or refused."""
+    is_said, is_submitted = threading.Event(), threading.Event()
+    inform, submit = Reports.inform, LinkRequests.submit
+
+    def inform_and_wait(reports, sentence):
+        inform(reports, sentence)
+        if sentence.startswith("Connected to"):
+            is_said.set()
+            assert is_submitted.wait(TIMEOUT_S)
+
+    def submit_and_tell(link_requests, *task, **options):
+        try:
+            return submit(link_requests, *task, **options)
+        finally:
+            is_submitted.set()
+
+    monkeypatch.setattr(Reports, "inform", inform_and_wait)
+    monkeypatch.setattr(LinkRequests, "submit", submit_and_tell)
+    ros.run(node_type, port=closing(make_peer()).port)
+    assert is_said.wait(TIMEOUT_S)
+    assert ros.call(*service).message == result

@@ -27,7 +27,7 @@ def test_a_link_gets_its_time_to_end_even_if_the_process_was_held_up(is_stuck):
     done, thread = [], Thread(is_stuck)
     cancellation = SimpleNamespace(cancel=lambda: done.append("cancelled"), close=lambda: done.append("forgotten"))
     endpoint = SimpleNamespace(close=lambda: done.append("closed"))
-    link = LinkThread("a link", endpoint, cancellation, converse=None, reports=None)
+    link = LinkThread("a link", endpoint, cancellation, reports=None, prepare=None, converse=None)
     link._thread = thread
     assert link.stop(lambda: done.append("woken")) is not is_stuck
     assert done == ["cancelled", "woken", *([] if is_stuck else ["closed", "forgotten"])]

@@ -75,6 +75,9 @@ class LinkNode(EntityOwner):
     def set_up(self) -> None:
         """Read the parameters and create publishers and subscriptions. Raises ValueError with a sentence."""
 
+    def prepare(self) -> None:
+        """Begin to take what is meant for a new peer; called before users are told of it, and before `converse`."""
+
     @abstractmethod
     def converse(self, stream: Any) -> None:
         """Talk to a peer until it ends the conversation or an exception is raised.
@@ -172,7 +175,8 @@ class LinkNode(EntityOwner):
         self.parameters.publish("actual_port", endpoint.port)
         # Publishers have to be enabled before the thread uses them.
         result = super().on_activate(state)
-        link = LinkThread(f"{self.get_name()} link", endpoint, cancellation, self.converse, self.reports)
+        name = f"{self.get_name()} link"
+        link = LinkThread(name, endpoint, cancellation, self.reports, prepare=self.prepare, converse=self.converse)
         with self._leaving:  # a thread that has not started can't be waited for
             self._link = link
             link.start()

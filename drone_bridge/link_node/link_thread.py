@@ -56,12 +56,18 @@ class LinkThread:
         name: str,
         endpoint: Endpoint,
         cancellation: Cancellation,
-        converse: Callable[[Any], None],
         reports: Reports,
+        *,
+        prepare: Callable[[], None],
+        converse: Callable[[Any], None],
     ) -> None:
-        """`converse` uses a link until the peer ends it or an exception is raised."""
+        """`prepare` is called when a link is open, before users are told of it.
+
+        `converse` then uses it until the peer ends it or an exception is raised.
+        """
         self.endpoint = endpoint
         self._cancellation = cancellation
+        self._prepare = prepare
         self._converse = converse
         self._reports = reports
         # It is waited for, but must not keep a process alive should it ever hang.
@@ -106,13 +112,10 @@ class LinkThread:
         reports.statistics.state = "closed"
 
     def _talk(self, stream: Stream) -> None:
-        reports, statistics = self._reports, self._reports.statistics
-        statistics.state, statistics.peer = statistics.open_state, stream.peer
-        statistics.counts["connections"] += 1
-        statistics.liveness.opened()
-        reports.end_ongoing(UNREACHABLE)
-        reports.inform(f"{statistics.open_state.capitalize()} to {stream.peer}.")
+        reports = self._reports
         try:
+            self._prepare()
+            self._announce(stream)
             self._converse(stream)
         except LinkCancelledError:
             pass
@@ -124,3 +127,11 @@ class LinkThread:
             reports.count_and_warn("lost connections", str(error))
         except Exception:
             reports.count_and_warn("internal errors", traceback.format_exc())
+
+    def _announce(self, stream: Stream) -> None:
+        reports, statistics = self._reports, self._reports.statistics
+        statistics.state, statistics.peer = statistics.open_state, stream.peer
+        statistics.counts["connections"] += 1
+        statistics.liveness.opened()
+        reports.end_ongoing(UNREACHABLE)
+        reports.inform(f"{statistics.open_state.capitalize()} to {stream.peer}.")

@@ -139,19 +139,22 @@ class RobotBridge(LinkNode):
 
     # The conversation, on the link's thread.
 
+    def prepare(self) -> None:
+        """Forget old commands, and accept requests."""
+        self._commands.mailbox.clear()
+        self._operator_services.link_requests.open()
+
     def converse(self, stream: TcpStream) -> None:
         """Drive until either side ends the connection, and leave the robot stopped in any case."""
         now_s = time.monotonic()
         connection = DriverConnection()
         session = RobotSession(self._desired, self._holders, self._link_timeout_s, self, now_s)
-        self._commands.mailbox.clear()
         self._driven = STOPPED
         self._updated_s = now_s
         self._dead_reckoning.begin(now_s)
         self._lists_due_s = math.inf
         self._obstruction: Obstruction | None = None
         self._standstill_reason: str | None = None
-        self._operator_services.link_requests.open()
         reason = "The connection to the robot ended."
         try:
             self._exchange(stream, connection, session)

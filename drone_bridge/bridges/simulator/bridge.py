@@ -134,6 +134,11 @@ class SimulatorBridge(LinkNode):
 
     # The conversation, on the link's thread.
 
+    def prepare(self) -> None:
+        """Forget old commands, and accept requests."""
+        self._commands.mailbox.clear()
+        self._simulator_services.link_requests.open()
+
     def converse(self, link: SimulatorLink) -> None:
         """Publish and steer until the connection ends, and stop a vehicle that is being steered."""
         requests = Channel(link.requests, self._timeout_s, self._measured)
@@ -142,11 +147,9 @@ class SimulatorBridge(LinkNode):
         session = SimulatorSession(self, (requests, streams), self._items, self._outputs)
         if link.probe:
             session.probe = Channel(link.probe, self._timeout_s, lambda _: None)
-        self._commands.mailbox.clear()
         self._steering.start_over()
         self._learner = BodyToModelLearner(self, session)
         link_requests = self._simulator_services.link_requests
-        link_requests.open()
         reason = "The connection to the simulator ended."
         try:
             session.start(self._world)
