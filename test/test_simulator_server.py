@@ -74,6 +74,11 @@ class Server:
         self._feeder.start()
         return self
 
+    def steer(self, client):
+        """Command 0.5 m/s until we hear it: the server may not have found our subscription yet."""
+        request = sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0))
+        wait_until(lambda: client.get(request) and len(self.commands), "the command", period_s=0.05)
+
     def starve(self):
         if self._feeder:
             self._stop.set()
@@ -311,8 +316,8 @@ def test_clients_are_told_of_the_end_and_the_vehicle_is_left_standing(ros):
     try:
         with server.feed():
             wait_for_state(client)
-            client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0)))
-            server.commands.wait(lambda twist: twist.linear.x > 0.4)
+            server.steer(client)
+            assert server.commands.wait().linear.x == pytest.approx(0.5)
             os.kill(server.process.pid, signal.SIGTERM)
             client.wait_for(sim.Completed)
             client.wait_until_closed()
