@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from composition import wait_until_recorded
 from diagnostic_msgs.msg import DiagnosticArray
 from processes import executable
-from ros_session import RosSession, wait_until
+from ros_session import RosSession
 
 PROGRAM = Path(__file__).parent / "support" / "discovery_server.py"
 
@@ -29,8 +30,7 @@ def test_a_bridge_a_subscriber_and_a_recorder_meet_through_a_discovery_server(
     session = RosSession()
     try:
         assert session.subscribe(DiagnosticArray, "/diagnostics").wait().status
-        # It has to be told of topics that it does not have itself.
-        session.node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        wait_until(lambda: session.is_recorded("/diagnostics"), "the recorder to find the bridge's topics")
+        # The recorder has to be told of topics that it does not have itself.
+        wait_until_recorded(tmp_path / "bag", ["/diagnostics"])
     finally:
         session.close()

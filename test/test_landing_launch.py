@@ -6,9 +6,8 @@ import math
 import signal
 
 import pytest
-from composition import INTERRUPTED, launch
+from composition import INTERRUPTED, launch, wait_until_recorded
 from nav_msgs.msg import Odometry
-from ros_session import wait_until
 from rosbags.highlevel import AnyReader
 from std_msgs.msg import String
 
@@ -28,7 +27,7 @@ def rows_of(trajectory):
         return list(csv.DictReader(file))
 
 
-def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(ros, tmp_path, free_port):
+def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(tmp_path, free_port):
     """In a namespace, with frames of its own."""
     trajectory, bag = tmp_path / "flight.csv", tmp_path / "flight"
     with launch(
@@ -45,7 +44,7 @@ def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(ros, tmp_path, fr
         landing_seed=4,
         landing_trajectory=trajectory,
     ) as composition:
-        wait_until(lambda: all(ros.is_recorded(f"/d1/{topic}") for topic in RECORDED), "the recorder")
+        wait_until_recorded(bag, [f"/d1/{topic}" for topic in RECORDED])
         composition.wait_for_line(GOOD, LANDING_S)
         composition.wait_for_line("landed: touchdown was reported")
         assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output

@@ -8,10 +8,9 @@ import signal
 import time
 
 import pytest
-from composition import INTERRUPTED, launch
+from composition import INTERRUPTED, launch, wait_until_recorded
 from processes import Process, executable
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import wait_until
 from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import Image, Imu
 from tf2_msgs.msg import TFMessage
@@ -22,6 +21,7 @@ FLIGHT_S = 60  # at most, on a busy machine
 STOPPING_S = 10
 FRAME_RATE = 60.0  # of the emulated testbed, per simulated second
 SMALL = {"testbed_image_width": 100, "testbed_image_height": 100}
+IMAGE_BYTES = 100 * 100 * 3
 HOVER = {"pitch_rate": 0.0, "roll_rate": 0.0, "yaw_rate": 0.0, "thrust": 9.81}
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -58,7 +58,7 @@ ANSWERS = {"/d1/cmd_rates", "/d1/drone_controller/state"}
 RECORDED = ONCE | EACH_FRAME | ANSWERS
 
 
-def test_the_target_is_reached_and_all_of_it_is_recorded(ros, tmp_path, free_port, monkeypatch):
+def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, monkeypatch):
     """In lockstep and simulated time, as fast as it goes, in a namespace, with frames of its own."""
     monkeypatch.setenv(
         "PYTHONHASHSEED", "1"
@@ -83,10 +83,7 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(ros, tmp_path, free_por
         reached = composition.wait_for_line(r"target reached at t=(\d+\.\d+) s", FLIGHT_S)
         composition.wait_for_line("holding: target in sight", FLIGHT_S)
         # The drone is held there until the recorder has found every topic, and some frames more.
-        wait_until(lambda: all(ros.is_recorded(topic) for topic in RECORDED), "the recorder", FLIGHT_S)
-        states = ros.subscribe(ControllerState, "/d1/drone_controller/state")
-        for _ in range(60):
-            states.wait()
+        wait_until_recorded(bag, RECORDED, more_bytes=60 * 2 * IMAGE_BYTES)
         interrupted(composition)
     reached_s = float(reached[1])
 
@@ -112,7 +109,7 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(ros, tmp_path, free_por
         f"d1/{side}_camera_{kind}" for side in ("left", "right") for kind in ("link", "optical_frame")
     }
     image = content["/d1/left/image_raw"][-1]
-    assert (image.width, image.height, image.encoding, len(image.data)) == (100, 100, "rgb8", 30_000)
+    assert (image.width, image.height, image.encoding, len(image.data)) == (100, 100, "rgb8", IMAGE_BYTES)
     assert content["/d1/drone_properties"][0].mass == 1.0
     assert content["/d1/drone_controller/state"][-1].state == "holding"
 

@@ -5,8 +5,10 @@ import contextlib
 import os
 import re
 import signal
+import struct
 
 from processes import Process, executable
+from ros_session import wait_until
 
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -36,3 +38,19 @@ class Composition(Process):
                 os.killpg(group, 0)
                 left.append(group)
         return left
+
+
+def wait_until_recorded(bag, topics, more_bytes=0, timeout_s=60.0):
+    """Wait until a recorder has put all these topics into the file of its bag, and then so many bytes more.
+
+    DDS does not always say whose a subscription is, so the graph would tell less.
+    """
+    file = bag / f"{bag.name}.mcap"
+    names = [struct.pack("<I", len(topic)) + topic.encode() for topic in topics]
+
+    def content():
+        return file.read_bytes() if file.exists() else b""
+
+    wait_until(lambda: (data := content()) and all(name in data for name in names), "the topics", timeout_s, 0.1)
+    size = file.stat().st_size + more_bytes
+    wait_until(lambda: file.stat().st_size >= size, f"{more_bytes} bytes more", timeout_s, 0.1)

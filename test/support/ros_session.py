@@ -112,10 +112,6 @@ class RosSession:
         message.header.stamp = self.node.get_clock().now().to_msg()
         publisher.publish(message)
 
-    def is_recorded(self, topic):
-        """Return whether a recorder subscribes to the topic."""
-        return any(info.node_name == "recorder" for info in self.node.get_subscriptions_info_by_topic(topic))
-
     def set_parameters(self, node, **values):
         """Set parameters of another node, and return the results."""
         parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
