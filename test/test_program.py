@@ -17,17 +17,17 @@ from drone_bridge.node import program
 ROOT = Path(__file__).parent.parent
 NODE = """
     import os, signal, sys, time
-    from rclpy.executors import SingleThreadedExecutor
     from rclpy.node import Node
     from std_msgs.msg import String
     from drone_bridge.node import program
+    from drone_bridge.node.executor import FrugalExecutor
 
     # Whoever waits for the signal gets every opportunity to get ahead.
     def make_executor():
         time.sleep(0.2)
-        return SingleThreadedExecutor()
+        return FrugalExecutor()
 
-    program.SingleThreadedExecutor = make_executor
+    program.FrugalExecutor = make_executor
 
     class SignalledNode(Node):
         def __init__(self):

@@ -15,6 +15,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from drone_bridge.node.executor import FrugalExecutor
 from drone_bridge.node.responses import resend_lost_responses
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -146,7 +147,7 @@ def executor_of(node: Stoppable) -> SingleThreadedExecutor:
     """Return a single-threaded executor for the node that loses no service responses."""
     assert isinstance(node, Node)
     resend_lost_responses(node)
-    executor = SingleThreadedExecutor()
+    executor = FrugalExecutor()
     executor.add_node(node)
     return executor
 
