@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wire log: what is in the files, of real sockets, and what becomes of them when things go wrong."""
 
+import itertools
 import os
 import signal
 import socket
@@ -171,6 +172,36 @@ def test_pixels_can_be_left_out_and_everything_else_is_logged_in_order(make_log,
         if channel.topic in left_out:
             left_out[channel.topic] += int(message.data)
     assert left_out == {"received_pixels": 5 + len(image) + 3, "sent_pixels": len(image)}
+
+
+@pytest.mark.parametrize("sizes", [(8, 8, 4), (8, 3, 5000), (1 << 19, 1 << 19, 12), (1, 1, 1 << 19)])
+def test_of_any_read_only_the_pixels_are_left_out(make_log, sizes):
+    log = make_log(has_pixels=False)
+    connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
+    buffers, pixel_bytes = [memoryview(bytes([number]) * size) for number, size in enumerate(sizes, 1)], sum(sizes[:2])
+    counts = {
+        1,
+        *(end + more for end in itertools.accumulate(sizes) for more in (-1, 0, 1) if end + more <= sum(sizes)),
+    }
+    counts = sorted(count for count in counts if count) * 50  # more than wait outside the chunks
+    for count in counts:
+        connection.received(buffers, count, pixel_bytes=pixel_bytes)
+    connection.close()
+    log.close()
+    entries, expected = iter(entries_of(*files_of(log))), b"".join(buffers)
+    for count in counts:
+        pixels = rest = b""
+        while len(pixels) < min(count, pixel_bytes):
+            entry = next(entries)
+            assert entry.is_left_out
+            pixels += entry.data
+        while len(rest) < count - pixel_bytes:
+            entry = next(entries)
+            assert not entry.is_left_out
+            rest += entry.data
+        assert (pixels, rest) == (bytes(len(pixels)), expected[pixel_bytes:count])
+        assert len(pixels + rest) == count
+    assert list(entries) == []
 
 
 def test_datagrams_are_logged_with_who_sent_them(make_log, cancellation):

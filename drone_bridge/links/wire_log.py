@@ -34,11 +34,11 @@ STOP_TIMEOUT_S: Final = 2.0
 RECEIVED: Final = "received"
 SENT: Final = "sent"
 NOTES: Final = "notes"
-#: And where pixels came or were sent that are left out: each message is their number of bytes, in decimal digits.
-RECEIVED_PIXELS: Final = "received_pixels"
-SENT_PIXELS: Final = "sent_pixels"
+#: Ends the topics that say where pixels are left out: each message is their number of bytes, in decimal digits.
+PIXELS: Final = "_pixels"
 OTHERS: Final = "others"
 _NOTES_NUMBER: Final = 0  # of the channel, in every file
+_PIXELS_NUMBER: Final = 1 << 15  # added to a channel's number: the channel that says where its pixels are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ class ConnectionLog:
         self.channels = [Channel(NOTES, facts["peer"])]  # by number
         self.chunk: Chunk | None = None  # what is being added to
         self.is_closed = False
-        self.small: deque[tuple[int, int, bytes]] = deque()  # channel, time (ns) and bytes, to be put into a chunk
+        #: To be put into a chunk: channel, time (ns), and bytes, before which so many of pixels are left out.
+        self.small: deque[tuple[int, int, bytes, int]] = deque()
         self.messages = 0  # in chunks so far
         self.lost_bytes = 0  # since the log could not keep up
         self._log = log
@@ -72,19 +73,22 @@ class ConnectionLog:
 
         The first `pixel_bytes` of them may be left out.
         """
-        begin = self._leave_out(RECEIVED_PIXELS, min(pixel_bytes, count))
-        if not begin and count <= len(buffers[0]):
-            self._put(RECEIVED, buffers[0][:count], peer)
-            return
+        begin = left_out = 0 if self._log.has_pixels else min(pixel_bytes, count)
         for buffer in buffers:
-            if begin < min(count, len(buffer)):
-                self._put(RECEIVED, buffer[begin:count], peer)
-            begin, count = max(0, begin - len(buffer)), max(0, count - len(buffer))
+            size = len(buffer)
+            if begin < size or count <= size:
+                self._put(RECEIVED, buffer[begin:count], peer, left_out)
+                begin = left_out = 0
+            else:
+                begin -= size
+            count -= size
+            if count <= 0:
+                break
 
     def sent(self, data: bytes | memoryview, peer: str = "", *, is_pixels: bool = False) -> None:
         """Log bytes that the system has accepted; pixels may be left out."""
-        if not (is_pixels and self._leave_out(SENT_PIXELS, len(data))):
-            self._put(SENT, memoryview(data), peer)
+        left_out = len(data) if is_pixels and not self._log.has_pixels else 0
+        self._put(SENT, memoryview(data)[left_out:], peer, left_out)
 
     def note(self, sentence: str) -> None:
         self._put(NOTES, memoryview(sentence.encode()), "")
@@ -94,30 +98,19 @@ class ConnectionLog:
         if not self.is_closed:
             self._log.end(self)
 
-    def _leave_out(self, topic: str, count: int) -> int:
-        """Return how many of `count` bytes of pixels are left out, all or none, having logged that."""
-        if not count or self._log.has_pixels:
-            return 0
-        self._put(topic, memoryview(b"%d" % count), "")
-        return count
-
-    def _put(self, topic: str, data: memoryview, peer: str) -> None:
+    def _put(self, topic: str, data: memoryview, peer: str, left_out: int = 0) -> None:
         if self.is_closed:
             return
         number = self._numbers.get((topic, peer))
         if number is None:
             number = self._number(topic, peer)
         if len(data) <= SMALL_BYTES and len(self.small) < MAX_SMALL and not self.lost_bytes:
-            self.small.append((number, time.time_ns(), bytes(data)))
-        elif len(data) > MESSAGE_BYTES:
-            for begin in range(0, len(data), MESSAGE_BYTES):
-                self._add(number, data[begin : begin + MESSAGE_BYTES])
-        else:
-            self._add(number, data)
-
-    def _add(self, number: int, data: memoryview) -> None:
-        compressed = self._compressed(data) if len(data) >= LARGE_BYTES else None
-        self._log.add(self, number, data, compressed)
+            self.small.append((number, time.time_ns(), bytes(data), left_out))
+            return
+        for begin in range(0, max(1, len(data)), MESSAGE_BYTES):
+            part = data[begin : begin + MESSAGE_BYTES]
+            compressed = self._compressed(part) if len(part) >= LARGE_BYTES else None
+            self._log.add(self, number, part, 0 if begin else left_out, compressed)
 
     def _compressed(self, data: memoryview) -> bytes | None:
         """Return one block of LZ4, if that is worth it: a flat picture then costs less than to copy and write it."""
@@ -200,12 +193,17 @@ class WireLog:
         self._thread.join(STOP_TIMEOUT_S)
         return not self._thread.is_alive()
 
-    def add(self, connection: ConnectionLog, channel: int, data: memoryview, compressed: bytes | None = None) -> None:
-        """Copy a message of at most MESSAGE_BYTES, or the same compressed, after what waits outside the chunks."""
+    def add(
+        self, connection: ConnectionLog, channel: int, data: memoryview, left_out: int, compressed: bytes | None
+    ) -> None:
+        """Copy a message of at most MESSAGE_BYTES, or the same compressed, after what waits outside the chunks.
+
+        Before its bytes, `left_out` of pixels are left out.
+        """
         with self._lock:
             if not self._has_failed and not self._is_closing:
                 self._put_small(connection)
-                self._put(connection, channel, time.time_ns(), data, compressed)
+                self._put(connection, channel, time.time_ns(), data, left_out, compressed=compressed)
 
     def end(self, connection: ConnectionLog) -> None:
         """End the file of a connection, when all of it is written."""
@@ -231,9 +229,15 @@ class WireLog:
         channel: int,
         time_ns: int,
         data: bytes | memoryview,
+        left_out: int = 0,
+        *,
         compressed: bytes | None = None,
     ) -> None:
         """Put a message into the connection's chunk; while the disk is behind, only count its bytes as lost."""
+        if left_out:
+            self._put(connection, channel + _PIXELS_NUMBER, time_ns, b"%d" % left_out)
+            if not data:
+                return
         if connection.lost_bytes and len(self._queue) <= QUEUED_CHUNKS // 2:
             self._note_loss(connection)
         if connection.lost_bytes or not self._put_into_chunk(connection, channel, time_ns, data, compressed):
@@ -329,8 +333,9 @@ class WireLog:
             connection.file = self._new_file(connection)
             self._open.add(connection)
         for number in sorted(chunk.channels):
-            channel = connection.channels[number]
-            connection.file.add_channel(number, channel.topic, {"peer": channel.peer})
+            channel = connection.channels[number % _PIXELS_NUMBER]
+            topic = channel.topic if number < _PIXELS_NUMBER else channel.topic + PIXELS
+            connection.file.add_channel(number, topic, {"peer": channel.peer})
         connection.file.add_chunk(chunk)
 
     def _end(self, connection: ConnectionLog) -> None:

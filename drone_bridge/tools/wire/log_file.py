@@ -23,7 +23,7 @@ from drone_bridge.links.wire_file import (
     Chunk,
     WireFile,
 )
-from drone_bridge.links.wire_log import NOTES, RECEIVED, RECEIVED_PIXELS, SENT, SENT_PIXELS
+from drone_bridge.links.wire_log import NOTES, PIXELS, RECEIVED, SENT
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 
 _LENGTH: Final = struct.Struct("<I")
@@ -31,8 +31,8 @@ _LENGTH: Final = struct.Struct("<I")
 _TOPICS: Final = {
     (False, False): RECEIVED,
     (True, False): SENT,
-    (False, True): RECEIVED_PIXELS,
-    (True, True): SENT_PIXELS,
+    (False, True): RECEIVED + PIXELS,
+    (True, True): SENT + PIXELS,
 }
 _MEANINGS: Final = {topic: meaning for meaning, topic in _TOPICS.items()}
 _ZEROS: Final = memoryview(bytes(1 << 20))  # in place of pixels; more come in several entries
