@@ -56,6 +56,8 @@ class Child:
             "ROS_LOG_DIR": str(scratch),
             "PYTHONUNBUFFERED": "1",
         }
+        # Modules are compiled once, as in an installed package, not at each start.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         heed_signals()
         # In a session of its own, so that Ctrl-C reaches it through `stop` alone.
         self._process = subprocess.Popen(
