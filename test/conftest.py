@@ -47,6 +47,19 @@ hypothesis.settings.load_profile("deterministic")
 NOT_ALONE = {"composition", "networks", "processes", "ros_session", "subprocess"}
 collect_ignore = []  # pytest looks here
 SECONDS_OF_FILES = "drone_bridge/seconds_of_files"  # in pytest's cache
+# How long those take whose size does not tell it, s: for the first run, of which the cache knows nothing.
+SECONDS_AT_FIRST = {
+    "test_testbed_teleop.py": 70,
+    "test_demo_any.py": 37,
+    "test_dronegui_waypoints.py": 36,
+    "test_liveness.py": 36,
+    "test_landing_launch.py": 35,
+    "test_command_stamps.py": 27,
+    "test_protocol_round_trips.py": 24,
+    "test_simulator_launch.py": 23,
+    "test_velocity_control.py": 23,
+    "test_seek_target.py": 19,
+}
 
 
 def pytest_addoption(parser):
@@ -88,14 +101,15 @@ def pytest_collection_modifyitems(config, items):
         }
         config.hook.pytest_deselected(items=[item for item in items if item not in alone])
         items[:] = [item for item in items if item in alone]
-    # The file that took longest last time comes first, so that no worker is left with it at the end. The first time it
-    # is the longest one of those with processes.
+    # The file that took longest last time comes first, so that no worker is left with it at the end. The first time
+    # those come first that are known for it, and then the longest one of those with processes.
     seconds = config.cache.get(SECONDS_OF_FILES, {}) if config.pluginmanager.has_plugin("cacheprovider") else {}
 
     def rank(item):
         path = Path(str(item.fspath))
         file = item.nodeid.partition("::")[0]
-        return (-seconds.get(file, 1.0), is_alone(path), -size(path), file)
+        took_s = seconds.get(file, SECONDS_AT_FIRST.get(path.name, 1.0))
+        return (-took_s, is_alone(path), -size(path), file)
 
     items.sort(key=rank)
 
