@@ -119,7 +119,7 @@ class Scene:
 
 @functools.lru_cache(maxsize=2)
 def _ground(seed: int) -> Surface:
-    """Return the ground, painted once for all vehicles of a process that share a seed: it takes half a second."""
+    """Return the ground, painted once for all vehicles of a process that share a seed: it takes a moment."""
     return Surface(paint_ground(seed), GROUND_SIDE, GROUND_SIDE, repeats=True)
 
 
@@ -130,10 +130,10 @@ def paint_ground(seed: int) -> Image:
     patches = _noise(generator, frequency**1.6)
     grain = _noise(generator, frequency**0.8)
     grass = np.clip(0.5 + 0.4 * patches, 0.0, 1.0)
-    earth, light = 1 - grass, 1.0 + 0.22 * grain
+    light = 1.0 + 0.22 * grain
     painted = np.empty((*grass.shape, 3), np.uint8)
     for channel, (of_earth, of_grass) in enumerate(zip(EARTH, GRASS, strict=True)):
-        painted[..., channel] = np.clip((of_earth * earth + of_grass * grass) * light, 0, 255)
+        painted[..., channel] = np.clip((of_earth + (of_grass - of_earth) * grass) * light, 0, 255)
     return painted
 
 
@@ -149,18 +149,23 @@ def paint_rover() -> Image:
 
 
 def _frequencies() -> npt.NDArray[np.float32]:
-    """Return the spatial frequency, in cycles per pixel, of each element of a spectrum, and infinity for the mean."""
-    down = np.fft.fftfreq(GROUND_PIXELS)[:, np.newaxis]
-    across = np.fft.rfftfreq(GROUND_PIXELS)[np.newaxis, :]
-    frequency: npt.NDArray[np.float32] = np.hypot(down, across).astype(np.float32)
+    """Return the spatial frequency, in cycles per pixel, of each element of a spectrum, and infinity for the mean.
+
+    The spectrum is packed as cv2.dft does it: real and imaginary parts beside each other, in the first and the last
+    column below each other.
+    """
+    packed = (np.arange(GROUND_PIXELS) + 1) // 2 / GROUND_PIXELS
+    frequency = np.hypot(np.fft.fftfreq(GROUND_PIXELS)[:, np.newaxis], packed)
+    frequency[:, [0, -1]] = np.hypot(packed[:, np.newaxis], packed[[0, -1]])
     frequency[0, 0] = np.inf
-    return frequency
+    packed_frequency: npt.NDArray[np.float32] = frequency.astype(np.float32)
+    return packed_frequency
 
 
 def _noise(generator: np.random.Generator, smoothing: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Return periodic noise of variance 1, whose spectrum is that of white noise divided by `smoothing`."""
     white = generator.standard_normal((GROUND_PIXELS, GROUND_PIXELS), np.float32)
-    noise = np.fft.irfft2(np.fft.rfft2(white) / smoothing, s=white.shape).astype(np.float32)
+    noise = cv2.dft(cv2.dft(white) / smoothing, flags=cv2.DFT_INVERSE)
     coloured: npt.NDArray[np.float32] = noise / noise.std()
     return coloured
 
