@@ -2,6 +2,7 @@
 """How services get results from a link's thread: always, whatever happens to the link."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -70,4 +71,24 @@ def test_an_answer_that_comes_at_once_needs_no_second_turn():
         opened.finish(link_request, link_request.task + " is done")
 
     assert asyncio.run(opened.run("digging", do, patience_s=0.0)) == "digging is done"
+    assert given == []
+
+
+def test_an_answer_that_comes_late_is_awaited():
+    opened, given = link_requests()
+    waiting = opened.run("dig", lambda: None, patience_s=0.0)
+    waiting.send(None)  # the executor has its thread back
+    (link_request,) = opened.take()
+    opened.finish(link_request, "dug")
+    assert given == [(link_request.result, "dug")]
+    link_request.result.set_result("dug")
+    with pytest.raises(StopIteration) as end:
+        waiting.send(None)
+    assert end.value.value == "dug"
+
+
+def test_who_waits_on_the_spot_is_told_when_the_link_ends():
+    opened, given = link_requests()
+    closing = opened.run("dig", lambda: threading.Thread(target=opened.close, args=["The end."]).start(), 60.0)
+    assert asyncio.run(closing) == ServiceResult(False, "The end.")
     assert given == []

@@ -185,8 +185,6 @@ class SimulatorBridge(LinkNode):
             is_cancelled, is_woken, *are_readable = watch.wait(timeout_s)
             if is_cancelled:
                 raise LinkCancelledError("Talking to the simulator was cancelled.")
-            if is_woken:
-                self._wakeup.clear()
             for channel, is_readable in zip(channels, are_readable, strict=False):
                 event = None
                 if is_readable:
@@ -196,6 +194,10 @@ class SimulatorBridge(LinkNode):
                     self.statistics.liveness.heard()
             if probe and are_readable[-1]:
                 session.read_probe(buffer)
+            if is_woken:  # now, not after what else is due: a callback waits for the answer on the spot
+                self._wakeup.clear()
+                for link_request in self._simulator_services.link_requests.take():
+                    self._do(link_request, session)
             self._outputs.flush()
             # To find out what is due takes as long as two states do.
             has_answers = are_readable[0]
@@ -204,8 +206,6 @@ class SimulatorBridge(LinkNode):
     def _do_what_is_due(self, session: SimulatorSession, now_s: float) -> float:
         """Do what is due; return when to call this again, on the monotonic clock, unless an event comes before."""
         session.tick(now_s)
-        for link_request in self._simulator_services.link_requests.take():
-            self._do(link_request, session)
 
         def ask(request: sim.Request, on_outcome: OnOutcome) -> None:
             session.requests.ask(request, on_outcome)
