@@ -67,6 +67,7 @@ def test_teleop_twist_keyboard_flies(ros, tmp_path, free_port, layout):
         stamp_source="wire",
         testbed_seed=CALM_SEED,
         testbed_trajectory=trajectory,
+        testbed_rate=30.0,
         testbed_image_width=32,
         testbed_image_height=32,
     ) as composition:
@@ -95,6 +96,7 @@ def test_zero_does_not_cut_the_thrust(ros, tmp_path, free_port):
         testbed_port=free_port,
         stamp_source="wire",
         testbed_trajectory=trajectory,
+        testbed_rate=30.0,
         testbed_image_width=32,
         testbed_image_height=32,
     ):

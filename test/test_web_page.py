@@ -60,7 +60,7 @@ VEHICLES = {
 }
 
 
-def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros, tmp_path):
+def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros):
     ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
     flying = ros.subscribe(Bool, "/dronegui/flying")
     with launch("all.launch.xml", view=True, view_port=0, control=True, **ports) as composition:
@@ -78,7 +78,6 @@ def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros,
                 assert has_colours(browser, f'.camera[data-topic^="/{vehicle}/"]')
             browser.wait(f"document.querySelector('#scene').dataset.marks >= {marks}")
             grows(browser, f'[data-plot="{plot}"]', "points", 1)
-            browser.screenshot(tmp_path / f"{vehicle}.png")
         check_tools(browser)
         check_layouts(ros)
         # The plan of the GUI's drone has it in the air at first; a press of the button is a call of the service.

@@ -51,7 +51,6 @@ const does = {
     await page.mouse.move(x + right, y - up, { steps: 4 });
   },
   drop: () => page.mouse.up(),
-  screenshot: ({ path }) => page.screenshot({ path }).then(() => path),
   consoleErrors: () => consoleErrors,
   requests: () => requests,
 };

@@ -95,9 +95,6 @@ class Browser:
     def drop(self):
         self._ask("drop")
 
-    def screenshot(self, path):
-        self._ask("screenshot", path=str(path))
-
     @property
     def console_errors(self):
         return self._ask("consoleErrors")
