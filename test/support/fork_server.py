@@ -333,19 +333,6 @@ def prepare():
             for kind in vars(module).values():
                 if hasattr(kind, "__import_type_support__"):
                     kind.__import_type_support__()
-    with contextlib.suppress(ModuleNotFoundError):
-        paint_ground()
-
-
-def paint_ground():
-    """Paint what emulated drones land on by default, which takes longer than all of their start."""
-    cv2 = importlib.import_module("cv2")
-    cv2.setNumThreads(0)  # threads would be missed by forks
-    from drone_bridge.emulators.landing.camera import DownwardCamera
-    from drone_bridge.emulators.landing.scene import Scene
-
-    Scene(DownwardCamera())
-    cv2.setNumThreads(-1)  # as many as usual
 
 
 if __name__ == "__main__":
