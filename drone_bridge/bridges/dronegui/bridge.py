@@ -115,9 +115,12 @@ class DroneGuiBridge(LinkNode):
 
     # The conversation, on the link's thread.
 
+    def prepare(self) -> None:
+        """Forget old commands."""
+        self._commands.mailbox.clear()
+
     def converse(self, stream: UdpStream) -> None:
         """Send the controls and receive navdata until cancelled; leave the drone hovering in any case."""
-        self._commands.mailbox.clear()
         port = NavdataPort(self, stream, self._connection, self._cancelled, self._take_navdata)
         self._flight.navdata_port = port if self._flight.receives_navdata else None
         self._buttons.open()

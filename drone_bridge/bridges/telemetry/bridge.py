@@ -116,9 +116,12 @@ class TelemetryBridge(LinkNode):
 
     # The conversation, on the link's thread.
 
+    def prepare(self) -> None:
+        """Forget old commands."""
+        self._commands.mailbox.clear()
+
     def converse(self, stream: Drone) -> None:
         """Send commands and receive telemetry until cancelled, and leave the drone hovering."""
-        self._commands.mailbox.clear()
         self._send(HOVER)
         due_s = time.monotonic()
         try:
