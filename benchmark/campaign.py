@@ -61,7 +61,7 @@ Round = Callable[[Pair, random.Random, Tally], None]
 
 
 def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Namespace, scratch: Path) -> Tally:
-    """Run the rounds, several at a time; Ctrl-C or SIGTERM stops after those under way."""
+    """Run the rounds, several at a time; Ctrl-C or SIGTERM stops after those in progress."""
     tally = Tally()
     domain = random.SystemRandom().choice(DOMAINS)
     pairs = [Pair(kind, kind.name, domain, scratch) for kind in KINDS if options.only in kind.name]
@@ -84,7 +84,7 @@ def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Names
             except Exception as error:  # go on with the other rounds
                 tally.fail(pair.kind.name, f"the round failed: {error!r}")
             for sentence in pair.commands.malformed:
-                tally.fail(pair.kind.name, f"said what its vehicle can't read: {sentence}")
+                tally.fail(pair.kind.name, f"sent what its vehicle can't read: {sentence}")
             pair.commands.malformed.clear()
             idle.append(pair)
 

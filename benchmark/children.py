@@ -78,7 +78,7 @@ class Child:
 
     @property
     def has_spoken(self) -> bool:
-        """Whether it has printed anything, or never will."""
+        """Whether it has printed anything, or has ended."""
         return bool(self.lines) or self._has_ended
 
     def ask(self, line: str) -> int:

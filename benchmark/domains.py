@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS domains of measurements: none that tests use, whose subscribers would be in the figures."""
+"""The ROS domains of measurements, which tests don't use: their subscribers would distort the figures."""
 
 from typing import Final
 

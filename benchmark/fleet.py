@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fleet costs in one process, and as a process each: python benchmark/fleet.py (see docs/fleet.md)."""
+"""What a fleet costs in one process, and with a process per bridge: python benchmark/fleet.py (see docs/fleet.md)."""
 
 import argparse
 import contextlib

@@ -149,7 +149,7 @@ class Trial:
 
     @property
     def stops(self) -> int:
-        """How often the vehicle was neutralized for want of commands while the link was up."""
+        """How often the vehicle went neutral for lack of commands while the link was up."""
         told = [answer.command for answer in self.answers if self.is_measured(answer.frame_s)]
         return sum(now is None and before is not None for before, now in itertools.pairwise(told))
 
@@ -159,16 +159,16 @@ class Trial:
         seconds = self.cut_s - ON_ITS_WAY_S - self.began_s
         oldest_s = max(self.command_ages_s.values())
         rows = {
-            "command, given until told to the vehicle": percentiles(self.command_latencies_s),
-            "commands that the vehicle was never told": f"{100 * self.command_loss:.1f} %",
-            "times it was neutral for want of commands": f"{self.stops} in {seconds:.0f} s",
-            "oldest command that it was told": f"{oldest_s:.2f} s",
+            "command latency, operator to vehicle": percentiles(self.command_latencies_s),
+            "commands that never reached the vehicle": f"{100 * self.command_loss:.1f} %",
+            "times it went neutral for lack of commands": f"{self.stops} in {seconds:.0f} s",
+            "oldest command executed": f"{oldest_s:.2f} s",
             "commands refused as too old": f"{self.refused}",
             f"image of {size_kb:.1f} kB, bridge to viewer": percentiles(self.image_latencies_s),
-            "images that never came": f"{100 * self.image_loss:.1f} %",
+            "images that never arrived": f"{100 * self.image_loss:.1f} %",
             f"neutral after a cut (`command_timeout` is {COMMAND_TIMEOUT_S} s)": f"{self.neutral_after_s:.2f} s",
-            "commanded again after it": f"{self.commanded_after_s:.2f} s",
-            "viewed again after it": f"{self.viewed_after_s:.2f} s",
+            "commands resumed after it": f"{self.commanded_after_s:.2f} s",
+            "images resumed after it": f"{self.viewed_after_s:.2f} s",
             "packets that arrived, were lost, found the queue full": (
                 f"{self.packets_arrived}, {self.packets_lost}, {self.packets_dropped}"
             ),
@@ -277,8 +277,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="measured before the cut (%(default)g)")
     parser.add_argument("--cut", type=float, default=3.0, help="how long nothing gets through, s (%(default)g)")
     parser.add_argument("--seed", type=int, default=link.seed, help="of what is lost (%(default)s)")
-    parser.add_argument("--reliable", action="store_true", help="have lost commands sent again, as is ROS's default")
-    parser.add_argument("--depth", type=int, default=10, help="commands that are kept for that (%(default)s)")
+    parser.add_argument("--reliable", action="store_true", help="resend lost commands, as is ROS's default")
+    parser.add_argument("--depth", type=int, default=10, help="commands kept for resending (%(default)s)")
     parser.add_argument("--raw", action="store_true", help="view image_raw instead of image_raw/compressed")
     words = parser.parse_args()
     impairment = Impairment(words.loss / 100, words.delay / 1000, words.rate * 1e6, seed=words.seed)

@@ -29,9 +29,7 @@ def main() -> None:
     """View and command until SIGINT."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rate", type=float, help="commands per second")
-    parser.add_argument(
-        "--depth", type=int, default=10, help="commands kept for who misses them (default 10, as usual)"
-    )
+    parser.add_argument("--depth", type=int, default=10, help="commands kept for resending (default 10, as usual)")
     parser.add_argument("--raw", action="store_true", help="view left/image_raw")
     arguments = parser.parse_args()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

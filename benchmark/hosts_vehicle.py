@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed at a steady rate that logs when it sent each frame, and when which answer came.
+"""A testbed at a steady rate that logs when it sent each frame, and when it was answered with what.
 
 It prints the port that it listens on, and then `frame time, answer's time, roll rate` for each frame, in s since 1970
 and degrees/s.
@@ -56,7 +56,7 @@ def converse(bridge: socket.socket, rate: float) -> None:
 
 
 def scene(width: int, height: int) -> bytes:
-    """Return a picture that compresses like one of a room: coarse shapes with the noise of a camera."""
+    """Return an image that compresses like one of a room: coarse shapes with a camera's noise."""
     source = np.random.default_rng(1)
     shapes = source.integers(60, 200, (height // 40 + 1, width // 40 + 1, 3)).repeat(40, 0).repeat(40, 1)
     noisy = shapes[:height, :width] + source.normal(0.0, 3.0, (height, width, 3))

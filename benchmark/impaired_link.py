@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A link between two network namespaces that loses, delays and limits packets, and can be cut and mended.
 
-Each end is a TUN device, whose packets a thread of this process forwards to the other end. All that it needs of the
-kernel is /dev/net/tun; netem, which does the same, is missing in many containers and on small machines.
+Each end is a TUN device, whose packets a thread of this process forwards to the other end. Of the kernel it needs only
+/dev/net/tun; netem, which does the same, is missing in many containers and on small machines.
 """
 
 import ctypes

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kill a bridge or its emulator with SIGKILL at random moments, and check that the other side recovers.
 
-A bridge whose vehicle is gone has to drive the next one, and to leave it neutral when commands end. A vehicle whose
-bridge is gone has to be told to be neutral by the next bridge, before anybody commands, and to be driven again then;
-but a simulator's vehicle, which it may share with other clients, is only not to be moved before that. The exit status
-is 1 when any of it does not happen.
+A bridge whose vehicle was killed has to drive the next one, and to leave it neutral when commands end. After a bridge
+was killed, the next one has to send neutral before it gets commands, and then to drive; a simulator's vehicle, which
+may be shared with other clients, only must not be moved before that. The exit status is 1 if any of this fails.
 """
 
 import random
@@ -92,7 +91,7 @@ def _resume(pair: Pair) -> bool:
 
 
 def _first_word_s(pair: Pair, started_s: float) -> float | None:
-    """Wait for the first neutral command of the next bridge, or where none is due, until it is connected."""
+    """Wait for the next bridge's first neutral command, or until it is connected if none is due."""
     if pair.kind.name != "simulator":
         return pair.commands.wait(True, started_s, START_TIMEOUT_S)
     assert pair.bridge

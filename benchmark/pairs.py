@@ -72,10 +72,10 @@ class Pair:
         return self.commands.wait(False, since_s, timeout_s)
 
     def becomes_neutral(self, since_s: float, within_s: float) -> float | None:
-        """Return for how long after a moment the vehicle was moved; None if that goes on for longer than allowed.
+        """Return for how long after a moment the vehicle was moved; None if for longer than allowed.
 
-        A vehicle that is told nothing meanwhile, as one that is only just starting, has to be told something neutral
-        next. So has one that asks for each step, and has not been able to ask again.
+        A vehicle that gets no command meanwhile, such as one that is just starting, has to get a neutral one next. So
+        has one that asks for each step, and could not ask again.
         """
         limit_s = since_s + within_s
         time.sleep(max(0.0, limit_s - time.monotonic()))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The images of testbed.py through other bridges: python benchmark/peers.py ros_tcp_endpoint rosbridge.
 
-The floor, testbed_bridge and those of the others that are installed take turns with the same stereo images; see
-README.md. Neither of the others answers what it gets, so there is no round trip, and unpaced they get what TCP takes.
+The floor, testbed_bridge and the installed ones of the others take turns with the same stereo images; see README.md.
+The others don't answer frames, so there is no round trip, and unpaced they get as much as TCP accepts.
 """
 
 import base64
@@ -47,7 +47,7 @@ class Client(Protocol):
 
 
 class EndpointClient:
-    """Unity's side of ROS-TCP-Endpoint: a topic and CDR, each with its length. It is the client that makes the CDR."""
+    """Unity's side of ROS-TCP-Endpoint: a topic and CDR, each with its length. The client serializes the CDR."""
 
     package, executable = "ros_tcp_endpoint", "default_server_endpoint"
     source = "branch main-ros2 of https://github.com/Unity-Technologies/ROS-TCP-Endpoint"
@@ -79,7 +79,7 @@ class EndpointClient:
 
 
 class RosbridgeClient:
-    """A client of rosbridge: JSON, with the pixels in base64, which is what it takes of clients by default."""
+    """A client of rosbridge: JSON, with the pixels in base64, which is what it accepts by default."""
 
     package, executable = "rosbridge_server", "rosbridge_websocket"
     source = "ros-$ROS_DISTRO-rosbridge-server of apt, or https://github.com/RobotWebTools/rosbridge_suite"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A relay between a bridge and its vehicle: reads every command, and corrupts the vehicle's data on request.
 
-A fault lasts until `heal`. Connections that had one are closed then, as no vehicle would make sense after it.
+A fault lasts until `heal`. Connections that had one are closed then, as their streams are corrupt.
 """
 
 import contextlib

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interrupt or terminate each bridge at random moments, from the first on, and see how it ends.
+"""Interrupt or terminate each bridge at random moments, from its start on, and check how it exits.
 
-Once a bridge has said anything it has to end with 0 within 15 s, whatever it was doing, with neutral as its last
-word, without a traceback, and without leaving files in /dev/shm. Before that, while it is still being imported, the
-signal itself may end it; and where Python has not even come to its first line, Python shows how far it was. The exit
-status is 1 when any of it does not happen.
+Once a bridge has printed anything it has to exit with 0 within 15 s, whatever it was doing, with neutral as its last
+command, without a traceback, and without leaving files in /dev/shm. Before that, while modules are imported, the signal
+itself may end it; before its first line runs, Python prints a traceback. The exit status is 1 if any of this fails.
 """
 
 import random
@@ -62,7 +61,7 @@ def interrupt(pair: Pair, chance: random.Random, tally: Tally) -> None:
         tally.fail(name, f"{what}: a traceback: {bridge.output[-1500:]}")
     said = pair.commands.since(started_s)
     if said and not said[-1][1]:
-        tally.fail(name, f"{what}: its last word was not neutral; status {status}")
+        tally.fail(name, f"{what}: its last command was not neutral; status {status}")
     if left := [file for file in left_behind(shared) if not is_port(file)]:
         tally.fail(name, f"{what}: left {', '.join(left)}")
     outcome = "as Python started" if is_pythons else "by the signal" if is_well and status != 0 else str(status)
@@ -70,7 +69,7 @@ def interrupt(pair: Pair, chance: random.Random, tally: Tally) -> None:
 
 
 def is_from_pythons_start(output: str) -> bool:
-    """Tell whether an interrupt came before the first lines of the program, whose modules are in no traceback then."""
+    """Return whether the interrupt came before the program's first line: its modules are not in the traceback then."""
     is_interrupted = output.rstrip().endswith(("KeyboardInterrupt", "initialized")) or "init_import_site" in output
     return is_interrupted and not any(
         part in output for part in ("drone_bridge/bridges", "drone_bridge/link_node", "drone_bridge/node")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The least that a script between a simulator and ROS 2 can do: what the bridge is compared with.
 
-It asks for the streams, takes the states apart with struct, turns them into ROS's axes and publishes them, and offers
-one service. Nothing is checked or counted, and it publishes whether or not anybody is subscribed.
+It requests the streams, unpacks the states with struct, converts them to ROS's axes and publishes them, and offers one
+service. Nothing is checked or counted, and it publishes with or without subscribers.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator in which nothing happens: it answers requests, and streams the same states again and again.
+"""A simulator in which nothing happens: it answers requests, and streams the same states repeatedly.
 
-Every step carries the moment at which it was sent, so that whoever gets a state can tell how old it is.
+Every step carries the time at which it was sent, so that a receiver knows the age of a state.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the simulator bridge publishes what, for those that do the same or listen to it."""
+"""The topics of simulator_bridge, for the floor and the subscriber."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ OTHERS: Final = range(1, ENTITIES)
 
 
 def name(entity: int) -> str:
-    """Return what an entity is called that nobody has named."""
+    """Return the default name of an entity."""
     return f"entity_{entity}"
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run all five bridges at once under load and faults, and watch their memory, descriptors and threads.
 
-Each bridge is commanded at 20 Hz through a relay that now and then turns into a broken peer (garbage, messages that
-end early, a byte per second, silence, floods, resets); emulators are stopped and killed and started again; commands
-pause. After each fault the vehicle has to be driven again, and during each pause it has to be neutral. The exit
-status is 1 when a bridge does not come back, ends, says what its vehicle can't read, or grows. Ctrl-C or SIGTERM ends
-it at once, with the table so far; what has grown is not looked for then.
+Each bridge is commanded at 20 Hz through a relay that now and then turns into a broken peer (garbage, messages that end
+early, a byte per second, silence, floods, resets); emulators are stopped and killed and started again; commands pause.
+After each fault the vehicle has to be driven again, and during each pause it has to be neutral. The exit status is 1
+when a bridge does not recover, exits, sends what its vehicle can't read, or grows. Ctrl-C or SIGTERM ends it at once,
+with the table so far, without checking for growth.
 """
 
 import argparse
@@ -82,7 +82,7 @@ class FaultInjector(threading.Thread):
         self._pause_s = pause_s  # between two of them, on average
 
     def run(self) -> None:
-        """Make them one after the other, each kind as often as the others."""
+        """Inject them one after the other, each kind equally often."""
         kinds: list[str] = []
         while not self._stopping.wait(self._pause_s * self._random.uniform(0.5, 1.5)):
             if not kinds:
@@ -137,7 +137,7 @@ class FaultInjector(threading.Thread):
 
 
 def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
-    """Run it, and return what is known of each pair."""
+    """Run the soak, and return the record of each pair."""
     domain = random.SystemRandom().choice(DOMAINS)
     records = [Record(Pair(kind, kind.name, domain, scratch)) for kind in KINDS if options.only in kind.name]
     commander = Commander([record.pair for record in records], domain)
@@ -181,7 +181,7 @@ def _start(records: list[Record]) -> None:
 
 
 def _compare(records: list[Record]) -> None:
-    """Look for what has grown, now that all is well again."""
+    """Check for growth, after recovery."""
     for record in records:
         until_s = time.monotonic() + SETTLE_S
         first = record.usage[0]
@@ -216,7 +216,7 @@ def _end(records: list[Record]) -> None:
         if "Traceback" in _output(pair):
             record.fail(f"a traceback: {_output(pair).partition('Traceback')[2][:1500]}")
         for sentence in pair.commands.malformed:
-            record.fail(f"said what its vehicle can't read: {sentence}")
+            record.fail(f"sent what its vehicle can't read: {sentence}")
         pair.close()
 
 

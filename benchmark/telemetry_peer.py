@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drone and a rover that send the same documents again and again; nothing changes in them but the timestamp."""
+"""A drone and a rover that send the same documents repeatedly, except for the timestamp."""
 
 import base64
 import socket
@@ -43,7 +43,7 @@ class Peer:
 
 
 def jpeg() -> bytes:
-    """Return a picture of ground: colours that change from place to place, with as much detail as makes the size."""
+    """Return an image of ground, with as much detail as makes the size."""
     random = np.random.default_rng(1)
     ground = cv2.resize(random.uniform(60, 180, (12, 16, 3)), (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC)
     detail = random.normal(0.0, 1.0, (HEIGHT, WIDTH, 3))

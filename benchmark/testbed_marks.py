@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the testbed writes into the pixels, so that whoever gets an image can tell which one it is and how old."""
+"""Marks in the pixels that identify each image and its age."""
 
 import struct
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ class Mark(NamedTuple):
 
     @property
     def thrust(self) -> float:
-        """The thrust, N, with which a controller answers this frame and no frame near it."""
+        """The thrust, N, with which a controller answers this frame; frames near it differ."""
         return 1.0 + self.frame % 16
 
     @property

@@ -44,7 +44,7 @@ class Conversation:
         )
 
     def see(self, noise: Callable[[int], bytes]) -> None:
-        """Show so many bytes of noise around the middle of each image, by which it is known."""
+        """Show this many bytes of noise around the middle of each image."""
         half = self._image_bytes // 2
         for start in (0, self._image_bytes):
             self._frame[start : start + half] = noise(half)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes what a bridge publishes, checks every pixel that tells something, and measures how old it is.
+"""Receives what a bridge publishes, checks the marks in the images, and measures their age.
 
 Prints `ready` when both images, their CameraInfo and the attitude have come, and on SIGINT one line of JSON: for each
 measurement how many images came, and for each frame of which both came how many seconds the second one came after the
@@ -26,7 +26,7 @@ NOTHING = Mark(0, 0, 0)
 
 
 class Subscriber(Node):
-    """Subscribes to both images, and to what makes them useful."""
+    """Subscribes to both images, their CameraInfo and the attitude."""
 
     def __init__(self, namespace: str, control: bool) -> None:
         super().__init__("benchmark_subscriber", namespace=namespace)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well a drone of the testbed follows velocities, per attitude layout: `python benchmark/testbed_velocities.py`.
 
-The emulated drone flies under the control law of testbed_bridge, each seeing only what the wire carries
-(float32), without sockets and without ROS. The script of velocities is teleop_twist_keyboard's, and a fast leg.
+The emulated drone flies under the control law of testbed_bridge, which sees only what the wire carries (float32),
+without sockets or ROS. The velocities are those of teleop_twist_keyboard, and a fast leg.
 """
 
 from __future__ import annotations

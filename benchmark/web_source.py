@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes what web_bridge is to show: 30 images of 320 x 240 per second, and 60 odometries and transforms.
+"""Publishes data for web_bridge: 30 images of 320 x 240 per second, and 60 odometries and transforms.
 
 The stamps are the time of day when the message was published. Prints `ready`, and ends on SIGINT.
 """

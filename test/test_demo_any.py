@@ -26,5 +26,5 @@ def test_an_impossible_pair_is_refused_with_the_reason():
 
 
 def test_an_unknown_name_is_refused_with_the_valid_ones(tmp_path):
-    with pytest.raises(SystemExit, match=r"There is no boat, but testbed, dronegui, simulator, robot, landing\."):
+    with pytest.raises(SystemExit, match=r"Unknown: boat\. Available: testbed, dronegui, simulator, robot, landing\."):
         any_vehicle.show(None, ["robot", "boat"], tmp_path)

@@ -81,7 +81,7 @@ def test_a_flight_from_take_off_to_landing(emulate, tmp_path):
 def test_invalid_packets_are_refused_and_change_nothing(emulate):
     drone, controller = emulate()
     controller.say(b"\xff" * 100)
-    drone.wait_for_line("^refused a packet of .*no UTF-8")
+    drone.wait_for_line("^refused a packet of .*not UTF-8")
     for nonsense in (b"", b"[" * 5000, bytes(60000), b'{"seq": 1, "state": {"take_off": True}}', b'{"seq": 0.5}'):
         controller.say(nonsense)
     controller.say({"seq": 2, "state": {"take_off": True}})

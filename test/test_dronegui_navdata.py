@@ -126,8 +126,8 @@ def test_non_finite_floats_count_as_missing():
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (b"", "no JSON"),
-        (b"\xff", "no UTF-8"),
+        (b"", "not JSON"),
+        (b"\xff", "not UTF-8"),
         (b"[]", "has to be an object"),
         (b'{"type": "demo", "type": "demo"}', "'type' twice"),
         (b"[" * 5000, "nested more than"),

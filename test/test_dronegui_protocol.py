@@ -180,18 +180,18 @@ def test_literals_that_json_lacks_are_named(literal):
 @pytest.mark.parametrize(
     ("datagram", "reason"),
     [
-        (b"", "no JSON"),
+        (b"", "not JSON"),
         (b"{}", "no seq"),
         (b"1", "has to be an object"),
         (b'[{"seq": 1}]', "has to be an object"),
         (b'{"seq": 1, "state": []}', "state is []"),
         (b'{"seq": 1, "state": null}', "state is None"),
-        (b'{"seq": 1} {"seq": 2}', "no JSON"),
-        (b'{"seq": 1}\0', "no JSON"),
-        (b"{'seq': 1}", "no JSON"),
-        (b'\xef\xbb\xbf{"seq": 1}', "no JSON"),
-        ('{"seq": 1}'.encode("utf-16"), "no UTF-8"),
-        (b'{"seq": 1, "x": "\xff"}', "no UTF-8"),
+        (b'{"seq": 1} {"seq": 2}', "not JSON"),
+        (b'{"seq": 1}\0', "not JSON"),
+        (b"{'seq': 1}", "not JSON"),
+        (b'\xef\xbb\xbf{"seq": 1}', "not JSON"),
+        ('{"seq": 1}'.encode("utf-16"), "not UTF-8"),
+        (b'{"seq": 1, "x": "\xff"}', "not UTF-8"),
         (b'{"seq": 1, "seq": 2}', "'seq' twice"),
         (b'{"seq": 1, "state": {"hover": true, "hover": false}}', "'hover' twice"),
         (b'{"seq": 1, "state": {"roll": 1e999}}', "roll is inf"),
@@ -229,7 +229,7 @@ AS_DOCUMENTED = b'{ "seq": 1, "state": { "take_off": True, "hover": False, "note
 
 
 def test_python_literals_are_refused_unless_asked_for():
-    assert "no JSON" in refusal(AS_DOCUMENTED)
+    assert "not JSON" in refusal(AS_DOCUMENTED)
     packet = receive(ReceiverConnection(python_literals=True), AS_DOCUMENTED)
     assert packet.controls == Controls(take_off=True, hover=False)
 
@@ -237,7 +237,7 @@ def test_python_literals_are_refused_unless_asked_for():
 def test_python_literals_in_strings_are_left_alone():
     receiver = ReceiverConnection(python_literals=True)
     receive(receiver, rb'{"seq": 1, "state": {"True": 1, "true": 2, "\"None\\": 3, "hover": False}}')
-    with pytest.raises(RemoteProtocolError, match="no JSON"):
+    with pytest.raises(RemoteProtocolError, match="not JSON"):
         receive(receiver, b'{"seq": 2, "state": {"hover": Falsehood}}')
 
 

@@ -34,7 +34,7 @@ REFUSED = {
         (["--scene", "moon"], "invalid choice"),
         (["--quirks", "some"], "must be none or real, not 'some'"),
         (["--btom", "1 0 0"], "must be a quaternion 'W X Y Z': not enough values"),
-        (["--btom", "0 0 0 0"], "is no rotation"),
+        (["--btom", "0 0 0 0"], "is not a rotation"),
         (["--fault", "smoke@1"], "must be truncate@N, garbage@N, silence@N or split@N"),
         (["--fault", "split@-1"], "or split@N, N from 0, not 'split@-1'"),
         (["--host", "192.0.2.1"], ""),

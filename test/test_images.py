@@ -78,7 +78,7 @@ def test_pixels_in_other_memory_are_copied(kind):
 @pytest.mark.parametrize("size", [0, SIZE - 1, SIZE + 1])
 def test_pixels_of_another_size_are_refused(size):
     image = rgb8_image(WIDTH, HEIGHT, "camera")
-    with pytest.raises(ValueError, match=f"{size} bytes are no image of 120 rows of 480 bytes"):
+    with pytest.raises(ValueError, match=f"{size} bytes are not an image of 120 rows of 480 bytes"):
         set_pixels(image, array("B", bytes(size)))
     assert len(image.data) == 0
 

@@ -201,7 +201,7 @@ def test_invalid_documents_are_refused_and_change_nothing(emulate, bridge):
     drone = emulate("--no-images")
     bridge.receive()
     bridge.say(b"\xff" * 100)
-    drone.wait_for_line("^refused a document from .*: The document is no JSON")
+    drone.wait_for_line("^refused a document from .*: The document is not JSON")
     refused = [b"", b"[" * 5000, bytes(60000), b'{"thrust": NaN}', b"7", b'{"thrust": 1}']
     refused += [json.dumps({"thrust": 0, "pitch": 0, "roll": 9, "yaw": 0}).encode(), rover_document(0, 0)[:-5]]
     for document in refused:
@@ -261,8 +261,8 @@ def test_a_late_peer_gets_telemetry_too(emulate, free_port):
 @pytest.mark.parametrize(
     ("kind", "error"),
     [
-        ("truncate", "no JSON"),
-        ("garbage", "no JSON"),
+        ("truncate", "not JSON"),
+        ("garbage", "not JSON"),
         ("huge", "altitude"),
         ("not-jpeg", "image"),
     ],

@@ -226,7 +226,7 @@ def test_file_in_a_package_is_found(folder, capfd):
 
 def test_the_page_lists_what_the_runner_knows():
     page = (Path(__file__).parent.parent / "docs" / "launch.md").read_text()
-    section = page.partition("## What `drone-bridge launch` knows")[2]
+    section = page.partition("## What `drone-bridge launch` supports")[2]
     rows = {row[0]: row[1] for row in re.findall(r"^\| `([\w-]+)` \| (.*?) \|", section, re.MULTILINE)}
     assert rows == {
         tag: ", ".join(f"`{name}`" for name in kind.attributes) for tag, kind in GROUP_TAGS.items() if tag != "keep"

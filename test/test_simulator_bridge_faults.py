@@ -286,7 +286,7 @@ def test_services_without_a_simulator_return_an_error(ros):
             {"cameras": ["gate"], "entities": ["3:Gate"]},
             "cameras names 'gate', and there is a frame 'gate' already.",
         ),
-        ({"triggers": ["near"]}, "'near' is no trigger"),
+        ({"triggers": ["near"]}, "'near' is not a trigger"),
         ({"body_to_model": [1.0, 1.0, 1.0, 1.0]}, "has the length 2, and has to have 1."),
         ({"body_to_model": [1.0]}, "body_to_model has to have 4 numbers."),
     ],

@@ -58,7 +58,7 @@ def test_a_quarter_turn_about_z_takes_x_to_y_and_back():
 
 @pytest.mark.parametrize("q", [(0, 0, 0, 0), (math.nan, 0, 0, 1), (math.inf, 0, 0, 0)])
 def test_a_zero_quaternion_is_no_rotation(q):
-    with pytest.raises(ValueError, match="no rotation"):
+    with pytest.raises(ValueError, match="not a rotation"):
         unit(q)
 
 

@@ -163,7 +163,7 @@ def test_a_server_answers_only_what_was_asked():
     assert server.send(sim.Completed()) == header(255, 0)
     server.receive_data(sim.frame(sim.ListEntities()))
     assert server.next_event() == sim.ListEntities()
-    with pytest.raises(LocalProtocolError, match="no answer to ListEntities"):
+    with pytest.raises(LocalProtocolError, match="not an answer to ListEntities"):
         server.send(sim.Ok())
     server.send(sim.EntitiesListed((0,)))
     assert server.outstanding == 0

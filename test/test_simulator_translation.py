@@ -434,10 +434,10 @@ def test_triggers_are_described_in_a_line():
         (read_cameras, "front xyz=1,2,nan", "finite"),
         (read_cameras, "front f=0", "focal length is 0.*'front f=0'"),
         (read_cameras, "front enabled=yes", "true or false"),
-        (read_cameras, "front colour=red", "can say entity, xyz"),
-        (read_cameras, "front entity", "each with = after it"),
+        (read_cameras, "front colour=red", "allowed are entity, xyz"),
+        (read_cameras, "front entity", "each followed by ="),
         (lambda lines: read_triggers(lines, ROS), "near", "collision, sweep or path"),
-        (lambda lines: read_triggers(lines, ROS), "near collision a=1", "does not say b"),
+        (lambda lines: read_triggers(lines, ROS), "near collision a=1", "lacks b"),
         (lambda lines: read_triggers(lines, ROS), "gate path entity=0 start=0,0,0 end=1,0,0 distance=0", "more than 0"),
     ],
 )

@@ -89,9 +89,9 @@ def fly(ros, running):
 # Documents that are refused.
 
 BROKEN = (  # no more than the log takes at once
-    (b"\xff\x00{", r"The document is no JSON"),
-    (b"", r"The document is no JSON: Input is a zero-length"),
-    (b"[" * 60_000, r"The document is no JSON"),
+    (b"\xff\x00{", r"The document is not JSON"),
+    (b"", r"The document is not JSON: Input is a zero-length"),
+    (b"[" * 60_000, r"The document is not JSON"),
     (drone(imu__orientation__roll="x"), r"imu\.orientation\.roll is 'x', and has to be a number"),
     (drone(b"GIF89a"), r"camera\.image begins with 47 49 46 38, and not as a JPEG"),
 )
@@ -216,7 +216,7 @@ def test_answers_stop_when_documents_stop_and_the_last_of_them_hover(ros, forget
     silent = reports.wait(lambda report: report.status[0].message.startswith("no telemetry"))
     assert silent.status[0].level == DiagnosticStatus.WARN
     running.process.wait_for_line(
-        r"No telemetry was received for 1 s\. The drone was told to hover, and gets no commands"
+        r"No telemetry was received for 1 s\. The drone was commanded to hover, and gets no commands"
     )
     before = int(values_of(silent)["undelivered commands"])
     count = len(running.peer.commands)

@@ -128,7 +128,7 @@ def test_the_clock_is_the_drones(running):
 def test_a_broken_document_is_logged_and_the_next_one_is_taken(running):
     imus = running.ros.subscribe(Imu, "imu/data")
     for text, sentence in (
-        ("{", "The document is no JSON"),
+        ("{", "The document is not JSON"),
         (json.dumps(ROVER), r"imu is missing\."),
         (json.dumps(drone(velocity__y=None)), r"velocity\.y is None, and has to be a number"),
     ):

@@ -73,5 +73,5 @@ def test_the_same_is_sent(without):
     assert json_and_base64.to_base64(b"\x00\xff") == json_and_base64.pybase64.b64encode_as_string(b"\x00\xff")
     with pytest.raises(ValueError, match="not JSON compliant"):
         json_and_base64.to_json({"a": float("nan")})
-    with pytest.raises(TypeError, match="object is no type of JSON"):
+    with pytest.raises(TypeError, match="object is not a JSON type"):
         json_and_base64.to_json({"a": object()})

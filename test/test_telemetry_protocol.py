@@ -294,7 +294,7 @@ def test_integers_are_numbers():
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "nan", "1e400", "0x10", "1.", "+1", "True"])
 def test_literals_that_json_lacks_are_refused(word):
     document = json.dumps(DRONE).replace("5.0", word)
-    assert refusal(document).startswith("The document is no JSON: ")
+    assert refusal(document).startswith("The document is not JSON: ")
 
 
 # Documents.
@@ -302,7 +302,7 @@ def test_literals_that_json_lacks_are_refused(word):
 
 @pytest.mark.parametrize("document", [b"", b" ", b"\xff", b"\x00", b"{", b"}", b"{]", b'{"a"}', b"\xef\xbb\xbf{}"])
 def test_invalid_json_is_refused(document):
-    assert refusal(document).startswith("The document is no JSON: ")
+    assert refusal(document).startswith("The document is not JSON: ")
 
 
 @pytest.mark.parametrize("document", [b"[]", b"null", b"1", b'"{}"', b"true"])
@@ -313,7 +313,7 @@ def test_a_value_that_is_no_object_is_refused(document):
 def test_any_truncated_document_is_refused():
     document = json.dumps(DRONE).encode()
     for end in range(len(document)):
-        assert refusal(document[:end]).startswith("The document is no JSON: ")
+        assert refusal(document[:end]).startswith("The document is not JSON: ")
 
 
 def test_the_sender_is_recognised_by_the_fields():
@@ -368,7 +368,7 @@ def test_an_image_has_to_be_base64():
     text = base64.b64encode(JPEG).decode()
     assert text.endswith("=")
     for damaged in (text[:-1], text + "=", " " + text, text[:9] + "\n" + text[9:], text[:9] + "-" + text[10:], "é" * 8):
-        assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is no base64: ")
+        assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is not base64: ")
 
 
 BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)?")
@@ -380,7 +380,7 @@ def test_base64_is_read_strictly(data, position, letter, is_inserted):
     position = min(position, len(text))
     damaged = text[:position] + letter + text[position + (not is_inserted) :]
     assume(not BASE64.fullmatch(damaged))  # as with the last letter replaced by its end
-    assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is no base64")
+    assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is not base64")
 
 
 @pytest.mark.parametrize("image", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"BM", b"\xff\xd8", b"\xd8\xff\xff"])

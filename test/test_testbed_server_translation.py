@@ -142,7 +142,7 @@ def test_an_invalid_rotation_gives_no_attitude(kind, quaternion):
     message = kind()
     orientation = message.pose.pose.orientation if kind is Odometry else message.orientation
     orientation.x, orientation.y, orientation.z, orientation.w = quaternion
-    with pytest.raises(ValueError, match="no unit quaternion"):
+    with pytest.raises(ValueError, match="not a unit quaternion"):
         translate.sensor_frame(LEFT, RIGHT, 0.0, message, DEGREES)
 
 

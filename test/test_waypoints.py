@@ -68,7 +68,7 @@ def test_waypoints_are_read_as_people_write_them():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "a waypoint is empty, and has to have one of x="),
+        ("", "a waypoint is empty, and needs at least one of x="),
         ("  ", "a waypoint is empty"),
         ("x=1 x=2", "'x=1 x=2' has 'x=2', and consists of x=, y=, z= .m. and yaw= .rad., each once at most"),
         ("roll=1", "has 'roll=1', and consists of"),

@@ -51,7 +51,7 @@ class DroneController(Node):
     def start(self) -> bool:
         name = self._declared["behaviour"]
         self._behaviour = BEHAVIOURS[name].start(self, self._declared)
-        self._declared.freeze_because("when the node starts, and it is at work: restart it with the new value")
+        self._declared.freeze_because("when the node starts, and it is running: restart it with the new value")
         self.get_logger().info(f"Behaviour {name} is ready.")
         return True
 

@@ -14,7 +14,7 @@ from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion
 
 Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad
 
-# A quaternion whose length is further from 1 is no rotation.
+# A quaternion whose length is further from 1 is not a rotation.
 _UNIT_TOLERANCE: Final = 0.1
 # No vehicle is farther from where odometry counts from, m. Beyond it, what is computed may be no finite number.
 _FARTHEST: Final = 1e9
@@ -23,7 +23,7 @@ _FARTHEST: Final = 1e9
 def read_angles(imu: Imu, topic: str) -> Angles | None:
     """Return roll, pitch and yaw of REP 103 in rad, None if the message has no orientation.
 
-    Raises ValueError with a sentence for what is no rotation.
+    Raises ValueError with a sentence for what is not a rotation.
     """
     return None if imu.orientation_covariance[0] < 0 else _angles(imu.orientation, topic)
 

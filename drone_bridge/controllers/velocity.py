@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The behaviour `velocity` with its topics: odometry and velocities in, body rates and thrust out.
 
-For vehicles that take `cmd_rates` alone. testbed_bridge follows cmd_vel by itself, with the same control law: beside
-it, give one of the two other names for cmd_vel and cmd_vel_stamped.
+For vehicles that take `cmd_rates` alone. testbed_bridge follows cmd_vel by itself, with the same control law: to use
+both, remap cmd_vel and cmd_vel_stamped of one of them.
 """
 
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where is up? Attitude from the commanded rates, corrected by those angles that are measured."""
+"""Attitude from the commanded rates, corrected by those angles that are measured."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class MeasuredAttitude:
 class AttitudeEstimator:
     """An extended Kalman filter over the rotation, with the error as a small rotation in the body frame.
 
-    Commanded rates act at once and exactly, which makes integrating them a good gyroscope. It still drifts; measured
-    angles hold it. An angle that is not measured is seen through the others whenever the drone turns: yawing while
-    banked, for example, moves the pitch. Without a measured yaw, yaw is relative to the start, which does no harm.
+    Commanded rates act at once and exactly, so integrating them is as good as a gyroscope; measured angles correct its
+    drift. An angle that is not measured is observable through the others whenever the drone turns: yawing while banked,
+    for example, changes the pitch. Without a measured yaw, yaw is relative to the start, which is harmless.
     """
 
     def __init__(self, measured: MeasuredAttitude) -> None:

@@ -15,7 +15,7 @@ LEAST_UPWARD_SHARE = 0.3  # of gravity: thrust never gets weaker, as it could no
 
 @dataclass(frozen=True, slots=True)
 class DroneModel:
-    """What the testbed announces about the drone, in SI units. Raises ValueError for what can't fly."""
+    """What the testbed announces about the drone, in SI units. Raises ValueError for a drone that can't fly."""
 
     mass: float  # kg
     gravity: float  # m/s^2, positive downwards
@@ -75,7 +75,7 @@ class Limits:
 
 
 class FlightControl:
-    """Points the thrust where acceleration is wanted, and the nose where it is wanted.
+    """Points the thrust in the desired direction, and the nose likewise.
 
     The body's z axis turns towards the wanted direction of thrust by the shortest way, with a rate proportional to
     the angle between them. Turning about the z axis itself does not move it, so heading is controlled separately.
@@ -116,7 +116,7 @@ class FlightControl:
         return yaw_rate / (_share(self._yaw_gain, step) if step else self._yaw_gain)
 
     def _feasible(self, force: Vector) -> Vector:
-        """Limit thrust and tilt; height comes before everything sideways."""
+        """Limit thrust and tilt; height has priority over lateral acceleration."""
         strongest = self._drone.max_thrust / self._drone.mass
         upward = min(max(float(force[2]), LEAST_UPWARD_SHARE * self._drone.gravity), strongest)
         sideways = float(np.linalg.norm(force[:2]))
@@ -126,7 +126,7 @@ class FlightControl:
 
 
 def _share(gain: float, step: float) -> float:
-    """Return the rate that, held for a step, does what a continuous gain would do in that time."""
+    """Return the rate that, held for a step, has the effect of a continuous gain in that time."""
     return -math.expm1(-gain * step) / step
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flies velocities with a drone that takes body rates and thrust.
 
-The state is estimated with the announced model of motion, m dv/dt = thrust + m g - drag v, under the commands that
-were flown. Where positions are measured, they correct it, and what the model does not know, wind above all, is found as
-a disturbance. Where they are not, the velocity is that through the air: wind carries the drone along.
+The state is estimated with the announced model of motion, m dv/dt = thrust + m g - drag v, under the commands that were
+flown. Measured positions correct it, and what the model lacks, mainly wind, is estimated as a disturbance. Without
+positions the velocity is relative to the air: wind carries the drone along.
 
-All vectors are in a levelled frame, REP 103: z up, and x and y turned by the yaw that is measured, or counted from the
-start where none is.
+All vectors are in a levelled frame, REP 103: z up, x and y rotated by the measured yaw, or by the yaw since the start
+if none is measured.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from drone_bridge.geometry.matrices import (
 
 LONGEST_STEP_S: Final = 1.0  # between measurements; after a longer one everything is estimated afresh
 _MEMORY_S: Final = 0.2  # of the filter that positions correct the estimate by
-_MAX_DISTURBANCE: Final = 10.0  # m/s^2; more is no wind
+_MAX_DISTURBANCE: Final = 10.0  # m/s^2; more can't be wind
 #: How far the drone may be from where a perfect one would be, before that waits for it.
 _LEASH_M: Final = 0.5
 _YAW_LEASH: Final = 0.3  # rad
@@ -55,7 +55,7 @@ class VelocityParameters:
 
 
 class VelocityCommand(NamedTuple):
-    """A velocity in the levelled frame that looks where the drone looks, and how fast to turn. All zero hovers."""
+    """A velocity in the levelled frame with the drone's heading, and a turn rate. All zero hovers."""
 
     forward: float = 0.0  # m/s
     left: float = 0.0  # m/s
@@ -88,7 +88,7 @@ class VelocityControl:
 
     @property
     def velocity(self) -> VelocityCommand:
-        """What the drone is estimated to do, in the frame of commands, without its turning."""
+        """The estimated velocity, in the frame of commands, without the turn rate."""
         cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
         x, y, z = self._velocity.tolist()
         return VelocityCommand(cosine * x + sine * y, cosine * y - sine * x, z)
@@ -155,12 +155,12 @@ class VelocityControl:
         )
 
     def flown(self, command: Command, is_velocity: bool) -> None:
-        """Say what the drone flies until the next measurement, and whether `command` has made it."""
+        """Set what the drone flies until the next measurement, and whether `command` computed it."""
         self._flown = command
         self._is_led = is_velocity
 
     def _begin(self, attitude: MeasuredAttitude, position: Vector | None) -> None:
-        """Begin to estimate: at rest, as nothing says otherwise."""
+        """Start estimating, at rest until measurements show otherwise."""
         self._flown = None
         self._attitude = AttitudeEstimator(attitude)
         self._turn_to(self._attitude.rotation)
@@ -174,7 +174,7 @@ class VelocityControl:
         _, _, self._yaw = angles_from_rotation(rotation)
 
     def _predict(self, step_s: float, attitude: MeasuredAttitude) -> None:
-        """Move on by the model, and turn by what is measured of the attitude, or by the rates that were flown."""
+        """Predict by the model, with the measured attitude, or the rates that were flown."""
         flown = self._flown or Command(0.0, 0.0, 0.0, self._drone.mass * self._drone.gravity)
         halfway = self._rotation @ rotation_from_vector(flown.rates * step_s / 2)
         acceleration = flown.thrust / self._drone.mass * halfway[:, 2] + self._disturbance
@@ -190,7 +190,7 @@ class VelocityControl:
             self._turn_to(self._attitude.rotation)
 
     def _correct(self, step_s: float, position: Vector) -> None:
-        """Let a measured position correct all that leads to it: a critically damped filter of third order."""
+        """Correct the state by a measured position: a critically damped filter of third order."""
         kept = math.exp(-step_s / _MEMORY_S)
         missed = position - self._position
         self._position = self._position + (1 - kept**3) * missed

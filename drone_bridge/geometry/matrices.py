@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors, and rotations as matrices: one turns body axes into levelled ones, by default those of REP 103."""
+"""Vectors, and rotations as matrices from body axes to levelled ones, by default those of REP 103."""
 
 import math
 from typing import Final
@@ -11,7 +11,7 @@ Vector = npt.NDArray[np.float64]  # 2 or 3
 Matrix = npt.NDArray[np.float64]  # 3 x 3
 Triple = tuple[float, float, float]
 
-#: What computing raises with numbers that make no sense. In the NumPy of humble, LinAlgError is no ValueError yet.
+#: What computations with invalid numbers raise. In humble's NumPy, LinAlgError is not a ValueError yet.
 NOT_COMPUTABLE: Final = (ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 

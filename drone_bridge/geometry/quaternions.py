@@ -50,7 +50,7 @@ def multiplied(a: Quaternion, b: Quaternion) -> Quaternion:
 
 
 def inverse(q: Quaternion) -> Quaternion:
-    """Return the rotation back."""
+    """Return the inverse rotation."""
     return Quaternion(-q.x, -q.y, -q.z, q.w)
 
 

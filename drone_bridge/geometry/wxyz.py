@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotations as unit quaternions in the order w, x, y, z, as the simulator has them.
 
-Components are floats, or arrays with one value per body: the formulas are the same. A quaternion of a frame takes
-what is given in that frame to the frame around it.
+Components are floats, or arrays with one value per body: the formulas are the same. A frame's quaternion rotates
+vectors from that frame to its parent frame.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ IDENTITY: WxyzQuaternion = (1.0, 0.0, 0.0, 0.0)
 
 
 def conjugate(q: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
-    """Return the opposite rotation."""
+    """Return the inverse rotation."""
     w, x, y, z = q
     return w, -x, -y, -z
 
 
 def multiply(p: Iterable[Any], q: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
-    """Return the rotation by q and then, in the frame around, by p."""
+    """Return the rotation by q and then, in the parent frame, by p."""
     pw, px, py, pz = p
     qw, qx, qy, qz = q
     return (
@@ -36,7 +36,7 @@ def multiply(p: Iterable[Any], q: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
 
 
 def rotate(q: Iterable[Any], v: Iterable[Any]) -> tuple[Any, Any, Any]:
-    """Take a vector from the quaternion's frame to the one around it."""
+    """Rotate a vector from the quaternion's frame to its parent frame."""
     w, x, y, z = q
     vx, vy, vz = v
     tx, ty, tz = 2 * (y * vz - z * vy), 2 * (z * vx - x * vz), 2 * (x * vy - y * vx)
@@ -48,7 +48,7 @@ def unit(q: Iterable[float]) -> WxyzQuaternion:
     w, x, y, z = q
     largest = max(abs(w), abs(x), abs(y), abs(z))
     if not 0 < largest < math.inf or math.isnan(w + x + y + z):
-        raise ValueError(f"({w:g}, {x:g}, {y:g}, {z:g}) is no rotation: its length has to be finite and above 0.")
+        raise ValueError(f"({w:g}, {x:g}, {y:g}, {z:g}) is not a rotation: its length has to be finite and above 0.")
     w, x, y, z = w / largest, x / largest, y / largest, z / largest  # squares of tiny numbers would lose their digits
     length = math.hypot(w, x, y, z)
     return w / length, x / length, y / length, z / length

@@ -38,7 +38,7 @@ class CommandIntake(Generic[CommandT]):
 
         Args:
             node: whose topics they come from.
-            now: the time that stamps are of, if it is not that of a machine's clock.
+            now: the clock of the stamps, if that is not a machine's clock.
             on_command: called in the executor when there is a new command.
         """
         self._node = node
@@ -112,8 +112,8 @@ class CommandIntake(Generic[CommandT]):
     def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT], *, overrules: bool = False) -> None:
         """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused.
 
-        How old it is, by a clock that may differ from this machine's, CommandAges knows. After one on a topic that
-        `overrules`, those on topics that do not are left aside for `command_timeout`.
+        CommandAges estimates how old it is, even if its clock differs from this machine's. After a command on a topic
+        that `overrules`, those on other topics are ignored for `command_timeout`.
         """
         ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.update_condition, now=self._now)
         lifespan = Lifespan(self._node, topic)
@@ -151,7 +151,7 @@ def _floats(message: Any) -> Iterable[tuple[str, float]]:
 
 @functools.cache
 def _float_getters(message_type: type) -> tuple[tuple[str, Callable[[Any], float]], ...]:
-    """Return what gets each float of a message; to look for them takes longer than all else that a command does."""
+    """Return a getter for each float of a message; finding them takes longer than everything else about a command."""
 
     def names(message: Any, prefix: str) -> Iterable[str]:
         for field in message.get_fields_and_field_types():

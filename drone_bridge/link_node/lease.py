@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noticing within a second that the node at the other end of a topic was killed or stopped, or the vehicle behind it.
 
-DDS itself takes a participant that went without a word for dead after its lease, which is 20 s with Fast DDS. A topic
-can have a lease of its own: the middleware of a live publisher renews it, whatever its node does meanwhile. Or it
-leaves that to the node, which renews the lease of a topic for as long as its vehicle is heard.
+DDS itself gives up a participant that vanished after its lease, 20 s with Fast DDS. A topic can have a lease of its
+own, which the middleware of a live publisher renews, whatever its node is doing (AUTOMATIC), or which the node renews
+for as long as it hears its vehicle (MANUAL_BY_TOPIC).
 """
 
 import contextlib
@@ -27,14 +27,14 @@ from drone_bridge.link_node.link_node import LinkNode
 
 #: What a publisher promises; its middleware renews it every two thirds of this.
 OFFERED_S: Final = 0.4
-#: After so long without that it is dead to a `LeaseWatch`; the rest is for a machine that is busy.
+#: After this long without renewal a `LeaseWatch` considers it dead; the margin is for busy machines.
 EXPECTED_S: Final = 1.0
 #: The least time between two renewals by a node.
 RENEWAL_PERIOD_S: Final = 0.1
 
 
 def with_lease(qos: QoSProfile) -> QoSProfile:
-    """Give a publisher's QoS a lease, which makes no difference to those who expect none."""
+    """Give a publisher's QoS a lease, which subscribers that request none ignore."""
     qos.liveliness = LivelinessPolicy.AUTOMATIC
     qos.liveliness_lease_duration = Duration(seconds=OFFERED_S)
     return qos
@@ -64,9 +64,9 @@ class VehicleLease:
 
 
 class LeaseWatch:
-    """Looks after the publishers of a topic that have a lease, once they have renewed it. For the executor.
+    """Watches the publishers of a topic whose lease was renewed at least once. For the executor.
 
-    Others it does not see: those without a lease, and one that was killed within a moment of being discovered.
+    It does not see publishers without a lease, nor one that was killed right after being discovered.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class LeaseWatch:
         qos = give_lease(QoSProfile(depth=1))
         qos.liveliness_lease_duration = Duration(seconds=EXPECTED_S)
         events = SubscriptionEventCallbacks(liveliness=self._changed, use_default_callbacks=False)
-        # A middleware that knows no leases finds out in its own time.
+        # A middleware without leases finds out in its own time.
         with contextlib.suppress(UnsupportedEventTypeError):
             subscription = node.create_subscription(
                 message_type,

@@ -76,7 +76,7 @@ class LinkNode(EntityOwner):
         """Read the parameters and create publishers and subscriptions. Raises ValueError with a sentence."""
 
     def prepare(self) -> None:
-        """Begin to take what is meant for a new peer; called before users are told of it, and before `converse`."""
+        """Begin to accept commands for a new peer; called before the connection is reported, and before `converse`."""
 
     @abstractmethod
     def converse(self, stream: Any) -> None:

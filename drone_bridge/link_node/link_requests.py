@@ -106,8 +106,8 @@ class LinkRequests(Generic[TaskT]):
     async def run(self, task: TaskT, wake: Callable[[], None], patience_s: float) -> Any:
         """Submit a request and wait for its result, in the executor. Raises ValueError as `submit` does.
 
-        A result within `patience_s` is waited for on the spot, which keeps the executor. To come back to it later
-        takes two turns of the executor, a millisecond or two.
+        For the first `patience_s` this blocks the executor: resuming a coroutine later takes two of its iterations, a
+        millisecond or two.
         """
         request = self.submit(task, is_awaited=False)
         wake()

@@ -61,9 +61,9 @@ class LinkThread:
         prepare: Callable[[], None],
         converse: Callable[[Any], None],
     ) -> None:
-        """`prepare` is called when a link is open, before users are told of it.
+        """`prepare` is called when a link is open, before that is reported.
 
-        `converse` then uses it until the peer ends it or an exception is raised.
+        `converse` then uses the link until the peer ends it or an exception is raised.
         """
         self.endpoint = endpoint
         self._cancellation = cancellation

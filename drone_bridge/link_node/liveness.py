@@ -7,8 +7,8 @@ import time
 class Liveness:
     """The duration of silence while a link is open, accumulated over all links since the peer was last heard.
 
-    The system of a hung peer often still accepts connections: links that are opened and closed without a word from
-    the peer do not restart the count. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
+    The system of a hung peer often still accepts connections: links that open and close without a message from the peer
+    do not restart the count. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
     """
 
     def __init__(self, may_be_silent: bool = False) -> None:

@@ -26,7 +26,7 @@ class Output(NamedTuple):
 class Outputs(Generic[SourceT]):
     """The topics of one source, such as a camera frame or the state of an entity.
 
-    DDS is queried for subscribers only now and then: a query can take longer than everything but publishing.
+    DDS is queried for subscribers only now and then: a query can take longer than anything but publishing.
     """
 
     def __init__(self, node: "LinkNode", outputs: Iterable[Output], period_s: float) -> None:

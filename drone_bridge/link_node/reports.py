@@ -30,7 +30,7 @@ class Reports:
     def start_over(self, silence_limit_s: float, may_be_silent: bool) -> None:
         """Reset the counts; a peer that is silent for longer than this limit is reported.
 
-        Not one that has never said anything, if it `may_be_silent`.
+        With `may_be_silent`, one that has never sent anything is not.
         """
         self.statistics = LinkStatistics(self._open_state, silence_limit_s, liveness=Liveness(may_be_silent))
         self._was_silent = False

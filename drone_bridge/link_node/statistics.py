@@ -23,11 +23,11 @@ class LinkStatistics:
     """The statistics of one link since the node was configured. Written by its thread, read once a second.
 
     `counts` holds what grows: frames, dropped images, rejected input, commands. `durations_s` holds, by name, the sum
-    and the number of what took time since the last report. `facts` holds what the peer has told of itself.
-    `conditions` holds, by name, what is wrong at present.
+    and number of the durations measured since the last report. `facts` holds what is known of the peer. `conditions`
+    holds, by name, current problems.
     """
 
-    open_state: str = "connected"  # the only state that is no warning
+    open_state: str = "connected"  # the only state that is not a warning
     silence_limit_s: float = float("inf")  # a longer silence of a connected peer is a warning
     state: str = "closed"
     peer: str = ""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls a function at steady intervals, in a separate thread.
 
-An executor that a timer wakes asks every subscription, service and timer of its node again, which takes longer than to
-make and publish a report. What comes once a second is spared that.
+A timer wakes the executor, which then polls every subscription, service and timer of its node: that takes longer than
+making and publishing a report.
 """
 
 import threading

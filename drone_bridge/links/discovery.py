@@ -34,7 +34,7 @@ class FoundRobot:
     """A robot that answered."""
 
     address: str  # IPv4
-    name: str  # bytes that are no UTF-8 are replaced
+    name: str  # invalid UTF-8 is replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
 
 
 def _next_answer(asking: socket.socket, timeout_s: float, cancellation: Cancellation) -> FoundRobot | None:
-    """Wait for a datagram; return None after a timeout, or if it is no answer."""
+    """Wait for a datagram; return None after a timeout, or if it is not an answer."""
     wait_readable([asking, cancellation], timeout_s)
     if cancellation.is_set:
         raise LinkCancelledError("Discovery was cancelled.")
@@ -168,7 +168,7 @@ class DiscoveryConnector(TcpConnector):
 class DiscoveryResponder:
     """The robot's side: answers requests to the group or to this address with a name.
 
-    It owns `sockets`, none of which ever blocks; whoever waits for them calls `answer` when one is readable.
+    It owns `sockets`, none of which ever blocks; call `answer` when one is readable.
     """
 
     def __init__(self, name: str, route: DiscoveryRoute) -> None:
@@ -226,7 +226,7 @@ class DiscoveryResponder:
 def _join(bound: socket.socket, route: DiscoveryRoute) -> None:
     """Subscribe a socket to the group on an interface. Raises OSError.
 
-    ANY_INTERFACE stands for all that there are: the system by itself would choose one, by its routes, or none.
+    ANY_INTERFACE means all interfaces: the system would join only one, chosen by its routes, or none.
     """
     chosen = socket.inet_aton(route.address) + socket.inet_aton(route.interface)
     memberships = [chosen]

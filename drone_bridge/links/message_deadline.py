@@ -13,7 +13,7 @@ class ByteStream(Protocol):
     peer: str
 
     def receive_into(self, *buffers: memoryview, timeout_s: float | None = None, pixel_bytes: int = 0) -> int:
-        """Wait for bytes, of which so many may be pixels at first, and return their number."""
+        """Wait for bytes, the first `pixel_bytes` of which may be pixels, and return their number."""
 
 
 class MessageDeadline:

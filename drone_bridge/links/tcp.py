@@ -67,8 +67,8 @@ class TcpStream:
     def acknowledge_at_once(self) -> None:
         """Send acknowledgements without delay from now on, where the system can.
 
-        For peers that send a message in pieces and leave Nagle's algorithm on: each piece waits for the last one's
-        acknowledgement, which is otherwise delayed by 40 ms.
+        For peers that send a message in pieces with Nagle's algorithm on: each piece waits for the acknowledgement of
+        the previous one, which is otherwise delayed by 40 ms.
         """
         self._acknowledges_at_once = hasattr(socket, "TCP_QUICKACK")
 
@@ -145,10 +145,10 @@ class TcpStream:
     def leave(self, last_words: bytes | Sequence[bytes], timeout_s: float) -> None:
         """Send the last messages, even if cancelled, and close without discarding them.
 
-        Several messages are sent one by one, for peers that expect each message in a piece of its own.
-        A message that was cut short by the cancellation is completed before: its receiver would take the last words
-        for its rest. Closing while received bytes are unread resets a connection, and a reset can overtake data. So
-        the peer gets `timeout_s` to read to the end and close as well, while what it still sends is thrown away.
+        Several messages are sent one by one, for peers that expect each message in a piece of its own. A message that
+        the cancellation cut short is completed first: the receiver would take the last messages for the rest of it.
+        Closing while received bytes are unread resets a connection, and a reset can overtake data. So the peer gets
+        `timeout_s` to read to the end and close as well, while what it still sends is thrown away.
         """
         deadline = time.monotonic() + timeout_s
         words = [last_words] if isinstance(last_words, bytes) else last_words

@@ -36,8 +36,8 @@ def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
 class TcpListener:
     """Listens for one peer at a time. While one is connected, others are refused without disturbing it.
 
-    Who comes when it has ended the connection, but before that was noticed here, waits to be the next. So does who
-    comes when it has been silent for too long; its place is taken then.
+    A peer that connects after the current one has hung up, but before that was noticed here, is served next. So is one
+    that connects when the current peer has been silent for too long; it replaces that peer.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ KEEPALIVE_PROBES: Final = 3
 
 
 def vanished_after_s() -> int:
-    """Return how long after its last sign of life a peer without power or cable is given up."""
+    """Return how long after its last sign of life a peer that lost power or its cable is given up."""
     return KEEPALIVE_IDLE_S + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL_S
 
 
@@ -31,7 +31,7 @@ def set_options(connected: socket.socket) -> None:
 def expect_acknowledgements(connected: socket.socket) -> None:
     """Also give up a peer that acknowledges nothing, which is otherwise not probed for 15 minutes.
 
-    Linux takes a peer that reads nothing for the same, so this is not for those that may be stopped inside a message.
+    To Linux a peer that reads nothing looks the same, so this is not for peers that may be stopped inside a message.
     """
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, vanished_after_s() * 1000)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """UDP links to one peer, and ports for any sender, for a thread that can be cancelled.
 
-A link to one peer has the shape of a TCP link, so that a bridge can keep it in the same way; what it carries are whole
+A link to one peer has the interface of a TCP link, so that a bridge can maintain both alike; it carries whole
 datagrams, none of which is guaranteed to arrive.
 """
 
@@ -200,7 +200,7 @@ class UdpListener:
     def send(self, datagram: bytes, address: Any) -> None:
         """Send to a socket address without blocking, even if cancelled. Thread-safe.
 
-        Raises LinkError when it could not be sent. Whether anybody listens there does not show.
+        Raises LinkError when it could not be sent. Whether anybody listens there is not known.
         """
         try:
             self._socket.socket.sendto(datagram, address)

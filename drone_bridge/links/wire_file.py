@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One MCAP file with the bytes of one connection, written chunk by chunk.
 
-Whatever happens, the file ends with a whole chunk: a reader that can do without the index at the end reads all of it.
-The few records are written here, without a library, as every byte that a bridge receives goes through them.
-See https://mcap.dev/spec.
+Whatever happens, the file ends with a complete chunk, so that a reader that does not need the index can read all of it.
+The few record types are written here, without a library, as every byte that a bridge receives goes through them. See
+https://mcap.dev/spec.
 """
 
 import contextlib
@@ -37,21 +37,21 @@ _LZ4_FRAME: Final = bytes.fromhex("04224d18607073")
 _LZ4_BLOCK: Final = struct.Struct("<I")  # its bytes, and whether they are as they were
 _LZ4_AS_IT_WAS: Final = 1 << 31
 _LZ4_END: Final = bytes(4)
-_BLOCK_BYTES: Final = 4096  # of disks: what is written past the page cache begins and ends with one
-_DIRECT_BYTES: Final = 128 << 10  # from so many on it is written past the page cache
+_BLOCK_BYTES: Final = 4096  # of disks: O_DIRECT writes begin and end with one
+_DIRECT_BYTES: Final = 128 << 10  # from this size on, chunks bypass the page cache
 
 
 class Chunk:
-    """Messages that are written together, put as they will be in the file into memory that is used again.
+    """Messages that are written together, laid out as in the file, in memory that is reused.
 
-    A page of new memory can cost more than to fill it, so nothing is allocated for a message.
+    Allocating a page can cost more than filling it, so nothing is allocated per message.
     """
 
     def __init__(self, is_lz4: bool) -> None:
         """With `is_lz4` messages can be added compressed."""
         self._compression = _string("lz4" if is_lz4 else "")
         self._is_lz4 = is_lz4
-        self._memory = memoryview(mmap.mmap(-1, CHUNK_BYTES))  # begins with a page, as writing past the cache needs it
+        self._memory = memoryview(mmap.mmap(-1, CHUNK_BYTES))  # page-aligned, as O_DIRECT requires
         self._begin = RECORD.size + CHUNK_FIELDS.size + len(self._compression) + _LENGTH.size  # of the messages
         self.clear()
 
@@ -102,7 +102,7 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """How many bytes it will take in the file, about."""
+        """Its approximate size in the file, bytes."""
         return self._size
 
     def finish(self, is_padded: bool) -> memoryview:
@@ -197,7 +197,7 @@ class WireFile:
 
 @contextlib.contextmanager
 def _past_the_page_cache(file: int) -> Iterator[None]:
-    """Write whole blocks, from memory that begins with a page. Raises OSError, with EINVAL where that can't be done."""
+    """Write whole blocks from page-aligned memory. Raises OSError, with EINVAL where that is not supported."""
     flags = fcntl.fcntl(file, fcntl.F_GETFL)
     fcntl.fcntl(file, fcntl.F_SETFL, flags | os.O_DIRECT)
     try:

@@ -20,11 +20,11 @@ from drone_bridge.links.wire_file import MESSAGE_BYTES, Chunk, WireFile
 from drone_bridge.links.wire_folder import WireFolder
 
 FLUSH_PERIOD_S: Final = 0.75
-QUEUED_CHUNKS: Final = 32  # by which a slow disk may lag behind; beyond, bytes are not logged, and the log says so
+QUEUED_CHUNKS: Final = 32  # by which a slow disk may lag behind; beyond that bytes are dropped, and the log says so
 SPARE_CHUNKS: Final = 4  # whose memory is kept for what comes next
-SMALL_BYTES: Final = 1024  # up to so many a message waits outside the chunks: many are put into one at once, for less
+SMALL_BYTES: Final = 1024  # up to this size messages are queued, and added to a chunk many at once, which costs less
 MAX_SMALL: Final = 256  # that wait
-LARGE_BYTES: Final = 16 << 10  # from so many on a message may be compressed at once, instead of copied
+LARGE_BYTES: Final = 16 << 10  # from this size on a message may be compressed instead of copied
 WORTHWHILE_RATIO: Final = 4  # to which a message has to shrink: LZ4 then is about as fast as a copy
 LEFT_AS_THEY_ARE: Final = 63  # large messages, after one that did not shrink so much
 MAX_CHANNELS: Final = 64  # of one file: a direction each, for each peer of a UDP port; further peers share the last two
@@ -113,7 +113,7 @@ class ConnectionLog:
             self._log.add(self, number, part, 0 if begin else left_out, compressed)
 
     def _compressed(self, data: memoryview) -> bytes | None:
-        """Return one block of LZ4, if that is worth it: a flat picture then costs less than to copy and write it."""
+        """Return one block of LZ4, if worthwhile: compressing a flat image costs less than copying and writing it."""
         if self._left_as_they_are:
             self._left_as_they_are -= 1
             return None

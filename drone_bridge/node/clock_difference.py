@@ -2,22 +2,22 @@
 """The age of a stamped command whose stamp may come from a clock that differs from ours.
 
 When a command arrives, its apparent age, arrival minus stamp, is its true age plus the difference between the clocks.
-No true age is negative, and that of a command that was never queued is close to zero. So the least apparent age of a
-steady stream is the difference, and what is more than that is how long a command has waited.
+True ages are never negative, and close to zero for commands that were not queued. So the minimum apparent age in a
+steady stream is the difference, and anything beyond it is how long a command has waited.
 
-Arrivals alone can't tell a delay that is there from the first command on, and never changes, from a difference between
-clocks. A delay that comes later, or that shrinks, as that of a queue which empties, is told from it.
+A constant delay from the first command on can't be distinguished from a clock difference. A delay that sets in later,
+or that shrinks, as in a draining queue, can.
 """
 
 from collections import deque
 from enum import Enum
 from typing import Final
 
-#: How far clocks that are kept in step may differ, s: a stamp so far ahead of our time is as good as one of now.
+#: How far synchronized clocks may differ, s: a stamp that far ahead of our time counts as current.
 TOLERANCE_S: Final = 0.1
-#: From when on our own clock was set, and not just read late, s.
+#: A larger jump means that our own clock was set, s; a smaller one, that it was read late.
 STEP_S: Final = 0.5
-#: How fast clocks that nobody keeps in step run apart: 100 ppm, as of cheap quartzes.
+#: How fast unsynchronized clocks drift apart: 100 ppm, as cheap quartz oscillators do.
 DRIFT: Final = 1e-4
 
 # What a stream has to be like for a difference to be learned from it.
@@ -25,9 +25,9 @@ PERIOD_S: Final = 0.5
 PERIODS: Final = 6
 COMMANDS_IN_PERIOD: Final = 2
 LONGEST_PAUSE_S: Final = 1.0
-#: By how much the least apparent ages of those periods may differ: a queue that empties has ever smaller ones.
+#: By how much the minimum apparent ages of those periods may differ: in a draining queue they fall.
 GREATEST_TREND_S: Final = 0.05
-#: By how much they fall at least within LONGEST_PAUSE_S while it does.
+#: By how much they fall at least within LONGEST_PAUSE_S while it drains.
 STILL_FALLING_S: Final = 0.01
 
 
@@ -36,8 +36,8 @@ class Judgement(Enum):
 
     FRESH = "it may be followed"
     STALE = "it is too old"
-    AHEAD = "it comes from a clock ahead of ours, and nobody knows yet by how much"
-    QUEUED = "those before it were too old: it comes out of a queue that empties, as far as anybody can know"
+    AHEAD = "its clock is ahead of ours by an amount not known yet"
+    QUEUED = "earlier ones were too old: it seems to come from a draining queue"
     DELAYED = (
         "it comes as steadily as it was given, but later than those before: it waits somewhere, or a clock was set"
     )
@@ -47,8 +47,9 @@ class ClockDifference:
     """The offset of our clock from the one that stamps the commands of a topic, s.
 
     It is 0 until something else is learned from a steady stream of commands, all of which are refused meanwhile. It
-    falls whenever a command proves that it is less; it rises, apart from drift, before any command was followed only:
-    what delays commands later must not be taken for a clock. When our own clock is set, all starts over.
+    falls whenever a command proves that it is smaller. Apart from drift it rises only before the first command is
+    followed: a later delay must not be mistaken for a clock difference. When our own clock is set, everything starts
+    over.
     """
 
     def __init__(self, may_learn: bool = True) -> None:
@@ -57,7 +58,7 @@ class ClockDifference:
         self.forget()
 
     def forget(self) -> None:
-        """Start over, as commands now come from somebody else."""
+        """Start over, as commands now come from another publisher."""
         self.difference_s = 0.0
         #: Whether it was learned: only then do the clocks differ by more than they may.
         self.is_learned = False
@@ -77,9 +78,9 @@ class ClockDifference:
         """Judge a command that has just arrived, and learn from it.
 
         Args:
-            stamp_s: when it was given, by the clock of whoever gave it.
+            stamp_s: its stamp, by the sender's clock.
             apparent_s: its age by our clock, below 0 if that is behind.
-            now_s: the time of a clock that nobody sets.
+            now_s: the time of a clock that is never set.
             allowed_s: how old it may be.
         """
         if not self._may_learn:
@@ -117,9 +118,10 @@ class ClockDifference:
         self._before_s = now_s
 
     def _notice_queue(self, apparent_s: float, now_s: float, is_stale: bool, is_steady: bool) -> None:
-        """Notice commands from a queue that empties: too old at first, then increasingly fresh.
+        """Detect commands from a draining queue: too old at first, then increasingly fresh.
 
-        By a clock ahead of ours they would seem fresh for a moment. Two who disagree about the time are no queue.
+        With a clock ahead of ours they would seem fresh for a moment. Two senders whose clocks disagree are not a
+        queue.
         """
         has_risen = self._apparent_before_s is not None and apparent_s > self._apparent_before_s + TOLERANCE_S
         self._apparent_before_s = apparent_s
@@ -146,7 +148,7 @@ class ClockDifference:
     def _follow_stream(self, stamp_s: float, apparent_s: float, now_s: float, allowed_s: float) -> None:
         goes_on = (
             self._newest_stamp_s is not None
-            and stamp_s > self._newest_stamp_s  # one that is said again tells nothing
+            and stamp_s > self._newest_stamp_s  # a repeated one adds nothing
             and now_s - self._arrived_s <= LONGEST_PAUSE_S
             and all(abs(apparent_s - least_s) <= allowed_s for least_s in self._least)
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions that hear every publisher of their topic, whatever QoS it offers.
+"""Subscriptions that receive from every publisher of their topic, whatever QoS it offers.
 
-A subscription that wants what was published before it (transient local), or lost messages again (reliable), gets
-nothing at all from a publisher that does not offer that. Such publishers are heard as they are, by a second one.
+A subscription that requests earlier messages (transient local) or lost ones (reliable) gets nothing at all from a
+publisher that does not offer that. A second subscription, which requests less, receives from such publishers.
 """
 
 import copy
@@ -38,8 +38,8 @@ def subscribe(
 ) -> None:
     """Subscribe to all publishers of a topic: with this QoS, or depth, and with less to those that offer less.
 
-    That happens as soon as such a publisher is discovered, and is logged. What those say that offer more comes twice
-    from then on. `keep` gets each of the subscriptions; `overridable` is for the first one.
+    That happens as soon as such a publisher is discovered, and is logged. From then on, messages of those that offer
+    more arrive twice. `keep` gets each of the subscriptions; `overridable` is for the first one.
     """
     made: set[tuple[DurabilityPolicy, ReliabilityPolicy]] = set()
 
@@ -73,7 +73,7 @@ def subscribe(
 
 
 def _without(qos: QoSProfile, kind: QoSPolicyKind) -> QoSProfile | None:
-    """Return the profile without what this policy asks for; None if it asks for nothing there that is known here."""
+    """Return the profile without this policy's request; None if it requests nothing known here."""
     less = copy.copy(qos)
     if kind == QoSPolicyKind.DURABILITY:
         less.durability = DurabilityPolicy.VOLATILE

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program that looks for topics has to ask of a discovery server."""
+"""Seeing all topics behind a Fast DDS discovery server."""
 
 import os
 
 
 def ask_for_all_topics() -> None:
-    """Have a Fast DDS discovery server, if there is one, tell this process of every topic. Call it before rclpy.init.
+    """Have the discovery server, if there is one, announce every topic to this process. Call it before rclpy.init.
 
-    A server tells a client of those topics alone that the client has itself. Who wants to know of others has to be a
-    super client, which this process becomes unless ROS_SUPER_CLIENT says otherwise.
+    A server announces to a client only the topics that the client itself uses, and to a super client all of them. This
+    process becomes one unless ROS_SUPER_CLIENT says otherwise.
     """
     if os.environ.get("ROS_DISCOVERY_SERVER"):
         os.environ.setdefault("ROS_SUPER_CLIENT", "TRUE")

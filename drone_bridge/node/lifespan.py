@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the messages of a topic hold, by the QoS policy LIFESPAN that their publishers offer.
+"""How long commands on a topic hold, by the QoS policy LIFESPAN that their publishers offer.
 
-DDS itself only removes what nobody has read by then. A command that has been read is followed for a while, and should
-not be for longer than its publisher wants.
+DDS itself only discards messages that were not read by then. A command that was read is followed for a while, but no
+longer than its publisher wants.
 """
 
 import math
@@ -17,7 +17,7 @@ _REFRESH_S: Final = 0.5
 
 
 class Lifespan:
-    """The shortest lifespan on a topic, looked up when a message has come."""
+    """The shortest lifespan on a topic, looked up when a message arrives."""
 
     def __init__(self, node: Node, topic: str) -> None:
         self._node = node
@@ -26,7 +26,7 @@ class Lifespan:
         self._looked_up_s = -math.inf
 
     def seconds(self) -> float:
-        """Return it; infinite where no publisher offers one."""
+        """Return the lifespan; infinite where no publisher offers one."""
         now_s = time.monotonic()
         if now_s - self._looked_up_s > _REFRESH_S:
             self._looked_up_s = now_s

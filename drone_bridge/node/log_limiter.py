@@ -52,7 +52,7 @@ class _Condition:
 class ConditionLogLimiter:
     """Logs an ongoing condition when it begins, and then at growing intervals. Thread-safe.
 
-    One that begins and ends again and again is limited as other lines are, each condition by itself.
+    One that keeps beginning and ending is limited as other lines are, separately for each condition.
     """
 
     def __init__(self) -> None:

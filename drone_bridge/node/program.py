@@ -58,9 +58,9 @@ def run(make_node: Callable[[], Stoppable]) -> int:
 def run_work(make_work: Callable[[threading.Event], Work]) -> int:
     """Initialize ROS and run until SIGINT, SIGTERM or the end of the context; return the exit status.
 
-    A signal is waited for in a thread of its own, so that vehicles can be left while ROS is still there, at once and
-    whatever executors are busy with. Then ROS is shut down properly: a process that just exits leaves its shared
-    memory behind. Work that takes long to make or to start looks at the event that it is made with: a signal sets it.
+    Signals are handled in a thread of its own, so that neutral commands go out at once, while ROS still works, however
+    busy the executors are. Then ROS is shut down properly: a process that just exits leaves its shared memory behind.
+    Work that takes long to create or start checks the event that it is created with, which a signal sets.
     """
     _name_profile_for_humble()
     signalled = _signal_socket()
@@ -165,8 +165,8 @@ def _signal_socket() -> socket.socket:
 def _name_profile_for_humble() -> None:
     """Humble's Fast DDS reads its profile from another variable; later ones complain about both.
 
-    Not where topics are to stay on this machine: humble would have the profile's transports, which reach further, as
-    well. Without it large images come slowly, or get lost.
+    Not where topics are to stay on this machine: humble would add the profile's transports, which reach further.
+    Without the profile, large images arrive slowly or get lost.
     """
     profile = os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE")
     is_humble, is_kept_here = os.environ.get("ROS_DISTRO") == "humble", os.environ.get("ROS_LOCALHOST_ONLY") == "1"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What publishers do about subscribers with an incompatible QoS: nothing, as those log a warning themselves.
+"""Publishers that ignore subscribers with an incompatible QoS, as those log a warning themselves.
 
-By default rclpy logs one here as well, and to know of it the executor looks at two events of each publisher whenever it
-wakes up. In a node with a dozen topics that takes longer than to wait for everything else.
+By default rclpy logs one here as well, for which the executor checks two events of each publisher whenever it wakes up.
+In a node with a dozen topics that takes longer than waiting for everything else.
 """
 
 from typing import Final

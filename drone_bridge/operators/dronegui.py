@@ -216,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--navdata-port",
         type=port,
         default=DEFAULT_NAVDATA_PORT,
-        help="our own, to hear the drone; 0 for none (%(default)s)",
+        help="local port for navdata; 0 for none (%(default)s)",
     )
     drone = parser.add_argument_group("drone: its configuration")
     drone.add_argument("--full-speed", type=positive, default=5.0, help="at full roll or pitch, m/s (%(default)s)")

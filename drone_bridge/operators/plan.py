@@ -74,7 +74,7 @@ def _parse_leg(words: list[str]) -> Leg:
     velocities: dict[str, float] = {}
     for axis, value in zip(words[1::2], words[2::2], strict=True):
         if axis not in AXES:
-            raise ValueError(f"{axis!r} is no axis; there are {', '.join(AXES)}.")
+            raise ValueError(f"{axis!r} is not an axis; the axes are {', '.join(AXES)}.")
         if axis in velocities:
             raise ValueError(f"a leg has each axis once, and {axis} is there again.")
         velocities[axis] = _number(value, FASTEST)
@@ -91,5 +91,5 @@ def _number(text: str, limit: float) -> float:
     return value
 
 
-#: What an operator does when nothing else is said.
+#: The default plan of an operator.
 DEFAULT_PLAN: Final = parse_plan("4s forward 0.5, 3s turn 0.5, 4s forward 0.5, 2s")

@@ -53,7 +53,7 @@ from drone_bridge.protocols.text import printable
 
 KEEP_ALIVE_PERIOD_S: Final = 0.1
 STEP_S: Final = 0.02  # how late a leg begins at most
-BIND_PERIOD_S: Final = 1.0  # between attempts to bind what somebody else has
+BIND_PERIOD_S: Final = 1.0  # between attempts to bind what another driver has
 LEAVE_TIMEOUT_S: Final = 0.3
 DISCOVERY_TIMEOUT_S: Final = 1.0
 ENDED_BY_ROBOT: Final = 1  # the exit code
@@ -245,7 +245,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for the system's choice (%(default)s)"
     )
     robot = parser.add_argument_group("robot")
-    robot.add_argument("--driver-name", default="operator", help="what the robot is told (%(default)s)")
+    robot.add_argument("--driver-name", default="operator", help="name shown to the robot (%(default)s)")
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at full speed, m/s (%(default)s)")
     return parser.parse_args(arguments)

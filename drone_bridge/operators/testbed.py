@@ -3,7 +3,7 @@
 
     python3 -m drone_bridge.operators.testbed --plan '4s forward 0.5, 3s turn 0.5'
 
-It looks at no picture. Where it is comes from the wire if that carries it, and from the announced model of motion.
+It ignores the images. Its position comes from the wire if that carries one, and from the announced model of motion.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ async def cancelled_or_after(cancellation: Cancellation, duration_s: float | Non
 def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
     """Let SIGINT and SIGTERM cancel; ignore them afterwards, while the program ends.
 
-    The interpreter gives handled signals back their deadly default on its way out, but leaves ignored ones alone: so
-    the second Ctrl-C of an impatient user does not change the exit code.
+    On exit the interpreter restores the default of handled signals, but leaves ignored ones alone: so a second Ctrl-C
+    of an impatient user does not change the exit code.
     """
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: cancellation.cancel())

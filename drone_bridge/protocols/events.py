@@ -49,7 +49,7 @@ class EventSource(ABC, Generic[EventT]):
 
 
 class EventQueue(Generic[EventT]):
-    """The events of whole datagrams or documents, in order; errors are raised in their turn."""
+    """The events of whole datagrams or documents, in order; errors are raised when their turn comes."""
 
     def __init__(self) -> None:
         self._outcomes: deque[EventT | RemoteProtocolError] = deque()

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 from drone_bridge.protocols.errors import LocalProtocolError
 
-#: What packing raises for numbers that a layout has no room for, and for what is no number.
+#: What packing raises for numbers out of range, and for what is not a number.
 UNPACKABLE: Final = (struct.error, OverflowError, TypeError, ValueError)
 
 

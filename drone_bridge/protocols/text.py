@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Showing people what somebody else has written."""
+"""Untrusted text, made safe to print."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ LONGEST: Final = 1000  # characters
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    r"""Return text without what would move a cursor, change colours or fill a screen.
+    r"""Return text that can't move a cursor, change colours or fill a screen.
 
     Characters that can't be printed become escapes such as \x1b, and what is beyond `longest` characters is cut off.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge view`: show what runs, and steer it, in a browser."""
+"""`drone-bridge view`: view and steer the running vehicles in a browser."""
 
 import argparse
 import os

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The covariances of poses and velocities.
 
-An Imu says with -1 in the first element that it knows nothing; for any other message readers such as robot_localization
-take the absolute value of what is negative, and zeros for near certainty. So what is not known has a large variance.
+Only an Imu marks unknown values by -1 in the first element. In other messages, readers such as robot_localization take
+the absolute value of negative variances, and zeros for near certainty. So unknown quantities have a large variance.
 """
 
 from collections.abc import Sequence

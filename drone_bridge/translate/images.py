@@ -49,7 +49,7 @@ def rgb8_image(width: int, height: int, frame_id: str) -> Image:
 def set_pixels(image: Image, pixels: "ImageBytes") -> None:
     """Make `pixels`, step * height bytes, the data of the message; without a copy if it is an array('B')."""
     if image.step * image.height != len(pixels):
-        raise ValueError(f"{len(pixels)} bytes are no image of {image.height} rows of {image.step} bytes.")
+        raise ValueError(f"{len(pixels)} bytes are not an image of {image.height} rows of {image.step} bytes.")
     set_data(image, pixels)
 
 

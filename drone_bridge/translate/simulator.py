@@ -130,7 +130,7 @@ class EntityState(NamedTuple):
 def entity_state(values: Sequence[Any], axes: Axes, body_to_model: BodyToModel) -> EntityState:
     """Return the state for values of STREAMED. Raises ValueError unless they are finite and a rotation."""
     x, v, a, q, w = values
-    # The sum is no number if any of them is none.
+    # The sum is NaN if any of them is.
     if not math.isfinite(sum(x + v + a + w)):
         raise ValueError(f"The state x {x}, v {v}, a {a}, w {w} is not made of finite numbers.")
     return EntityState(

@@ -24,7 +24,7 @@ def remove(request: sim.Remove) -> srv.RemoveItem.Request:
 
 
 def spawn(request: sim.AddEntity, name: str, axes: Axes) -> srv.Spawn.Request:
-    """EADD. Raises ValueError for what is no rotation."""
+    """EADD. Raises ValueError for what is not a rotation."""
     btom = BodyToModel(request.body_to_model)
     asked = srv.Spawn.Request(
         name=name,

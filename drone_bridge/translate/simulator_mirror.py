@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts ROS messages to entity states of the simulator, and its velocities to cmd_vel.
 
-Messages that are not made of finite numbers, or whose orientation is no rotation, raise ValueError with a sentence.
+Messages that are not made of finite numbers, or whose orientation is not a rotation, raise ValueError with a sentence.
 """
 
 import math

@@ -132,7 +132,7 @@ def _read_trigger(line: str, axes: Axes) -> TriggerPlan:
         entity, distance = _whole(line, "entity", words["entity"]), _number(line, "distance", words["distance"])
         start, end = _vector(line, "start", words["start"]), _vector(line, "end", words["end"])
         return _of(line, lambda: TriggerPlan.path(name, entity, start, end, distance, axes))
-    raise ValueError(f"{printable(line)!r} is no trigger: after its name comes collision, sweep or path.")
+    raise ValueError(f"{printable(line)!r} is not a trigger: its name has to be followed by collision, sweep or path.")
 
 
 def _words(line: str, words: Iterable[str], known: tuple[str, ...], needed: tuple[str, ...] = ()) -> Mapping[str, str]:
@@ -141,11 +141,11 @@ def _words(line: str, words: Iterable[str], known: tuple[str, ...], needed: tupl
         key, equals, value = word.partition("=")
         if key not in known or not equals:
             raise ValueError(
-                f"{printable(line)!r} says {printable(word)!r}; it can say {', '.join(known)}, each with = after it."
+                f"{printable(line)!r} has {printable(word)!r}; allowed are {', '.join(known)}, each followed by =."
             )
         values[key] = value
     if missing := [key for key in needed if key not in values]:
-        raise ValueError(f"{printable(line)!r} does not say {' and '.join(missing)}.")
+        raise ValueError(f"{printable(line)!r} lacks {' and '.join(missing)}.")
     return values
 
 

@@ -133,7 +133,7 @@ def attribute_message(key: str, data: bytes) -> ExtendedAttribute:
         text = ""
     if "\0" in text:
         text = ""
-    # Bytes that are no UTF-8 have become surrogates, which no ROS string can hold.
+    # Invalid UTF-8 has become surrogates, which a ROS string can't hold.
     return ExtendedAttribute(key=key.encode(errors="surrogateescape").decode(errors="replace"), text=text, data=data)
 
 

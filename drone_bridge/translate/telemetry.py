@@ -207,7 +207,7 @@ class DroneMessages:
     def camera_info(self, telemetry: DroneTelemetry, stamp: Time) -> bytes | None:
         """Return the CameraInfo of the image, if there is one; pixels are square.
 
-        Whoever looks at the image sees its own size, so that is what the camera has.
+        It has the size of the image itself, whatever telemetry says.
         """
         camera = telemetry.camera
         if camera.jpeg is None:

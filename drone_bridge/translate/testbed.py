@@ -178,7 +178,7 @@ def camera_info(constants: Constants, unit: AngleUnit, names: StereoFrameNames, 
 
 
 def add_cameras(properties: DroneProperties, left: CameraInfo, right: CameraInfo | None) -> None:
-    """Write what the CameraInfos of a pair say into the properties; without a right one, that there is no separation.
+    """Set the properties from the CameraInfos of a pair; without a right one the separation is 0.
 
     Raises ValueError for cameras that are not calibrated.
     """
@@ -249,7 +249,7 @@ def sensor_frame(
     q = sensed.pose.pose.orientation if isinstance(sensed, Odometry) else sensed.orientation
     norm = math.sqrt(q.x**2 + q.y**2 + q.z**2 + q.w**2)
     if not abs(norm - 1.0) < _NORM_TOLERANCE:
-        raise ValueError(f"the orientation ({q.x:g}, {q.y:g}, {q.z:g}, {q.w:g}) is no unit quaternion.")
+        raise ValueError(f"the orientation ({q.x:g}, {q.y:g}, {q.z:g}, {q.w:g}) is not a unit quaternion.")
     pitch, roll, heading = frames.testbed_from_orientation(Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm))
     position = None
     if isinstance(sensed, Odometry):

@@ -3,7 +3,7 @@
 
 The attitude is measured and the pad lies level, so only its place and its heading are unknown. Then the markers'
 corners give linear equations: the ray through a corner's pixel goes through the corner, whose place follows from the
-pad's. No iteration, and none of the ambiguities of a pose from four points.
+pad's. No iteration, and none of the ambiguities of a pose from four points (PnP).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Corners = npt.NDArray[np.float64]  # 4 x 2: columns and rows, clockwise from the
 LOOKING_DOWN: Final = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
 CORNER_DEVIATION_PIXELS: Final = 0.3
 ANGLE_DEVIATION: Final = 0.01  # rad, of the attitude that goes with an image
-LARGEST_RESIDUAL_PIXELS: Final = 3.0  # rms; what fits worse is no marker on a level pad
+LARGEST_RESIDUAL_PIXELS: Final = 3.0  # rms; what fits worse is not a marker on a level pad
 _CORNERS: Final = np.array([(0.5, 0.5), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.5)])  # x to the marker's top, y to its left
 
 
@@ -99,7 +99,7 @@ class MarkerDetector:
 def _pose(places: Vectors, rays: Vectors) -> tuple[float, float, npt.NDArray[np.float64]]:
     """Return cosine and sine of the pad's heading, and its offset, 3, m, that fit the rays.
 
-    A ray and the point on it have no cross product; the point is linear in what is looked for, which is thus the
+    The cross product of a ray and the point on it is zero; the point is linear in the unknowns, so the solution is the
     singular vector of the smallest singular value.
     """
     count = len(places)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The markers on a landing pad, and how far a sighting of them is to be trusted. Imports no OpenCV."""
+"""The markers on a landing pad, and the confidence of a sighting. Does not import OpenCV."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HALF_CONFIDENT_DEVIATION: Final = 0.5  # m, at which a sighting has a confidence
 class MarkerParameters:
     """What is printed on the pad: markers around its middle, their tops to its front.
 
-    Raises ValueError for markers without a side, and sides of nothing.
+    Raises ValueError unless each marker has a side above 0.
     """
 
-    marker_dictionary: str = described("DICT_4X4_50", "Which ArUco markers are on the pad, as OpenCV names them.")
-    marker_ids: tuple[int, ...] = described((16, 1), "The markers around the pad's middle.")
-    marker_sides: tuple[float, ...] = described((0.72, 0.12), "Their sides with the black border, m.")
+    marker_dictionary: str = described("DICT_4X4_50", "The pad's ArUco dictionary, by OpenCV's name.")
+    marker_ids: tuple[int, ...] = described((16, 1), "IDs of the markers around the pad's centre.")
+    marker_sides: tuple[float, ...] = described((0.72, 0.12), "Side lengths of the markers, black border included, m.")
 
     def __post_init__(self) -> None:
         if len(self.marker_ids) != len(self.marker_sides):
@@ -34,5 +34,5 @@ class MarkerParameters:
 
 
 def confidence(deviation: float) -> float:
-    """Return from 0 to 1 how far a sighting is to be trusted, by its standard deviation across, m."""
+    """Return the confidence of a sighting, 0 to 1, from its horizontal standard deviation, m."""
     return 1 / (1 + deviation / HALF_CONFIDENT_DEVIATION)

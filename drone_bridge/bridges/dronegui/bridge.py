@@ -49,7 +49,8 @@ EMERGENCY: Final = "emergency"
 class DroneGuiBridge(LinkNode):
     """Sends the controls at a steady rate: the newest command while it is fresh, otherwise hover.
 
-    Whether the drone flies is known from navdata. Where none comes it is this node's own idea, and its answers say so.
+    Whether the drone flies is known from navdata. Without navdata it is assumed from the commands, and service
+    responses say so.
     """
 
     open_state = "sending"

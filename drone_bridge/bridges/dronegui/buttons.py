@@ -70,7 +70,7 @@ class ButtonPanel:
         self._waits: list[tuple[Future[None], float]] = []  # for the link, until when
 
     def until_open(self, deadline_s: float) -> "Future[None]":
-        """Return what the executor completes when there is a link, or at the deadline, of time.monotonic."""
+        """Return a future that completes when there is a link, or at the deadline (time.monotonic)."""
         wait: Future[None] = Future()
         with self._lock:
             self._waits.append((wait, -math.inf if self._is_open else deadline_s))

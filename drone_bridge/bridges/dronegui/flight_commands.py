@@ -45,10 +45,10 @@ class FlightCommands:
         Args:
             node: for parameters and the log.
             buttons: to press.
-            watch: what the drone is seen to do.
-            assume_flying: is called with the expected effect of a press that navdata can't confirm.
-            expects_link: tells whether there may soon be a link, where there is none.
-            wake_executor: has the executor look for waits that are over. For any thread.
+            watch: what the drone is observed to do.
+            assume_flying: called with the expected effect of a press that navdata can't confirm.
+            expects_link: returns whether a link may open soon.
+            wake_executor: makes the executor look for waits that are over. For any thread.
         """
         self._expects_link = expects_link
         self._wake_executor = wake_executor

@@ -342,7 +342,7 @@ class RobotBridge(LinkNode):
 
 
 def _user_name() -> str:
-    with contextlib.suppress(Exception):  # a user without a name, and Python's idea of how to say so varies
+    with contextlib.suppress(Exception):  # a user without a name; which exception that is depends on Python's version
         return getpass.getuser()
     return "drone_bridge"
 

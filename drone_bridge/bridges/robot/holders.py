@@ -25,8 +25,8 @@ class Obstruction(NamedTuple):
 class Holders:
     """What is known of drivers that are gone, across connections. For the link's thread.
 
-    robotd 1.2 never forgets a driver. Once one has gone, the next bind fails after ownership was noted, and the
-    binder, whose connection that ends, holds the subsystem until robotd is restarted.
+    robotd 1.2 never forgets a driver. Once one has disconnected, the next bind fails after ownership was recorded: the
+    new driver's connection ends, and it owns the subsystem until robotd is restarted.
     """
 
     def __init__(self, driver_name: str) -> None:

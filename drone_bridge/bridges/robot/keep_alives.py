@@ -10,7 +10,7 @@ KEEP_ALIVE_PERIOD_S: Final = 0.5
 #: robotd puts its motors in safe mode for a keep-alive that is older by its own clock.
 OLDEST_KEEP_ALIVE_S: Final = 2.0
 SLOW_ROUND_TRIP_S: Final = 1.0
-#: robotd says so at each keep-alive that comes too late. It is over when two of them have come without.
+#: robotd reports it at each late keep-alive. It is over after two keep-alives without such a report.
 SAFE_MODE_LASTS_S: Final = 3 * KEEP_ALIVE_PERIOD_S
 _MAX_IN_FLIGHT: Final = 100  # nearly a minute of them
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learns the rotation from the vehicle's principal axes to its model frame, which its heading depends on.
 
-No message says it. But the simulator takes q about the model and tells it about the principal axes: to set it and to
-ask for it shows the difference, and turns the vehicle for a moment, which does no harm while the simulation is paused.
+No message carries it. But the simulator accepts q of the model and reports q of the principal axes: setting it and
+reading it back shows the difference. That turns the vehicle for a moment, which is harmless while the simulation is
+paused.
 """
 
 import math
@@ -19,7 +20,7 @@ from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute
 from drone_bridge.translate.simulator import BodyToModel
 
-#: Without a step for so long, and for the time of so many steps, the simulation is taken to be paused.
+#: Without a step for this long, and for the time of this many steps, the simulation counts as paused.
 _QUIET_S: Final = 0.2
 _QUIET_STEPS: Final = 3
 _JITTER_S: Final = 0.1  # so that bridges that connect at the same time do not disturb each other

@@ -105,7 +105,7 @@ class SimulatorBridge(LinkNode):
         """Return the items given by parameters. Raises ValueError."""
         get = self.parameters.__getitem__
         period = get("stream_period")
-        # The clock counts the steps that the vehicle's stream tells of.
+        # The clock counts the steps in the vehicle's stream.
         items: list[DesiredItem] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
         items += [EntityStream(entity, period) for entity in (self._vehicle, *entities)]
         taken = self._outputs.entity_frames()

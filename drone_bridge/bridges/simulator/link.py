@@ -61,7 +61,7 @@ class Channel:
         self.stream.send_all(data, self._timeout_s)
 
     def read(self, buffer: memoryview) -> Iterator[Response]:
-        """Receive data: pass on answers, and yield messages that are none.
+        """Receive data: pass on answers, and yield out-of-band messages.
 
         Raises RemoteProtocolError, and LinkError at the simulator's end of the connection.
         """
@@ -133,8 +133,8 @@ class SimulatorLink:
     def leave(self, last_words: list[bytes], timeout_s: float) -> None:
         """Send the last requests, and close once the simulator has closed, or after `timeout_s`.
 
-        The CUAUV server ends, of SIGPIPE, when it writes twice to a connection that has been closed, as it may with
-        each step. One that is only closed for writing takes what is written until the server has noticed.
+        SIGPIPE kills the CUAUV server when it writes twice to a closed connection, as it may at each step. A connection
+        that is only closed for writing accepts data until the server has noticed.
         """
         deadline_s = time.monotonic() + timeout_s
         for stream in self.all:
@@ -197,4 +197,4 @@ class SimulatorEndpoint:
         return opened[-1]
 
     def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing: there is nothing to release."""

@@ -63,7 +63,7 @@ class Reconciler:
             if isinstance(item, Camera | CameraStream) and not isinstance(outcome, ServiceResult):
                 self._ask_camera_streams()
 
-        # Cameras are the world's; streams and triggers talk to whoever has added them.
+        # Cameras belong to the world; streams and triggers send to the connection that added them.
         channel = self._requests if isinstance(item, Camera) else self._streams
         try:
             channel.ask(request, settle)
@@ -101,8 +101,8 @@ class Reconciler:
     def cameras_moved(self) -> None:
         """Note that cameras or streams may be gone, and renew all our camera streams.
 
-        The CUAUV server keeps its cameras side by side in memory. When one comes or goes the others move, but their
-        streams go on looking at where they were: at what was seen last, or at anything.
+        The CUAUV server stores its cameras in an array. When one is added or removed the others move, but their streams
+        keep dangling pointers: they repeat what was seen last, or send garbage.
         """
         self._camera_moves += 1
         self._ask_camera_streams()

@@ -216,10 +216,10 @@ class SimulatorSession:
         if kind == ItemType.ENTITY and not any(number in item.entities for item in self.items):
             self.outputs.forget_entity(number)
 
-    # Messages that are no answers.
+    # Out-of-band messages.
 
     def handle(self, event: sim.Response, channel: Channel) -> None:
-        """Handle a message that is no answer."""
+        """Handle an out-of-band message."""
         if isinstance(event, sim.Completed) and channel is not self.requests:
             return  # it comes on every connection
         self._handlers[type(event)](event)

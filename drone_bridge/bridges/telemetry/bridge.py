@@ -49,7 +49,7 @@ SILENT: Final = "no telemetry"
 class TelemetryBridge(LinkNode):
     """Publishes the telemetry of drone and rover, and commands the drone at a steady rate.
 
-    With UDP the link's thread reads and writes; with topics the executor is what telemetry comes by.
+    With UDP the link's thread reads and writes; with topics telemetry arrives in the executor.
     """
 
     open_state = "talking"
@@ -154,8 +154,8 @@ class TelemetryBridge(LinkNode):
     def _check_silence(self) -> bool:
         """Return whether to send commands, and report a drone that is silent.
 
-        On topics commands go on: perhaps it still hears. A datagram's source may be forged, and whoever it names gets
-        no more than what one document is worth.
+        On topics commands continue, as the drone may still receive them. A datagram's source may be forged, so what one
+        document triggers is limited.
         """
         timeout_s = self.parameters["telemetry_timeout"]
         is_silent = time.monotonic() - self._heard_s > timeout_s
@@ -168,7 +168,7 @@ class TelemetryBridge(LinkNode):
                 repeat_farewell(partial(self._send, HOVER))
             if self._heard_s > -math.inf:
                 consequence = (
-                    "The drone was told to hover, and gets no commands until it is heard."
+                    "The drone was commanded to hover, and gets no commands until it is heard."
                     if self._is_udp
                     else "Commands are still sent."
                 )

@@ -23,8 +23,8 @@ RATES_AND_THRUST_AXES: Final = ("linear.z", "angular.x", "angular.y", "angular.z
 class TestbedFlight:
     """The flight of one conversation. For every frame, call `observe`, `answer` and `answered`, in this order.
 
-    To estimate how a drone moves costs as much as to publish an image. One that has stood level and still since the
-    beginning, and that nobody has commanded, is known to be at rest: estimating begins when either changes.
+    Estimating a drone's motion costs as much as publishing an image. A drone that has been level and still from the
+    start, without commands, is known to be at rest: estimation begins when either changes.
     """
 
     __test__ = False  # not a test, whatever its name tells pytest
@@ -56,7 +56,7 @@ class TestbedFlight:
         self._unseen = frame
 
     def estimate(self) -> None:
-        """Estimate how the drone moves now rather than after the answer, if there is time before it."""
+        """Estimate the motion now rather than after the answer, while the controller computes."""
         if not self._is_at_rest:
             self._catch_up()
 

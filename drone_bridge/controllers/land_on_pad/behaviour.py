@@ -46,7 +46,7 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         f"{NAME}.is_levelled",
         True,
-        "Deprecated and ignored: headers say it. Set is_levelled of telemetry_bridge.",
+        "Deprecated and ignored: the frame_id decides. Set is_levelled of telemetry_bridge.",
     ),
     ParameterDeclaration(
         f"{NAME}.telemetry_timeout",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kalman filters for the position and velocity of pad and drone.
 
-Frame: levelled, z up, x where the drone looks when its yaw is 0. Nothing else holds it in place: without GPS, all that
-is known is the difference between pad and drone, and how it changes.
+Frame: levelled, z up, x where the drone looks when its yaw is 0. It has no fixed origin: without GPS, only the
+difference between pad and drone is known, and how it changes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ PAD_HEIGHT_NOISE: Final = 0.02  # m after 1 s
 VELOCITY_DEVIATION: Final = 0.08  # m/s, by optical flow
 HEIGHT_DEVIATION: Final = 0.05  # m
 CLIMB_DEVIATION: Final = 0.1  # m/s
-UNRELATED_DEVIATIONS: Final = 5.0  # what is seen this far from where it was expected is not believed at once ...
-BELIEVED_AFTER: Final = 3  # ... but when it is seen so often in a row
+UNRELATED_DEVIATIONS: Final = 5.0  # a sighting this far from the expected position is not accepted at once ...
+BELIEVED_AFTER: Final = 3  # ... but after this many in a row
 
 
 class PadEstimator:
@@ -49,7 +49,7 @@ class PadEstimator:
         self._vertical: Vector = np.zeros(3)
         start = [START_HEIGHT_DEVIATION, START_CLIMB_DEVIATION, START_PAD_HEIGHT_DEVIATION]
         self._vertical_covariance: Vector = np.diag(start) ** 2
-        self._doubted = 0  # sightings in a row that were not believed
+        self._doubted = 0  # rejected sightings in a row
         self.is_tracking = False
 
     @property

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The behaviour `land_on_pad`: find a pad that may move, follow it, descend on it, and stop the motors.
 
-Without a position of its own: all that is known is how fast the drone flies, how high, and, while the pad is in sight,
-where it is from the drone. Each set of measurements goes through three stages:
+The drone has no position: all that is known is its velocity, its height and, while the pad is in sight, the pad's
+relative position. Each set of measurements goes through three stages:
 
-1. Estimate: Kalman filters tell where the pad is and how fast it goes, also for a while after it was last seen.
+1. Estimate: Kalman filters track the pad's position and velocity, also for a while after it was last seen.
 2. Decision: which state the landing is in, and why.
 3. Guidance: a velocity for that state, turned into tilt and thrust.
 """
@@ -151,7 +151,7 @@ class LandOnPad:
             self._reason = f"going down, {height:.2f} m above the pad, last seen {unseen:.1f} s ago"
 
     def _ought_to_see_it(self) -> bool:
-        """Return whether the pad is below. One farther aside may be hidden by the tilt towards it."""
+        """Return whether the pad is below, where it must be visible. The tilt towards one farther aside may hide it."""
         is_below = self._away() <= VIEW_SLOPE * self._estimator.height_above_pad
         return is_below or self._state in (LandState.CLIMBING, LandState.SEARCHING)
 
@@ -161,7 +161,7 @@ class LandOnPad:
         return is_low and self._away() > parameters.align_radius
 
     def _touchdown(self, measured: Measured, seconds: float) -> str:
-        """Return why the drone must be standing on something; empty in flight."""
+        """Return the sign of touchdown; empty in flight."""
         if measured.landed and self._has_flown:
             return "touchdown was reported"
         is_still = self._state is LandState.COMMITTED and abs(self._estimator.climb_speed) < STILL_SPEED

@@ -16,7 +16,7 @@ _DIRECTIONS: Final = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 class ExpandingSquare:
     """Legs of 1, 1, 2, 2, 3, 3 ... times the spacing around a centre, each at a right angle to the one before.
 
-    Having gone as far as the radius, it begins again in the middle.
+    At the radius it starts over in the middle.
     """
 
     def __init__(self, middle: Vector, spacing: float, radius: float) -> None:

@@ -145,7 +145,7 @@ def _twist_stamped(header: Header, command: Command) -> TwistStamped:
     return message
 
 
-# How a command is said on each topic that takes commands.
+# The message for each topic that takes commands.
 _COMMANDS: Final[dict[str, tuple[type, Callable[[Header, Command], Any]]]] = {
     "cmd_rates": (CommandRates, _command_rates),
     "cmd_vel": (Twist, _twist),

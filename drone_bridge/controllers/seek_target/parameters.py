@@ -11,8 +11,7 @@ from drone_bridge.described import described
 class SeekParameters:
     """What to seek, and how to fly.
 
-    Raises ValueError for a holding point inside the target, or from where it does not count as reached, and for what
-    is no colour.
+    Raises ValueError for a holding point inside the target or beyond reach_distance, and for an invalid colour.
     """
 
     target_colour: tuple[int, ...] = described((255, 0, 0), "Red, green, blue of the target, each 0 to 255.")

@@ -89,7 +89,7 @@ class SeekTarget:
     def update(self, stamp: float, left: Image, right: Image, measured: MeasuredAttitude) -> Decision:
         """Return the answer to the frame of this time stamp (s).
 
-        Images are height x width x 3, red green blue. A stamp that runs back, or jumps by more than a second, starts
+        Images are height x width x 3, red green blue. A stamp that runs back, or jumps by more than a second, resets
         everything. Raises ValueError for an image that is not of the camera's size.
         """
         outlines = (self._detector.detect(left), self._detector.detect(right))

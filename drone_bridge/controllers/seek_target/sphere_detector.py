@@ -39,7 +39,7 @@ class SphereDetector:
     """Finds pixels of the target's colour and the outline between them and the background.
 
     Assumes that one sphere has this colour, and that the background is near to white. Where the target borders on
-    anything else, that may be in front of it: no outline runs there.
+    anything else, that may be an obstacle in front of it, so there is no outline.
     """
 
     def __init__(self, pinhole: Pinhole, colour: Sequence[int], tolerance: int, background: int) -> None:

@@ -40,9 +40,9 @@ class TargetEstimator:
     """Relative position of a sphere, the drone's velocity, and a slowly changing disturbance (wind, a tilted frame).
 
     The measurement is the angle between each point of the outline and the direction to the centre, which should be
-    asin(radius / distance). Both cameras' points together hold all there is to know: direction, apparent size,
-    disparity. Whichever of them is poor, or missing where the outline is cut off, counts for less by itself. A sliver
-    without any outline still says that the target is somewhere there.
+    asin(radius / distance). Both cameras' points together contain all information: direction, apparent size, disparity.
+    Whichever of these is poor, or missing where the outline is cut off, gets less weight automatically. A sliver
+    without any outline still shows roughly where the target is.
     """
 
     def __init__(self, baseline: float, decay: float, radius: float, radius_deviation: float) -> None:
@@ -147,7 +147,7 @@ class TargetEstimator:
         self._state[DISTURBANCE] = 0
 
     def _fit(self, seen: Sequence[tuple[Vector, Outline]], rotation: Matrix) -> bool:
-        """Correct the state by outlines; return False, changing nothing, when they can't be of what is tracked."""
+        """Correct the state by outlines; return False, changing nothing, if they can't be the tracked target's."""
         prior = self._state[FITTED]
         prior_covariance = self._covariance[np.ix_(FITTED, FITTED)]
         prior_information = np.linalg.inv(prior_covariance + 1e-12 * np.eye(4))

@@ -62,7 +62,7 @@ class Waypoint:
             if not math.isfinite(values[name]):
                 raise ValueError(f"the waypoint '{text}' has '{part}', and {name} has to be a finite number")
         if not values:
-            raise ValueError("a waypoint is empty, and has to have one of x=, y=, z= (m) and yaw= (rad) at least")
+            raise ValueError("a waypoint is empty, and needs at least one of x=, y=, z= (m) and yaw= (rad)")
         return cls(**values)
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class Waypoints:
     def __init__(self, parameters: WaypointParameters, waypoints: tuple[Waypoint, ...]) -> None:
         """Begin before the first of the waypoints. Raises ValueError if there is none."""
         if not waypoints:
-            raise ValueError("there are no waypoints, and there has to be one at least")
+            raise ValueError("there are no waypoints, and there has to be at least one")
         self._parameters = parameters
         self._waypoints = waypoints
         self._index = 0

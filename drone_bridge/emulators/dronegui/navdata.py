@@ -19,7 +19,7 @@ from drone_bridge.protocols.dronegui import (
 )
 
 FULL_BATTERY_FLIES_S: Final = 720.0
-#: The blocks that come with one `demo` of so many.
+#: A block comes with one `demo` in this many.
 DETECTION_EVERY: Final = 5
 #: A tag that hangs ahead of where the drone starts, and the camera in the nose that sees it.
 TAG_POSITION_M: Final = (4.0, 0.0, 1.2)

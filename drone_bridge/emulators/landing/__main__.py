@@ -21,7 +21,7 @@ from drone_bridge.missing_package import explain_missing
 try:
     import cv2
 except ModuleNotFoundError as error:
-    if __name__ != "__main__":  # whoever imports this has a name of its own
+    if __name__ != "__main__":  # an importing program has a name of its own
         raise
     sys.exit(explain_missing("drone_bridge.emulators.landing", error))
 
@@ -51,7 +51,7 @@ from drone_bridge.protocols.telemetry import DEFAULT_PORT
 from drone_bridge.vehicle_side.telemetry import PERIOD_S
 
 REPORT_PERIOD_S: Final = 1.0
-#: Only who stands for so long after a good touchdown has landed, and its telemetry has told so many times.
+#: A drone has landed when it has stood for this long after a good touchdown; by then its telemetry has said so often.
 STAYS_S: Final = 1.0
 LOWEST_START: Final = 1.0  # m
 HIGHEST_START: Final = 50.0

@@ -24,7 +24,7 @@ from drone_bridge.vehicle_side.telemetry import PERIOD_S, DroneSide
 WARNING_PERIOD_S: Final = 1.0
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
 LONGEST_CATCH_UP_S: Final = 0.25
-#: How many documents are read at most per frame when there is no time to wait for any, whoever sends how many.
+#: The most documents read per frame when there is no time left to wait, however many are sent.
 DOCUMENTS_WHEN_LATE: Final = 20
 NO_JPEG: Final = b"GIF89a, which is no JPEG"
 HUGE: Final = 1e300

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The landing pad on the rover: its position, size and markers.
 
-A white plate with two ArUco markers around its middle, one inside the other. From afar the large one is found, and from
-close by, when it does not fit into the image any more, the small one. The four inner cells of the large marker are
-white, and the small one lies in the middle of them, so that neither gets in the way of reading the other. OpenCV's
-detector names one of two markers that lie in each other: below 3 m mostly the small one, above 4 m the large one.
+A white plate with two ArUco markers around its middle, one inside the other. The large one is found from afar, and the
+small one from close by, when the large one no longer fits into the image. The four inner cells of the large marker are
+white, and the small one lies in the middle of them, so that neither interferes with the other. OpenCV's detector
+reports only one of two nested markers: below 3 m mostly the small one, above 4 m the large one.
 
-Lengths are metres in the pad's frame: origin in its middle, x forward, y left, as the rover drives; z up. Whoever looks
-for the pad in images has to be told the dictionary, the identities and the sides.
+Lengths are metres in the pad's frame: origin in its middle, x forward, y left, as the rover drives; z up. A detector
+needs the dictionary, the identities and the sides.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rover that drives a pattern, or follows telemetry of a rover.
 
-The world's x and y are metres, its origin the middle of every pattern. The rover always looks along x: what is told of
-a rover on the wire is its position and its velocity, and no heading.
+The world's x and y are metres, its origin the middle of every pattern. The rover always faces along x: the wire carries
+a rover's position and velocity, but no heading.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROVER_Z: Final = 0.15  # m: the height of the rover's middle, which is what it t
 RANDOM_PERIOD_S: Final = 3.0  # after which a new target is drawn
 ACCELERATION: Final = 0.5  # m/s^2, when it starts, brakes and turns
 ARRIVED_M: Final = 0.03
-#: A rover that is led stops when nothing has been told of it for so long.
+#: A rover that is led stops without rover telemetry for this long.
 SILENCE_S: Final = 1.0
 
 Vector2 = npt.NDArray[np.float64]  # 2 elements
@@ -33,7 +33,7 @@ class Pattern(str, Enum):
     CIRCULAR = "circular"  # to the left around the origin, `amplitude` away
     SQUARE = "square"  # to the corners (+-amplitude, +-amplitude), to the left
     RANDOM = "random"  # to a new place within +-amplitude every 3 s
-    FOLLOW = "follow"  # wherever it is told to be
+    FOLLOW = "follow"  # where rover telemetry says
 
 
 class Rover:

@@ -41,8 +41,8 @@ SMALLEST_LEVEL: Final = 16  # pixels
 class Surface:
     """A horizontal rectangle with an image painted on it.
 
-    It is kept in several sizes, each half the one before, and looked at in the one whose pixels are about as large as
-    the camera's, so that nothing flickers.
+    It is a mipmap: kept in several sizes, each half the previous one, and sampled in the one whose pixels are about as
+    large as the camera's, so that nothing flickers.
     """
 
     def __init__(self, painted: Image, length: float, width: float, repeats: bool = False) -> None:

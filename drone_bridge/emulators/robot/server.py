@@ -29,7 +29,7 @@ class FaultKind(str, Enum):
 
     TRUNCATE = "truncate"  # half of a packet, then the connection is closed
     GARBAGE = "garbage"  # a list of sensors that is none
-    SILENCE = "silence"  # nothing is said any more
+    SILENCE = "silence"  # nothing is sent any more
 
 
 class Server:

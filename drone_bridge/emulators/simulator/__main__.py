@@ -4,7 +4,7 @@
     python3 -m drone_bridge.emulators.simulator --scene buoys --running
 
 It starts paused, as the protocol has it. It reports on standard output, a line for each event: where it listens, who
-has connected, why somebody has gone, where the vehicle was at the end.
+has connected, why a client has left, where the vehicle was at the end.
 """
 
 from __future__ import annotations

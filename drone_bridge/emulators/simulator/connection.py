@@ -26,7 +26,7 @@ class FaultKind(str, Enum):
 
     TRUNCATE = "truncate"  # half of the answer, then the connection is closed
     GARBAGE = "garbage"  # a list that is longer than its message
-    SILENCE = "silence"  # nothing is said any more
+    SILENCE = "silence"  # nothing is sent any more
     SPLIT = "split"  # from then on each byte is sent by itself
 
 

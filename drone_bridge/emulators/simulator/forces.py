@@ -61,7 +61,7 @@ class Gravity:
 class TurbulenceLimits:
     """The limits of each component of the wrench and of its rate, which is redrawn for each step.
 
-    Equal limits make a constant wrench, which is one way to steer. Raises ValueError for what can't be.
+    Equal limits make a constant wrench, which is one way to steer. Raises ValueError for impossible limits.
     """
 
     force_a: Vector  # smallest, world frame, N

@@ -16,7 +16,7 @@ class Physics:
     """All bodies, forces and engines.
 
     A step is symmetric and of second order: forces over half of it, free motion over all of it, forces over the other
-    half. What is under constant force moves exactly as it should.
+    half. Motion under a constant force is exact.
     """
 
     def __init__(self, duration: float) -> None:

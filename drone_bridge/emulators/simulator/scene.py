@@ -207,6 +207,6 @@ def _turbulence_limits(data: bytes, code: int) -> TurbulenceLimits:
         force_rates, torque_rates = (asked.force_rate_a, asked.force_rate_b), (asked.torque_rate_a, asked.torque_rate_b)
         return TurbulenceLimits(asked.force_a, asked.force_b, force_rates, asked.torque_a, asked.torque_b, torque_rates)
     except MisfitError as error:
-        raise RefusedError(code, f"The data are no turbulence: {error}.") from error
+        raise RefusedError(code, f"The data are not a turbulence: {error}.") from error
     except ValueError as error:
         raise RefusedError(code, str(error)) from error

@@ -74,8 +74,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         Args:
             python_literals: accept True, False and None, which the document shows and JSON does not know.
             complete_states_only: refuse a packet that leaves out a control, as the real receiver does.
-            loose_values: take 0 and 1 for buttons, clamp axes, and take a seq that is no whole number, as the real
-                receiver does.
+            loose_values: accept 0 and 1 for buttons and a fractional seq, and clamp axes, as the real receiver does.
         """
         self._python_literals = python_literals
         self._complete_states_only = complete_states_only

@@ -19,7 +19,7 @@ _JSON_OF_PYTHON: Final = {"True": "true", "False": "false", "None": "null"}
 
 def refuse_constant(name: str) -> None:
     """Refuse NaN, Infinity and -Infinity."""
-    raise RemoteProtocolError(f"The packet contains {name}, which is no JSON.")
+    raise RemoteProtocolError(f"The packet contains {name}, which is not JSON.")
 
 
 def parse(
@@ -41,14 +41,14 @@ def parse(
     try:
         text = bytes(datagram).decode()
     except UnicodeDecodeError as error:
-        raise RemoteProtocolError(f"The packet is no UTF-8: {error.reason} at byte {error.start}.") from error
+        raise RemoteProtocolError(f"The packet is not UTF-8: {error.reason} at byte {error.start}.") from error
     _check_nesting(text)
     if python_literals:
         text = _TOKEN.sub(lambda token: _JSON_OF_PYTHON.get(token[0], token[0]), text)
     try:
         document = json.loads(text, parse_constant=parse_constant, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        raise RemoteProtocolError(f"The packet is no JSON: {error.msg} at character {error.pos}.") from error
+        raise RemoteProtocolError(f"The packet is not JSON: {error.msg} at character {error.pos}.") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, among others
         raise RemoteProtocolError(f"The packet can't be read: {error}") from error
     if not isinstance(document, dict):

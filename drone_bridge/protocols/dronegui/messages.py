@@ -12,7 +12,7 @@ from typing import Any, Final
 BUTTONS: Final = ("take_off", "reset", "hover")
 AXES: Final = ("roll", "pitch", "yaw", "gas")
 
-#: A picture measures so many units across and down, whatever its size in pixels.
+#: The width and height of an image in navdata's units, whatever its size in pixels.
 PICTURE_UNITS: Final = 1000
 #: The major flight state is in the upper half of ctrl_state, what kind of it in the lower one.
 MAJOR_STATE_SHIFT: Final = 16

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot control protocol, version 2: TCP, packets with a length and a type in front, big-endian.
 
-A driver registers, queries what there is, binds what it wants to drive and updates it; keep-alives tell both sides
-that the other one is there. The robot answers, and tells every driver what all of them should know. Nothing is sent
-on connect, and nothing is in lockstep: packets may come at any time.
+A driver registers, queries the lists, binds what it wants to drive and updates it; keep-alives show both sides that the
+other one is alive. The robot answers, and informs all drivers of changes. Nothing is sent on connect, and nothing is in
+lockstep: packets may come at any time.
 
 Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header.
 """

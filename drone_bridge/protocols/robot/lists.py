@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading and writing the robot protocol's lists; subsystems.py and sensors.py have them.
 
-Their layouts differ from program to program, and nothing on the wire tells which one is meant. So a list is read
-strictly in each layout that is known to be spoken, and the one that ends exactly at the packet's end is it.
-
-An entry of a type that is not known ends what can be read, as nothing tells its size: the rest stays `opaque`. It is
-believed only if the names up to it look like text, else any garbage would pass for it.
+Their layouts differ from program to program, and nothing on the wire says which one is used. So a list is read strictly
+in each known layout, and the one that ends exactly at the packet's end is taken. Nothing can be read after an entry of
+an unknown type, as its size is unknown: the rest stays `opaque`. That is accepted only if the names before it look like
+text; otherwise any garbage would pass.
 """
 
 from collections.abc import Callable
@@ -32,7 +31,7 @@ def encoded_count(items: Any, kind: type, missing: Any, meaning: str) -> bytes:
 def best_fit(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callable[[Reader], ListT]) -> ListT:
     """Return the payload in the first layout that fits and reads like text, or else in the first that fits.
 
-    If none does, the fallback has its chance. Raises MisfitError, with what is wrong in the first layout.
+    If none does, the fallback is tried. Raises MisfitError, with what is wrong in the first layout.
     """
     fitting: list[ListT] = []
     problem = ""  # not the exception, whose traceback holds this frame: each would keep the other, and the lists
@@ -57,5 +56,5 @@ def best_fit(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Call
 def opaque_rest(reader: Reader, smallest: int) -> bytes:
     """Return the bytes from an entry of an unknown type on, at least `smallest`, if that is credible."""
     if not reader.is_readable or reader.remaining < smallest:
-        raise MisfitError("what follows an unknown type is too short, or the names are no text")
+        raise MisfitError("what follows an unknown type is too short, or the names are not text")
     return reader.take(reader.remaining, "rest")

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The underwater simulator's protocol: TCP, messages of a type ID, a length and a body, big-endian.
 
-A client asks and the server answers each request once, in order. Between the answers come messages that nobody asked
-for at that moment, whose type IDs are 128 and above: streams, triggers, spying, Completed. The world belongs to all
-clients together.
+The server answers each request of a client once, in order. Unsolicited messages, with type IDs from 128 on, come
+between the answers: streams, triggers, spying, Completed. All clients share the world.
 
-The messages are in files by subject; all of them can be had from here. Those whose bodies the document leaves open
-are in objects.py and cameras.py, which say what was chosen.
+The messages are in files by subject, and all exported here. Those whose bodies the document leaves open are in
+objects.py and cameras.py, which describe the chosen layouts.
 """
 
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed

@@ -4,7 +4,7 @@
 The document leaves some bodies open. They are laid out here in its style, and no known server implements them:
 
 - CLIST has an empty body. No response of the document's lists cameras, so it is answered with type 11, which the
-  document leaves free: a number and so many IDs.
+  document leaves free: a count and that many IDs.
 - CVIEW is the ID of a camera and of an entity. CGOT answers it with what CDATA has after the ID of the stream.
 - CBCAST is what the document describes as CBSTART: the ID of a camera.
 """

@@ -116,7 +116,8 @@ class _Connection(StreamConnection[EventT]):
 class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
     """A client's side. `next_event` returns Answers in the order of the requests, and out-of-band messages.
 
-    A server closes without a word when it does not like a request, so `outstanding` may be above 0 at the end.
+    A server closes the connection instead of answering a request that it rejects, so `outstanding` may be above 0 at
+    the end.
     """
 
     _peer = "simulator"
@@ -155,8 +156,8 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
     def send(self, request: Request) -> bytes:
         """Return the bytes of a request, to be written at once: the CUAUV server can't read it in pieces.
 
-        Raises LocalProtocolError for what is no request or does not fit the wire, for a body that is too long for the
-        server, and when too many requests have no answer yet. Then nothing may be sent, and nothing is expected.
+        Raises LocalProtocolError for what is not a request or does not fit the wire, for a body that is too long for
+        the server, and when too many requests are pending. Then nothing is to be sent, and no answer is expected.
         """
         if REQUESTS.get(getattr(request, "ID", -1)) is not type(request):
             raise LocalProtocolError(f"A client does not send {type(request).__name__}.")
@@ -215,8 +216,8 @@ class ServerConnection(_Connection[Request | ConnectionClosed]):
     def send(self, response: Response) -> bytes:
         """Return the bytes of a response.
 
-        Raises LocalProtocolError for what is no response or does not fit the wire, and for an answer that the oldest
-        request without one can't have.
+        Raises LocalProtocolError for what is not a response or does not fit the wire, and for an answer of the wrong
+        type for the oldest pending request.
         """
         kind = type(response)
         if RESPONSES.get(getattr(response, "ID", -1)) is not kind:
@@ -227,7 +228,7 @@ class ServerConnection(_Connection[Request | ConnectionClosed]):
             raise LocalProtocolError(f"{kind.__name__} is an answer, and nothing has been asked.")
         request = self._requests[0]
         if kind is not Error and not (kind is request.ANSWER and request.is_answered_by(response)):
-            raise LocalProtocolError(f"{response!r} is no answer to {request!r}.")
+            raise LocalProtocolError(f"{response!r} is not an answer to {request!r}.")
         data = frame(response)
         self._requests.popleft()
         return data

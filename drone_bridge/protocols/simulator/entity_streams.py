@@ -111,7 +111,7 @@ class EntityData(Response):
         for _ in range(count):
             attribute = _ATTRIBUTE.read(reader, "attribute")
             if attribute not in VALUES:
-                raise MisfitError(f"there is no attribute {attribute}, so nothing tells where it ends")
+                raise MisfitError(f"there is no attribute {attribute}, so its size is unknown")
             attributes.append(attribute)
             values.append(VALUES[attribute].read(reader, "value"))
         return cls(stream, tuple(attributes), tuple(values))

@@ -6,9 +6,9 @@ entities and cameras:
 
 - OCLASSES and OLIST have empty bodies. OSET is an ID, the uint8 of an attribute and its bytes; OGET is an ID and an
   attribute. Attribute 0 of an object is what its class takes in OADD.
-- OLISTED is a number and so many IDs; OGOT is an attribute and its bytes.
+- OLISTED is a count and that many IDs; OGOT is an attribute and its bytes.
 - No response of the document's can carry a list of names, so OCLASSES is answered with type 10, which the document
-  leaves free: a number, and so many names with their lengths as uint32.
+  leaves free: a count, and that many names with their lengths as uint32.
 
 No known server implements them.
 """

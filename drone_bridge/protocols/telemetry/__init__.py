@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The telemetry protocol of a drone without GPS and a rover: JSON documents, one per datagram or topic message.
 
-A drone and a rover tell what they sense, several times a second; commands go to the drone. No document answers
-another one. Signs and units are those of the wire; see docs/telemetry.md.
+A drone and a rover report what they sense, several times a second; commands go to the drone. Documents are not
+answered. Signs and units are those of the wire; see docs/telemetry.md.
 """
 
 from drone_bridge.protocols.events import NEED_DATA

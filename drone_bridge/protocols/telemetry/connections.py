@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three who take part in a conversation in the telemetry protocol."""
+"""The three roles of the telemetry protocol."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -51,10 +51,7 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
         self._queue: EventQueue[DroneTelemetry | RoverTelemetry | LateTelemetry] = EventQueue()
 
     def receive_data(self, document: Document, sender: Sender | None = None) -> None:
-        """Take one whole document, of which `next_event` then tells what it was.
-
-        `sender` is who it has to be from, where that is known; otherwise its fields tell.
-        """
+        """Receive a whole document, for `next_event`. If the `sender` is not known, the fields decide."""
         try:
             self._queue.put(self._read(document, sender))
         except RemoteProtocolError as error:
@@ -69,7 +66,7 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
         return write(command)
 
     def forget(self, sender: Sender) -> None:
-        """Take the next document of a sender whatever its timestamp, as when another one has taken its place."""
+        """Accept the next document of a sender whatever its timestamp, as after it was replaced by another one."""
         self._newest.pop(sender, None)
 
     def _read(self, document: Document, sender: Sender | None) -> DroneTelemetry | RoverTelemetry | LateTelemetry:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents of the telemetry protocol: JSON objects read into messages, and made of them.
 
-Whatever is wrong with a document is a RemoteProtocolError that names the field, such as imu.orientation.roll.
+An invalid document raises RemoteProtocolError, which names the field, such as imu.orientation.roll.
 """
 
 import json
@@ -43,14 +43,14 @@ _MAX_VALUES: Final = 20_000
 
 
 def parse(document: Document, limits: Limits = DEFAULT_LIMITS) -> Object:
-    """Return the JSON object that a document is. Raises RemoteProtocolError, whatever it is."""
+    """Return the JSON object in a document. Raises RemoteProtocolError for anything else."""
     size = len(document)
     if size > _BYTES_WITHOUT_IMAGE:
         _check_large(document, limits)
     try:
         parsed = from_json(document)
     except json.JSONDecodeError as error:
-        raise RemoteProtocolError(f"The document is no JSON: {error.msg} at character {error.pos}.") from error
+        raise RemoteProtocolError(f"The document is not JSON: {error.msg} at character {error.pos}.") from error
     if not isinstance(parsed, dict):
         raise RemoteProtocolError(f"The document is {_shown(parsed)}, and has to be an object.")
     return parsed
@@ -225,7 +225,7 @@ def _from_base64(text: str) -> bytes:
         return from_base64(text)
     except ValueError as error:
         raise RemoteProtocolError(
-            "camera.image is no base64: letters are in it that don't belong there, or some are missing."
+            "camera.image is not base64: it has invalid characters, or some are missing."
         ) from error
 
 

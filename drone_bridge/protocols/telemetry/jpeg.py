@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a JPEG says of itself in its header, read without decoding it."""
+"""The size of a JPEG, read from its header without decoding it."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _SIZE_END: Final = 7  # bytes of a frame's segment up to its size: length, preci
 
 
 def read_size(data: bytes) -> tuple[int, int]:
-    """Return width and height in pixels. Raises ValueError with half a sentence about data that is no JPEG."""
+    """Return width and height in pixels. Raises ValueError with half a sentence about data that is not a JPEG."""
     if not data.startswith(SIGNATURE):
         raise ValueError(f"begins with {data[:4].hex(' ') or 'nothing'}, and not as a JPEG")
     position, end = 2, len(data)  # where the next marker has to be

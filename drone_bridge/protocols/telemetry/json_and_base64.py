@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON and base64, by orjson and pybase64 where they are installed, and by Python's own modules where they are not.
 
-Both ways take and refuse the same; docs/telemetry.md says what the slower one costs.
+Both accept and refuse the same; docs/telemetry.md says what the slower one costs.
 """
 
 import base64
@@ -28,7 +28,7 @@ Text = bytes | bytearray | memoryview | str
 
 
 def from_json(text: Text) -> Any:
-    """Return what a JSON text says.
+    """Return the value of a JSON text.
 
     Raises json.JSONDecodeError; NaN, Infinity, numbers too large for a float, lone surrogates and what is nested too
     deep are refused as well.
@@ -85,7 +85,7 @@ def _integer(text: str) -> float:
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _DECODER: Final = json.JSONDecoder(parse_float=_number, parse_int=_integer, parse_constant=_refuse)
@@ -99,5 +99,5 @@ def _to_json(value: Any) -> bytes:
 
 def _number_of_numpy(value: Any) -> Any:
     if not hasattr(value, "tolist"):
-        raise TypeError(f"{type(value).__name__} is no type of JSON")
+        raise TypeError(f"{type(value).__name__} is not a JSON type")
     return value.tolist()

@@ -13,7 +13,7 @@ MAX_TILT: Final = 0.5
 MAX_MAGNITUDE: Final = 1e6
 MAX_TIMESTAMP_S: Final = 2**31 - 1
 MAX_PATTERN_LETTERS: Final = 64
-#: Beyond these a pinhole's focal length is no useful number any more: degrees.
+#: Beyond these a pinhole's focal length is useless: degrees.
 MIN_FOV: Final = 1.0
 MAX_FOV: Final = 179.0
 

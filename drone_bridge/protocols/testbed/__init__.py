@@ -5,9 +5,9 @@ The testbed opens with `Constants`. Then the two take turns: the testbed sends a
 answers with `MotionParameters`, and simulated time stands still meanwhile. Closing the connection instead of
 sending a frame is the regular end.
 
-One wrong byte shifts all that follow, and implausible values are the only sign of it. Hence the checks, of what comes
-and of what goes out: finite numbers, usable angles of view, pitch within half a turn, time not running backwards.
-Time 0 is the exception: it says that a new simulation has started on the same connection.
+One wrong byte shifts all that follow, and implausible values are the only sign of it. Hence the checks, of incoming and
+outgoing messages: finite numbers, usable angles of view, pitch within half a turn, time not running backwards. Time 0
+is the exception: it says that a new simulation has started on the same connection.
 """
 
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed

@@ -38,12 +38,12 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
     `buffer_updated`, which hand out the memory of the very images that the next bytes belong to. `next_event` then
     gives `Constants` once, `SensorFrame`s, `ConnectionClosed` at the end, and `NEED_DATA` whenever it has to wait.
 
-    Without a `layout` it is decided from the first frame, as `layouts` says: the caller tells by `peer_waits` that
-    nothing follows, and `layout` then is what was found.
+    Without a `layout` it is decided from the first frame, as in `layouts`: the caller reports by `peer_waits` that
+    nothing follows, and `layout` is then the one found.
 
-    `new_image(size)` supplies the memory of each image: an `array('B')` of exactly `size` bytes. Whoever lends one
-    again has to be done with the frame that holds it when the buffers for another frame are asked for. A first frame
-    above 1 MiB is gathered in memory that grows with what has come, and copied into its images when it is whole.
+    `new_image(size)` supplies the memory of each image: an `array('B')` of exactly `size` bytes. A caller that reuses
+    one must be done with its frame before the buffers for another frame are requested. A first frame above 1 MiB is
+    collected in memory that grows with the received bytes, and copied into its images when complete.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
 
     @property
     def inside_message(self) -> bool:
-        """Whether the peer owes us the rest of its constants or of a frame. Between frames it may take its time."""
+        """Whether the peer owes us the rest of its constants or of a frame. Between frames it may pause."""
         return self._constants is None or 0 < self._missing < self._size or bool(self._surplus)
 
     @property
@@ -90,7 +90,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
 
     @property
     def layout_hint(self) -> str:
-        """What the bytes after the images would say in each layout, to tell when it is the wrong one; may be empty."""
+        """What the bytes after the images would mean in each layout, for error messages; may be empty."""
         after_images = self._after_images()
         if after_images and self._frames and self._floats.size == layouts.SHORT_BYTES:
             # If the frames are longer than thought, the rest of the last one stands where an image should begin.
@@ -104,7 +104,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         return self._unanswered > 0 and not self._finished
 
     def get_buffers(self) -> list[memoryview]:
-        """Return the memory, piece by piece, of all that is missing of this message: the next bytes belong there.
+        """Return the memory, piece by piece, for all that is missing of this message, where the next bytes belong.
 
         Raises RemoteProtocolError after the peer broke the protocol.
         """
@@ -128,7 +128,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
 
     @property
     def pixel_bytes_ahead(self) -> int:
-        """How many of the bytes that belong into what `get_buffers` has returned are pixels: they come first."""
+        """How many of the bytes that belong into what `get_buffers` returned are pixels; they come first."""
         return 0 if self._constants is None else max(0, self._missing - len(self._scalars))
 
     def get_buffer(self) -> memoryview:
@@ -136,7 +136,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         return self.get_buffers()[0]
 
     def buffer_updated(self, count: int) -> None:
-        """Say that `count` bytes have been written to the start of what `get_buffers` or `get_buffer` returned."""
+        """Note that `count` bytes were written to the start of what `get_buffers` or `get_buffer` returned."""
         self._missing -= count
         if self._missing:
             while self._buffers and count >= len(self._buffers[0]):
@@ -149,12 +149,12 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             self._complete()
 
     def peer_waits(self) -> None:
-        """Say that so long nothing has come that the testbed must be waiting: its frame ends here."""
+        """Note a silence so long that the testbed must be waiting: its frame ends here."""
         if self.silence_decides:
             self._decide_layout(is_followed_by_silence=True)
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take received bytes by copying them. What follows a broken protocol is ignored."""
+        """Receive bytes, by copying them. Bytes after a protocol violation are ignored."""
         rest = memoryview(data)
         while rest and not self._failure:
             buffer = self.get_buffer()
@@ -164,7 +164,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             rest = rest[count:]
 
     def receive_eof(self) -> None:
-        """Say that the peer has closed its side: the regular end between frames, an error anywhere else."""
+        """Handle the end of the peer's stream: regular between frames, an error anywhere else."""
         if self._ended or self._failure:
             return
         self.peer_waits()
@@ -204,8 +204,8 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
     def finish(self, event: MotionParameters) -> bytes:
         """Return the bytes of the last answer, after which nothing can be sent.
 
-        It answers the frame that waits, or ahead of time the one that has yet to come: a testbed reads it when it has
-        sent that frame. So an autopilot can leave a safe command behind at any moment.
+        It answers the pending frame or, ahead of time, the next one: a testbed reads it when it has sent that frame. So
+        an autopilot can leave a safe command behind at any moment.
         """
         data = pack_reply(event)
         if self._finished or self._constants is None:
@@ -214,7 +214,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         return data
 
     def _after_images(self) -> bytes:
-        """Return what has come of this message, or the one that was completed last, after its images."""
+        """Return the received bytes after the images, of this message or the one completed last."""
         if self._constants is None:
             return b""
         count = self._size - self._missing - 2 * self._constants.image_bytes
@@ -229,7 +229,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         return found[:count]
 
     def _decide_layout(self, is_followed_by_silence: bool) -> None:
-        """Find out how the first frame is laid out, if what has come suffices."""
+        """Decide the layout of the first frame, if enough was received."""
         assert self._constants is not None
         after_images = self._after_images()
         try:
@@ -247,7 +247,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._complete()
 
     def _complete(self) -> None:
-        """Make an event of the message that is complete."""
+        """Create the event for a complete message."""
         self._buffers = []
         if self._pieces:
             whole = memoryview(b"".join(self._pieces))
@@ -261,7 +261,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             self._failure = str(error)
 
     def _frame_buffers(self) -> list[memoryview]:
-        """Return where a frame belongs, with new images."""
+        """Return the buffers for a frame, with new images."""
         assert self._constants is not None
         size = self._constants.image_bytes
         left, right = self._new_image(size), self._new_image(size)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which layout do the bytes after the images of a frame have? No field of the wire says it.
+"""Detects the layout of the bytes after the images of a frame.
 
-What says it is the protocol's strict turns: after a frame a testbed sends nothing until it is answered, so the
-frame ends where silence begins. That tells 12 bytes from 28. Of the two layouts with 12 bytes the documented one is
-taken: nothing in a single frame can tell a yaw from a roll.
+No field on the wire says it, but the protocol's strict turns do: after a frame a testbed sends nothing until it is
+answered, so the frame ends where silence begins. That distinguishes 12 bytes from 28. Of the two layouts with 12 bytes
+the documented one is assumed: nothing in a single frame distinguishes a yaw from a roll.
 """
 
 import struct
@@ -14,7 +14,7 @@ from drone_bridge.protocols.testbed.messages import AngleUnit, AttitudeLayout, n
 
 SHORT_BYTES: Final = 12  # pitch_yaw and pitch_roll
 POSE_BYTES: Final = 28
-#: One byte more than any layout has: whoever sends it does not wait for answers.
+#: One byte more than any layout has: a peer that sends it does not wait for answers.
 SURPLUS_BYTES: Final = POSE_BYTES + 1
 # Beyond these a first frame makes no sense. Pixels that are read as floats are nearly always far beyond.
 _FARTHEST_M: Final = 1e6

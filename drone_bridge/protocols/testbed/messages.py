@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the testbed and its autopilot tell each other, and which values no peer can mean.
+"""The messages of testbed and autopilot, and which values are implausible.
 
 All values are in the units of the wire: angles and rates in degrees (or radians, where a testbed uses them),
 everything else SI; see docs/testbed.md.
@@ -50,7 +50,7 @@ class AngleUnit(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a testbed may announce. Anything above is refused before memory is taken for it."""
+    """What a testbed may announce. Anything above is refused before memory is allocated for it."""
 
     width: int = 4096  # pixels
     height: int = 4096  # pixels
@@ -82,7 +82,7 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class SensorFrame:
-    """What the drone senses after a simulation step. None is what the layout does not carry."""
+    """What the drone senses after a simulation step. None if the layout does not carry it."""
 
     left: ImageBytes
     right: ImageBytes
@@ -111,7 +111,7 @@ class MotionParameters:
 
 
 def non_finite(named: Iterable[tuple[str, float]]) -> str | None:
-    """Return a sentence about the first float that is no finite number."""
+    """Return a sentence about the first float that is not finite."""
     for name, value in named:
         if not math.isfinite(value):
             return f"{name} is {value}, and has to be a finite number."
@@ -119,7 +119,7 @@ def non_finite(named: Iterable[tuple[str, float]]) -> str | None:
 
 
 def implausible_constants(constants: Constants, unit: AngleUnit, limits: Limits, bytes_after_images: int) -> str | None:
-    """Return a sentence about the first constant that no testbed can mean."""
+    """Return a sentence about the first implausible constant."""
     named = [(field.name, getattr(constants, field.name)) for field in fields(constants)]
     if problem := non_finite(named):
         return problem
@@ -140,9 +140,9 @@ def implausible_constants(constants: Constants, unit: AngleUnit, limits: Limits,
 
 
 def implausible_floats(floats: Mapping[str, float], unit: AngleUnit, time_before: float) -> str | None:
-    """Return a sentence about the first float after the images that no testbed can mean.
+    """Return a sentence about the first implausible float after the images.
 
-    Time may go on, or begin again from 0, which is a new simulation.
+    Time may advance, or restart from 0, which is a new simulation.
     """
     if not math.isfinite(sum(floats.values())) and (problem := non_finite(floats.items())):
         return problem

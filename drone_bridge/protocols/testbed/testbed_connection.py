@@ -81,7 +81,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         return [*images, memoryview(floats)]
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take received bytes. An answer may come ahead of its frame; a second one may not."""
+        """Receive bytes. An answer may come ahead of its frame; a second one may not."""
         if self._failure:
             return
         self._buffer += memoryview(data)[: 2 * REPLY.size + 1 - len(self._buffer)]
@@ -91,7 +91,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
             )
 
     def receive_eof(self) -> None:
-        """Say that the peer has closed its side: the regular end between answers, an error inside one."""
+        """Handle the end of the peer's stream: regular between answers, an error inside one."""
         self._ended = True
 
     def next_event(self) -> MotionParameters | ConnectionClosed | NeedData:

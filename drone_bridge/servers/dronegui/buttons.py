@@ -38,7 +38,7 @@ class Buttons(Protocol):
 
 
 class ServiceButtons:
-    """ServiceButtons services: Trigger for each press, SetBool for hover."""
+    """Calls services: Trigger for each press, SetBool for hover."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class ServiceButtons:
     ) -> None:
         """Create the clients.
 
-        `on_done` is called, in the executor, with the name of each press that succeeded. `has_gone` tells of a service,
-        by the same name, that who offers it is known to have been killed or to hang, whatever the ROS graph says.
+        `on_done` is called, in the executor, with the name of each press that succeeded. `has_gone` returns, for a
+        service of this name, whether its node is known to be dead or to hang, whatever the ROS graph says.
         """
         self._node = node
         self._on_done = on_done
@@ -109,9 +109,9 @@ class ServiceButtons:
         return self._clients[name].service_is_ready() and not self._has_gone(name)
 
     def _give_up_overdue(self, now_s: float) -> None:
-        """Report the presses that nobody will answer any more.
+        """Report presses that have timed out.
 
-        They are not repeated: what comes so late is not what the operator wants now.
+        They are not repeated, as the operator may want something else by now.
         """
         for name, pending in self._pending.items():
             for future, called_s in tuple(pending.items()):

@@ -7,13 +7,13 @@ from typing import Final
 
 from drone_bridge.protocols.robot import FromRobot, KeepAlive
 
-_MOST: Final = 100  # per driver: ten seconds of them at most rates
+_MOST: Final = 100  # per driver: ten seconds' worth at usual rates
 
 
 class LateAnswers:
     """Keeps back the answers to one driver's keep-alives while the robot behind a bridge says nothing.
 
-    As beside the robot, they come late, or not at all.
+    As with a direct connection to the robot, they come late, or not at all.
     """
 
     def __init__(self, is_silent: Callable[[], bool]) -> None:

@@ -25,7 +25,7 @@ _MOTOR_FIELDS: Final = {
     "pwm": SensorType.MOTOR_PWM,
 }
 _TYPES_BY_TOPIC: Final = {measurement.topic: SensorType(kind) for kind, measurement in MEASUREMENTS.items()}
-#: Stands for a sensor that a motor lacks, as a list can't say so otherwise.
+#: Stands for a sensor that a motor lacks, for which a list has no other representation.
 _NO_SENSOR: Final = Sensor(SensorType.NULL, "none")
 
 

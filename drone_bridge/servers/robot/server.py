@@ -173,7 +173,7 @@ class RobotServer(LinkNode):
         self.gone()
 
     def gone(self, driver: Driver | None = None) -> None:
-        """Update who drives what, after any change; `driver` is who has gone, if anybody has."""
+        """Update who drives what, after any change; `driver` is one that has disconnected, if any."""
         if driver:
             self._late_answers.pop(driver, None)
         self._note_drivers()
@@ -227,7 +227,7 @@ class RobotServer(LinkNode):
                     self._control.revoke(number, now)
 
     def _follow_silence(self) -> None:
-        """Tell of a robot that says nothing, and send the answers that waited for it once it is heard again."""
+        """Report a silent robot, and send the answers that were held back once it is heard again."""
         self.reports.update_condition(
             SILENT_ROBOT,
             "The robot behind the bridge has been silent for a second" if self._is_robot_silent() else None,

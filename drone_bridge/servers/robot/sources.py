@@ -97,7 +97,7 @@ class ListedSources:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the robot is connected to the bridge, and has said nothing for a second. For any thread."""
+        """Whether the robot is connected to the bridge, but has been silent for a second. For any thread."""
         return self._is_connected and self._robot_lease.is_expired
 
     def _on_sensors(self, message: SensorArray) -> None:

@@ -14,8 +14,8 @@ MAX_QUEUED: Final = 1000
 class LoopQueue:
     """Has the loop handle one message at a time, and serve clients in between.
 
-    So one that was given up, because it does not read, costs nothing more. `put` may be called from any thread, and
-    the rest from the loop's.
+    So a client that was dropped, because it does not read, costs nothing more. `put` may be called from any thread, the
+    rest from the loop's.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class LoopQueue:
         self._loop = None
 
     def put(self, take: Callable[..., None], *arguments: Any) -> None:
-        """Queue a message, with what is to take it."""
+        """Queue a message and its handler."""
         if len(self._queued) == MAX_QUEUED and self._loop:
             self._on_dropped()
         self._queued.append((take, arguments))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the landing pad in the images that are served, for drones in whose ROS nobody else does."""
+"""Finds the landing pad in the images that are served, if no other node does."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PadFinder:
     """Searches images for the pad's markers, in a thread of its own and for at most half of its time.
 
     `take_image` and `take_imu` are for the executor. An image waits for an attitude that is not older; the newest one
-    that has its attitude waits for the search. Images that come meanwhile take the place of those that wait.
+    that has its attitude waits for the search. Newer images replace waiting ones.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class PadFinder:
         self._decoder = JpegDecoder(frame_id)
 
     def prepare(self) -> None:
-        """Make ready now, instead of when the first image comes. Raises ValueError if no image can be searched."""
+        """Load the detector now instead of with the first image. Raises ValueError if images can't be searched."""
         self._detector = self._detector or _detector(self._markers)
 
     def start(self) -> None:
@@ -146,7 +146,7 @@ class PadFinder:
             return
         orientation = quaternion(imu)
         if orientation is None or imu.orientation_covariance[0] < 0:
-            return  # without an orientation no document goes out either, and that is said
+            return  # without an orientation no document is sent either, which is reported
         roll, pitch, _ = euler_from_quaternion(orientation)
         with self._changed:
             self._next = photo, rotation_from_angles(roll, pitch, 0.0)
@@ -203,7 +203,7 @@ class PadFinder:
 def pinhole(info: CameraInfo | None, width: int, height: int, default_fov: float) -> Pinhole:
     """Return the camera of an image of this size, which may have been made smaller since; `default_fov` is degrees.
 
-    Without a CameraInfo that is calibrated, pixels are square, and the image's centre is the optical axis.
+    Without a calibrated CameraInfo, pixels are assumed square, with the optical axis in the image's centre.
     """
     if info and info.width and info.height and 0.0 < info.k[0] < math.inf and 0.0 < info.k[4] < math.inf:
         across, down = width / info.width, height / info.height

@@ -8,7 +8,7 @@ from collections.abc import Callable
 class CommandWatchdog:
     """Forwards commands, and publishes the neutral one once after a timeout.
 
-    Thread-safe, in that commands and the neutral one never overtake each other. Times are passed in.
+    Thread-safe: a command and the neutral one never overtake each other. Times are passed in.
     """
 
     def __init__(self, publish_neutral: Callable[[], None], *, is_lockstep: bool = False) -> None:
@@ -16,8 +16,8 @@ class CommandWatchdog:
 
         Args:
             publish_neutral: publishes the neutral command.
-            is_lockstep: the timeout begins with each frame instead of each command, as the vehicle waits for the
-                command to its frame, and takes the neutral one for it.
+            is_lockstep: the timeout runs from each frame instead of each command, as the vehicle waits for the command
+                to its frame, and the neutral command may be that command.
         """
         self._lock = threading.Lock()
         self._publish_neutral = publish_neutral
@@ -31,12 +31,12 @@ class CommandWatchdog:
         return self._forwarded_s is not None
 
     def ask(self, now_s: float) -> None:
-        """Note that a frame is sent, which a command has to follow."""
+        """Note that a frame was sent, so that a command is expected."""
         with self._lock:
             self._asked_s = now_s
 
     def forward(self, publish_command: Callable[[], None], now_s: float) -> bool:
-        """Publish a command, unless the neutral one has been in its place; return whether it was published."""
+        """Publish a command, unless the neutral one was published instead; return whether it was published."""
         with self._lock:
             if self._is_lockstep and self._asked_s is None:
                 return False

@@ -176,7 +176,7 @@ def show(operators: Sequence[str] | None, vehicles: Sequence[str] | None, folder
 
 def _chosen(known: Sequence[Named], names: Sequence[str] | None) -> list[Named]:
     if unknown := set(names or ()) - {each.name for each in known}:
-        raise SystemExit(f"There is no {', '.join(sorted(unknown))}, but {', '.join(each.name for each in known)}.")
+        raise SystemExit(f"Unknown: {', '.join(sorted(unknown))}. Available: {', '.join(each.name for each in known)}.")
     return [each for each in known if names is None or each.name in names]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All vehicles of a fleet at work in one process."""
+"""All vehicles of a fleet in one process."""
 
 import threading
 from collections.abc import Iterable

@@ -94,7 +94,7 @@ class _Supervisor:
         self._status = 0  # of the runner, as decided by what made it stop
         self._has_failed = False
         self._failures: dict[str, str] = {}  # by label
-        self._requests = 0  # how often somebody has asked to stop
+        self._requests = 0  # how often a stop was requested
 
     async def run(self) -> int:
         """Start everything, wait for the end of it, and return the exit status."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML as launch files have it: values that somebody typed. rcl refuses aliases, and so does this."""
+"""YAML in launch files. Like rcl, it refuses aliases."""
 
 from typing import Any, Final
 

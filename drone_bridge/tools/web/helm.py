@@ -2,9 +2,9 @@
 """Who steers which vehicle, and whether a command may still move it. No socket, no clock, no ROS.
 
 A vehicle has one pilot at a time, who holds a lease. The server hands out a token ten times per second, and a command
-echoes the newest one: so its age is known by the server's own clock, and one that was stuck in a queue moves nothing.
-A pilot from whom nothing fresh comes has let go. Whoever was lost in the middle of a movement, and for however short a
-time, has to let go of the stick before the vehicle moves again.
+echoes the newest one: so its age is known by the server's own clock, and one that was stuck in a queue moves nothing. A
+pilot without fresh commands counts as having let go. After a connection was lost in mid-movement, however briefly, the
+pilot has to let go of the stick before the vehicle moves again.
 """
 
 import math
@@ -44,7 +44,7 @@ class Lease:
     motion: Motion = NEUTRAL
     """The last command."""
     must_let_go: bool = False
-    """Whether it was stopped for want of commands, and only a neutral one may follow."""
+    """Whether it was stopped for lack of commands, and only a neutral one may follow."""
 
 
 @dataclass(slots=True)

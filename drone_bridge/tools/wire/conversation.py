@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Who talked to whom, and what is needed to decode it."""
+    """The two ends of a connection, and what is needed to decode it."""
 
     protocol: str
     transport: str  # tcp or udp

@@ -15,7 +15,7 @@ _HANDLERS: Final = {**world_requests.HANDLERS, **observer_requests.HANDLERS}
 
 
 class RequestHandler:
-    """RequestHandler the requests of all clients."""
+    """Answers the requests of all clients."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
