@@ -16,6 +16,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.msg import ItemEvent, LandingPad
 from drone_bridge.translate.images import pinhole_camera_info
 from drone_bridge.translate.message_template import MessageTemplate
+from drone_bridge.translate.transforms import TransformTemplate, serialized_transforms
 
 STAMP = (12, 345)
 names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
@@ -61,6 +62,17 @@ def test_messages_of_any_layout_are_serialized_as_rclpy_does(frame, name):
         transforms(frame, name),
     ):
         assert_serialized(MessageTemplate(message).filled(), message)
+
+
+@given(st.lists(st.tuples(names, st.lists(floats, min_size=7, max_size=7)), max_size=4))
+def test_transforms_are_serialized_together_whichever_they_are(moved):
+    message = transforms(*(frame for frame, _ in moved))
+    for transform, (_, pose) in zip(message.transforms, moved, strict=True):
+        transform.header.stamp.sec, transform.header.stamp.nanosec = STAMP
+        place, turn = transform.transform.translation, transform.transform.rotation
+        place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w = pose
+    content = serialized_transforms((TransformTemplate("odom", frame), STAMP, pose) for frame, pose in moved)
+    assert_serialized(content, message)
 
 
 def test_each_gap_has_its_place():

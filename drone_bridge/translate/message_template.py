@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from rosidl_parser.definition import AbstractGenericString, AbstractSequence, Array, BasicType
 
-#: The header of CDR in this machine's byte order.
-_ENCAPSULATION: Final = b"\x00\x01\x00\x00" if sys.byteorder == "little" else b"\x00\x00\x00\x00"
+#: What a serialized message begins with: the header of CDR in this machine's byte order.
+ENCAPSULATION: Final = b"\x00\x01\x00\x00" if sys.byteorder == "little" else b"\x00\x00\x00\x00"
 #: The gap for the stamp, seconds and nanoseconds, of a message with a header.
 STAMP: Final = "header.stamp"
 #: How `struct` calls the types of ROS.
@@ -58,7 +58,7 @@ class _Serializer:
     """Serializes messages, and knows where their fields are."""
 
     def __init__(self) -> None:
-        self.buffer = bytearray(_ENCAPSULATION)
+        self.buffer = bytearray(ENCAPSULATION)
         self._fields: list[tuple[str, int, str]] = []  # path, offset, and code, empty if it is no number
 
     def add_fields(self, message: Any, prefix: str) -> None:
@@ -86,7 +86,7 @@ class _Serializer:
 
     def _add_number(self, value: Any, code: str, path: str) -> None:
         size = struct.calcsize(code)
-        self.buffer += bytes(-(len(self.buffer) - len(_ENCAPSULATION)) % size)
+        self.buffer += bytes(-(len(self.buffer) - len(ENCAPSULATION)) % size)
         self._fields.append((path, len(self.buffer), code))
         self.buffer += struct.pack(f"={code}", value)
 

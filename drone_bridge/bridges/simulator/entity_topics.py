@@ -19,6 +19,7 @@ from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.simulator import EntityState
 from drone_bridge.translate.topic_names import topic_token
+from drone_bridge.translate.transforms import TransformTemplate
 
 #: How often subscribers are counted.
 SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
@@ -40,6 +41,7 @@ class EntityTopics:
         self.frame = frames.base_link if name is None else f"{frames.prefix}{topic_token(name, 'entity')}"
         self._made: list[Publisher[Any]] = []
         self._node = node
+        self.transform = TransformTemplate(frames.odom, self.frame)
         #: The numbers of the newest state, as a transform has them: stamp and pose.
         self.stamp: tuple[int, int] = (0, 0)
         self.pose: tuple[float, ...] = ()

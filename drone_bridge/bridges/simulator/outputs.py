@@ -20,12 +20,11 @@ from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerE
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate import simulator as translate
 from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.simulator import Axes, BodyToModel, EntityState
 from drone_bridge.translate.simulator_plans import CameraPlan
 from drone_bridge.translate.simulator_requests import attribute_message, fill_view
 from drone_bridge.translate.topic_names import topic_token
-from drone_bridge.translate.transforms import transform
+from drone_bridge.translate.transforms import serialized_transforms, transform
 
 MAX_ENTITIES: Final = 256  # that have topics
 VEHICLE_NAME: Final = "vehicle"  # in messages; its topics are odom and imu/data
@@ -62,7 +61,6 @@ class SimulatorOutputs:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
         self._tf: Outputs[list[EntityTopics]] = Outputs(node, [tf], SUBSCRIBER_CHECK_PERIOD_S)
-        self._tf_template: tuple[list[EntityTopics], MessageTemplate] = ([], MessageTemplate(TFMessage()))
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched)
         self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
         self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)
@@ -171,13 +169,7 @@ class SimulatorOutputs:
             self._waiting = []
 
     def _make_tf(self, entities: list[EntityTopics], _: Time) -> bytes:
-        of, template = self._tf_template
-        if of != entities:  # seldom: each step has the same
-            transforms = [transform(self._frames.odom, topics.frame) for topics in entities]
-            gaps = [f"transforms[{n}].{gap}" for n in range(len(entities)) for gap in (STAMP, "transform")]
-            template = MessageTemplate(TFMessage(transforms=transforms), *gaps)
-            self._tf_template = entities, template
-        return template.filled(*(numbers for topics in entities for numbers in (topics.stamp, topics.pose)))
+        return serialized_transforms((topics.transform, topics.stamp, topics.pose) for topics in entities)
 
     # The rest.
 
