@@ -189,12 +189,13 @@ def is_published(publisher, message):
 
 def test_a_stopped_viewer_costs_the_others_nothing(bridge, ros):
     # Not the camera of the test before: its channel may not have been withdrawn yet.
-    publisher = ros.node.create_publisher(Image, "/other_camera/image_raw", QoSProfile(depth=1))
+    publisher = ros.node.create_publisher(Image, "/other_camera/image_raw", LATCHED)
     picture = Image(height=480, width=640, encoding="rgb8", step=1920, data=bytes(921600))
+    publisher.publish(picture)
     with Viewer(bridge.address) as awake, Viewer(bridge.address) as stopped:
-        stopped.subscribe("/other_camera/image_raw")  # and never takes anything
-        awake.subscribe("/other_camera/image_raw")
-        wait_until(lambda: publisher.get_subscription_count() >= 1, "a subscriber")
+        for viewer in (awake, stopped):
+            viewer.subscribe("/other_camera/image_raw")
+            viewer.next_of("/other_camera/image_raw")  # from now on, the stopped one takes nothing any more
         for number in range(100):
             picture.header.frame_id = f"frame {number:03}"
             wait_until(lambda: is_published(publisher, picture), "a writer that has room")

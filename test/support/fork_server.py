@@ -23,6 +23,7 @@ import socket
 import subprocess
 import sys
 import threading
+import weakref
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -246,6 +247,7 @@ class Popen(subprocess.Popen):
         self.pid = os.fork()
         if not self.pid:
             forget_signals()
+            forget_finalizers()
             for stream, name in enumerate(("p2cread", "c2pwrite", "errwrite")):
                 if arguments[name] != -1:
                     os.dup2(arguments[name], stream)
@@ -265,6 +267,12 @@ def forget_signals():
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def forget_finalizers():
+    """Leave it to the parent to remove what it has made, such as its temporary folders."""
+    for finalizer in tuple(weakref.finalize._registry):
+        finalizer.detach()
 
 
 def run_to_the_end(command, environment, folder):
