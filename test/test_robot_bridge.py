@@ -540,12 +540,14 @@ def test_garbage_ends_the_connection_stopped_and_starts_a_new_one(ros, peer, dat
 
 
 def test_a_silent_robot_is_lost_and_connected_to_again(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     peer.wait_for(SkidSteerUpdate)
     peer.answers_keep_alives = False
     peer.wait_for(UnbindSubsystem)
     peer.answers_keep_alives = True
     peer.wait_for(BindSubsystem)
-    status(ros, lambda values: values["last error"] == f"The robot has been silent for {LINK_TIMEOUT_S:g} s.")
+    silent = f"The robot has been silent for {LINK_TIMEOUT_S:g} s."
+    reports.wait(lambda report: values_of(report)["last error"] == silent)
 
 
 def test_a_robot_that_hangs_up_is_connected_to_again(ros, peer):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulator_server and its clients, where ROS has no more than topics: a vehicle's odometry, and perhaps others."""
 
-import contextlib
+import asyncio
 import math
 import os
-import queue
 import signal
 import socket
 import struct
@@ -16,14 +15,14 @@ from geometry_msgs.msg import PoseStamped, TransformStamped, Twist
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S as PATIENCE_S
 from processes import Process
-from ros_session import RosSession, module_ros, wait_until
+from ros_session import module_ros, wait_until
 from rosgraph_msgs.msg import Clock
 from simulator_client import SimulatorClient
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, ItemType
-from drone_bridge.servers.simulator.server import SimulatorServer
+from drone_bridge.servers.simulator.loop_queue import LoopQueue
 from drone_bridge.translate.time import NANOSECONDS
 
 VEHICLE, BUOY, GATE = 0, 3, 4
@@ -296,18 +295,19 @@ def test_a_client_that_hangs_is_given_up_and_disturbs_nobody(ros, server, client
 
 
 def test_clients_are_served_between_messages_from_topics_however_many_wait():
-    done = queue.Queue()
-    with contextlib.closing(RosSession("overloaded")) as session:
-        node = session.run(SimulatorServer, port=0, bridge="")
+    done = []
 
-        def overload():
-            for number in range(3):
-                node._queue.put(done.put, number)
-            node._queue._loop.call_soon(done.put, "a client")
+    async def overload():
+        waiting = LoopQueue(lambda take, arguments: take(*arguments), on_dropped=lambda: None)
+        waiting.attach(asyncio.get_running_loop())
+        for number in range(3):
+            waiting.put(done.append, number)
+        asyncio.get_running_loop().call_soon(done.append, "a client")
+        while len(done) < 4:
+            await asyncio.sleep(0)
 
-        wait_until(lambda: node._queue.is_attached, "the loop")
-        node._queue._loop.call_soon_threadsafe(overload)
-        assert [done.get(timeout=PATIENCE_S) for _ in range(4)] == [0, "a client", 1, 2]
+    asyncio.run(asyncio.wait_for(overload(), PATIENCE_S))
+    assert done == [0, "a client", 1, 2]
 
 
 def test_clients_are_told_of_the_end_and_the_vehicle_is_left_standing(ros):
