@@ -28,7 +28,7 @@ from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import transform
 
 #: How often subscribers are counted.
-SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
+SUBSCRIBER_CHECK_PERIOD_S: Final = 0.5
 
 
 class TestbedOutputs:
