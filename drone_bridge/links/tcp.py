@@ -68,7 +68,8 @@ class TcpStream:
         """Send acknowledgements without delay from now on, where the system can.
 
         For peers that send a message in pieces with Nagle's algorithm on: each piece waits for the acknowledgement of
-        the previous one, which is otherwise delayed by 40 ms.
+        the previous one, which is otherwise delayed by 40 ms. Not when all buffers are full: then the message is whole,
+        and its answer acknowledges it.
         """
         self._acknowledges_at_once = hasattr(socket, "TCP_QUICKACK")
 
@@ -104,7 +105,7 @@ class TcpStream:
                 self._heard_s = time.monotonic()
                 if self._log:
                     self._log.received(buffers, count, pixel_bytes=pixel_bytes)
-                if self._acknowledges_at_once:  # Linux goes back to delays by itself
+                if self._acknowledges_at_once and count < sum(map(len, buffers)):  # Linux goes back to delays by itself
                     self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
                 return count
             except BlockingIOError:
