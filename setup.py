@@ -38,7 +38,8 @@ setup(
     extras_require={
         "landing": ["opencv-python-headless"],  # for the emulator, which draws what a camera sees
         "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
-        "wire-log": ["lz4"],  # without it, the files of a wire log are larger
+        "wire-log": ["lz4", "dpkt"],  # without them, wire logs are larger, and captures of tcpdump can't be read
+        "bags": ["rosbags", "rich", "plotly"],  # for `drone-bridge info` and `report`
     },
     data_files=[
         shared(folder)

@@ -13,7 +13,7 @@ from processes import TIMEOUT_S, Process
 ROOT = Path(__file__).parent.parent
 NODES = ("testbed_bridge", "recorder", "drone_controller", "vehicle_model")
 # These need nothing but Python itself.
-BARE_CODECS = ("testbed", "dronegui", "simulator", "robot")
+BARE_CODECS = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 # And these, of the emulators.
 BARE_EMULATORS = ("robot",)
 
@@ -80,6 +80,7 @@ def test_help_says_what_works_and_what_ros_would_add(installation):
     works, _, needs = done.stdout.partition("commands that need ROS 2:")
     assert "emulate" in works
     assert "launch" not in works
+    assert "report     write a report of a bag as one HTML page (needs rosbags and plotly)" in works
     assert {"launch", "demo"} <= set(needs.replace(",", " ").split())
     assert "ROS 2 is not available here" in needs
 

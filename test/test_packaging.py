@@ -12,7 +12,7 @@ import pytest
 import setuptools
 
 ROOT = Path(__file__).resolve().parent.parent
-WITHOUT_ROS = ("protocols", "links", "emulators")
+WITHOUT_ROS = ("protocols", "links", "emulators", "operators", "tools/bags", "tools/reporting", "tools/wire")
 #: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing.
 PIP_NAMES = {"cv2": "opencv-python-headless"}
 ROSDEP_KEYS = {

@@ -24,6 +24,7 @@ class Command:
     module: str
     summary: str
     needs_ros: bool = True
+    packages: tuple[str, ...] = ()  # that pip installs only as extras
 
 
 COMMANDS: Final = {
@@ -32,10 +33,10 @@ COMMANDS: Final = {
     "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
     "fleet": Command("drone_bridge.tools.fleet.command", "bridge many vehicles in one process"),
     "demo": Command("drone_bridge.tools.demo.command", "run a demonstration that needs no hardware"),
-    "info": Command("drone_bridge.tools.bags.info", "summarize the contents of a bag", needs_ros=False),
+    "info": Command("drone_bridge.tools.bags.info", "summarize the contents of a bag", False, ("rosbags", "rich")),
     "play": Command("drone_bridge.tools.playing.command", "play back a bag"),
     "report": Command(
-        "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", needs_ros=False
+        "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")
     ),
     "wire": Command("drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     has_ros = _has_ros()
     here = {name: command for name, command in COMMANDS.items() if has_ros or not command.needs_ros}
-    lines = [f"  {name:10} {command.summary}" for name, command in here.items()]
+    lines = [f"  {name:10} {command.summary}{_lacking(command)}" for name, command in here.items()]
     if not has_ros:
         missing = [name for name in COMMANDS if name not in here]
         lines += ["", f"commands that need ROS 2: {', '.join(missing)}", WITHOUT_ROS.rstrip()]
@@ -78,6 +79,11 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("command", choices=COMMANDS, metavar="command", help="'drone-bridge <command> --help' explains")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the command")
     return parser.parse_args(argv)
+
+
+def _lacking(command: Command) -> str:
+    lacking = [name for name in command.packages if find_spec(name) is None]
+    return f" (needs {' and '.join(lacking)})" if lacking else ""
 
 
 def _run(chosen: argparse.Namespace) -> int:
