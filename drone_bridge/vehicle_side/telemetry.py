@@ -7,7 +7,6 @@ stays in force, as the document has no time-out.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, Protocol
@@ -41,15 +40,14 @@ class Vehicle(Protocol):
 
 
 class DroneSide:
-    """One drone and its controllers. Times are seconds of any one clock."""
+    """One drone and its controllers."""
 
     def __init__(self, vehicle: Vehicle) -> None:
-        self.commanded_s = -math.inf  # when the last command was received
         self._vehicle = vehicle
         self._drone = DroneConnection()
         self._rover = RoverConnection()
 
-    def receive(self, document: Document, now_s: float) -> DroneCommand | RoverTelemetry:
+    def receive(self, document: Document) -> DroneCommand | RoverTelemetry:
         """Handle a document.
 
         Raises RemoteProtocolError for one that is refused, which changes nothing.
@@ -57,7 +55,6 @@ class DroneSide:
         self._drone.receive_data(document)
         event = self._drone.next_event()
         if isinstance(event, DroneCommand):
-            self.commanded_s = now_s
             self._vehicle.follow_command(event)
             return event
         assert isinstance(event, RoverTelemetry)

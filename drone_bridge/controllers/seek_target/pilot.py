@@ -64,7 +64,6 @@ class Decision:
     state: SeekState
     reason: str  # a human-readable phrase
     distance: float | None  # estimated, m from the target's centre; None while it is not known
-    sees_target: bool
 
 
 class SeekTarget:
@@ -195,7 +194,7 @@ class SeekTarget:
             yaw_error = azimuth - self._off_axis(distance - max(closing, 0.0) / parameters.yaw_gain, azimuth)
         command = self._control.command(rotation, self._specific_force(acceleration, velocity), yaw_error, self._step)
         self._note_state(distance, bool(slowing.any()), velocity)
-        return Decision(command, self._state, self._reason(distance), distance, self._sees)
+        return Decision(command, self._state, self._reason(distance), distance)
 
     def _profile(self, to_go: Vector, velocity: Vector, max_speed: float) -> tuple[Vector, Vector]:
         """Return the velocity for a distance, and the acceleration that keeps to that profile.
@@ -287,7 +286,7 @@ class SeekTarget:
         command = self._control.command(rotation, self._specific_force(acceleration, velocity), yaw_error, self._step)
         self._state = SeekState.SEARCHING
         place = "here" if not self._level else f"{abs(goal):.0f} m {'higher' if goal > 0 else 'lower'}"
-        return Decision(command, self._state, f"nothing in sight, looking around {place}", None, False)
+        return Decision(command, self._state, f"nothing in sight, looking around {place}", None)
 
 
 def _limited(acceleration: Vector, limit: float) -> Vector:

@@ -128,7 +128,7 @@ class Conversation:
 
     def _take(self, document: bytes, where: str) -> None:
         try:
-            event = self._side.receive(document, time.monotonic())
+            event = self._side.receive(document)
         except RemoteProtocolError as error:
             self.refused += 1
             self._warn(f"refused a document from {where}: {error}")

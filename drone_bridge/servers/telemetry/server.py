@@ -125,7 +125,7 @@ class TelemetryServer(LinkNode):
     def _take(self, document: bytes | str, source: str) -> None:
         with self._taking:
             try:
-                self._side.receive(document, time.monotonic())
+                self._side.receive(document)
             except RemoteProtocolError as error:
                 self.count_and_warn("rejected input", f"A document from {source} was refused: {error}")
                 return

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from geometry_msgs.msg import PointStamped
 from rclpy.node import Node
-from sensor_msgs.msg import Range
 
 from drone_bridge.msg import ControllerState
 from drone_bridge.tools.demo.composition import free_port
@@ -27,20 +27,20 @@ class Watcher(Node):
     def __init__(self) -> None:
         super().__init__("demo")
         self._state = ControllerState(state="starting", reason="")
-        self._altitude_m: float | None = None
+        self._height_m: float | None = None
         self.create_subscription(ControllerState, "drone_controller/state", self._on_state, 1)
-        self.create_subscription(Range, "altitude", self._on_altitude, 1)
+        self.create_subscription(PointStamped, "height", self._on_height, 1)
 
     def _on_state(self, message: ControllerState) -> None:
         self._state = message
 
-    def _on_altitude(self, message: Range) -> None:
-        self._altitude_m = message.range
+    def _on_height(self, message: PointStamped) -> None:
+        self._height_m = message.point.z
 
     def status(self) -> tuple[str, None]:
         """Return height, state and reason in one line; the end is open."""
-        altitude = "-" if self._altitude_m is None else f"{self._altitude_m:.2f}"
-        return f"{altitude:>5} m high   {self._state.state:11}   {self._state.reason}", None
+        height = "-" if self._height_m is None else f"{self._height_m:.2f}"
+        return f"{height:>5} m high   {self._state.state:11}   {self._state.reason}", None
 
 
 def show(folder: Path) -> int:
