@@ -24,7 +24,7 @@ from drone_bridge.links.udp import UdpConnector, UdpListener, UdpStream
 from drone_bridge.operators.options import OperatorParser
 from drone_bridge.operators.plan import Leg
 from drone_bridge.programs.options import not_negative, port, positive
-from drone_bridge.programs.program import run_program, say
+from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.protocols.dronegui import (
     AXES,
     DEFAULT_NAVDATA_PORT,
@@ -186,9 +186,7 @@ def fly(client: Client, options: argparse.Namespace) -> None:
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
-    connector = UdpConnector(
-        options.host, options.port, cancellation, lambda why, delay: say(f"{why} Trying again in {delay:.1f} s.")
-    )
+    connector = UdpConnector(options.host, options.port, cancellation, say_retry)
     with contextlib.suppress(LinkCancelledError):
         stream = connector.open()
         stack.callback(stream.close)

@@ -23,7 +23,7 @@ from drone_bridge.links.tcp import TcpConnector, TcpStream
 from drone_bridge.operators.options import OperatorParser
 from drone_bridge.operators.plan import REST, Leg, Plan
 from drone_bridge.programs.options import port, positive
-from drone_bridge.programs.program import run_program, say
+from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.protocols.robot import (
     FULL_SPEED,
     NEED_DATA,
@@ -196,9 +196,6 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 
 def _connector(options: argparse.Namespace, cancellation: Cancellation) -> TcpConnector:
-    def say_retry(sentence: str, delay_s: float) -> None:
-        say(f"{sentence} Trying again in {delay_s:.1f} s.")
-
     if not options.name:
         return TcpConnector(options.host, options.port, cancellation, say_retry)
     route = DiscoveryRoute(options.discovery_address, options.discovery_port, options.discovery_interface)

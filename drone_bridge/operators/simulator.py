@@ -24,7 +24,7 @@ from drone_bridge.links.tcp import TcpConnector, TcpStream
 from drone_bridge.operators.options import OperatorParser
 from drone_bridge.operators.plan import REST, Leg
 from drone_bridge.programs.options import positive
-from drone_bridge.programs.program import run_program, say
+from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import NEED_DATA, VEHICLE, Attribute
 
@@ -150,11 +150,7 @@ def _numbers(values: Any) -> str:
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Follow the plan. Raises LinkError if the connection is lost."""
-
-    def failed(sentence: str, delay_s: float) -> None:
-        say(f"{sentence} Trying again in {delay_s:.1f} s.")
-
-    connector = TcpConnector(options.host, options.port, cancellation, failed)
+    connector = TcpConnector(options.host, options.port, cancellation, say_retry)
     with contextlib.suppress(LinkCancelledError):
         requests, streams = Client(connector.open()), Client(connector.open_once())
         say(f"connected to {options.host}:{options.port}")

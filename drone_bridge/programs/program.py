@@ -11,6 +11,7 @@ import errno
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
@@ -20,6 +21,7 @@ from drone_bridge.protocols.errors import ProtocolError
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 CANNOT_START: Final = 2  # the exit code, as argparse has it
+WARNING_PERIOD_S: Final = 1.0
 
 #: Runs until it ends or is cancelled, and returns the exit code. Whatever it opens belongs on the exit stack.
 Program = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int]
@@ -85,6 +87,22 @@ def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
 def say(text: str) -> None:
     """Print one event. If stdout is closed, the program continues silently."""
     _print(text, sys.stdout)
+
+
+def say_retry(failure: str, delay_s: float) -> None:
+    """Print why a connection failed, and when the next attempt is."""
+    say(f"{failure} Trying again in {delay_s:.1f} s.")
+
+
+class LimitedReports:
+    """Prints faults of peers, at most one per WARNING_PERIOD_S."""
+
+    _next_s = 0.0
+
+    def say(self, sentence: str) -> None:
+        if time.monotonic() >= self._next_s:
+            say(sentence)
+            self._next_s = time.monotonic() + WARNING_PERIOD_S
 
 
 def _print(text: str, file: TextIO) -> None:

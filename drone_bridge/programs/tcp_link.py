@@ -8,7 +8,7 @@ import argparse
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.tcp import TcpConnector
 from drone_bridge.links.tcp_listener import TcpListener
-from drone_bridge.programs.program import say
+from drone_bridge.programs.program import say, say_retry
 
 
 def make_link(options: argparse.Namespace, cancellation: Cancellation) -> TcpListener | TcpConnector:
@@ -20,9 +20,4 @@ def make_link(options: argparse.Namespace, cancellation: Cancellation) -> TcpLis
         link = TcpListener(options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time"))
         say(f"listening on {options.host}:{link.port}")
         return link
-    return TcpConnector(
-        options.host,
-        options.port,
-        cancellation,
-        lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
-    )
+    return TcpConnector(options.host, options.port, cancellation, say_retry)

@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.emulators.dronegui.flight import Flight
 from drone_bridge.emulators.dronegui.navdata import blocks
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.udp import UdpListener, name
-from drone_bridge.programs.program import say
+from drone_bridge.programs.program import LimitedReports, say
 from drone_bridge.protocols.dronegui import ControlPacket
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.vehicle_side.dronegui import Dialect, Gui
-
-WARNING_PERIOD_S: Final = 1.0
 
 
 class GuiProgram:
@@ -31,7 +28,7 @@ class GuiProgram:
         self._navdata_socket = navdata_socket
         self._navdata_number = 0
         self._sender = ""
-        self._next_warning_s = 0.0
+        self._reports = LimitedReports()
 
     def receive(self, datagram: bytes, source: Any) -> None:
         """Handle a datagram. `source` is a socket address."""
@@ -41,13 +38,13 @@ class GuiProgram:
             event = self._gui.receive(datagram, source, self._flight.time)
         except RemoteProtocolError as error:
             self.refused += 1
-            self._warn(f"refused a packet of {sender}: {error}")
+            self._reports.say(f"refused a packet of {sender}: {error}")
             return
         if not isinstance(event, ControlPacket):
             self.late += 1
             return
         if sender != self._sender:
-            self._warn(f"controlled by {sender}")
+            self._reports.say(f"controlled by {sender}")
             self._sender = sender
         self.packets += 1
         if math.isinf(before) and math.isfinite(self._gui.hears_drone_from_s):
@@ -65,9 +62,3 @@ class GuiProgram:
             for datagram in datagrams:
                 with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
                     self._navdata_socket.send(datagram, address)
-
-    def _warn(self, sentence: str) -> None:
-        """Report a fault of a sender, at most once a second."""
-        if time.monotonic() >= self._next_warning_s:
-            say(sentence)
-            self._next_warning_s = time.monotonic() + WARNING_PERIOD_S

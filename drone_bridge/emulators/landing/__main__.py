@@ -46,7 +46,7 @@ from drone_bridge.programs.options import (
     positive,
     triple,
 )
-from drone_bridge.programs.program import TrajectoryFile, run_program, say
+from drone_bridge.programs.program import TrajectoryFile, run_program, say, say_retry
 from drone_bridge.protocols.telemetry import DEFAULT_PORT
 from drone_bridge.vehicle_side.telemetry import PERIOD_S
 
@@ -104,12 +104,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
         listener = UdpListener(options.rover_host, options.rover_port, cancellation)
         stack.callback(listener.close)
         say(f"rover telemetry on {options.rover_host}:{listener.port}")
-    connector = UdpConnector(
-        options.host,
-        options.port,
-        cancellation,
-        lambda reason, delay: say(f"{reason} Trying again in {delay:.1f} s."),
-    )
+    connector = UdpConnector(options.host, options.port, cancellation, say_retry)
     duration = math.inf if options.duration is None else options.duration
     watch = Watch(vehicle, duration, options.until_landed, trajectory)
     conversation = None

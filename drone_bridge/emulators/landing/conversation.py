@@ -15,13 +15,12 @@ from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.landing.vehicle import Vehicle
 from drone_bridge.links.errors import LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpListener, UdpStream
-from drone_bridge.programs.program import say
+from drone_bridge.programs.program import LimitedReports, say
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.telemetry import DroneCommand, DroneTelemetry
 from drone_bridge.protocols.telemetry.json_and_base64 import from_json, to_json
 from drone_bridge.vehicle_side.telemetry import PERIOD_S, DroneSide
 
-WARNING_PERIOD_S: Final = 1.0
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
 LONGEST_CATCH_UP_S: Final = 0.25
 #: The most documents read per frame when there is no time left to wait, however many are sent.
@@ -63,7 +62,7 @@ class Conversation:
         self._fault = fault
         self._stalls = False
         self._side = DroneSide(vehicle)
-        self._next_warning_s = 0.0
+        self._reports = LimitedReports()
         self._is_heard = True
 
     def run(self, speed: float, goes_on: Callable[[], bool]) -> None:
@@ -131,7 +130,7 @@ class Conversation:
             event = self._side.receive(document)
         except RemoteProtocolError as error:
             self.refused += 1
-            self._warn(f"refused a document from {where}: {error}")
+            self._reports.say(f"refused a document from {where}: {error}")
             return
         if isinstance(event, DroneCommand):
             if not self.commands:
@@ -143,12 +142,6 @@ class Conversation:
         if self._is_heard:
             say(str(error))
         self._is_heard = False
-
-    def _warn(self, sentence: str) -> None:
-        """Report a fault of a sender, at most once a second."""
-        if time.monotonic() >= self._next_warning_s:
-            say(sentence)
-            self._next_warning_s = time.monotonic() + WARNING_PERIOD_S
 
 
 def spoiled(document: bytes, kind: FaultKind) -> bytes:
