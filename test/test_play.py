@@ -60,7 +60,10 @@ def numbers(request, tmp_path):
 
 
 def playing(bag, taken, rate=1.0, span=None, latched=(), clock=None):
-    return Player(bag, taken, latched, span or Span(bag.start_ns, bag.end_ns), rate=rate, clock=clock)
+    topics = {topic.name: topic for topic in bag.topics}
+    publishers = {topics[name]: publisher for name, publisher in taken.items()}
+    span = span or Span(bag.start_ns, bag.end_ns)
+    return Player(bag, publishers, [topics[name] for name in latched], span, rate=rate, clock=clock)
 
 
 class TestTimeline:
@@ -186,9 +189,10 @@ class TestReadAhead:
         monkeypatch.setattr(read_ahead, "MAX_MESSAGES", 3)
         with Bag(numbers) as bag:
             read = []
+            _, number = bag.topics
 
             def messages():
-                for message in bag.messages({"/number"}):
+                for message in bag.messages([number]):
                     read.append(message)
                     yield message
 
@@ -230,9 +234,30 @@ class TestBag:
                 assert said in errors
                 assert "Traceback" not in errors
 
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["--start", "100"], "lasts 2.0 s"),
+            (["--topics", "/absent"], "'/absent' is not in the bag"),
+            (["--remap", "/number:=no name"], "can't be published as 'no name': topic name"),
+        ],
+    )
+    @pytest.mark.usefixtures("domain")
+    def test_when_there_is_nothing_to_play_a_sentence_says_so(self, arguments, said, tmp_path, capsys):
+        bag = write_bag(tmp_path / "bag", [("/number", START + n * SECOND, Int32(data=n)) for n in range(3)])
+        assert main(["play", str(bag), *arguments]) == 1
+        printed = "".join(capsys.readouterr())
+        assert said in printed
+        assert "nothing to play" in printed
+
+    def test_an_empty_bag_is_said_to_be_empty(self, tmp_path, capsys):
+        assert main(["info", str(write_bag(tmp_path / "bag", []))]) == 0
+        assert "empty" in capsys.readouterr().out
+
     def test_counts_and_gaps(self, numbers, capsys):
         with Bag(numbers) as bag:
-            rate = topic_rates(bag.messages())["/number"]
+            _, number = bag.topics
+            rate = topic_rates(bag.messages())[number]
         assert rate.count == 20
         assert rate.rate_hz == pytest.approx(20.0)
         assert rate.longest_gap_ns == 50 * MILLISECOND
@@ -259,6 +284,7 @@ class TestCommand:
         for number, command in enumerate(commands):
             command.linear.x = float(number)
         messages = [("/cmd_vel", START + n * 10 * MILLISECOND, command) for n, command in enumerate(commands)]
+        messages.append(("/cmd_vel", START, String(data="of another type under the same name")))
         unknown = [("/odd", "nowhere_msgs/msg/Odd", "int32 data")]
         bag = write_bag(tmp_path / "bag", messages, {"/cmd_vel": [offer(reliable=True)]}, more_types=unknown)
         heard, clock = ros.subscribe(Twist, "/renamed"), ros.subscribe(Clock, "/clock")
@@ -270,6 +296,7 @@ class TestCommand:
         assert clock.wait().clock.sec == START // SECOND
         assert player.wait() == 0
         assert "'/odd' is skipped" in player.output
+        assert "'/cmd_vel' was recorded with another type as well, 'std_msgs/msg/String'" in player.output
         assert "/clock is published by /test_session, too: time will jump back and forth." in player.output
         assert "5 messages" in player.output
 
@@ -282,7 +309,7 @@ class TestCommand:
         assert heard.wait().data == 0
         os.write(ours, b"s")
         assert heard.wait().data == 1
-        os.write(ours, b"s")
-        assert heard.wait().data == 2
+        os.write(ours, b"\x1b[Dss")  # fast, or held down: they come in one piece
+        assert [heard.wait().data for _ in range(2)] == [1, 2]
         os.close(ours)
         os.close(theirs)

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bag as one HTML page: what is read from it, what is plotted, and that the page stands alone."""
 
+import contextlib
 import math
 import re
+import sqlite3
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
+from rosbags.rosbag2 import StoragePlugin
 from sensor_msgs.msg import CompressedImage, Image, Imu
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, Float64
 from written_bags import write_bag
 
-from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage, BagTopic
 from drone_bridge.tools.cli import main
+from drone_bridge.tools.reporting.command import write_report
 from drone_bridge.tools.reporting.numbers import MAX_POINTS, Series, numbers_in, thinned
 from drone_bridge.tools.reporting.pictures import data_uri
 from drone_bridge.tools.reporting.story import PICTURES, read_story
@@ -105,6 +109,26 @@ def test_an_image_of_an_unknown_encoding_is_left_out(story):
     assert data_uri(picture) is None
 
 
+def test_an_image_with_fewer_bytes_than_it_says_is_left_out(story):
+    picture = story.pictures["/camera/image_raw"][0]
+    object.__setattr__(picture.message, "data", picture.message.data[:-1])
+    assert data_uri(picture) is None
+
+
+def test_a_topic_that_can_t_be_decoded_is_left_out_and_the_page_says_why(tmp_path):
+    messages = [("/flying", START + s * SECOND, Bool(data=True)) for s in range(3)]
+    messages += [("/number", START + s * SECOND, Float64(data=1.0)) for s in range(3)]
+    path = write_bag(tmp_path / "bag", messages, storage=StoragePlugin.SQLITE3)
+    with contextlib.closing(sqlite3.connect(next(path.glob("*.db3")))) as database, database:
+        database.execute("UPDATE messages SET data = x'00' WHERE length(data) < 12")
+    page = write_report(path).read_text()
+    assert "/flying is left out: " in page
+    assert "<h3>/number</h3>" in page
+    unknown = BagTopic("/wheel", "lab_msgs/msg/Wheel", "", (), 1)
+    with Bag(path) as bag, pytest.raises(BagError, match="no definition of 'lab_msgs/msg/Wheel'"):
+        bag.deserialize(BagMessage(unknown, START, b"\0\1\0\0"))
+
+
 def test_only_warnings_and_worse_are_listed(story):
     assert story.log == [(6.0, 30, "bridge", "The peer <has gone>.")]
 
@@ -119,7 +143,7 @@ def test_rotations_are_in_degrees_and_covariances_are_left_out(story):
 def test_numbers_of_a_message_that_marks_unknowns(tmp_path):
     bag_path = write_bag(tmp_path / "imu", [("/imu", START, Imu())])
     with Bag(bag_path) as bag:
-        (message,) = (bag.deserialize(raw.data, "sensor_msgs/msg/Imu") for raw in bag.messages())
+        (message,) = bag.deserialized("/imu")
     names = dict(numbers_in(message))
     assert set(names) == {
         *(f"orientation {axis}, deg" for axis in ("roll", "pitch", "yaw")),

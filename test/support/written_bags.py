@@ -29,15 +29,16 @@ def write_bag(path, messages, offers=None, storage=StoragePlugin.MCAP, more_type
     connections = {}
     with Writer(path, version=9, storage_plugin=storage) as writer:
         for topic, time_ns, message in messages:
-            if topic not in connections:
+            key = topic, type(message)
+            if key not in connections:
                 package, _, name = type(message).__module__.partition(".msg.")[0], None, type(message).__name__
-                connections[topic] = writer.add_connection(
+                connections[key] = writer.add_connection(
                     topic,
                     f"{package}/msg/{name}",
                     typestore=store,
                     offered_qos_profiles=(offers or {}).get(topic, [offer()]),
                 )
-            writer.write(connections[topic], time_ns, serialize_message(message))
+            writer.write(connections[key], time_ns, serialize_message(message))
         for topic, type_name, text in more_types:
             from rosbags.typesys import get_types_from_msg
 

@@ -17,9 +17,9 @@ class BagError(Exception):
     """The bag can't be read; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BagTopic:
-    """A topic as it was recorded."""
+    """A topic as it was recorded, with one type: a name that was recorded with two is two topics of the bag."""
 
     name: str
     type_name: str
@@ -35,7 +35,7 @@ class BagTopic:
 class BagMessage(NamedTuple):
     """A serialized message."""
 
-    topic: str
+    topic: BagTopic
     time_ns: int
     """When it was received, by the recorder's clock."""
     data: bytes
@@ -55,9 +55,13 @@ class Bag:
         except BagError:
             raise
         except (AnyReaderError, OSError) as error:
-            raise BagError(f"'{path}' can't be opened as a bag: {error}") from error
+            raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # a damaged file can raise anything from the library that reads its parts
             raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
+        merged: dict[tuple[str, str], list[Connection]] = {}
+        for connection in self._reader.connections:
+            merged.setdefault((connection.topic, connection.msgtype), []).append(connection)
+        self.topics = tuple(_topic(merged[key]) for key in sorted(merged))
 
     def __enter__(self) -> "Bag":
         return self
@@ -67,23 +71,6 @@ class Bag:
 
     def close(self) -> None:
         self._reader.close()
-
-    @property
-    def topics(self) -> tuple[BagTopic, ...]:
-        """All topics by name; a name that was recorded with two types is there twice."""
-        merged: dict[tuple[str, str], list[Connection]] = {}
-        for connection in self._reader.connections:
-            merged.setdefault((connection.topic, connection.msgtype), []).append(connection)
-        return tuple(
-            BagTopic(
-                name,
-                type_name,
-                connections[0].digest,
-                tuple(offer for connection in connections for offer in _offers(connection)),
-                sum(connection.msgcount for connection in connections),
-            )
-            for (name, type_name), connections in sorted(merged.items())
-        )
 
     @property
     def count(self) -> int:
@@ -106,27 +93,33 @@ class Bag:
         return sum(file.stat().st_size for file in files)
 
     def messages(
-        self, topics: Collection[str] | None = None, start_ns: int | None = None, stop_ns: int | None = None
+        self, topics: Collection[BagTopic] | None = None, start_ns: int | None = None, stop_ns: int | None = None
     ) -> Iterator[BagMessage]:
         """Yield the messages of these topics, or of all, from `start_ns` until before `stop_ns`. Raises BagError."""
-        connections = [c for c in self._reader.connections if topics is None or c.topic in topics]
+        wanted = {(topic.name, topic.type_name): topic for topic in (self.topics if topics is None else topics)}
+        connections = [c for c in self._reader.connections if (c.topic, c.msgtype) in wanted]
         if not connections:
             return
         try:
             for connection, time_ns, data in self._reader.messages(connections, start_ns, stop_ns):
-                yield BagMessage(connection.topic, time_ns, data)
+                yield BagMessage(wanted[connection.topic, connection.msgtype], time_ns, data)
         except Exception as error:  # a damaged file can raise anything from the library that reads its parts
             raise BagError(f"'{self.path}' is damaged: {type(error).__name__}: {error}") from error
 
-    def deserialize(self, data: bytes, type_name: str) -> Any:
-        """Return a message as an object with the type's fields; sequences of numbers are numpy arrays."""
-        return self._reader.deserialize(data, type_name)
+    def deserialize(self, message: BagMessage) -> Any:
+        """Return it as an object with the type's fields; sequences of numbers are numpy arrays. Raises BagError."""
+        name, type_name = message.topic.name, message.topic.type_name
+        try:
+            return self._reader.deserialize(message.data, type_name)
+        except KeyError as error:
+            raise BagError(f"'{self.path}' has no definition of '{type_name}', the type of '{name}'.") from error
+        except Exception as error:  # whatever its bytes are taken for
+            raise BagError(f"'{self.path}' has a message on '{name}' that is no '{type_name}': {error}") from error
 
-    def deserialized(self, topic: str) -> Iterator[Any]:
+    def deserialized(self, name: str) -> Iterator[Any]:
         """Yield the messages of a topic as such objects. Raises BagError."""
-        type_name = next((recorded.type_name for recorded in self.topics if recorded.name == topic), "")
-        for message in self.messages([topic]):
-            yield self.deserialize(message.data, type_name)
+        for message in self.messages([topic for topic in self.topics if topic.name == name]):
+            yield self.deserialize(message)
 
 
 def _bag_of(path: Path) -> Path:
@@ -149,6 +142,12 @@ def _bag_of(path: Path) -> Path:
 def stamp_s(message: Any) -> float:
     """Return the stamp in a message's header, s."""
     return float(message.header.stamp.sec + message.header.stamp.nanosec / NANOSECONDS_PER_SECOND)
+
+
+def _topic(connections: Sequence[Connection]) -> BagTopic:
+    first = connections[0]
+    offers = tuple(offer for connection in connections for offer in _offers(connection))
+    return BagTopic(first.topic, first.msgtype, first.digest, offers, sum(each.msgcount for each in connections))
 
 
 def _offers(connection: Connection) -> Sequence[Qos]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from drone_bridge.tools.bags.bag import Bag, BagMessage
+    from drone_bridge.tools.bags.bag import Bag, BagMessage, BagTopic
 
 #: When the output is not a terminal, its width is not limited.
 _FILE_COLUMNS: Final = 160
@@ -45,9 +45,9 @@ class TopicRate:
         return (self.count - 1) / span_ns * _NANOSECONDS if span_ns else None
 
 
-def topic_rates(messages: "Iterable[BagMessage]") -> dict[str, TopicRate]:
+def topic_rates(messages: "Iterable[BagMessage]") -> "dict[BagTopic, TopicRate]":
     """Return the rate and longest gap of each topic."""
-    found: dict[str, TopicRate] = {}
+    found: dict[BagTopic, TopicRate] = {}
     for message in messages:
         found.setdefault(message.topic, TopicRate()).note(message.time_ns)
     return found
@@ -70,11 +70,13 @@ def main(argv: Sequence[str]) -> int:
 
 
 def beginning(bag: "Bag") -> str:
-    """Return when a bag begins: date and time, or the time of a simulation."""
+    """Return when a bag begins, by date and time or the time of a simulation, or that it is empty."""
+    if not bag.count:
+        return "empty"
     start_s = bag.start_ns / _NANOSECONDS
     if start_s < _EARLIEST_DATE_S:
-        return f"{start_s:.3f} s of simulated time"
-    return f"{datetime.datetime.fromtimestamp(start_s).astimezone():%Y-%m-%d %H:%M:%S %Z} ({start_s:.3f})"
+        return f"begins at {start_s:.3f} s of simulated time"
+    return f"begins at {datetime.datetime.fromtimestamp(start_s).astimezone():%Y-%m-%d %H:%M:%S %Z} ({start_s:.3f})"
 
 
 def _print(bag: "Bag") -> None:
@@ -87,13 +89,13 @@ def _print(bag: "Bag") -> None:
     console.print(
         f"{bag.path}: {bag.count} messages in {duration_s:.1f} s, {bag.size_bytes / 1e6:.1f} MB", markup=False
     )
-    console.print(f"begins at {beginning(bag)}", markup=False)
+    console.print(beginning(bag), markup=False)
     table = Table("topic", "type", box=SIMPLE, pad_edge=False)
     for name in ("messages", "per second", "longest gap"):
         table.add_column(name, justify="right")
     by_topic = topic_rates(bag.messages())
     for topic in bag.topics:
-        measured = by_topic.get(topic.name, TopicRate())
+        measured = by_topic.get(topic, TopicRate())
         rate = "-" if measured.rate_hz is None else f"{measured.rate_hz:.1f}"
         began_s = (measured.gap_began_ns - bag.start_ns) / _NANOSECONDS
         gap = f"{measured.longest_gap_ns / _NANOSECONDS:.3f} s at {began_s:.1f} s" if measured.count > 1 else "-"

@@ -64,7 +64,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         player = Player(
             bag,
             publishers,
-            [topic.name for topic in topics if is_latched(topic)],
+            [topic for topic in topics if is_latched(topic)],
             span,
             rate=options.rate,
             clock=_clock(node, options),
@@ -94,7 +94,7 @@ def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
     """Return the topics to play, and name those asked for that are not in the bag."""
     names = {topic.name for topic in bag.topics}
     wanted = set(options.topics) if options.topics else names
-    for name in sorted(wanted - names):
+    for name in sorted((wanted | {old for old, _ in options.remap}) - names):
         _say(f"'{name}' is not in the bag, which has {', '.join(sorted(names))}.")
     if options.clock and CLOCK_TOPIC in wanted:
         _say(f"'{CLOCK_TOPIC}' is skipped: --clock publishes the time of recording on it.")
@@ -103,9 +103,13 @@ def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
 
 
 def _span(bag: "Bag", options: argparse.Namespace) -> "Span":
+    from drone_bridge.tools.bags.bag import BagError
     from drone_bridge.tools.playing.player import Span
 
-    start_ns = min(bag.start_ns + round(options.start * 1e9), bag.end_ns)
+    start_ns = bag.start_ns + round(options.start * 1e9)
+    if options.start and start_ns >= bag.end_ns:
+        seconds = (bag.end_ns - bag.start_ns) / 1e9
+        raise BagError(f"'{bag.path}' lasts {seconds:.1f} s, so there is nothing to play from {options.start:g} s on.")
     stop_ns = bag.end_ns if math.isinf(options.duration) else min(start_ns + round(options.duration * 1e9), bag.end_ns)
     return Span(start_ns, stop_ns)
 

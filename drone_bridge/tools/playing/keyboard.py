@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import re
 import select
 import sys
 import termios
@@ -13,6 +14,8 @@ from typing import Final
 
 ARROW_LEFT: Final = "\x1b[D"
 ARROW_RIGHT: Final = "\x1b[C"
+#: A control sequence, or a character: what is pressed fast comes in one piece.
+_KEY: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|.", re.DOTALL)
 
 
 @contextlib.contextmanager
@@ -34,11 +37,12 @@ def keys(actions: Mapping[str, Callable[[], None]]) -> Iterator[bool]:
             ready, _, _ = select.select([descriptor, done], [], [])
             if done in ready:
                 return
-            pressed = os.read(descriptor, 16).decode(errors="ignore")
+            pressed = os.read(descriptor, 1024).decode(errors="ignore")
             if not pressed:  # the terminal has gone
                 return
-            if action := actions.get(pressed):
-                action()
+            for key in _KEY.findall(pressed):
+                if action := actions.get(key):
+                    action()
 
     listener = threading.Thread(target=listen, name="keyboard", daemon=True)
     tty.setcbreak(descriptor)

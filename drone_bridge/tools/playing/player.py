@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from rosgraph_msgs.msg import Clock
 
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagMessage
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagMessage, BagTopic
 from drone_bridge.tools.playing.read_ahead import ReadAhead
 from drone_bridge.tools.playing.timeline import Timeline
 
@@ -70,8 +70,8 @@ class Player:
     def __init__(
         self,
         bag: Bag,
-        publishers: Mapping[str, Publisher],
-        latched: Collection[str],
+        publishers: Mapping[BagTopic, Publisher],
+        latched: Collection[BagTopic],
         span: Span,
         *,
         rate: float,
@@ -81,7 +81,7 @@ class Player:
 
         Args:
             bag: open.
-            publishers: of the topics to play, by their recorded names.
+            publishers: of the topics to play.
             latched: topics whose last messages are published again after a jump.
             span: what to play.
             rate: seconds of the bag per second.
@@ -90,7 +90,7 @@ class Player:
         self.punctuality = Punctuality()
         self._bag = bag
         self._publishers = publishers
-        self._latched = sorted(set(latched) & set(publishers))
+        self._latched = [topic for topic in publishers if topic in latched]
         self._span = span
         self._clock = clock[0] if clock else None
         self._clock_period_s = 1 / clock[1] if clock else 0.0
@@ -149,7 +149,7 @@ class Player:
                     return
                 self._timeline.jump(position_ns, time.monotonic())
             self._repeat_latched(position_ns)
-            ahead = ReadAhead(self._bag.messages(set(self._publishers), position_ns, self._span.stop_ns))
+            ahead = ReadAhead(self._bag.messages(self._publishers.keys(), position_ns, self._span.stop_ns))
             try:
                 self._play_from(ahead)
             finally:
@@ -198,7 +198,7 @@ class Player:
         """Publish the latched messages that a late subscriber would have received at this moment."""
         if not self._latched or position_ns <= self._bag.start_ns:
             return
-        held: dict[str, deque[BagMessage]] = {topic: deque(maxlen=_MAX_LATCHED) for topic in self._latched}
+        held: dict[BagTopic, deque[BagMessage]] = {topic: deque(maxlen=_MAX_LATCHED) for topic in self._latched}
         for message in self._bag.messages(self._latched, None, position_ns):
             held[message.topic].append(message)
         for topic, messages in held.items():

@@ -44,8 +44,8 @@ def profile_of(offers: Sequence[Qos]) -> QoSProfile:
 
 def make_publishers(
     node: Node, topics: Iterable[BagTopic], remapped: Mapping[str, str], skip: Callable[[str], None]
-) -> "dict[str, Publisher[Any]]":
-    """Return publishers by the topics' recorded names.
+) -> "dict[BagTopic, Publisher[Any]]":
+    """Return a publisher for each topic that can be published here; one for a name that was recorded with two types.
 
     Args:
         node: to publish from.
@@ -53,9 +53,9 @@ def make_publishers(
         remapped: new names by recorded ones.
         skip: gets a sentence for each topic that can't be published here.
     """
-    publishers: dict[str, Publisher[Any]] = {}
+    publishers: dict[BagTopic, Publisher[Any]] = {}
     for topic in topics:
-        if topic.name in publishers:
+        if topic.name in {published.name for published in publishers}:
             skip(f"'{topic.name}' was recorded with another type as well, '{topic.type_name}', which is skipped.")
             continue
         try:
@@ -68,7 +68,13 @@ def make_publishers(
             skip(f"'{topic.name}' is skipped: the '{topic.type_name}' that was recorded is not the one installed here.")
             continue
         name = remapped.get(topic.name, topic.name)
-        publishers[topic.name] = node.create_publisher(message_class, name, profile_of(topic.offers))
+        try:
+            node.resolve_topic_name(name)
+        except (RuntimeError, ValueError) as error:  # RCLError, which has no public home on all distributions
+            why = str(error).partition(", at ")[0].removeprefix("failed to resolve name: ")
+            skip(f"'{topic.name}' is skipped: it can't be published as '{name}': {why}.")
+            continue
+        publishers[topic] = node.create_publisher(message_class, name, profile_of(topic.offers))
     return publishers
 
 

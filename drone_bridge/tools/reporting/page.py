@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from plotly.offline import get_plotlyjs
 
-from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.bag import Bag, BagTopic
 from drone_bridge.tools.bags.info import TopicRate, beginning
 from drone_bridge.tools.reporting import figures
 from drone_bridge.tools.reporting.pictures import data_uri
@@ -28,7 +28,7 @@ figcaption { font-size: .8rem; color: #888; }
 """
 
 
-def render(bag: Bag, story: Story, topic_rates: dict[str, TopicRate]) -> str:
+def render(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) -> str:
     """Return the page's text."""
     title = html.escape(_name(bag))
     body = "\n".join(_sections(bag, story, topic_rates))
@@ -44,11 +44,11 @@ def _name(bag: Bag) -> str:
     return "/".join(bag.path.resolve().parts[-2:]).lstrip("/")
 
 
-def _sections(bag: Bag, story: Story, topic_rates: dict[str, TopicRate]) -> Iterator[str]:
+def _sections(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) -> Iterator[str]:
     duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
     yield f"<h1>{html.escape(_name(bag))}</h1>"
     yield (
-        f'<p class="facts">begins at {beginning(bag)}: {duration_s:.1f} s, {bag.count} messages of '
+        f'<p class="facts">{beginning(bag)}: {duration_s:.1f} s, {bag.count} messages of '
         f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
     )
     if story.tracks:
@@ -63,7 +63,7 @@ def _sections(bag: Bag, story: Story, topic_rates: dict[str, TopicRate]) -> Iter
         yield "<h2>Warnings and errors in the log</h2>" + _log(story)
     plots = [(topic, figures.lines(series)) for topic, series in sorted(story.series.items())]
     yield "<h2>Numbers</h2>" + "".join(f"<h3>{html.escape(name)}</h3>{_plot(plot)}" for name, plot in plots if plot)
-    yield "<h2>Topics</h2>" + _topics(bag, topic_rates)
+    yield "<h2>Topics</h2>" + _topics(bag, topic_rates) + _illegible(story)
 
 
 def _plot(figure: Any, has_tools: bool = True) -> str:
@@ -93,10 +93,10 @@ def _log(story: Story) -> str:
     return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>'
 
 
-def _topics(bag: Bag, topic_rates: dict[str, TopicRate]) -> str:
+def _topics(bag: Bag, topic_rates: dict[BagTopic, TopicRate]) -> str:
     rows = ""
     for topic in bag.topics:
-        measured = topic_rates.get(topic.name, TopicRate())
+        measured = topic_rates.get(topic, TopicRate())
         rate = "" if measured.rate_hz is None else f"{measured.rate_hz:.1f}"
         gap = f"{measured.longest_gap_ns / _NANOSECONDS:.3f}" if measured.count > 1 else ""
         rows += (
@@ -105,3 +105,10 @@ def _topics(bag: Bag, topic_rates: dict[str, TopicRate]) -> str:
         )
     heads = "".join(f'<th class="number">{name}</th>' for name in ("messages", "per second", "longest gap, s"))
     return f'<div class="scroll"><table><tr><th>topic</th><th>type</th>{heads}</tr>{rows}</table></div>'
+
+
+def _illegible(story: Story) -> str:
+    """Return why topics, or the rest of them, are not shown."""
+    return "".join(
+        f"<p>{html.escape(name)} is left out: {html.escape(why)}</p>" for name, why in story.illegible.items()
+    )

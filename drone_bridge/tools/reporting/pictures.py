@@ -37,6 +37,8 @@ def _jpeg(image: Any) -> bytes | None:
 
     if image.encoding not in _TO_BGR or not image.height or not image.width:
         return None
+    if len(image.data) != image.height * image.step or image.step < image.width:
+        return None  # the publisher has put less, or more, into it than it says
     rows = np.asarray(image.data).reshape(image.height, image.step)
     channels = image.step // image.width
     pixels = np.ascontiguousarray(rows[:, : image.width * channels]).reshape(image.height, image.width, channels)

@@ -4,7 +4,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.bag import Bag, BagError
 from drone_bridge.tools.reporting.numbers import Series
 
 PICTURES: Final = 8  # of each camera
@@ -58,23 +58,29 @@ class Story:
     pictures: dict[str, list[Picture]] = field(default_factory=dict)
     log: list[tuple[float, int, str, str]] = field(default_factory=list)
     """Time, level, node and line, from warnings up"""
+    illegible: dict[str, str] = field(default_factory=dict)
+    """Why the rest of a topic is left out, by topic"""
 
 
 def read_story(bag: Bag) -> Story:
     """Read a bag from the beginning to the end. Raises BagError."""
     story = Story()
-    types = {topic.name: topic.type_name for topic in bag.topics}
     cameras = _cameras(bag)[:MAX_CAMERAS]
     span_ns = max(1, bag.end_ns - bag.start_ns)
-    for topic, time_ns, data in bag.messages():
-        type_name, time_s = types[topic], (time_ns - bag.start_ns) / _NANOSECONDS
-        if type_name in _IMAGES:
-            taken = story.pictures.setdefault(topic, []) if topic in cameras else None
+    for message in bag.messages():
+        name, type_name = message.topic.name, message.topic.type_name
+        since_start_ns = message.time_ns - bag.start_ns
+        time_s = since_start_ns / _NANOSECONDS
+        if name in story.illegible or type_name in _NOT_PLOTTED:
+            continue
+        try:
+            if type_name not in _IMAGES:
+                _note(story, name, type_name, time_s, bag.deserialize(message))
             # Images are large: only those that are shown are decoded.
-            if taken is not None and (time_ns - bag.start_ns) * PICTURES >= len(taken) * span_ns:
-                taken.append(Picture(time_s, type_name, bag.deserialize(data, type_name)))
-        elif type_name not in _NOT_PLOTTED:
-            _note(story, topic, type_name, time_s, bag.deserialize(data, type_name))
+            elif name in cameras and since_start_ns * PICTURES >= len(story.pictures.get(name, ())) * span_ns:
+                story.pictures.setdefault(name, []).append(Picture(time_s, type_name, bag.deserialize(message)))
+        except BagError as error:
+            story.illegible[name] = str(error)
     for intervals in story.states.values():
         intervals[-1] = StateInterval(
             intervals[-1].state, intervals[-1].reason, intervals[-1].from_s, span_ns / _NANOSECONDS
