@@ -220,6 +220,15 @@ def test_both_sides_of_a_log_play_it_to_each_other_as_it_was(path):
         assert list(compare(script.answers, replay.answers)) == []
 
 
+def test_a_log_whose_layout_was_detected_is_played_like_one_whose_layout_was_given(tmp_path):
+    connection, entries = read(log_of("testbed"))
+    path = tmp_path / "auto.mcap"
+    write_log(path, replace(connection, parameters={"attitude_layout": "auto"}), entries)
+    for side, replay in zip(Side, play_both(path), strict=True):
+        assert script_of(path, side.value).turns == script_of(log_of("testbed"), side.value).turns
+        assert replay.problems == []
+
+
 def test_messages_are_played_at_the_recorded_times(tmp_path):
     connection, entries = read(log_of("robot"))
     start_ns = entries[0].time_ns

@@ -88,6 +88,11 @@ class Decoder:
             conversation = self._conversations[entry.peer] = _CONVERSATIONS[self._connection.protocol](self._connection)
         yield from conversation.take(entry)
 
+    @property
+    def found_parameters(self) -> dict[str, Any]:
+        """What the messages have shown of parameters that the log leaves open."""
+        return {name: value for each in self._conversations.values() for name, value in each.found_parameters().items()}
+
     def lose(self) -> None:
         """Note that bytes are missing here."""
         for conversation in self._conversations.values():
@@ -109,6 +114,10 @@ class _Conversation:
 
     def set_up(self, get: Callable[..., Any]) -> None:
         """Make the readers; `get` returns a parameter of whoever wrote the log, or a default."""
+
+    def found_parameters(self) -> dict[str, Any]:
+        """Return what the messages have shown of parameters that the log leaves open."""
+        return {}
 
     def heard(self, sender: Side, event: Any) -> None:
         """Update the other end, which sent the event."""
@@ -164,9 +173,9 @@ class _Testbed(_Conversation):
         layout = get("attitude_layout", testbed.AttitudeLayout.PITCH_YAW.value)
         self._unit = testbed.AngleUnit(get("angle_unit", testbed.AngleUnit.DEGREES.value))
         self._limits = testbed.Limits(1 << 16, 1 << 16, 1 << 32)
-        is_known = layout in [known.value for known in testbed.AttitudeLayout]
+        self._is_layout_given = layout in [known.value for known in testbed.AttitudeLayout]
         self._autopilot = testbed.AutopilotConnection(
-            testbed.AttitudeLayout(layout) if is_known else None, self._unit, self._limits
+            testbed.AttitudeLayout(layout) if self._is_layout_given else None, self._unit, self._limits
         )
         self._constants: testbed.Constants | None = None
         self._has_constants = False  # the testbed's end, which sent them itself
@@ -177,6 +186,10 @@ class _Testbed(_Conversation):
         self._bed = testbed.TestbedConnection(layout, self._unit, self._limits)
         self._has_constants = False
         self.readers = {Side.VEHICLE: self._autopilot, Side.OPERATOR: self._bed}
+
+    def found_parameters(self) -> dict[str, Any]:
+        layout = self._autopilot.layout
+        return {} if self._is_layout_given or layout is None else {"attitude_layout": layout.value}
 
     def before(self, sender: Side) -> Iterator[Outcome]:
         if sender is Side.OPERATOR:  # an answer: so the frame before it has ended

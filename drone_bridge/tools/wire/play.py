@@ -4,7 +4,7 @@
 import argparse
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -119,6 +119,8 @@ def read_script(connection: Connection, entries: Iterable[Entry], role: str, pee
         answers += _messages(decoder, entry, side.other)
     if not turns and not answers:
         raise WireError("There is nothing in the log.")
+    if found := decoder.found_parameters:  # else only the answer to a message would show where that has ended
+        return read_script(replace(connection, parameters={**connection.parameters, **found}), whole, role, peer)
     lacks_pixels = any(entry.is_left_out for entry in whole)
     return Script(connection, side, tuple(turns), tuple(answers), lacks_pixels)
 
