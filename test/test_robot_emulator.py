@@ -316,7 +316,7 @@ def test_robotd_frees_what_a_driver_once_had_whoever_has_it_when_that_driver_goe
     emulator.wait_for_line("alice is gone")
     assert bob.list_subsystems()[TRACKS].driver == ""
     bob.send(SkidSteerUpdate(TRACKS, 5, 5), KeepAlive(1))  # which is taken for something else from here on
-    emulator.wait_for_line("bob updates what it has not bound, and is not understood any more")
+    emulator.wait_for_line("bob updates what it has not bound: its bytes can't be read any further")
 
 
 def test_robotd_announces_no_release(emulate, connect):

@@ -47,7 +47,7 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
         (refused,) = ros.set_parameters("rover_controller", rate=10.0)
         # It has no lifecycle, so nothing but a restart helps.
         assert refused.reason == (
-            "rate can be changed only when the node starts, and it drives: restart it with the new value."
+            "rate can be changed only when the node starts, and it is running: restart it with the new value."
         )
         commands.clear()
         assert process.stop() == 0

@@ -78,7 +78,7 @@ class RoverController(Node):
         # A steady clock: a paused simulation must not leave a rover uncommanded.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1 / self._declared["rate"], self._command, clock=clock)
-        self._declared.freeze_because("when the node starts, and it drives: restart it with the new value")
+        self._declared.freeze_because("when the node starts, and it is running: restart it with the new value")
         return True
 
     def leave(self) -> None:

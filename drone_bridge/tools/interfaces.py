@@ -46,7 +46,7 @@ class InterfaceText:
 def split_type_name(type_name: str, kind: str = "msg") -> tuple[str, str]:
     """Return package and name of an installed type of this kind, msg or srv.
 
-    Only what a package registered as an interface counts: the name may come from any peer on the network.
+    Only what a package registered as an interface counts, as the name may come from any peer on the network.
 
     Raises:
         UnknownTypeError: no installed package registers the type.

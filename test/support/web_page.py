@@ -5,7 +5,7 @@ import contextlib
 
 
 def address_of(composition):
-    return composition.wait_for_line(r"Look here: http://(\S+)")[1]
+    return composition.wait_for_line(r"Open in a browser: http://(\S+)")[1]
 
 
 def grows(browser, selector, attribute, least=3):

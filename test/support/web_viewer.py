@@ -24,7 +24,7 @@ MESSAGE_DATA, SERVICE_CALL, SERVICE_RESPONSE = 1, 2, 3
 def web_bridge(**parameters):
     """Start web_bridge on a free port, and give its process with the `address` that it says."""
     with Process.node("web_bridge", **{"port": 0, **parameters}) as process:
-        process.address = process.wait_for_line(r"Look here: http://(\S+)")[1]
+        process.address = process.wait_for_line(r"Open in a browser: http://(\S+)")[1]
         yield process
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A module beside this one with `show`, imported only when it is asked for, and what of the options it takes."""
+    """A module beside this one with `show`, imported only when it is asked for, and the options that it takes."""
 
     module: str
     summary: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated vehicles of a fleet: a process each, as vehicles have."""
+"""The emulated vehicles of a fleet, each in a process of its own."""
 
 import ctypes
 import signal

@@ -77,7 +77,7 @@ class Fleet:
             shut_down.wait()
 
     def leave(self) -> None:
-        """Leave all vehicles with neutral commands, at once: one that is slow to leave keeps no other waiting."""
+        """Leave all vehicles with neutral commands at the same time, so that a slow one delays no other."""
         with self._leaving:
             if self.members and not self._has_left:
                 with ThreadPoolExecutor(len(self.members)) as pool:

@@ -2,11 +2,11 @@
 """Start processes, watch them, stop them in order, and leave nothing behind. For Linux.
 
 Each process leads a session of its own: a Ctrl-C at the terminal reaches the runner alone, and a signal to a process
-reaches its children too. They are stopped in the reverse order of their start, each with SIGINT, the next when the
-one before has ended or used up its share of the time: what was started first, a vehicle or its emulator, is still
-there when the bridge sends its last, neutral command, and the bridge is still there for its controllers. Whoever is
-left then gets SIGTERM and at last SIGKILL; all of it takes less than 5 s. A second Ctrl-C goes on to SIGTERM at
-once, a third to SIGKILL. If the runner itself is killed, its processes get SIGTERM.
+reaches its children too. They are stopped in the reverse order of their start, each with SIGINT, the next when the one
+before has ended or used up its share of the time: what was started first, a vehicle or its emulator, is still there
+when the bridge sends its last, neutral command, and the bridge is still there for its controllers. Those left then get
+SIGTERM and finally SIGKILL; all of it takes less than 5 s. A second Ctrl-C escalates to SIGTERM at once, a third to
+SIGKILL. If the runner itself is killed, its processes get SIGTERM.
 
 The exit status is 0 when all ended well by themselves or after a required process had ended well; that of a required
 process that failed (128 + signal number if a signal ended it); 130 after Ctrl-C, 143 after SIGTERM, 129 after

@@ -17,7 +17,7 @@ def read(text: str) -> Any:
     loader = _Loader(text)
     try:
         return loader.get_single_data()
-    except ValueError as error:  # of the constructors: 2026-02-30 is no date
+    except ValueError as error:  # of the constructors: 2026-02-30 is not a date
         raise yaml.YAMLError(str(error)) from error
     finally:
         loader.dispose()

@@ -60,5 +60,5 @@ def keys(actions: Mapping[str, Callable[[], None]]) -> Iterator[bool]:
 def _is_in_background(descriptor: int) -> bool:
     try:
         return os.tcgetpgrp(descriptor) != os.getpgrp()
-    except OSError:  # a terminal of which this process is no job
+    except OSError:  # not this process's controlling terminal
         return False

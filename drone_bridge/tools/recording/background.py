@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that writes a bag, so that a slow disk never holds up those who receive."""
+"""The thread that writes a bag, so that a slow disk never delays receiving."""
 
 import heapq
 import itertools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MCAP storage of rosbags, made to outlive a full disk: the file always ends with a whole chunk.
+"""The MCAP storage of rosbags, made to survive a full disk: the file always ends with a complete chunk.
 
 The mcap package has a public Writer, but none that can take a chunk back: an error of the disk leaves part of a record
 in the file, and the writer with an index and counts of what is not there. It also knows nothing of metadata.yaml, which

@@ -50,7 +50,7 @@ class Access:
 
         Args:
             path: what is asked for, with its query.
-            host: the header Host. A name that was made to point here, by the owner of some web page, is not ours.
+            host: the header Host. A foreign name that resolves to this machine (DNS rebinding) is refused.
             origin: the header Origin, which browsers send and programs need not.
         """
         if not self.secret and not is_loopback(_name_of(host)):

@@ -134,7 +134,7 @@ class Calls:
     def _send(self, call: Call, client: "Client[Any, Any]") -> None:
         try:
             request = deserialize_message(call.payload, self._types[call.service].Request)
-        except Exception as error:  # whatever the type support makes of bytes that are no request
+        except Exception as error:  # whatever the type support raises for bytes that are not a request
             call.fail(f"The request can't be read: {error}")
             return
 

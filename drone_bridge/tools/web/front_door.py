@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one address that viewers know: the page, the Foxglove stream and the helm, for whom `access` admits."""
+"""The one address for viewers: the page, the Foxglove stream and the helm, with access by the rules in `access`."""
 
 import asyncio
 import contextlib

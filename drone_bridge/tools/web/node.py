@@ -113,7 +113,7 @@ class WebBridge(Node):
             return False
         self._is_open = True
         self._declared.publish("actual_port", port)
-        self._declared.freeze_because("when the node starts, and it listens: restart it with the other value")
+        self._declared.freeze_because("when the node starts, and it is running: restart it with the new value")
         self._log_address(port)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
@@ -159,7 +159,7 @@ class WebBridge(Node):
     def _log_address(self, port: int) -> None:
         addresses = links(self._access, port)
         for address in addresses:
-            self.get_logger().info(f"Look here: {address}")
+            self.get_logger().info(f"Open in a browser: {address}")
         if not page.is_built():
             self.get_logger().warning(f"The page is not built, only Foxglove can connect: {page.BUILD_COMMAND}")
         if not is_loopback(self._access.host):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conversation with pilots, on a socket of its own: a command never waits behind a picture.
+"""The conversation with pilots, on a socket of its own: a command never waits behind an image.
 
 JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, {"op": "vehicles", "vehicles": [...]}
 whenever they change, {"op": "refused", "reason": "..."}. From it: {"op": "take", "vehicle": "..."},
@@ -41,7 +41,7 @@ class Pilot:
     commands: int = 0
     """Since the last token."""
     refused: str = ""
-    """Why the last command was, so that it is said once."""
+    """Why the last command was refused, which is reported once."""
     is_outdated: bool = False
     """Whether the page has still to be told which vehicles there are."""
 

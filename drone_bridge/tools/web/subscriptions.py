@@ -33,7 +33,7 @@ class Subscriptions:
         self._wanted: dict[int, _Wanted] = {}  # by the viewer's number
 
     def note(self, frame: str) -> None:
-        """Take what a viewer sends. What is no request is left to the server to refuse."""
+        """Note a viewer's request. Anything else is left to the server to refuse."""
         if "ubscribe" not in frame:
             return
         try:

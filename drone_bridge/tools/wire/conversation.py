@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
     time_ns: int  # since 1970
     sender: Side | None
-    peer: str  # of whoever wrote the log
+    peer: str  # of the node that wrote the log
     data: bytes | memoryview  # none at all is the end of a stream
     is_left_out: bool = False  # pixels that the log is without: zeros in their place
 
@@ -80,7 +80,7 @@ class Connection:
         raise WireError(f"The {self.protocol} protocol has no role {role!r}, only {operator} and {vehicle}.")
 
     def facts(self) -> dict[str, str]:
-        """Return what a file says of itself."""
+        """Return the metadata of a file."""
         return {
             "protocol": self.protocol,
             "side": self.side.value,

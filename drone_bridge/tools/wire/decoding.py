@@ -100,7 +100,7 @@ class Decoder:
 
 
 class _Conversation:
-    """The conversation with one peer. Subclasses set `readers`: by sender, the connection of whoever listens to it."""
+    """The conversation with one peer. Subclasses set `readers`, the connection that decodes each side."""
 
     readers: dict[Side, EventSource[Any]]
 
@@ -113,7 +113,7 @@ class _Conversation:
         self.set_up(connection.parameters.get)
 
     def set_up(self, get: Callable[..., Any]) -> None:
-        """Make the readers; `get` returns a parameter of whoever wrote the log, or a default."""
+        """Make the readers; `get` returns a parameter of the node that wrote the log, or a default."""
 
     def found_parameters(self) -> dict[str, Any]:
         """Return what the messages have shown of parameters that the log leaves open."""

@@ -52,7 +52,7 @@ def text_of(value: Any) -> str:
 
 
 def _checksum(data: bytes) -> str:
-    """Return bytes as they are, or what tells them from others."""
+    """Return short bytes as they are, others as size and checksum."""
     if len(data) > _SHORT_BYTES:
         return f"<{len(data)} bytes, crc32 {zlib.crc32(data):08x}>"
     return data.hex() or "empty"

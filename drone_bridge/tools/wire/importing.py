@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge wire import: a wire log from captures of tcpdump, or from one file of bytes per direction.
 
-Such files have neither times nor an order between the directions. The conversation is put together as the protocol
-requires, each message after what it answers, a hundredth of a second apart.
+Such files have neither times nor an order between the directions. The conversation is reconstructed by the rules of the
+protocol: each message follows the one that it answers, 10 ms later.
 """
 
 import argparse

@@ -42,7 +42,7 @@ class LogFile:
     """One file. Call `entries` again for what was written meanwhile."""
 
     def __init__(self, path: Path) -> None:
-        """Open it and read what it says of itself. Raises WireError and OSError."""
+        """Open it and read its metadata. Raises WireError and OSError."""
         self.path = path
         self._file = path.open("rb")
         self.has_ended = False  # as far as it has been read: nothing more will be written

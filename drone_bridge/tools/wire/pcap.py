@@ -29,7 +29,7 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class PcapOptions:
-    """What the user has to add to a capture."""
+    """What a capture does not tell by itself."""
 
     protocol: str = ""  # by the port, if it is not named
     port: int = 0  # any that a protocol has
@@ -82,7 +82,7 @@ class _Conversation:
 
 @dataclass(slots=True)
 class _Found:
-    """The conversations of a capture, by transport, the port that is listened on, and who calls it."""
+    """The conversations of a capture, by transport, listening port and client."""
 
     open: dict[tuple[str, Address, Address], _Conversation] = field(default_factory=dict)
     finished: list[_Conversation] = field(default_factory=list)  # the same caller has called again
@@ -175,7 +175,7 @@ def _take(dpkt: Any, packet: Any, time_ns: int, options: PcapOptions, found: _Fo
 
 
 def _protocol(port: int, options: PcapOptions) -> tuple[str, Side] | None:
-    """Return what is spoken at a port, and who sends to it."""
+    """Return the protocol of a port, and the side that sends to it."""
     if options.port and port != options.port:
         return None
     if options.protocol and (options.port or _PORTS.get(port, ("",))[0] == options.protocol):

@@ -70,7 +70,7 @@ class _UdpPeer:
 
 
 class _UdpCaller:
-    """Whoever sends to our port first."""
+    """The first peer that sends to our port."""
 
     def __init__(self, listener: UdpListener) -> None:
         self._listener = listener
@@ -97,7 +97,7 @@ def open_peer(
     is_listening: bool,
     say: Callable[[str], object],
 ) -> Peer:
-    """Connect, or wait for who connects. Raises LinkError."""
+    """Connect, or wait for a connection. Raises LinkError."""
 
     def failed(sentence: str, _: float) -> None:
         say(sentence)

@@ -58,7 +58,7 @@ class Control:
     # Requests of drivers.
 
     def join(self, driver: Driver) -> None:
-        """Add a driver, which is sent nothing before it asks."""
+        """Add a driver, which is sent nothing until it asks."""
         self.drivers.append(driver)
 
     def handle(self, driver: Driver, packet: FromDriver, now: Instant) -> None:

@@ -193,7 +193,7 @@ class FaultyRobotdControl(RobotdControl):
         else:
             # robotd takes the rest of such a packet for the next one, and understands nothing after it.
             self._desynchronized.add(driver)
-            self.report(f"{driver} updates what it has not bound, and is not understood any more")
+            self.report(f"{driver} updates what it has not bound: its bytes can't be read any further")
 
 
 def _whole_volts(millivolts: int | None) -> int:
