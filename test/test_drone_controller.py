@@ -301,7 +301,7 @@ def test_parameters_are_described_and_refuse_invalid_values(ros):
         assert "cmd_rates, cmd_vel, cmd_vel_stamped" in described["seek_target.command_topic"].additional_constraints
         (result,) = ros.set_parameters("drone_controller", **{"seek_target.max_speed": 1.0})
         assert result.reason == (
-            "seek_target.max_speed can be changed only when the node starts, and it is at work: "
+            "seek_target.max_speed can be changed only when the node starts, and it is running: "
             "restart it with the new value."
         )
         (result,) = ros.set_parameters("drone_controller", **{"seek_target.max_speed": 1000.0})
