@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of simulator_bridge. For the link's thread, except for creating topics."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
@@ -60,14 +61,15 @@ class SimulatorOutputs:
 
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
-        self._tf: Outputs[list[EntityTopics]] = Outputs(node, [tf], SUBSCRIBER_CHECK_PERIOD_S)
+        self._tf: Outputs[Iterable[EntityTopics]] = Outputs(node, [tf], SUBSCRIBER_CHECK_PERIOD_S)
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched)
         self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
         self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)
         self._item_events = node.make_publisher(ItemEvent, "item_events", with_lease(QoSProfile(depth=100)))
         self._attributes = node.make_publisher(ExtendedAttributes, "attributes", QUEUE_DEPTH)
         self._completed = node.make_publisher(Empty, "completed", QUEUE_DEPTH)
-        self._waiting: list[EntityTopics] = []  # whose transforms have yet to be published
+        #: Whose transforms have yet to be published, in order; a list would be searched with every state.
+        self._waiting: dict[EntityTopics, None] = {}
         self._static_transforms: dict[str, TransformStamped] = {}
         self._topics[vehicle] = EntityTopics(node, None, self._frames, self._against_gravity)
 
@@ -160,15 +162,15 @@ class SimulatorOutputs:
             self.flush()
         topics.publish(state, self.keeper.stamp())
         if self._publishes_tf and self._tf.wanted():
-            self._waiting.append(topics)
+            self._waiting[topics] = None
 
     def flush(self) -> None:
         """Publish the queued transforms of all entities in one message."""
         if self._waiting:
             self._tf.publish(self._waiting, self.keeper.stamp())
-            self._waiting = []
+            self._waiting.clear()
 
-    def _make_tf(self, entities: list[EntityTopics], _: Time) -> bytes:
+    def _make_tf(self, entities: Iterable[EntityTopics], _: Time) -> bytes:
         return serialized_transforms((topics.transform, topics.stamp, topics.pose) for topics in entities)
 
     # The rest.
