@@ -180,7 +180,7 @@ def test_a_refused_subsystem_is_asked_for_when_it_is_released(scene):
     assert scene.log.warnings == [
         (
             "refused binds",
-            "The robot refused subsystem 0 (drive): bob has it. It is asked for again when it is released.",
+            "The robot refused subsystem 0 (drive): bob has it. It is requested again when it is released.",
         )
     ]
     assert scene.wait(0.1) == []
@@ -440,7 +440,7 @@ def test_the_operator_binds_and_unbinds(bound):
     bound.hear(BindSuccess(2))
     assert answers == again == [(True, "The robot has granted subsystem 2 (beacon).")]
     assert bound.ask(bound.session.bindings.bind, 2, bound.now_s) == [(True, "subsystem 2 (beacon) is bound already.")]
-    assert bound.ask(bound.session.bindings.unbind, 2) == [(True, "subsystem 2 (beacon) is given back.")]
+    assert bound.ask(bound.session.bindings.unbind, 2) == [(True, "subsystem 2 (beacon) is released.")]
     assert bound.sent() == [UnbindSubsystem(2)]
     assert bound.hear(SubsystemBound(2, "")) == []
     assert bound.wait(BIND_PAUSE_S) == []

@@ -447,5 +447,5 @@ def test_an_invalid_line_is_named(read, line, error):
 
 
 def test_an_entity_has_one_name():
-    with pytest.raises(ValueError, match="named already"):
+    with pytest.raises(ValueError, match="a second time"):
         read_entities(["3:a", "3:b"])

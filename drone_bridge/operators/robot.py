@@ -128,7 +128,7 @@ class ScriptedDriver:
         """Return the last packets: stop and unbind."""
         if self._drive is None or not self._is_bound:
             return []
-        self._report(f"stopping, and giving subsystem {self._drive} back")
+        self._report(f"stopping, and releasing subsystem {self._drive}")
         return [SkidSteerUpdate(self._drive, 0, 0), UnbindSubsystem(self._drive)]
 
     def handle(self, packet: FromRobot) -> None:

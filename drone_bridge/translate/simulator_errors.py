@@ -22,12 +22,12 @@ _COLLISION: Final = (
 # Errors of the CUAUV server, which the document gives for ESET alone.
 _MEANINGS: Final[dict[type[Any], tuple[str, ...]]] = {
     sim.Remove: ("there is no item with the type and the ID",),
-    sim.AddEntity: ("the mass, the radius or the moments of inertia can't be",),
+    sim.AddEntity: ("the mass, the radius or the moments of inertia are impossible",),
     sim.SetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
     sim.GetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
     sim.StreamEntity: (_NO_ATTRIBUTE, _NO_ENTITY),  # the other way round
     sim.GetExtended: ("the entity has no attribute with the key",),
-    sim.AddObject: ("there is no such class of objects, or its data can't be",),
+    sim.AddObject: ("there is no such class of objects, or its data are invalid",),
     sim.AddCamera: (_NO_ENTITY,),
     sim.SetCamera: (_NO_CAMERA, _NO_ATTRIBUTE),
     sim.StreamCamera: (_NO_CAMERA, _NO_ENTITY, "the camera is on that very entity"),

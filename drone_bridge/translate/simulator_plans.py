@@ -79,7 +79,7 @@ def read_entities(lines: Iterable[str]) -> dict[int, str]:
         number, _, name = line.partition(":")
         entity = _whole(line, "the ID", number)
         if entity in entities:
-            raise ValueError(f"{printable(line)!r} names an entity that has been named already.")
+            raise ValueError(f"{printable(line)!r} names an entity a second time.")
         entities[entity] = name.strip() or f"entity_{entity}"
     return entities
 

@@ -156,7 +156,7 @@ class Bindings:
             (s.type, s.name) for s in info.subsystems
         ]
         if is_other:
-            self._count_and_warn("unexpected packets", "The robot has other subsystems now than before.")
+            self._count_and_warn("unexpected packets", "The robot's subsystems have changed.")
             self.bound.clear()
             self._to_bind.clear()
             self._refused.clear()
@@ -184,7 +184,9 @@ class Bindings:
                 self._outbox.append(UnbindSubsystem(number))
                 self._end_attempt(number, False, f"{self._label(number)} is no longer wanted.")
             else:
-                self._count_and_warn("unexpected packets", f"The robot granted {self._label(number)}, unasked.")
+                self._count_and_warn(
+                    "unexpected packets", f"The robot granted {self._label(number)}, which was not requested."
+                )
             return
         if number in self.bound:
             return
@@ -202,12 +204,14 @@ class Bindings:
     def handle_failure(self, number: int) -> None:
         """Note that a subsystem was refused."""
         if number not in self._attempts:
-            self._count_and_warn("unexpected packets", f"The robot refused {self._label(number)}, unasked.")
+            self._count_and_warn(
+                "unexpected packets", f"The robot refused {self._label(number)}, which was not requested."
+            )
             return
         who = printable(self.driver(number)) or "nobody, as far as is known,"
         sentence = f"The robot refused {self._label(number)}: {who} has it."
         self._refused.add(number)
-        self._count_and_warn("refused binds", f"{sentence} It is asked for again when it is released.")
+        self._count_and_warn("refused binds", f"{sentence} It is requested again when it is released.")
         self._end_attempt(number, False, sentence)
 
     def handle_bound(self, packet: SubsystemBound, now_s: float) -> None:
@@ -216,7 +220,7 @@ class Bindings:
         if self.subsystem_type(number) is None:
             self._count_and_warn(
                 "unexpected packets",
-                f"The robot announced a driver of {self._label(number)}, unlisted so far.",
+                f"The robot announced a driver of {self._label(number)}, which it had not listed.",
             )
             return
         self._drivers[number] = driver
@@ -293,7 +297,7 @@ class Bindings:
         self.bound.discard(number)
         self._drivers[number] = ""
         self._listener.subsystems_changed()
-        answer(True, f"{self._label(number)} is given back.")
+        answer(True, f"{self._label(number)} is released.")
 
     def _release(self, number: int) -> list[FromDriver]:
         is_skid_steer = self.subsystem_type(number) == SubsystemType.SKID_STEER

@@ -36,7 +36,7 @@ from drone_bridge.vehicle_side.robot.robotd import Dialect, RobotdControl
 #: As told to drivers in packet 0x09.
 FIRMWARE: Final = FirmwareInfo("drone_bridge", "0.2", PROTOCOL_VERSION)
 ROBOT_GONE: Final = "the robot behind this server is not available"
-OTHER_ROBOT: Final = "the robot behind this server has other subsystems or sensors now"
+OTHER_ROBOT: Final = "the subsystems or sensors of the robot behind this server have changed"
 #: The condition of a robot behind a bridge that says nothing.
 SILENT_ROBOT: Final = "silent robot"
 #: Maximum delay in noticing the silence of a driver that does not drive.
