@@ -15,7 +15,18 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import TIMEOUT_S, module_ros, nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu
-from simulator_fixtures import BUOY, FRONT, LEARNED, NEAR, PARAMETERS, VEHICLE, bridge, make_peer, two_entities
+from simulator_fixtures import (
+    BUOY,
+    FRONT,
+    LEARNED,
+    NEAR,
+    PARAMETERS,
+    VEHICLE,
+    bridge,
+    make_peer,
+    shared_bridge,
+    two_entities,
+)
 from simulator_peer import STREAMED, UPRIGHT, byte_by_byte, whole
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
@@ -34,23 +45,7 @@ STEP_NUMBERS = itertools.count(1000.0)  # positions by which steps are told apar
 
 
 ros = module_ros()
-
-
-@pytest.fixture(scope="module")
-def shared():
-    """A simulator and its bridge. To start a process for each test would take ten times as long as the tests."""
-    peer = make_peer()
-    with bridge(peer):
-        peer.wait_until_settled()
-        yield peer
-    peer.close()
-
-
-@pytest.fixture
-def peer(shared):
-    """The simulator of the shared bridge, with a new world."""
-    shared.requests_, shared.streams = shared.restart(entities=two_entities())
-    return shared
+shared, peer = shared_bridge()
 
 
 @pytest.fixture

@@ -13,7 +13,18 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process, when_listening
 from ros_session import module_ros, wait_until
-from simulator_fixtures import ANSWER_TIMEOUT_S, BUOY, FRONT, NEAR, VEHICLE, bridge, call, make_peer, two_entities
+from simulator_fixtures import (
+    ANSWER_TIMEOUT_S,
+    BUOY,
+    FRONT,
+    NEAR,
+    VEHICLE,
+    bridge,
+    call,
+    make_peer,
+    shared_bridge,
+    two_entities,
+)
 from simulator_peer import SILENCE, byte_by_byte
 from std_msgs.msg import Empty
 
@@ -27,22 +38,7 @@ EMULATOR = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 
 
 
 ros = module_ros()
-
-
-@pytest.fixture(scope="module")
-def shared():
-    peer = make_peer()
-    with bridge(peer) as peer.bridge:
-        peer.wait_until_settled()
-        yield peer
-    peer.close()
-
-
-@pytest.fixture
-def peer(shared):
-    """The simulator of the shared bridge, with a new world."""
-    shared.requests_, shared.streams = shared.restart(entities=two_entities())
-    return shared
+shared, peer = shared_bridge()
 
 
 # Silence.

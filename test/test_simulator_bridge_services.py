@@ -4,7 +4,7 @@
 import pytest
 from geometry_msgs.msg import Point, Pose, PoseStamped, Twist, Vector3
 from ros_session import module_ros, wait_until
-from simulator_fixtures import ANSWER_TIMEOUT_S, FRONT, VEHICLE, bridge, call, make_peer, two_entities
+from simulator_fixtures import ANSWER_TIMEOUT_S, FRONT, VEHICLE, call, shared_bridge
 from simulator_peer import UPRIGHT
 
 from drone_bridge import srv
@@ -13,23 +13,7 @@ from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute, ItemType
 
 ros = module_ros()
-
-
-@pytest.fixture(scope="module")
-def shared():
-    """A simulator that knows all requests, and its bridge."""
-    peer = make_peer(closes_on=set())
-    with bridge(peer, unimplemented_requests="send"):
-        peer.wait_until_settled()
-        yield peer
-    peer.close()
-
-
-@pytest.fixture
-def peer(shared):
-    """The simulator of the shared bridge, with a new world."""
-    shared.requests_, shared.streams = shared.restart(entities=two_entities(), closes_on=set())
-    return shared
+shared, peer = shared_bridge({"closes_on": set()}, unimplemented_requests="send")
 
 
 def near(*values):

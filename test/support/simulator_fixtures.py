@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of simulator_bridge have in common: a bridge with a vehicle, a buoy, a camera and a trigger."""
 
+import pytest
 from processes import Process
 from simulator_peer import STILL, SimulatorPeer
 
@@ -38,6 +39,25 @@ def make_peer(**behaviour):
 
 def bridge(peer, **parameters):
     return Process.node("simulator_bridge", port=peer.port, **{**PARAMETERS, **parameters})
+
+
+def shared_bridge(behaviour=(), **parameters):
+    """Return fixtures: `shared`, a simulator with its bridge for all tests of a file; `peer`, with a new world."""
+
+    @pytest.fixture(scope="module", name="shared")
+    def shared_fixture():
+        peer = make_peer(**dict(behaviour))
+        with bridge(peer, **parameters) as peer.bridge:
+            peer.wait_until_settled()
+            yield peer
+        peer.close()
+
+    @pytest.fixture(name="peer")
+    def peer_fixture(shared):
+        shared.requests_, shared.streams = shared.restart(entities=two_entities(), **dict(behaviour))
+        return shared
+
+    return shared_fixture, peer_fixture
 
 
 def call(ros, name, service, /, **fields):
