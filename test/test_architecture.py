@@ -49,7 +49,7 @@ ALLOWED = {
     "tools": {"geometry", "translate", "node", "missing_package", "msg", "srv"},
     "tools/emulate": {"emulators"},
     "tools/operate": {"operators"},
-    "tools/wire": {"links", "protocols"},
+    "tools/wire": {"links", "programs", "protocols"},
     # Shows a flight, and so knows its world.
     "tools/demo": {"emulators", "operators", "geometry", "translate", "node", "msg", "srv"},
     "tools/fleet": {"bridges", "controllers", "emulators", "node", "programs"},  # many of them in one process

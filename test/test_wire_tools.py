@@ -184,6 +184,26 @@ def test_where_the_stream_breaks_the_protocol_the_bytes_and_the_sentence_are_sho
     assert any("driver -> BindSubsystem" in line for line in lines)  # the other direction goes on
 
 
+def test_a_message_that_is_announced_too_long_does_not_swallow_the_rest_in_silence(tmp_path, capsys):
+    connection, entries = read(log_of("robot"))
+    number = [index for index, entry in enumerate(entries) if entry.sender is Side.VEHICLE][2]
+    entries[number] = entries[number]._replace(data=b"\xff\xff" + entries[number].data[2:])
+    write_log(tmp_path / "long.mcap", connection, entries)
+    _, lines, _ = wire(capsys, "show", tmp_path / "long.mcap")
+    size = sum(len(entry.data) for entry in entries[number:] if entry.sender is Side.VEHICLE)
+    said = f"robot <- {size} bytes of a message that is not whole"
+    (index,) = [index for index, line in enumerate(lines) if line.endswith(said)]
+    assert "ff ff" in lines[index + 1]
+
+
+def test_a_file_that_is_damaged_anywhere_is_shown_or_refused_with_a_sentence(tmp_path, capsys):
+    whole = log_of("robot").read_bytes()
+    for offset in range(0, len(whole), 8):
+        (tmp_path / "damaged.mcap").write_bytes(whole[:offset] + b"\xff" * 8 + whole[offset + 8 :])
+        status, _, errors = wire(capsys, "show", tmp_path / "damaged.mcap")
+        assert (status, errors) == (0, "") or (status == 2 and len(errors.splitlines()) == 1)
+
+
 def play_both(path, rate=None, alter=lambda script: script):
     """Play both sides of a log to each other; return both replays, operator first."""
     connection, _ = read(path)
@@ -404,6 +424,20 @@ def test_impossible_requests_are_refused_with_a_sentence(arguments, sentence, ca
     status, _, errors = wire(capsys, *arguments)
     assert status == 2
     assert sentence in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["play", "log", "--as", "driver", "--at", "65537"], "must be at most 65535, not 65537"),
+        (["play", "log", "--as", "driver", "--at", "1", "--patience", "nan"], "not nan"),
+        (["show", "log", "--raw", "--bytes", "-1"], "must not be below 0, not -1"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused_with_what_is_allowed(arguments, sentence, capsys):
+    with pytest.raises(SystemExit):
+        wire(capsys, *arguments)
+    assert sentence in capsys.readouterr().err
 
 
 def test_a_log_that_lacks_its_beginning_is_reported_as_such(tmp_path, capsys):

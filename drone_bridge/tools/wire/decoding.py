@@ -93,6 +93,11 @@ class Decoder:
         """What the messages have shown of parameters that the log leaves open."""
         return {name: value for each in self._conversations.values() for name, value in each.found_parameters().items()}
 
+    def unfinished(self) -> Iterator[Violation]:
+        """Yield, by side, the bytes of a message that is not whole yet: of a wrong length, maybe."""
+        for conversation in self._conversations.values():
+            yield from conversation.unfinished()
+
     def lose(self) -> None:
         """Note that bytes are missing here."""
         for conversation in self._conversations.values():
@@ -145,6 +150,18 @@ class _Conversation:
             reader.receive_eof()
         yield from self.drain(sender)
 
+    def unfinished(self) -> Iterator[Violation]:
+        """Yield, by side, the bytes of a message that is not whole yet."""
+        for sender, pending in self._pending.items():
+            if pending and sender not in self.broken:
+                yield self._violation(sender, f"{len(pending)} bytes of a message that is not whole")
+
+    def _violation(self, sender: Side, sentence: str) -> Violation:
+        pending = self._pending[sender]
+        skipped = max(0, len(pending) - AROUND_BYTES)
+        offset = self._offsets[sender] + skipped
+        return Violation(sender, sentence, offset, bytes(pending[skipped:]), sender in self._lack_pixels)
+
     def drain(self, sender: Side) -> Iterator[Outcome]:
         """Yield what the reader has."""
         while sender not in self.broken:
@@ -156,10 +173,7 @@ class _Conversation:
                         self.broken.add(sender)
                 break
             except RemoteProtocolError as error:
-                pending = self._pending[sender]
-                skipped = max(0, len(pending) - AROUND_BYTES)
-                offset, lacks_pixels = self._offsets[sender] + skipped, sender in self._lack_pixels
-                yield Violation(sender, str(error), offset, bytes(pending[skipped:]), lacks_pixels)
+                yield self._violation(sender, str(error))
                 if self._is_stream:
                     self.broken.add(sender)
         if not getattr(self.readers[sender], "inside_message", False):

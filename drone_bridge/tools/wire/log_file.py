@@ -76,7 +76,7 @@ class LogFile:
                     yield from self._record(kind, data)
                 elif kind == FOOTER:
                     self.has_ended = True
-        except (struct.error, ValueError, KeyError, RuntimeError) as error:
+        except (struct.error, ValueError, KeyError, OverflowError, RuntimeError) as error:
             raise WireError(f"{self.path} is broken: {error!r}.") from error
 
     def close(self) -> None:

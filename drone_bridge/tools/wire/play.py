@@ -10,6 +10,7 @@ from typing import Final
 
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError, LinkTimeoutError
+from drone_bridge.programs.options import port, positive
 from drone_bridge.protocols import ConnectionClosed
 from drone_bridge.tools.wire.comparing import compare
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
@@ -50,13 +51,13 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--as", dest="role", required=True, metavar="ROLE", help="testbed, autopilot, robot, driver, ..."
     )
     parser.add_argument("--host", default="127.0.0.1", help="where the other side is, or with --listen our address")
-    parser.add_argument("--at", type=int, required=True, metavar="PORT", help="its port, or with --listen ours")
+    parser.add_argument("--at", type=port, required=True, metavar="PORT", help="its port, or with --listen ours")
     parser.add_argument("--listen", action="store_true", help="wait for the other side instead of connecting to it")
     parser.add_argument(
         "--fast", action="store_true", help="as fast as answers come, where it otherwise keeps the recorded times"
     )
     parser.add_argument(
-        "--patience", type=float, default=2.0, metavar="S", help="for how long to wait for an answer (default: 2 s)"
+        "--patience", type=positive, default=2.0, metavar="S", help="for how long to wait for an answer (default: 2 s)"
     )
     parser.add_argument("--peer", default="", help="which peer to play, where a UDP port has several")
     parser.add_argument(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from drone_bridge.programs.options import count
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.describing import hex_lines
@@ -24,11 +25,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("file", type=Path, help="a file of a wire log, or a capture of tcpdump (.pcap, .pcapng)")
     parser.add_argument("--raw", action="store_true", help="the bytes of each read and each send, not decoded")
     parser.add_argument(
-        "--bytes", type=int, default=256, metavar="N", help="of each, with --raw; 0 for all (default: %(default)s)"
+        "--bytes", type=count, default=256, metavar="N", help="of each, with --raw; 0 for all (default: %(default)s)"
     )
     parser.add_argument("--follow", action="store_true", help="follow a file that is being written, until it ends")
     parser.add_argument(
-        "--only", default="", metavar="NAMES", help="messages of these types, or from these roles: SensorFrame,driver"
+        "--only", default="", metavar="NAMES", help="messages of these types, or from these roles: SensorUpdate,driver"
     )
     add_pcap_options(parser)
     parser.set_defaults(run=run)
@@ -96,11 +97,12 @@ def _decoded(section: Section, only: set[str]) -> Iterator[str]:
                     yield f"{head} {outcome.text}"
             elif isinstance(outcome, Violation):
                 yield f"{head} BREAKS THE PROTOCOL: {outcome.sentence}"
-                if outcome.has_zeros_for_pixels:
-                    yield "    (with zeros in place of pixels, which were not logged)"
                 yield from _around(outcome)
             elif not only:
                 yield f"{head} {outcome.size} bytes that can't be decoded"
+    for rest in decoder.unfinished():
+        yield f"         end  {speaker(rest.sender)} {rest.sentence}"
+        yield from _around(rest)
     if not is_any_shown:
         yield f"No messages of {', '.join(sorted(only))}; the log has: {', '.join(sorted(names)) or 'none'}."
 
@@ -112,6 +114,8 @@ def _size(entry: Entry) -> str:
 def _around(found: Violation) -> Iterator[str]:
     """Yield the bytes from the last good message on; of many, the first and the last."""
     data, offset = found.around, found.offset
+    if found.has_zeros_for_pixels:
+        yield "    (with zeros in place of pixels, which were not logged)"
     if len(data) <= 2 * _AROUND:
         yield from (f"    {line}" for line in hex_lines(data, offset))
         return
