@@ -104,6 +104,12 @@ def test_emulators_agree_with_their_bridges(tmp_path):
         ("vehicles:\n  a: 3", 2, "'a' has to be a map"),
         ("vehicles:\n  a: {port: 3}", 2, "'a' has no protocol"),
         ("vehicles:\n  a:\n    protocol: mavlink", 3, "protocol is 'mavlink', and is one of testbed"),
+        ("vehicles:\n  a:\n    protocol: [robot]", 3, "protocol is '['robot']', and is one of testbed"),
+        (
+            "vehicles:\n  drone-1: {protocol: robot}",
+            2,
+            "can't have the namespace '/drone-1': namespace must not contain",
+        ),
         ("vehicles:\n  a:\n    protocol: robot\n    prot: 1", 4, "'a' has no key 'prot'; it has protocol"),
         ("vehicles:\n  a[2-1]: {protocol: robot}", 2, "counts down"),
         ("vehicles:\n  a: {protocol: robot}\n  a: {protocol: robot}", 3, "the key 'a' of 'vehicles' is repeated"),

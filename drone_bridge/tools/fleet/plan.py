@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 
 import yaml
+from rclpy.exceptions import InvalidNamespaceException
+from rclpy.validate_namespace import validate_namespace
 
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.tools.fleet.kinds import KINDS, NodeKind, Value, VehicleKind
@@ -86,6 +88,13 @@ class _File:
         return tuple(self.found.values())
 
     def _add(self, key: yaml.Node, vehicle: Vehicle) -> None:
+        try:
+            validate_namespace(vehicle.namespace)
+        except InvalidNamespaceException as error:
+            why = str(error).partition(":\n")[0].removeprefix("Invalid namespace: ")
+            raise self._error(
+                key, f"'{vehicle.name}' can't have the namespace '{vehicle.namespace}': {why}."
+            ) from error
         for other in self.found.values():
             if other.namespace == vehicle.namespace and other.protocol == vehicle.protocol:
                 raise self._error(key, f"'{vehicle.name}' has the namespace of '{other.name}', {vehicle.namespace}.")
@@ -102,7 +111,7 @@ class _File:
         if "protocol" not in entry:
             raise self._error(key, f"'{text}' has no protocol; it is one of {', '.join(KINDS)}.")
         protocols = self._series(entry["protocol"], "protocol", names)
-        if protocols[0] not in KINDS:
+        if str(protocols[0]) not in KINDS:
             raise self._error(entry["protocol"][1], f"protocol is '{protocols[0]}', and is one of {', '.join(KINDS)}.")
         protocol = str(protocols[0])
         kind = KINDS[protocol]
