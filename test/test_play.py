@@ -221,11 +221,14 @@ class TestBag:
         (tmp_path / "broken" / "a.mcap").write_bytes(b"no")
         (tmp_path / "broken" / "metadata.yaml").write_text("rosbag2_bagfile_information: [")
         (tmp_path / "loose.mcap").write_bytes(b"no mcap")
+        killed = write_bag(tmp_path / "killed", [("/number", START, Int32(data=1))]) / "killed.mcap"
+        (tmp_path / "killed.mcap").write_bytes(killed.read_bytes()[:-9])
         for name, said in (
             ("absent", "does not exist"),
             ("old.bag", "rosbags-convert"),
             ("broken", "broken"),
             ("loose.mcap", "loose.mcap"),
+            ("killed.mcap", "mcap recover"),
             (".", "no metadata.yaml"),
         ):
             for command in ("play", "info"):

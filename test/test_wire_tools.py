@@ -417,6 +417,7 @@ def test_a_capture_of_tcpdump_is_read_whatever_the_order_of_its_segments(tmp_pat
         (["show", "/dev/null/none.mcap"], "Not a directory"),
         (["play", log_of("robot"), "--as", "gui", "--at", "1"], "The robot protocol has no role 'gui'"),
         (["play", log_of("robot"), "--as", "driver", "--at", "1"], "127.0.0.1:1 can't be reached"),
+        (["play", log_of("dronegui"), "--as", "gui", "--at", "1", "--peer", "9.9.9.9:9"], "no peer '9.9.9.9:9'"),
         (["import", "-o", "/dev/null"], "Name a capture"),
     ],
 )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a ROS 2 bag, MCAP or sqlite3, of any origin that the rosbags library understands."""
 
+import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from rosbags.interfaces import Connection, Qos
 from rosbags.typesys import Stores, get_typestore
 
 NANOSECONDS_PER_SECOND: Final = 10**9
+_MCAP_MAGIC: Final = b"\x89MCAP0\r\n"
 
 
 class BagError(Exception):
@@ -55,6 +57,11 @@ class Bag:
         except BagError:
             raise
         except (AnyReaderError, OSError) as error:
+            if _is_unfinished(path):
+                raise BagError(
+                    f"'{path}' has no end, as when its recorder is killed: "
+                    f"'mcap recover {path} -o <new file>' (https://mcap.dev) saves what is whole."
+                ) from error
             raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # a damaged file can raise anything from the library that reads its parts
             raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
@@ -132,11 +139,21 @@ def _bag_of(path: Path) -> Path:
         files = [*path.glob("*.mcap"), *path.glob("*.db3")]
         raise BagError(
             f"'{path}' has no metadata.yaml, so it is not a bag"
-            + (f"; 'ros2 bag reindex {path}' makes one for its {len(files)} files." if files else ".")
+            + (f"; 'ros2 bag reindex {path}' makes one, or name a file in it: {files[0].name}." if files else ".")
         )
     if path.is_file() and (path.parent / "metadata.yaml").exists():
         return path.parent
     return path
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Return whether this is an MCAP file that begins like one, and does not end like one."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as content:
+        begins = content.read(len(_MCAP_MAGIC)) == _MCAP_MAGIC
+        content.seek(-min(len(_MCAP_MAGIC), path.stat().st_size), os.SEEK_END)
+        return begins and content.read() != _MCAP_MAGIC
 
 
 def stamp_s(message: Any) -> float:

@@ -105,6 +105,10 @@ def read_script(connection: Connection, entries: Iterable[Entry], role: str, pee
     whole = list(entries)
     if not connection.is_stream:
         peers = [entry.peer for entry in whole if entry.sender]
+        if peer and peer not in peers:
+            raise WireError(
+                f"The log has no peer {peer!r}; it has: {', '.join(sorted(filter(None, set(peers)))) or 'none'}."
+            )
         chosen = peer or max(set(peers), key=peers.count, default="")
         whole = [entry for entry in whole if entry.peer == chosen]
     decoder = Decoder(connection)
