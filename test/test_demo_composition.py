@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from drone_bridge.tools.demo.command import main
 from drone_bridge.tools.demo.composition import isolate_ros_graph
 
 NAMES = ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY", "ROS_DISTRO")
@@ -28,3 +29,10 @@ def test_a_demonstration_keeps_a_profile_that_is_limited_to_loopback(monkeypatch
     monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", "/share/drone_bridge/config/fastdds_loopback.xml")
     isolate_ros_graph()
     assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SYSTEM_DEFAULT"
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "2.5", "x"])
+def test_a_number_of_vehicles_is_at_least_one(number, capsys):
+    with pytest.raises(SystemExit):
+        main(["fleet", "--drones", number])
+    assert f"--drones: must be a whole number of at least 1, not {number}" in capsys.readouterr().err

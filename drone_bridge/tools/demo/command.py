@@ -50,10 +50,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--folder", type=Path, default=Path("demo"), help="folder for bag and picture, which is emptied first (demo)"
     )
-    parser.add_argument("--worlds", type=int, default=20, help="how many worlds the table has (20)")
-    parser.add_argument("--landings", type=int, default=20, help="how many landings per pattern the table has (20)")
-    parser.add_argument("--drones", type=int, default=8, help="how many drones the fleet has (8)")
-    parser.add_argument("--at-once", type=int, default=3, help="how many of them run at the same time (3)")
+    parser.add_argument("--worlds", type=_at_least_one, default=20, help="how many worlds the table has (20)")
+    parser.add_argument(
+        "--landings", type=_at_least_one, default=20, help="how many landings per pattern the table has (20)"
+    )
+    parser.add_argument("--drones", type=_at_least_one, default=8, help="how many drones the fleet has (8)")
+    parser.add_argument("--at-once", type=_at_least_one, default=3, help="how many of them run at the same time (3)")
     parser.add_argument("--operators", nargs="+", metavar="NAME", help="which of them the table of any compares (all)")
     parser.add_argument("--vehicles", nargs="+", metavar="NAME", help="which of them the table of any compares (all)")
     parser.add_argument("--use-camera", action="store_true", help="land by the camera's images alone")
@@ -62,3 +64,9 @@ def main(argv: Sequence[str]) -> int:
     shown = SHOWN[chosen.what]
     status: int = importlib.import_module(f"drone_bridge.tools.demo.{shown.module}").show(*shown.arguments(chosen))
     return status
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text}")
+    return int(text)
