@@ -74,7 +74,8 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         time.sleep(options.delay)
         if problem := clock_conflict(node):
             _say(f"{problem}: time will jump back and forth.")
-        _say(f"Playing {len(publishers)} topics, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
+        topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
+        _say(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         actions = {
             " ": player.toggle_pause,
             "s": player.step,
