@@ -281,8 +281,7 @@ class LinkNode(EntityOwner):
     def _report(self) -> None:
         self._is_time_simulated = is_time_simulated(self)
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
-        # DDS is asked only by nodes to which it matters: caches are cold once a second, so even that takes 0.1 ms.
-        conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
+        conflict = clock_conflict(self, self._publishes_clock)
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
         report = self.reports.make_report(self._status_name, self._hardware_id, self.rates, self.problems)
         report.header.stamp = self.now()

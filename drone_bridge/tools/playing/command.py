@@ -72,7 +72,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: player.stop())
         time.sleep(options.delay)
-        if problem := clock_conflict(node):
+        if problem := clock_conflict(node, publishes_clock=bool(options.clock)):
             _say(f"{problem}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
         _say(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
