@@ -5,6 +5,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
+from drone_bridge.translate.time import stamp_numbers
+
 KEPT: Final = 4  # incomplete sets; what is older will not be completed any more
 
 
@@ -17,7 +19,7 @@ class StampedSets:
         self._sets: OrderedDict[tuple[int, int], dict[str, Any]] = OrderedDict()
 
     def add(self, topic: str, message: Any) -> None:
-        stamp = (message.header.stamp.sec, message.header.stamp.nanosec)
+        stamp = stamp_numbers(message.header.stamp)
         messages = self._sets.setdefault(stamp, {})
         messages[topic] = message
         if messages.keys() >= self.topics:

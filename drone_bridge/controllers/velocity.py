@@ -28,6 +28,7 @@ from drone_bridge.node.lifespan import Lifespan
 from drone_bridge.node.log_limiter import ConditionLogLimiter, LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.translate.drone_model import drone_model
+from drone_bridge.translate.time import seconds_of
 
 NAME: Final = "velocity"
 STAMPED: Final = "cmd_vel_stamped"
@@ -119,7 +120,7 @@ class VelocityBehaviour:
         stamp = self._odometry_stamp = message.header.stamp
         wanted, expires_s = self._wanted
         is_fresh = time.monotonic() <= expires_s
-        self._control.measured(stamp.sec + stamp.nanosec / 1e9, MeasuredAttitude(roll, pitch, yaw), position)
+        self._control.measured(seconds_of(stamp), MeasuredAttitude(roll, pitch, yaw), position)
         flown = self._control.command(wanted if is_fresh else HOVER)
         self._control.flown(flown, is_velocity=True)
         command = CommandRates(

@@ -15,6 +15,7 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.mailbox import Arrival, Mailbox
 from drone_bridge.node.command_ages import CommandAges
 from drone_bridge.node.lifespan import Lifespan
+from drone_bridge.translate.time import stamp_numbers
 
 CommandT = TypeVar("CommandT")
 
@@ -131,7 +132,7 @@ class CommandIntake(Generic[CommandT]):
                 return
             self._node.statistics.counts["commands"] += 1
             self._node.undelivered(topic)
-            self.mailbox.put(read(message), (stamp.sec, stamp.nanosec) if stamp else None, lifespan.seconds())
+            self.mailbox.put(read(message), stamp_numbers(stamp) if stamp else None, lifespan.seconds())
             self._on_command()
 
         self._node.make_subscription(message_type, topic, receive, depth=1)

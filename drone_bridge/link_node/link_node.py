@@ -28,7 +28,7 @@ from drone_bridge.links.wire_log import WireLog
 from drone_bridge.node.clock_publishers import clock_conflict, is_time_simulated
 from drone_bridge.node.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.node.publisher_events import NO_EVENTS
-from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.translate.time import time_from_nanoseconds
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
 #: The count of commands that no vehicle can have followed.
@@ -130,8 +130,7 @@ class LinkNode(EntityOwner):
 
     def now(self) -> Time:
         """Return the node's time, faster than rclpy does. A change of use_sim_time counts a second later at most."""
-        nanoseconds = self.get_clock().now().nanoseconds if self._is_time_simulated else time.time_ns()
-        return Time(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
+        return time_from_nanoseconds(self.get_clock().now().nanoseconds if self._is_time_simulated else time.time_ns())
 
     def opened(self) -> None:
         """Note that the peer has proved useful, so that a lost connection is reopened without delay."""

@@ -4,7 +4,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from builtin_interfaces.msg import Time
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from rclpy.publisher import Publisher
 
     from drone_bridge.link_node.link_node import LinkNode
+
+#: How long a new subscriber may go unnoticed, for want of a reason to choose otherwise.
+SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
 
 SourceT = TypeVar("SourceT")
 
@@ -29,7 +32,9 @@ class Outputs(Generic[SourceT]):
     DDS is queried for subscribers only now and then: a query can take longer than anything but publishing.
     """
 
-    def __init__(self, node: "LinkNode", outputs: Iterable[Output], period_s: float) -> None:
+    def __init__(
+        self, node: "LinkNode", outputs: Iterable[Output], period_s: float = SUBSCRIBER_CHECK_PERIOD_S
+    ) -> None:
         """`period_s` is how long a new subscriber may go unnoticed."""
         self._node = node
         self._outputs = tuple(outputs)

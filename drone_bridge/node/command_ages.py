@@ -11,7 +11,7 @@ from rclpy.node import Node
 from drone_bridge.node.clock_difference import PERIOD_S, PERIODS, TOLERANCE_S, ClockDifference, Judgement
 from drone_bridge.node.clock_publishers import is_time_simulated
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.translate.time import NANOSECONDS, seconds_between
+from drone_bridge.translate.time import seconds_between, seconds_of
 
 _LEARNING_S: Final = PERIOD_S * PERIODS
 _ADVICE: Final = "commands are judged by their delay beyond that; synchronize the clocks, for instance with chrony"
@@ -93,7 +93,7 @@ class CommandAges:
         return self._sentence(judgement, allowed_s)
 
     def _judge(self, stamp: Time, allowed_s: float) -> Judgement:
-        stamp_s = stamp.sec + stamp.nanosec / NANOSECONDS
+        stamp_s = seconds_of(stamp)
         self._apparent_s = time.time() - stamp_s
         return self._clock.judge(stamp_s, self._apparent_s, time.monotonic(), allowed_s)
 

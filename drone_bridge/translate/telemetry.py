@@ -19,7 +19,7 @@ from drone_bridge.translate.frame_names import DroneFrameNames
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.images import pinhole_camera_info, set_data
 from drone_bridge.translate.message_template import STAMP, MessageTemplate
-from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.translate.time import stamp_numbers, time_from_seconds
 from drone_bridge.translate.transforms import transform
 
 #: The command that is always safe: level, neither up nor down.
@@ -146,7 +146,7 @@ class DroneMessages:
         """Return an Imu of attitude, rates and acceleration; a covariance of -1 marks a missing acceleration."""
         imu = telemetry.imu
         return self._imu.filled(
-            (stamp.sec, stamp.nanosec),
+            stamp_numbers(stamp),
             frames.orientation_from_telemetry(*imu.orientation, self._signs),
             frames.rates_from_telemetry(*imu.angular_velocity, self._signs),
             imu.linear_acceleration or (0.0, 0.0, 0.0),
@@ -161,7 +161,7 @@ class DroneMessages:
 
     def height(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
         """Return the drone's position above the ground below it, a PointStamped."""
-        return self._height.filled((stamp.sec, stamp.nanosec), (telemetry.altimeter.altitude,))
+        return self._height.filled(stamp_numbers(stamp), (telemetry.altimeter.altitude,))
 
     def vertical_velocity(self, telemetry: DroneTelemetry, _: Time) -> bytes:
         """Return the altimeter's vertical velocity, m/s, a Float64."""
@@ -173,7 +173,7 @@ class DroneMessages:
         if self._is_levelled:
             roll, pitch, _ = telemetry.imu.orientation
             rates = frames.level_from_body(rates, roll, pitch, self._signs)
-        return self._velocity.filled((stamp.sec, stamp.nanosec), (*telemetry.velocity, *rates))
+        return self._velocity.filled(stamp_numbers(stamp), (*telemetry.velocity, *rates))
 
     def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
         """Return a LandingPad: the pad's position, or that it is not visible."""
@@ -182,11 +182,11 @@ class DroneMessages:
         if pad:
             x, y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
             distance, confidence = pad.distance, pad.confidence
-        return self._pad.filled((stamp.sec, stamp.nanosec), (pad is not None,), (x,), (y,), (distance,), (confidence,))
+        return self._pad.filled(stamp_numbers(stamp), (pad is not None,), (x,), (y,), (distance,), (confidence,))
 
     def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
         """Return a TFMessage: base_link to its level axes, those to the ground, and the way to a pad in sight."""
-        now = (stamp.sec, stamp.nanosec)
+        now = stamp_numbers(stamp)
         roll, pitch, _ = telemetry.imu.orientation
         level = frames.level_in_body_from_telemetry(roll, pitch, self._signs)
         ground = (-telemetry.altimeter.altitude,)
@@ -219,7 +219,7 @@ class DroneMessages:
             focal = width / 2 / math.tan(math.radians(fov) / 2)
             info = pinhole_camera_info(width, height, focal_x=focal, focal_y=focal, frame_id=self._optical)
             self._camera_info = MessageTemplate(info, STAMP)
-        return self._camera_info.filled((stamp.sec, stamp.nanosec))
+        return self._camera_info.filled(stamp_numbers(stamp))
 
     def clock(self, telemetry: DroneTelemetry, _: Time) -> Clock | None:
         """Return the drone's time, if it has one."""

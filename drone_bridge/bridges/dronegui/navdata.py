@@ -31,8 +31,6 @@ from drone_bridge.translate.frame_names import DroneFrameNames
 
 #: Time between attempts to open the port.
 RETRY_S: Final = 2.0
-#: How often subscribers are counted.
-SUBSCRIBER_CHECK_PERIOD_S: Final = 0.1
 #: Queue depth for raw blocks of navdata.
 DEPTH: Final = 50
 #: Limits what diagnostics keep of unknown types, which peers choose.
@@ -164,11 +162,10 @@ class NavdataOutputs:
                 Output(make(Range, "altitude", 10), self._by(translate.altitude)),
                 Output(make(TwistStamped, "velocity", 10), self._by(translate.velocity)),
             ],
-            SUBSCRIBER_CHECK_PERIOD_S,
         )
         self._detections = make(DetectionArray, "detections", 10)
         raw = Output(make(String, "dronegui/navdata", DEPTH), _raw)
-        self._raw: Outputs[bytes] = Outputs(node, [raw], SUBSCRIBER_CHECK_PERIOD_S)
+        self._raw: Outputs[bytes] = Outputs(node, [raw])
         has_odometry = node.parameters["publish_odometry"]
         self._covariances = odometry_covariances(node.parameters)
         self._odometry = make(Odometry, "odom", 10) if has_odometry else None

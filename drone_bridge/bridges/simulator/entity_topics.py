@@ -18,11 +18,10 @@ from drone_bridge.translate import simulator as translate
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.simulator import EntityState
+from drone_bridge.translate.time import stamp_numbers
 from drone_bridge.translate.topic_names import topic_token
 from drone_bridge.translate.transforms import TransformTemplate
 
-#: How often subscribers are counted.
-SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
 QUEUE_DEPTH: Final = 10
 IMU_GAPS: Final = (
     *("orientation", "orientation_covariance[0]"),
@@ -64,7 +63,7 @@ class EntityTopics:
                 Output(self._publisher(PoseStamped, f"{topic}/pose"), self._make_pose),
                 Output(self._publisher(TwistStamped, f"{topic}/twist"), self._make_twist),
             ]
-        self._outputs: Outputs[EntityState] = Outputs(node, outputs, SUBSCRIBER_CHECK_PERIOD_S)
+        self._outputs: Outputs[EntityState] = Outputs(node, outputs)
 
     def _publisher(self, message_type: type, topic: str) -> "Publisher[Any]":
         # Without QoS override parameters, which would pile up with every name ever given.
@@ -73,7 +72,7 @@ class EntityTopics:
 
     def publish(self, state: EntityState, stamp: Time) -> None:
         """Publish a state on the topics that have subscribers."""
-        self.stamp = stamp.sec, stamp.nanosec
+        self.stamp = stamp_numbers(stamp)
         self.pose = translate.pose_numbers(state)
         self._outputs.publish(state, stamp)
 

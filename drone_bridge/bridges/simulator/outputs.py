@@ -10,7 +10,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.bridges.simulator.entity_topics import QUEUE_DEPTH, SUBSCRIBER_CHECK_PERIOD_S, EntityTopics
+from drone_bridge.bridges.simulator.entity_topics import QUEUE_DEPTH, EntityTopics
 from drone_bridge.bridges.simulator.time import TimeKeeper
 from drone_bridge.geometry.quaternions import Quaternion
 from drone_bridge.link_node.common_parameters import frame_names
@@ -61,7 +61,7 @@ class SimulatorOutputs:
 
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
-        self._tf: Outputs[Iterable[EntityTopics]] = Outputs(node, [tf], SUBSCRIBER_CHECK_PERIOD_S)
+        self._tf: Outputs[Iterable[EntityTopics]] = Outputs(node, [tf])
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched)
         self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
         self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of telemetry."""
 
-from typing import Any, Final
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistStamped
@@ -20,9 +20,6 @@ from drone_bridge.protocols.telemetry import DroneTelemetry, RoverTelemetry
 from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.telemetry import DroneMessages, LandingFrameNames, rover_odometry, static_transforms
 from drone_bridge.translate.transforms import odometry_transform
-
-#: How often subscribers are counted.
-SUBSCRIBER_CHECK_PERIOD_S: Final = 0.1
 
 
 class TelemetryOutputs:
@@ -65,8 +62,8 @@ class TelemetryOutputs:
         if self._publishes_tf:
             outputs.append(Output(self._tf, messages.transforms))
         raw = Output(make(Image, "camera/image_raw", newest), self._decoded)
-        self._outputs: Outputs[DroneTelemetry] = Outputs(node, outputs, SUBSCRIBER_CHECK_PERIOD_S)
-        self._decoded_outputs: Outputs[DroneTelemetry] = Outputs(node, [raw], SUBSCRIBER_CHECK_PERIOD_S)
+        self._outputs: Outputs[DroneTelemetry] = Outputs(node, outputs)
+        self._decoded_outputs: Outputs[DroneTelemetry] = Outputs(node, [raw])
         self._landed_publisher = make(Bool, "landed", latched)
         self._rover = make(Odometry, "rover/odom", 10)
         self._static_tf = make(TFMessage, "/tf_static", latched)

@@ -35,7 +35,7 @@ from drone_bridge.protocols.testbed import (
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import ImageMemory
 from drone_bridge.translate.testbed import SIDES, Command
-from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.translate.time import stamp_numbers, time_from_seconds
 
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
 FRAME_END_SILENCE_S: Final = 0.5
@@ -204,7 +204,7 @@ class TestbedBridge(LinkNode):
         """Wait for the command that answers the frame of this stamp, with a timeout."""
         waited_from_s = time.monotonic()
         timeout_s = self.parameters["command_timeout"]
-        command = self._commands.mailbox.wait_for((stamp.sec, stamp.nanosec), timeout_s)
+        command = self._commands.mailbox.wait_for(stamp_numbers(stamp), timeout_s)
         self.statistics.took("waiting for the lockstep command", time.monotonic() - waited_from_s)
         self.statistics.counts["missed lockstep commands"] += command is None
         if command is None and not self._has_warned_of_unstamped and self._commands.mailbox.has_unstamped(timeout_s):

@@ -24,10 +24,10 @@ from drone_bridge.translate.images import rgb8_image, set_pixels
 from drone_bridge.translate.jpeg_encoder import JpegEncoder
 from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.testbed import SIDES, StereoFrameNames
-from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.translate.time import stamp_numbers, time_from_seconds
 from drone_bridge.translate.transforms import transform
 
-#: How often subscribers are counted.
+#: Rarer than in other bridges: frames of 30 Hz find the caches cold, and each count delays one of them.
 SUBSCRIBER_CHECK_PERIOD_S: Final = 0.5
 
 
@@ -58,6 +58,8 @@ class TestbedOutputs:
         self._odometry_publisher = node.make_publisher(Odometry, "odom", 10) if has_position else None
         self._tf_publisher = node.make_publisher(TFMessage, "/tf", 100) if has_position and get("publish_tf") else None
         self._attitude: MessageTemplate | None = None  # its covariances are those of all frames with these constants
+        self._pose_stamp: Time | None = None
+        self._pose_numbers: tuple[float, ...] | None = None  # of the frame with this stamp
         self._has_map_to_odom = has_position and get("publish_map_to_odom")
 
     def publish_properties(self, constants: Constants) -> None:
@@ -113,7 +115,7 @@ class TestbedOutputs:
         return message
 
     def _info(self, info: MessageTemplate, _: SensorFrame, stamp: Time) -> bytes:
-        return info.filled((stamp.sec, stamp.nanosec))
+        return info.filled(stamp_numbers(stamp))
 
     def _fill_image(self, image: Image, side: str, frame: SensorFrame, stamp: Time) -> Image:
         image.header.stamp = stamp
@@ -136,8 +138,9 @@ class TestbedOutputs:
         if self._attitude is None:
             imu = translate.imu(frame, self._unit, self._standard_deviation, self._names)
             self._attitude = MessageTemplate(imu, STAMP, "orientation")
-        return self._attitude.filled((stamp.sec, stamp.nanosec), translate.orientation(frame, self._unit))
+        return self._attitude.filled(stamp_numbers(stamp), translate.orientation(frame, self._unit))
 
     def _pose(self, template: MessageTemplate, frame: SensorFrame, stamp: Time) -> bytes | None:
-        pose = translate.pose_numbers(frame, self._unit)
-        return template.filled((stamp.sec, stamp.nanosec), pose) if pose else None
+        if stamp is not self._pose_stamp:  # else this frame's pose was published on the other of odom and tf
+            self._pose_stamp, self._pose_numbers = stamp, translate.pose_numbers(frame, self._unit)
+        return template.filled(stamp_numbers(stamp), self._pose_numbers) if self._pose_numbers else None

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistStamped
 from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
@@ -18,7 +17,7 @@ from drone_bridge.controllers.land_on_pad.data import Measured, PadSighting
 from drone_bridge.controllers.pose_messages import read_angles
 from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import LandingPad
-from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.translate.time import seconds_of
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import confidence
 
@@ -54,7 +53,7 @@ def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
     height = messages[HEIGHT].point.z
     _check_finite(VELOCITY, linear.x, linear.y, linear.z)
     _check_finite(HEIGHT, height)
-    stamp = _seconds(messages[IMU].header.stamp)
+    stamp = seconds_of(messages[IMU].header.stamp)
     pad = messages.get(LANDING_PAD)
     sighting = None
     if pad is not None and pad.detected:
@@ -80,7 +79,7 @@ def read_sighting(messages: Mapping[str, Any], detector: MarkerDetector) -> PadS
     view = detector.locate(detector.detect(pixels), pinhole, _attitude(messages[IMU]))
     if view is None:
         return None
-    return PadSighting(_seconds(messages[IMAGE].header.stamp), view.offset, view.deviation, view.vertical_deviation)
+    return PadSighting(seconds_of(messages[IMAGE].header.stamp), view.offset, view.deviation, view.vertical_deviation)
 
 
 def pad_message(sighting: PadSighting | None, imu: Imu) -> LandingPad:
@@ -120,7 +119,3 @@ def _angles(imu: Imu) -> tuple[float, float, float]:
 def _check_finite(topic: str, *values: float) -> None:
     if not all(map(math.isfinite, values)):
         raise ValueError(f"{topic} says {', '.join(f'{value:g}' for value in values)}, and numbers must be finite.")
-
-
-def _seconds(stamp: Time) -> float:
-    return float(stamp.sec) + float(stamp.nanosec) / NANOSECONDS

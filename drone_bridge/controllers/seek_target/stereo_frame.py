@@ -14,7 +14,7 @@ from sensor_msgs.msg import Image as ImageMessage
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.pose_messages import read_angles
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
-from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.translate.time import seconds_of
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 #: The topics that make a frame.
@@ -41,9 +41,8 @@ class StereoFrame:
         """Read the messages, by topic, of one stamp. Raises ValueError with a sentence for invalid ones."""
         left_info, right_info = messages["left/camera_info"], messages["right/camera_info"]
         pinhole = read_pinhole(left_info, "left/camera_info")
-        stamp = left_info.header.stamp
         return cls(
-            stamp.sec + stamp.nanosec / NANOSECONDS,
+            seconds_of(left_info.header.stamp),
             read_pixels(messages["left/image_raw"], "left/image_raw", pinhole, "left/camera_info"),
             read_pixels(messages["right/image_raw"], "right/image_raw", pinhole, "left/camera_info"),
             pinhole,

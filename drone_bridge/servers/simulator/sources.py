@@ -18,7 +18,7 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.servers.simulator.entity_plans import EntityPlan
 from drone_bridge.translate import simulator_mirror as translate
 from drone_bridge.translate.simulator import EntityState, Vector
-from drone_bridge.translate.time import seconds_between
+from drone_bridge.translate.time import seconds_between, stamp_numbers
 
 #: Messages queued per subscription.
 _DEPTH: Final = 50
@@ -76,12 +76,12 @@ class PairedSource:
     def _process(self) -> None:
         while self._waiting:
             state, stamp = self._waiting[0]
-            while len(self._others) > 1 and _is_before(self._others[0].header.stamp, stamp):
+            while len(self._others) > 1 and stamp_numbers(self._others[0].header.stamp) < stamp_numbers(stamp):
                 self._others.popleft()
             other = self._others[0] if self._others else None
             if other is not None and other.header.stamp == stamp:
                 self._are_paired = True
-            elif self._are_paired and (other is None or _is_before(other.header.stamp, stamp)):
+            elif self._are_paired and (other is None or stamp_numbers(other.header.stamp) < stamp_numbers(stamp)):
                 if len(self._waiting) <= _MAX_WAITING:
                     return
                 self._are_paired = False
@@ -89,10 +89,6 @@ class PairedSource:
             self._latest_stamp = stamp
             is_near = other is not None and abs(seconds_between(stamp, other.header.stamp)) <= self._allowed_age_s()
             self._on_state(self._complete(state, other) if is_near else state, stamp, is_near)
-
-
-def _is_before(stamp: Time, other: Time) -> bool:
-    return (stamp.sec, stamp.nanosec) < (other.sec, other.nanosec)
 
 
 class Sources:

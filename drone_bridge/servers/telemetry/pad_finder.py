@@ -22,7 +22,7 @@ from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL
 from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.opencv import opencv
 from drone_bridge.translate.telemetry_from_ros import quaternion
-from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.translate.time import NANOSECONDS, nanoseconds_of
 from drone_bridge.vision.markers import MarkerParameters, confidence
 from drone_bridge.vision.pinhole import Pinhole
 
@@ -119,16 +119,16 @@ class PadFinder:
         if self._waiting:
             self._match(self._waiting)  # its attitude does not come any more
         self._waiting = photo
-        if self._attitudes and self._attitudes[-1][0] >= _nanoseconds(photo.stamp):
+        if self._attitudes and self._attitudes[-1][0] >= nanoseconds_of(photo.stamp):
             self._match(photo)
 
     def take_imu(self, imu: Imu) -> None:
         """Keep the attitude of one moment."""
-        stamp_ns = _nanoseconds(imu.header.stamp)
+        stamp_ns = nanoseconds_of(imu.header.stamp)
         if self._attitudes and stamp_ns < self._attitudes[-1][0]:  # time has run back
             self._attitudes.clear()
         self._attitudes.append((stamp_ns, imu))
-        if self._waiting and stamp_ns >= _nanoseconds(self._waiting.stamp):
+        if self._waiting and stamp_ns >= nanoseconds_of(self._waiting.stamp):
             self._match(self._waiting)
 
     def _match(self, photo: Photo) -> None:
@@ -136,7 +136,7 @@ class PadFinder:
         self._waiting = None
         if not self._attitudes:
             return
-        stamp_ns = _nanoseconds(photo.stamp)
+        stamp_ns = nanoseconds_of(photo.stamp)
         nearest_ns, imu = min(self._attitudes, key=lambda attitude: abs(attitude[0] - stamp_ns))
         away_s = abs(nearest_ns - stamp_ns) / NANOSECONDS
         if away_s > self._longest_s():
@@ -222,7 +222,3 @@ def _detector(markers: MarkerParameters) -> MarkerDetector:
     from drone_bridge.vision.marker_detector import MarkerDetector
 
     return MarkerDetector(markers)
-
-
-def _nanoseconds(stamp: Time) -> int:
-    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)

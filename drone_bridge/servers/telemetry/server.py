@@ -38,7 +38,7 @@ from drone_bridge.servers.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.telemetry import FullScale, LandingFrameNames, twist_from_command
 from drone_bridge.translate.telemetry_from_ros import rover_telemetry
-from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.translate.time import seconds_of
 from drone_bridge.vehicle_side.rate_limit import RateLimit
 from drone_bridge.vehicle_side.telemetry import MAX_DATAGRAM_BYTES, ROVER_EVERY, DroneSide, without_image
 
@@ -170,8 +170,7 @@ class TelemetryServer(LinkNode):
         rate = self.parameters["rate"] / ROVER_EVERY
         if self._stream is None or not self._rover_rate_limit.is_due(time.monotonic(), rate):
             return
-        stamp = message.header.stamp
-        timestamp = stamp.sec + stamp.nanosec / NANOSECONDS
+        timestamp = seconds_of(message.header.stamp)
         try:
             document = self._side.rover(rover_telemetry(message, self.parameters["rover_pattern"], timestamp))
         except LocalProtocolError as error:

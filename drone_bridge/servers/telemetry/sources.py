@@ -25,7 +25,7 @@ from drone_bridge.translate import telemetry_from_ros as translate
 from drone_bridge.translate.frames import TelemetrySigns
 from drone_bridge.translate.jpeg import encoded
 from drone_bridge.translate.telemetry import LandingFrameNames
-from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.translate.time import seconds_of
 
 #: Before the first image: the size in the protocol's document.
 DOCUMENTED_SIZE: Final = (320, 240)
@@ -104,7 +104,7 @@ class DroneSources:
             landing_pad=translate.landing_pad(pad, self._signs) if pad else None,
             camera=self._camera(takes_image),
             landed=landed.data if landed else None,
-            timestamp=message.header.stamp.sec + message.header.stamp.nanosec / NANOSECONDS,
+            timestamp=seconds_of(message.header.stamp),
         )
 
     def begin(self) -> None:

@@ -13,7 +13,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.translate.testbed import SIDES
-from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.translate.time import NANOSECONDS, nanoseconds_of, seconds_of, time_from_nanoseconds
 
 #: How long a pair waits for an attitude that is at least as new, before an older one is used.
 ATTITUDE_TIMEOUT_S: Final = 0.1
@@ -35,7 +35,7 @@ class SynchronizedFrame:
     @property
     def stamp_s(self) -> float:
         """The stamp in s."""
-        return _nanoseconds(self.stamp) / NANOSECONDS
+        return seconds_of(self.stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class FrameSynchronizer:
         self.unmatched = 0
 
     def add_image(self, side: str, image: Image, now_s: float) -> None:
-        stamp_ns = _nanoseconds(image.header.stamp)
+        stamp_ns = nanoseconds_of(image.header.stamp)
         with self._lock:
             self._received_s[side] = now_s
             if self._is_mono:
@@ -94,7 +94,7 @@ class FrameSynchronizer:
             self._on_input()
 
     def add_attitude(self, attitude: Imu | Odometry, now_s: float) -> None:
-        stamp_ns = _nanoseconds(attitude.header.stamp)
+        stamp_ns = nanoseconds_of(attitude.header.stamp)
         with self._lock:
             self._received_s["attitude"] = now_s
             if self._attitudes and stamp_ns < self._attitudes[-1][0]:
@@ -126,7 +126,7 @@ class FrameSynchronizer:
     @property
     def newest_stamp(self) -> Time:
         """The stamp of the newest pair, taken or not."""
-        return Time(sec=self._newest_ns // NANOSECONDS, nanosec=self._newest_ns % NANOSECONDS)
+        return time_from_nanoseconds(self._newest_ns)
 
     def missing(self, now_s: float, max_age_s: float) -> str:
         """Return the kinds of messages that were not received within the last `max_age_s`, as text."""
@@ -175,7 +175,3 @@ class FrameSynchronizer:
             ((abs(stamp_ns - pair.stamp_ns), attitude) for stamp_ns, attitude in self._attitudes), key=lambda it: it[0]
         )
         return attitude if away_ns <= max_age_s * NANOSECONDS else None
-
-
-def _nanoseconds(stamp: Time) -> int:
-    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)

@@ -16,8 +16,9 @@ from rosgraph_msgs.msg import Clock
 
 from drone_bridge.emulators.testbed.world import World
 from drone_bridge.msg import ControllerState
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, stamp_s
+from drone_bridge.tools.bags.bag import Bag, stamp_s
 from drone_bridge.translate.frames import enu_from_testbed
+from drone_bridge.translate.time import seconds_of
 
 CAMERAS: Final = ("left", "right")
 
@@ -44,7 +45,7 @@ class Watcher(Node):
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 1)
 
     def _on_clock(self, message: Clock) -> None:
-        self.simulated_s = message.clock.sec + message.clock.nanosec / NANOSECONDS_PER_SECOND
+        self.simulated_s = seconds_of(message.clock)
 
     def _on_odometry(self, message: Odometry) -> None:
         position = message.pose.pose.position

@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from plotly.offline import get_plotlyjs
 
-from drone_bridge.tools.bags.bag import Bag, BagTopic
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagTopic
 from drone_bridge.tools.bags.info import TopicRate, beginning
 from drone_bridge.tools.reporting import figures
 from drone_bridge.tools.reporting.pictures import data_uri
 from drone_bridge.tools.reporting.story import Story
 
-_NANOSECONDS: Final = 1e9
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
@@ -45,7 +44,7 @@ def _name(bag: Bag) -> str:
 
 
 def _sections(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) -> Iterator[str]:
-    duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
+    duration_s = (bag.end_ns - bag.start_ns) / NANOSECONDS_PER_SECOND
     yield f"<h1>{html.escape(_name(bag))}</h1>"
     yield (
         f'<p class="facts">{beginning(bag)}: {duration_s:.1f} s, {bag.count} messages of '
@@ -98,7 +97,7 @@ def _topics(bag: Bag, topic_rates: dict[BagTopic, TopicRate]) -> str:
     for topic in bag.topics:
         measured = topic_rates.get(topic, TopicRate())
         rate = "" if measured.rate_hz is None else f"{measured.rate_hz:.1f}"
-        gap = f"{measured.longest_gap_ns / _NANOSECONDS:.3f}" if measured.count > 1 else ""
+        gap = f"{measured.longest_gap_ns / NANOSECONDS_PER_SECOND:.3f}" if measured.count > 1 else ""
         rows += (
             f"<tr><td>{html.escape(topic.name)}</td><td>{html.escape(topic.type_name)}</td>"
             f'<td class="number">{topic.count}</td><td class="number">{rate}</td><td class="number">{gap}</td></tr>'

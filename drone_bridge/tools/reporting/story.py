@@ -4,14 +4,13 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from drone_bridge.tools.bags.bag import Bag, BagError
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError
 from drone_bridge.tools.reporting.numbers import Series
 
 PICTURES: Final = 8  # of each camera
 MAX_CAMERAS: Final = 4
 MAX_LOG_LINES: Final = 200
 WARNING: Final = 30  # in rcl_interfaces/msg/Log
-_NANOSECONDS: Final = 1e9
 
 _IMAGES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _COMPRESSED: Final = "/compressed"  # as image_transport calls them
@@ -70,7 +69,7 @@ def read_story(bag: Bag) -> Story:
     for message in bag.messages():
         name, type_name = message.topic.name, message.topic.type_name
         since_start_ns = message.time_ns - bag.start_ns
-        time_s = since_start_ns / _NANOSECONDS
+        time_s = since_start_ns / NANOSECONDS_PER_SECOND
         if name in story.illegible or type_name in _NOT_PLOTTED:
             continue
         try:
@@ -83,7 +82,7 @@ def read_story(bag: Bag) -> Story:
             story.illegible[name] = str(error)
     for intervals in story.states.values():
         intervals[-1] = StateInterval(
-            intervals[-1].state, intervals[-1].reason, intervals[-1].from_s, span_ns / _NANOSECONDS
+            intervals[-1].state, intervals[-1].reason, intervals[-1].from_s, span_ns / NANOSECONDS_PER_SECOND
         )
     return story
 
