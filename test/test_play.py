@@ -222,13 +222,15 @@ class TestBag:
         (tmp_path / "broken" / "metadata.yaml").write_text("rosbag2_bagfile_information: [")
         (tmp_path / "loose.mcap").write_bytes(b"no mcap")
         killed = write_bag(tmp_path / "killed", [("/number", START, Int32(data=1))]) / "killed.mcap"
-        (tmp_path / "killed.mcap").write_bytes(killed.read_bytes()[:-9])
+        killed.write_bytes(killed.read_bytes()[:-9])
+        (tmp_path / "killed.mcap").write_bytes(killed.read_bytes())
         for name, said in (
             ("absent", "does not exist"),
             ("old.bag", "rosbags-convert"),
             ("broken", "broken"),
             ("loose.mcap", "loose.mcap"),
             ("killed.mcap", "mcap recover"),
+            ("killed", "mcap recover"),
             (".", "no metadata.yaml"),
         ):
             for command in ("play", "info"):
@@ -242,7 +244,7 @@ class TestBag:
         [
             (["--start", "100"], "lasts 2.0 s"),
             (["--topics", "/absent"], "'/absent' is not in the bag"),
-            (["--remap", "/number:=no name"], "can't be published as 'no name': topic name"),
+            (["--topics", "number", "--remap", "number:=no name"], "can't be published as 'no name': topic name"),
         ],
     )
     @pytest.mark.usefixtures("domain")

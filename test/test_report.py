@@ -13,7 +13,7 @@ from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
 from rosbags.rosbag2 import StoragePlugin
 from sensor_msgs.msg import CompressedImage, Image, Imu
-from std_msgs.msg import Bool, Float64
+from std_msgs.msg import Bool, Float64, String
 from written_bags import write_bag
 
 from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage, BagTopic
@@ -73,6 +73,26 @@ def story(flight):
 
 def test_the_path_has_every_position(story):
     assert story.tracks["/odom"] == [(float(s), s * 0.5, 0.0, 0.0) for s in range(11)]
+
+
+@pytest.mark.parametrize("far", [3.0, 3000.0])
+def test_a_track_on_flat_ground_is_seen_as_a_whole(far):
+    scene = figures.track(
+        {"/odom": [(0.0, 0.0, 0.0, 0.0), (9.0, far, -far / 3, 0.0), (9.5, math.nan, 0.0, 0.0)]}
+    ).layout.scene
+    ratio = scene.aspectratio
+    assert math.hypot(ratio.x, ratio.y, ratio.z) == pytest.approx(1.5)  # seen from 2 away
+    assert math.hypot(*scene.camera.eye.to_plotly_json().values()) == pytest.approx(2, abs=0.1)
+    edges = [axis.range[1] - axis.range[0] for axis in (scene.xaxis, scene.yaxis, scene.zaxis)]
+    assert np.divide(edges, [ratio.x, ratio.y, ratio.z]) == pytest.approx(edges[0] / ratio.x)  # one scale
+    assert scene.xaxis.range[0] < 0 < far < scene.xaxis.range[1]
+    assert scene.yaxis.range[0] < -far / 3 < 0 < scene.yaxis.range[1]
+
+
+def test_strings_that_are_all_different_are_not_states(tmp_path):
+    documents = [("/telemetry", START + number, String(data=f'{{"z": {number}}}')) for number in range(100)]
+    with Bag(write_bag(tmp_path / "bag", [*documents, ("/mode", START, String(data="manual"))])) as bag:
+        assert set(read_story(bag).states) == {"/mode"}
 
 
 def test_states_become_intervals(story):
@@ -213,3 +233,10 @@ def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
 def test_a_bag_that_can_t_be_read_is_refused_with_a_sentence(tmp_path, capsys):
     assert main(["report", str(tmp_path / "absent")]) == 1
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_a_page_that_can_t_be_written_is_named_in_a_sentence(tmp_path, capsys):
+    bag = write_bag(tmp_path / "bag", [("/flying", START, Bool())])
+    page = tmp_path / "absent" / "page.html"
+    assert main(["report", str(bag), "-o", str(page)]) == 1
+    assert f"'{page}' can't be written: No such file or directory." in capsys.readouterr().err

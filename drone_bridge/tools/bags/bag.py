@@ -57,11 +57,12 @@ class Bag:
         except BagError:
             raise
         except (AnyReaderError, OSError) as error:
-            if _is_unfinished(path):
-                raise BagError(
-                    f"'{path}' has no end, as when its recorder is killed: "
-                    f"'mcap recover {path} -o <new file>' (https://mcap.dev) saves what is whole."
-                ) from error
+            for file in [path, *path.glob("*.mcap")]:
+                if _is_unfinished(file):
+                    raise BagError(
+                        f"'{file}' has no end, as when its recorder is killed: "
+                        f"'mcap recover {file} -o <new file>' (https://mcap.dev) saves what is whole."
+                    ) from error
             raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # a damaged file can raise anything from the library that reads its parts
             raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error

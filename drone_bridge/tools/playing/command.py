@@ -58,7 +58,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
     try:
         node = rclpy.create_node("player", use_global_arguments=False)
         publishers = make_publishers(node, topics, dict(options.remap), _say)
-        if not publishers:
+        if not any(topic.count for topic in publishers):
             print(f"drone-bridge play: '{options.bag}' has nothing to play.", file=sys.stderr)
             return 1
         player = Player(
@@ -94,7 +94,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
 def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
     """Return the topics to play, and name those asked for that are not in the bag."""
     names = {topic.name for topic in bag.topics}
-    wanted = set(options.topics) if options.topics else names
+    wanted = set(options.topics or names)
     for name in sorted((wanted | {old for old, _ in options.remap}) - names):
         _say(f"'{name}' is not in the bag, which has {', '.join(sorted(names))}.")
     if options.clock and CLOCK_TOPIC in wanted:
@@ -181,7 +181,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--start", type=_not_negative, default=0.0, metavar="S", help="begin so many seconds in")
     parser.add_argument("--duration", type=_not_negative, default=math.inf, metavar="S", help="end so much later")
     parser.add_argument("--loop", action="store_true", help="begin again at the end")
-    parser.add_argument("--topics", nargs="+", metavar="NAME", help="play these only")
+    parser.add_argument("--topics", nargs="+", type=_full_name, metavar="NAME", help="play these only")
     parser.add_argument("--remap", nargs="+", type=_remapping, default=[], metavar="OLD:=NEW", help="rename topics")
     parser.add_argument(
         "--clock",
@@ -220,4 +220,8 @@ def _remapping(text: str) -> tuple[str, str]:
     old, separator, new = text.partition(":=")
     if not (separator and old and new):
         raise argparse.ArgumentTypeError(f"has to be OLD:=NEW, not '{text}'")
-    return old, new
+    return _full_name(old), new
+
+
+def _full_name(text: str) -> str:
+    return text if text.startswith("/") else f"/{text}"

@@ -13,8 +13,10 @@ from drone_bridge.tools.reporting.story import StateInterval
 #: Distinguishable with any kind of colour vision, on light and on dark.
 _COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#EE8866")
 _LEVELS: Final = (("OK", "#228833"), ("WARN", "#CCBB44"), ("ERROR", "#EE6677"), ("STALE", "#BBBBBB"))
-#: Viewpoint, in multiples of the scene's size: far enough for a flat scene to fit.
-_EYE: Final = {"x": 1.6, "y": 1.6, "z": 1.1}
+#: Viewpoint, in plotly's units, in which the scene's diagonal is `_DIAGONAL`: far enough for all of it to be seen.
+_EYE: Final = {"x": 1.25, "y": 1.25, "z": 0.9}
+_DIAGONAL: Final = 1.5
+_FLATTEST: Final = 0.1  # edge of the scene, of its longest one
 _ROW_PX: Final = 34
 _AXIS_PX: Final = 70
 
@@ -42,9 +44,25 @@ def track(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> 
             marker = {"color": colour, "size": 5, "symbol": symbol}
             place = {"x": [x[index]], "y": [y[index]], "z": [z[index]]}
             figure.add_trace(go.Scatter3d(**place, mode="markers", marker=marker, name=what, showlegend=False))
-    axes = {f"{axis}axis": {"title": f"{axis}, m", "gridcolor": "rgba(128,128,128,0.3)"} for axis in "xyz"}
-    figure.update_layout(scene={**axes, "aspectmode": "data", "camera": {"eye": _EYE}})
+    figure.update_layout(scene={**_equal_axes(tracks), "camera": {"eye": _EYE}})
     return figure
+
+
+def _equal_axes(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> dict[str, Any]:
+    """Return axes of one scale around all tracks, as plotly's own let a flat scene grow past the eye."""
+    places = np.array([point[1:] for points in tracks.values() for point in points if np.isfinite(point).all()])
+    if not len(places):
+        return {}
+    lowest, highest = places.min(axis=0), places.max(axis=0)
+    longest = max(1e-3, *(highest - lowest)) * 1.1
+    edges = np.maximum((highest - lowest) * 1.1, longest * _FLATTEST)
+    ratio = edges / np.linalg.norm(edges) * _DIAGONAL
+    begins = (lowest + highest - edges) / 2
+    axes: dict[str, Any] = {"aspectmode": "manual", "aspectratio": dict(zip("xyz", ratio, strict=True))}
+    for name, begin, edge in zip("xyz", begins, edges, strict=True):
+        style = {"title": f"{name}, m", "gridcolor": "rgba(128,128,128,0.3)"}
+        axes[f"{name}axis"] = {**style, "range": [begin, begin + edge]}
+    return axes
 
 
 def lines(series: Series) -> go.Figure | None:

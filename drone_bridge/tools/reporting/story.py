@@ -10,6 +10,7 @@ from drone_bridge.tools.reporting.numbers import Series
 PICTURES: Final = 8  # of each camera
 MAX_CAMERAS: Final = 4
 MAX_LOG_LINES: Final = 200
+MAX_STATES: Final = 30  # of one topic; strings with more different values are not states, but for example documents
 WARNING: Final = 30  # in rcl_interfaces/msg/Log
 
 _IMAGES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
@@ -80,7 +81,10 @@ def read_story(bag: Bag) -> Story:
                 story.pictures.setdefault(name, []).append(Picture(time_s, type_name, bag.deserialize(message)))
         except BagError as error:
             story.illegible[name] = str(error)
-    for intervals in story.states.values():
+    for topic, intervals in list(story.states.items()):
+        if len({interval.state for interval in intervals}) > MAX_STATES:
+            del story.states[topic]
+            continue
         intervals[-1] = StateInterval(
             intervals[-1].state, intervals[-1].reason, intervals[-1].from_s, span_ns / NANOSECONDS_PER_SECOND
         )
