@@ -49,6 +49,7 @@ ALLOWED = {
     "tools": {"geometry", "translate", "node", "missing_package", "msg", "srv"},
     "tools/emulate": {"emulators"},
     "tools/operate": {"operators"},
+    "tools/view": {"programs"},
     "tools/wire": {"links", "programs", "protocols"},
     # Shows a flight, and so knows its world.
     "tools/demo": {"emulators", "operators", "geometry", "translate", "node", "msg", "srv"},

@@ -2,9 +2,11 @@
 """What demonstrations have in common."""
 
 import os
+import re
 
 import pytest
 
+from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.demo.command import main
 from drone_bridge.tools.demo.composition import isolate_ros_graph
 
@@ -36,3 +38,11 @@ def test_a_number_of_vehicles_is_at_least_one(number, capsys):
     with pytest.raises(SystemExit):
         main(["fleet", "--drones", number])
     assert f"--drones: must be a whole number of at least 1, not {number}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["testbed", "any"])
+def test_a_folder_that_can_t_be_created_is_refused_with_the_reason(what, monkeypatch, capsys):
+    for name in NAMES:
+        monkeypatch.setenv(name, "")
+    assert main([what, "--folder", "/proc/demo"]) == REFUSED
+    assert re.search(r"^drone-bridge demo: '/proc/demo.*': No such file or directory\.$", capsys.readouterr().err)

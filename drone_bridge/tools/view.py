@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from ament_index_python.packages import get_package_prefix
 
+from drone_bridge.programs.options import port
+
 
 def main(argv: Sequence[str]) -> int:
     """Replace this process by the node web_bridge, with the options as its parameters."""
@@ -15,7 +17,7 @@ def main(argv: Sequence[str]) -> int:
         prog="drone-bridge view",
         description="Show the running graph in a browser, and steer its vehicles there. Ctrl-C ends it.",
     )
-    parser.add_argument("--port", type=int, default=8765, help="port to listen on; 0 takes a free one (default: 8765)")
+    parser.add_argument("--port", type=port, default=8765, help="port to listen on; 0 takes a free one (default: 8765)")
     parser.add_argument(
         "--host",
         default="127.0.0.1",

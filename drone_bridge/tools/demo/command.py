@@ -3,10 +3,13 @@
 
 import argparse
 import importlib
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from drone_bridge.tools.cli import REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--duration", type=float, default=60.0, help="how many seconds all are observed (60)")
     chosen = parser.parse_args(argv)
     shown = SHOWN[chosen.what]
-    status: int = importlib.import_module(f"drone_bridge.tools.demo.{shown.module}").show(*shown.arguments(chosen))
+    try:
+        status: int = importlib.import_module(f"drone_bridge.tools.demo.{shown.module}").show(*shown.arguments(chosen))
+    except OSError as error:
+        if error.filename is None:  # it is about no file
+            raise
+        print(f"drone-bridge demo: '{error.filename}': {error.strerror}.", file=sys.stderr)
+        return REFUSED
     return status
 
 

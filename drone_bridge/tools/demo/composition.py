@@ -42,6 +42,8 @@ class Composition:
     """`drone-bridge launch` with these arguments, its output logged to a file and searchable while it runs."""
 
     def __init__(self, launch_file: str, log: Path, **arguments: object) -> None:
+        """Start it. Raises OSError if the log can't be written."""
+        self._log = log.open("w")
         command = [sys.executable, "-m", "drone_bridge.tools.cli", "launch", launch_file]
         command += [
             f"{name}:={str(value).lower() if isinstance(value, bool) else value}" for name, value in arguments.items()
@@ -49,7 +51,6 @@ class Composition:
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        self._log = log
         self._lines: list[str] = []
         self._changed = threading.Condition()
         self._has_ended = False
@@ -58,7 +59,7 @@ class Composition:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        with self._log.open("w") as log:
+        with self._log as log:
             for line in self._process.stdout:
                 log.write(line)
                 with self._changed:

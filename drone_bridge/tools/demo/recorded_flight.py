@@ -24,9 +24,10 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 
 def prepare(folder: Path) -> None:
-    """Isolate the ROS graph and empty the folder."""
+    """Isolate the ROS graph and empty the folder. Raises OSError where it can't be emptied or created."""
     isolate_ros_graph()
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        shutil.rmtree(folder)
     folder.mkdir(parents=True)
 
 

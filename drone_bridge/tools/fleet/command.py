@@ -8,10 +8,9 @@ from pathlib import Path
 
 from drone_bridge.node.program import run_work
 from drone_bridge.programs.program import end_launch
+from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.fleet.fleet import Fleet
 from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, Vehicle, load
-
-REFUSED = 2  # exit status when nothing was started
 
 
 def main(argv: Sequence[str] | None = None) -> int:

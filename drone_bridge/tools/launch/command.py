@@ -9,14 +9,12 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.arguments import declared_in, describe, parse_assignments
 from drone_bridge.tools.launch.evaluate import Process, evaluate
 from drone_bridge.tools.launch.parse import LaunchFileError, load
 from drone_bridge.tools.launch.processes import supervise
 from drone_bridge.tools.launch.substitutions import SubstitutionError, package_prefix, suggestion
-
-_REFUSED = 2  # exit status when nothing was started
-_INTERRUPTED = 130
 
 
 def main(argv: Sequence[str]) -> int:
@@ -55,12 +53,10 @@ def main(argv: Sequence[str]) -> int:
         if isinstance(error, BrokenPipeError):
             raise
         print(f"drone-bridge launch: {error}", file=sys.stderr)
-        return _REFUSED
+        return REFUSED
     except RecursionError:
         print(f"drone-bridge launch: {options.words[0]}: groups and files are nested too deeply", file=sys.stderr)
-        return _REFUSED
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+        return REFUSED
 
 
 def _warn(text: str) -> None:

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.links.errors import LinkError
+from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.wire import importing, play, show
 from drone_bridge.tools.wire.conversation import WireError
-
-REFUSED = 2  # exit status, as argparse has it
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,6 +26,4 @@ def main(argv: Sequence[str]) -> int:
     except OSError as error:
         print(f"{error.filename or options}: {error.strerror or error}.", file=sys.stderr)
         return REFUSED
-    except KeyboardInterrupt:
-        return 130
     return status
