@@ -136,6 +136,13 @@ class TestPlayer:
         assert not thread.is_alive()
         assert taken.numbers[:50] == [*range(20), *range(20), *range(10)]
 
+    def test_does_not_wait_any_longer_when_it_is_stopped(self, numbers):
+        with Bag(numbers) as bag:
+            player = playing(bag, {})
+            assert player.wait(0.01)
+            threading.Timer(0.1, player.stop).start()
+            assert not player.wait(3600)
+
     def test_pauses_steps_and_goes_on(self, numbers):
         taken = Taken()
         with Bag(numbers) as bag:

@@ -71,7 +71,8 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         )
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: player.stop())
-        time.sleep(options.delay)
+        if not player.wait(options.delay):
+            return 0
         if problem := clock_conflict(node, publishes_clock=bool(options.clock)):
             _say(f"{problem}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"

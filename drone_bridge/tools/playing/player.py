@@ -104,7 +104,7 @@ class Player:
     # For other threads.
 
     def stop(self) -> None:
-        """End `play`. Takes no lock, and so may come from a signal handler."""
+        """End `play` and `wait`. Takes no lock, and so may come from a signal handler."""
         self._is_stopped = True
 
     def toggle_pause(self) -> None:
@@ -138,6 +138,13 @@ class Player:
         return self._timeline.is_paused
 
     # For the thread that plays.
+
+    def wait(self, seconds: float) -> bool:
+        """Wait before playing; return False as soon as it is stopped."""
+        until_s = time.monotonic() + seconds
+        while not self._is_stopped and (left_s := until_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, _LONGEST_WAIT_S))
+        return not self._is_stopped
 
     def play(self, loop: bool) -> None:
         """Play to the end, or again and again, or until stopped. Raises BagError."""
