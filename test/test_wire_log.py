@@ -14,7 +14,7 @@ import pytest
 from tcp_peer import LONG_S
 
 from drone_bridge.links import wire_file, wire_folder, wire_log
-from drone_bridge.links.errors import LinkError
+from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector
 from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.links.udp import UdpConnector, UdpListener
@@ -172,6 +172,33 @@ def test_pixels_can_be_left_out_and_everything_else_is_logged_in_order(make_log,
         if channel.topic in left_out:
             left_out[channel.topic] += int(message.data)
     assert left_out == {"received_pixels": 5 + len(image) + 3, "sent_pixels": len(image)}
+
+
+def test_pixels_are_left_out_when_leaving_completes_their_message_too(make_log, cancellation):
+    log = make_log(has_pixels=False)
+    image = os.urandom(16 * MEBIBYTE)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connected = TcpConnector(*server.getsockname(), cancellation, lambda *_: None, wire_log=log).open()
+        peer, _ = server.accept()
+    with peer:
+
+        def cancel_inside_the_image():
+            peer.recv(1, socket.MSG_PEEK)
+            cancellation.cancel()
+
+        threading.Thread(target=cancel_inside_the_image).start()
+        with pytest.raises(LinkCancelledError):
+            connected.send_all(image, is_pixels=True)
+        leaving = threading.Thread(target=connected.leave, args=[b"end", LONG_S])
+        leaving.start()
+        with peer.makefile("rb") as read:
+            assert read.read() == image + b"end"
+        peer.shutdown(socket.SHUT_WR)
+        leaving.join()
+    log.close()
+    entries = entries_of(files_of(log)[0])
+    assert stream(entries, Side.OPERATOR) == bytes(len(image)) + b"end"
+    assert stream([entry for entry in entries if not entry.is_left_out], Side.OPERATOR) == b"end"
 
 
 @pytest.mark.parametrize("sizes", [(8, 8, 4), (8, 3, 5000), (1 << 19, 1 << 19, 12), (1, 1, 1 << 19)])

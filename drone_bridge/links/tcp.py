@@ -48,7 +48,7 @@ class TcpStream:
         self._cancellation = cancellation
         self._on_close = on_close
         self._closing = threading.Lock()
-        self._unsent = memoryview(b"")  # the rest of what was being sent when it was cancelled
+        self._unsent = (memoryview(b""), False)  # the rest of what was being sent when cancelled; whether it is pixels
         self._acknowledges_at_once = False
         self._heard_s = time.monotonic()
         self._removal = ""  # why the peer has lost its place
@@ -137,7 +137,7 @@ class TcpStream:
         while rest:
             if self._cancellation.is_set:
                 if len(rest) < size:
-                    self._unsent = rest
+                    self._unsent = rest, is_pixels
                 raise LinkCancelledError("Sending was cancelled.")
             rest = rest[self._send_some(rest, is_pixels=is_pixels) :]
             if rest:
@@ -153,15 +153,18 @@ class TcpStream:
         """
         deadline = time.monotonic() + timeout_s
         words = [last_words] if isinstance(last_words, bytes) else last_words
-        unsent = [part for part in (self._unsent, *(memoryview(word) for word in words)) if part]
+        unsent = [part for part in (self._unsent, *((memoryview(word), False) for word in words)) if part[0]]
         is_said = False
         scratch = bytearray(_DRAIN_BYTES)
         with contextlib.suppress(OSError, LinkError):
             while True:
-                while unsent and (count := self._send_some(unsent[0])):
-                    unsent[0] = unsent[0][count:]
-                    if not unsent[0]:
-                        del unsent[0]
+                while unsent:
+                    data, is_pixels = unsent[0]
+                    count = self._send_some(data, is_pixels=is_pixels)
+                    unsent[0] = data[count:], is_pixels
+                    if count < len(data):
+                        break
+                    del unsent[0]
                 if not unsent and not is_said:
                     self._socket.shutdown(socket.SHUT_WR)
                     is_said = True
