@@ -40,22 +40,20 @@ class _Client:
         self._sending = threading.Lock()
         self._connection = ServerConnection()
         self._items = 0
-        self._streams = bytearray()  # one step of all of them
-        self._marks: list[int] = []  # where in it
+        self._streams: list[tuple[bytearray, int]] = []  # the message of each, and where the mark is in it
 
     @property
     def streams(self) -> int:
         """How many streams it has asked for."""
-        return len(self._marks)
+        return len(self._streams)
 
     def step(self, is_reported: bool) -> None:
+        """Send each message in a write of its own, as simulators do: how many arrive at once is up to TCP."""
         with self._sending:
-            for mark in self._marks[:-1]:
-                _MARK_LAYOUT.pack_into(self._streams, mark, time.monotonic(), 0.0)
-            for mark in self._marks[-1:]:
-                _MARK_LAYOUT.pack_into(self._streams, mark, time.monotonic(), float(is_reported))
-            if self._streams:
-                self._socket.sendall(self._streams)
+            for number, (message, mark) in enumerate(self._streams, 1):
+                is_last = number == len(self._streams)
+                _MARK_LAYOUT.pack_into(message, mark, time.monotonic(), float(is_reported and is_last))
+                self._socket.sendall(message)
 
     def serve(self) -> None:
         """Answer requests until the client closes."""
@@ -87,9 +85,8 @@ class _Client:
 
     def _stream(self, request: simulator.StreamEntity) -> None:
         values = tuple(_value(attribute) for attribute in request.attributes)
-        data = simulator.frame(simulator.EntityData(self._items, request.attributes, values))
-        self._marks.append(len(self._streams) + data.index(_MARK_LAYOUT.pack(*_MARK[:2])))
-        self._streams += data
+        message = simulator.frame(simulator.EntityData(self._items, request.attributes, values))
+        self._streams.append((bytearray(message), message.index(_MARK_LAYOUT.pack(*_MARK[:2]))))
 
 
 class Peer:
