@@ -112,4 +112,4 @@ class Connection:
                 json.loads(facts["parameters"]),
             )
         except (KeyError, ValueError) as error:
-            raise WireError(f"The log does not say whose bytes it holds: {error!r}.") from error
+            raise WireError(f"The log does not say whose bytes it holds ({type(error).__name__}: {error}).") from error

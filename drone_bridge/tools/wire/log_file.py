@@ -58,7 +58,7 @@ class LogFile:
                         connection = Connection.from_facts(_read_map(fields))
                         break
         except (struct.error, UnicodeDecodeError) as error:
-            raise WireError(f"{path} is broken: {error}.") from error
+            raise WireError(f"{path} is damaged in its first records: {error}.") from error
         finally:
             if connection is None:
                 self._file.close()
@@ -77,7 +77,8 @@ class LogFile:
                 elif kind == FOOTER:
                     self.has_ended = True
         except (struct.error, ValueError, KeyError, OverflowError, RuntimeError) as error:
-            raise WireError(f"{self.path} is broken: {error!r}.") from error
+            where = f"{self.path} is damaged before byte {self._file.tell()} and can't be read any further"
+            raise WireError(f"{where} ({type(error).__name__}: {error}).") from error
 
     def close(self) -> None:
         self._file.close()
