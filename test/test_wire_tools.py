@@ -442,6 +442,26 @@ def test_numbers_that_mean_nothing_are_refused_with_what_is_allowed(arguments, s
     assert sentence in capsys.readouterr().err
 
 
+def test_a_testbeds_log_is_decoded_again_after_a_gap(tmp_path, capsys):
+    connection, entries = read(log_of("testbed"))
+    frame = entries[1]
+    within = frame._replace(data=frame.data[100:])
+    for part, some in ((1, [entries[0], frame]), (4, [within, *entries[2:]])):
+        write_log(tmp_path / f"bed-000{part}.mcap", replace(connection, part=part), some)
+    _, whole, _ = wire(capsys, "show", log_of("testbed"))
+    _, lines, _ = wire(capsys, "show", tmp_path / "bed-0004.mcap")
+    assert lines[:3] == whole[:3]
+    assert lines[3].endswith("  2 of the connection's files no longer exist.")
+    assert [line.split(maxsplit=3)[1:] for line in lines[4:6]] == [
+        ["testbed", "<-", f"{len(within.data)} bytes that can't be decoded"],
+        ["autopilot", "->", "16 bytes that can't be decoded"],
+    ]
+    assert lines[6:] == whole[4:]
+    status, _, errors = wire(capsys, "play", tmp_path / "bed-0004.mcap", "--as", "testbed", "--at", "1")
+    assert status == 2
+    assert errors == "The log has a gap, and can't be played: 2 of the connection's files no longer exist.\n"
+
+
 def test_a_log_that_lacks_its_beginning_is_reported_as_such(tmp_path, capsys):
     connection, entries = read(log_of("robot"))
     part = type(connection).from_facts({**connection.facts(), "part": "3"})

@@ -18,6 +18,7 @@ def open_wire_log(kind: str, full_name: str, parameters: DeclaredParameters, log
     """
     if not (folder := parameters["wire_log"]):
         return None
+    path = Path(folder).expanduser().absolute()
     side = "vehicle" if kind.endswith(_SERVER) else "operator"
     protocol = kind.removesuffix(_SERVER).removesuffix("Bridge").lower()
     name = full_name.strip("/").replace("/", ".")
@@ -26,12 +27,12 @@ def open_wire_log(kind: str, full_name: str, parameters: DeclaredParameters, log
         logger.error(sentence)
 
     log = WireLog(
-        Path(folder).expanduser(),
+        path,
         name,
         facts_of(protocol, side, name, parameters.values()),
         parameters["wire_log_mebibytes"] * _MEBIBYTE,
         log_error,
         has_pixels="wire_log_images" not in parameters or parameters["wire_log_images"],
     )
-    logger.info(f"The bytes of every connection are logged to {folder}.")
+    logger.info(f"The bytes of every connection are logged to {path}.")
     return log

@@ -101,7 +101,7 @@ class Decoder:
     def lose(self) -> None:
         """Note that bytes are missing here."""
         for conversation in self._conversations.values():
-            conversation.broken.update(Side)
+            conversation.lose()
 
 
 class _Conversation:
@@ -131,10 +131,26 @@ class _Conversation:
         """Yield what is known to be complete now that this side sends."""
         yield from ()
 
+    def lose(self) -> None:
+        """Note that bytes are missing here, so that the rest can't be decoded."""
+        self.broken.update(Side)
+
+    def restart(self) -> None:
+        """Go on with new readers. Offsets count from here."""
+        self.broken.clear()
+        self._lack_pixels.clear()
+        self._offsets = dict.fromkeys(Side, 0)
+        for pending in self._pending.values():
+            pending.clear()
+
+    def resume(self, sender: Side) -> None:
+        """Decode again from here, if bytes were missing and a message is known to begin here."""
+
     def take(self, entry: Entry) -> Iterator[Outcome]:
         """Yield what a piece, or the end of the stream, completes."""
         sender, data = entry.sender, entry.data
         assert sender
+        self.resume(sender)
         if sender in self.broken:
             if data:
                 yield Undecoded(sender, len(data))
@@ -193,6 +209,7 @@ class _Testbed(_Conversation):
         )
         self._constants: testbed.Constants | None = None
         self._has_constants = False  # the testbed's end, which sent them itself
+        self._has_gap = self._is_answered = False  # with an answer since the gap
         self._replace_bed()
 
     def _replace_bed(self) -> None:
@@ -204,6 +221,25 @@ class _Testbed(_Conversation):
     def found_parameters(self) -> dict[str, Any]:
         layout = self._autopilot.layout
         return {} if self._is_layout_given or layout is None else {"attitude_layout": layout.value}
+
+    def lose(self) -> None:
+        super().lose()
+        self._has_gap, self._is_answered = self._constants is not None, False
+
+    def resume(self, sender: Side) -> None:
+        """After an answer, what the testbed sends begins a frame."""
+        if not self._has_gap:
+            return
+        if sender is Side.OPERATOR or not self._is_answered:
+            self._is_answered = sender is Side.OPERATOR
+            return
+        assert self._constants
+        self._has_gap = False
+        self._autopilot = testbed.AutopilotConnection(self._autopilot.layout, self._unit, self._limits)
+        self._autopilot.receive_data(testbed.TestbedConnection(limits=self._limits).send(self._constants))
+        self._autopilot.next_event()
+        self._replace_bed()
+        self.restart()
 
     def before(self, sender: Side) -> Iterator[Outcome]:
         if sender is Side.OPERATOR:  # an answer: so the frame before it has ended

@@ -35,8 +35,7 @@ def sections(path: Path, pcap: PcapOptions, *, follow: bool = False) -> list[Sec
     with LogFile(path) as file:
         connection = file.connection
     files = [*parts_before(path, connection), path]
-    has_beginning = len(files) == connection.part
-    return [Section(connection, _entries(files, follow), has_beginning)]
+    return [Section(connection, _entries(files, follow), has_beginning=_part(files[0]) == 1)]
 
 
 def only_section(path: Path, pcap: PcapOptions) -> Section:
@@ -48,14 +47,27 @@ def only_section(path: Path, pcap: PcapOptions) -> Section:
 
 
 def _entries(files: list[Path], follow: bool) -> Iterator[Entry]:
-    for path in files[:-1]:
-        with LogFile(path) as file:
-            yield from file.entries()
     last: Path | None = files[-1]
-    while last:
-        with LogFile(last) as file:
-            yield from file.entries()
-            while follow and not file.has_ended:
-                time.sleep(FOLLOW_PERIOD_S)
-                yield from file.entries()
-        last = next_part(last) if follow else None
+    for path, previous in zip(files, [None, *files], strict=False):
+        yield from _part_entries(path, _part(path) - _part(previous) - 1 if previous else 0, follow and path == last)
+    while follow and last and (last := next_part(last)):
+        yield from _part_entries(last, 0, follow)
+
+
+def _part(path: Path) -> int:
+    with LogFile(path) as file:
+        return file.connection.part
+
+
+def _part_entries(path: Path, missing: int, follow: bool) -> Iterator[Entry]:
+    """Yield the entries of a file, after a note if files before it are `missing`."""
+    with LogFile(path) as file:
+        while True:
+            for entry in file.entries():
+                if missing:
+                    yield Entry(entry.time_ns, None, "", b"%d of the connection's files no longer exist." % missing)
+                    missing = 0
+                yield entry
+            if not follow or file.has_ended:
+                return
+            time.sleep(FOLLOW_PERIOD_S)
