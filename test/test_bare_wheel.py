@@ -2,6 +2,7 @@
 """What pip brings to a machine without ROS: the wheel, in an environment that holds nothing else."""
 
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -83,6 +84,17 @@ def test_help_says_what_works_and_what_ros_would_add(installation):
     assert "report     write a report of a bag as one HTML page (needs rosbags and plotly)" in works
     assert {"launch", "demo"} <= set(needs.replace(",", " ").split())
     assert "ROS 2 is not available here" in needs
+
+
+@pytest.mark.parametrize("command", [[], ["emulate"]])
+def test_without_an_argument_the_choice_is_listed(installation, command):
+    done = installation.run("drone-bridge", *command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: {' '.join(['drone-bridge', *command])} [-h]")
+
+
+def test_it_tells_its_version(installation):
+    assert re.fullmatch(r"drone-bridge \d+\.\d+\.\d+\n", installation.run("drone-bridge", "--version").stdout)
 
 
 @pytest.mark.parametrize("command", ["launch", "demo"])

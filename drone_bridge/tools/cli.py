@@ -76,9 +76,18 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="\n".join(["commands:", *lines]),
     )
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="show the version and exit")
     parser.add_argument("command", choices=COMMANDS, metavar="command", help="'drone-bridge <command> --help' explains")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the command")
-    return parser.parse_args(argv)
+    return parser.parse_args((sys.argv[1:] if argv is None else argv) or ["--help"])
+
+
+class _PrintVersion(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"drone-bridge {version('drone_bridge')}")
+        parser.exit()
 
 
 def _lacking(command: Command) -> str:

@@ -23,6 +23,6 @@ def run_named(
         "program", choices=programs, metavar="program", help=f"'drone-bridge {command} <program> --help' explains"
     )
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="options of the program")
-    chosen = parser.parse_args(argv)
+    chosen = parser.parse_args(argv or ["--help"])
     status: int = importlib.import_module(modules[chosen.program]).main(chosen.options)
     return status
