@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from drone_bridge.tools.fleet.command import main
 from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, load
 from drone_bridge.tools.fleet.ranges import expand
 
@@ -72,6 +73,21 @@ def test_launch_arguments_are_prefixes_or_defaults(tmp_path):
     assert all(vehicle.control is not None and vehicle.emulate is None for vehicle in fleet.values())
 
 
+def test_a_file_that_can_t_be_read_is_named_in_a_sentence(tmp_path, capsys):
+    assert main([str(tmp_path / "absent.yaml")]) == 2
+    assert f"{tmp_path / 'absent.yaml'} can't be read: No such file or directory." in capsys.readouterr().err
+
+
+def test_vehicles_with_one_address_are_told_apart(tmp_path):
+    text = """
+        vehicles:
+          rover[1-2]: {protocol: robot, parameters: {robot_name: "rover [1-2]"}}
+          sub[1-2]: {protocol: simulator, parameters: {vehicle: "[1-2]"}}
+          lander[1-2]: {protocol: telemetry, port: 7000, parameters: {transport: udp}}
+    """
+    assert len(fleet_of(tmp_path, text)) == 6
+
+
 def test_emulators_agree_with_their_bridges(tmp_path):
     fleet = fleet_of(
         tmp_path,
@@ -113,7 +129,19 @@ def test_emulators_agree_with_their_bridges(tmp_path):
         ("vehicles:\n  a:\n    protocol: robot\n    prot: 1", 4, "'a' has no key 'prot'; it has protocol"),
         ("vehicles:\n  a[2-1]: {protocol: robot}", 2, "counts down"),
         ("vehicles:\n  a: {protocol: robot}\n  a: {protocol: robot}", 3, "the key 'a' of 'vehicles' is repeated"),
-        ("vehicles:\n  a[1-2]: {protocol: robot}\n  a2: {protocol: robot}", 3, "has the namespace of 'a2'"),
+        (
+            "vehicles:\n  a[1-2]: {protocol: robot, port: 9}\n  a2: {protocol: robot}",
+            3,
+            "there is a vehicle 'a2' already",
+        ),
+        ("vehicles:\n  a: {protocol: robot}\n  b: {protocol: robot, namespace: a}", 3, "'b' has the namespace of 'a'"),
+        ("vehicles:\n  a[1-2]: {protocol: robot}", 2, "'a2' has the address 127.0.0.1:25600, and so has 'a1'"),
+        (
+            "vehicles:\n  a[1-2]: {protocol: dronegui, port: 5000}",
+            2,
+            "'a2' has the navdata_port 5561, and so has 'a1'",
+        ),
+        ("vehicles:\n  a[1-2]:\n    protocol: telemetry\n    port: 5000", 2, "'a2' has the transport 'topic', whose"),
         ("vehicles:\n  a[1-3]:\n    protocol: robot\n    host: h[1-2]", 4, "host has 2 values for 3 vehicles"),
         ("vehicles:\n  a[1-3]:\n    protocol: robot\n    port: 65534", 4, "counts up from 65534 to 65536"),
         ("vehicles:\n  a:\n    protocol: robot\n    port: many", 4, "port is 'many', and has to be of the type int"),

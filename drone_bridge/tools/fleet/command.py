@@ -22,7 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         vehicles = load(options.file, overrides)
     except (FleetFileError, OSError) as error:
-        print(f"drone-bridge fleet: {error}", file=sys.stderr)
+        problem = f"{options.file} can't be read: {error.strerror}." if isinstance(error, OSError) else error
+        print(f"drone-bridge fleet: {problem}", file=sys.stderr)
         if options.ends_launch:
             end_launch()
         return REFUSED

@@ -67,6 +67,7 @@ class _File:
     text: str
     overrides: Overrides
     found: dict[str, Vehicle] = field(default_factory=dict)
+    claimed: dict[tuple[str, str], str] = field(default_factory=dict)  # by whom, by protocol and claim
 
     def vehicles(self) -> tuple[Vehicle, ...]:
         try:
@@ -95,11 +96,15 @@ class _File:
             raise self._error(
                 key, f"'{vehicle.name}' can't have the namespace '{vehicle.namespace}': {why}."
             ) from error
+        if vehicle.name in self.found:
+            raise self._error(key, f"there is a vehicle '{vehicle.name}' already.")
         for other in self.found.values():
             if other.namespace == vehicle.namespace and other.protocol == vehicle.protocol:
                 raise self._error(key, f"'{vehicle.name}' has the namespace of '{other.name}', {vehicle.namespace}.")
-        if vehicle.name in self.found:
-            raise self._error(key, f"there is a vehicle '{vehicle.name}' already.")
+        for claim in _claims(vehicle):
+            owner = self.claimed.setdefault((vehicle.protocol, claim), vehicle.name)
+            if owner != vehicle.name:
+                raise self._error(key, f"'{vehicle.name}' has {claim}, and so has '{owner}'.")
         if len(self.found) == MAX_VEHICLES:
             raise self._error(key, f"there are more than {MAX_VEHICLES} vehicles.")
         self.found[vehicle.name] = vehicle
@@ -254,6 +259,23 @@ class _File:
 
     def _error(self, node: yaml.Node, sentence: str) -> FleetFileError:
         return FleetFileError(f"{self.path}:{node.start_mark.line + 1}: {sentence}")
+
+
+def _claims(vehicle: Vehicle) -> Iterator[str]:
+    """Yield what no other vehicle of its protocol may have as well."""
+    declarations = vehicle.kind.bridge.declarations
+
+    def value(name: str) -> Value | None:
+        return vehicle.parameters.get(name, declarations[name].default if name in declarations else None)
+
+    if value("transport") == "topic":
+        yield "the transport 'topic', whose topics have no namespace"
+        return
+    if value("port"):  # else it takes a free one
+        which = [f"{name} {value(name)!r}" for name in ("robot_name", "vehicle") if value(name)]
+        yield " and ".join([f"the address {value('host')}:{value('port')}", *which])
+    if port := value("navdata_port"):
+        yield f"the navdata_port {port}"
 
 
 def _completed(vehicle: Vehicle, host: str) -> Vehicle:
