@@ -428,6 +428,63 @@ def test_impossible_requests_are_refused_with_a_sentence(arguments, sentence, ca
     assert sentence in errors
 
 
+def test_what_a_capture_lacks_is_not_blamed_on_the_peers(tmp_path, capsys):
+    """Of a testbed's frames, one lacks a segment; then the capture ends, before a hole would be taken as one."""
+    dpkt = pytest.importorskip("dpkt", reason="a ROS machine may be without it")
+    _, entries = read(log_of("testbed"))
+    sequences, packets = {True: 1000, False: 2000}, []
+    for number, entry in enumerate(entries):
+        is_autopilots = entry.sender is Side.OPERATOR
+        for begin in range(0, len(entry.data), 1400):
+            data = bytes(entry.data[begin : begin + 1400])
+            ports = (40000, 8000) if is_autopilots else (8000, 40000)
+            sequence, sequences[is_autopilots] = sequences[is_autopilots], sequences[is_autopilots] + len(data)
+            ack = sequences[not is_autopilots]
+            tcp = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], seq=sequence, ack=ack, flags=dpkt.tcp.TH_ACK, data=data)
+            if (number, begin) != (3, 2800):
+                packets.append(tcp)
+    syn = dpkt.tcp.TCP(sport=40000, dport=8000, seq=999, flags=dpkt.tcp.TH_SYN)
+    for name, segments in (("lost", [syn, *packets]), ("begun", packets[20:])):
+        with (tmp_path / f"{name}.pcap").open("wb") as file:
+            writer = dpkt.pcap.Writer(file)
+            for number, tcp in enumerate(segments):
+                ip = dpkt.ip.IP(src=b"\x0a\0\0\1", dst=b"\x0a\0\0\2", p=6, data=tcp)
+                if tcp.sport == 8000:
+                    ip.src, ip.dst = ip.dst, ip.src
+                ip.len = len(ip)
+                writer.writepkt(bytes(dpkt.ethernet.Ethernet(data=ip)), ts=1000 + number / 100)
+    whole, lost, begun = (
+        [line.split(maxsplit=1)[1] for line in wire(capsys, "show", path)[1]]
+        for path in (log_of("testbed"), tmp_path / "lost.pcap", tmp_path / "begun.pcap")
+    )
+    hole = lost.index("1400 bytes were not captured here.")
+    assert [line for line in lost[1:hole] if "can't be decoded" in line] == []
+    assert lost[1:4] == whole[1:4]
+    assert [line for line in lost[hole + 1 :] if "can't be decoded" not in line] == whole[6 : 6 + 2]
+    assert begun[1] == "The beginning was not captured, without which the rest can't be decoded."
+    assert not any("BREAKS" in line for line in [*lost, *begun])
+
+
+def test_a_datagram_in_fragments_is_put_together_and_a_cut_one_is_said_to_be_cut(tmp_path, capsys):
+    dpkt = pytest.importorskip("dpkt", reason="a ROS machine may be without it")
+    _, entries = read(log_of("dronegui"))
+    udp = dpkt.udp.UDP(sport=9, dport=5561, data=bytes(entries[0].data))
+    udp.ulen = len(udp)
+    with (tmp_path / "fragments.pcap").open("wb") as file:
+        writer = dpkt.pcap.Writer(file)
+        for begin in (0, 40, 16):  # the last of the three is captured second
+            end = {0: 16, 16: 40}.get(begin)
+            ip = dpkt.ip.IP(src=b"\x0a\0\0\1", dst=b"\x0a\0\0\2", id=7, p=17, data=bytes(udp)[begin:end])
+            ip.offset, ip.mf, ip.len = begin // 8, int(end is not None), len(ip)
+            writer.writepkt(bytes(dpkt.ethernet.Ethernet(data=ip)), ts=1000)
+        ip = dpkt.ip.IP(src=b"\x0a\0\0\1", dst=b"\x0a\0\0\2", p=17, data=udp, len=20 + len(udp))
+        writer.writepkt(bytes(dpkt.ethernet.Ethernet(data=ip))[:60], ts=1001)
+    lines = wire(capsys, "show", tmp_path / "fragments.pcap")[1]
+    whole_log = wire(capsys, "show", log_of("dronegui"))[1]
+    assert lines[1].partition("Demo")[2] == whole_log[1].partition("Demo")[2] != ""
+    assert lines[2].endswith(f"Only 18 of the {len(entries[0].data)} bytes of a datagram were captured.")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

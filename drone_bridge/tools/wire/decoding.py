@@ -79,14 +79,17 @@ class Decoder:
 
     def feed(self, entry: Entry) -> Iterator[Outcome]:
         """Yield what an entry completes."""
-        if entry.sender is None:
-            if self._connection.is_stream:
-                self.lose()
+        is_stream = self._connection.is_stream
+        if entry.sender is None and not is_stream:
             return
-        conversation = self._conversations.get(entry.peer)
+        peer = "" if is_stream else entry.peer
+        conversation = self._conversations.get(peer)
         if conversation is None:
-            conversation = self._conversations[entry.peer] = _CONVERSATIONS[self._connection.protocol](self._connection)
-        yield from conversation.take(entry)
+            conversation = self._conversations[peer] = _CONVERSATIONS[self._connection.protocol](self._connection)
+        if entry.sender is None:
+            conversation.lose()
+        else:
+            yield from conversation.take(entry)
 
     @property
     def found_parameters(self) -> dict[str, Any]:
@@ -97,11 +100,6 @@ class Decoder:
         """Yield, by side, the bytes of a message that is not whole yet: of a wrong length, maybe."""
         for conversation in self._conversations.values():
             yield from conversation.unfinished()
-
-    def lose(self) -> None:
-        """Note that bytes are missing here."""
-        for conversation in self._conversations.values():
-            conversation.lose()
 
 
 class _Conversation:

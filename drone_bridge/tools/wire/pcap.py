@@ -13,6 +13,7 @@ from drone_bridge.protocols import dronegui, robot, simulator, telemetry, testbe
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
 
 _SEQUENCES: Final = 1 << 32
+_FRAGMENT_UNIT: Final = 8  # bytes, of offsets in IP headers
 #: Segments behind a missing one after which it is taken as not captured.
 _MAX_AHEAD: Final = 1024
 #: By port: its protocol, and who sends to it. Of a protocol's ports, the main one is first.
@@ -52,10 +53,26 @@ class _Stream:
             self.ahead[sequence] = max(data, self.ahead.get(sequence, b""), key=len)
         yield from self._ready()
         if len(self.ahead) > _MAX_AHEAD:
-            distance = min((number - self.expected) % _SEQUENCES for number in self.ahead)
-            yield f"{distance} bytes were not captured here."
-            self.expected = (self.expected + distance) % _SEQUENCES
-            yield from self._ready()
+            yield from self._skip()
+
+    def acknowledge(self, sequence: int) -> Iterator[bytes | str]:
+        """Yield what the receiver has taken, across what was not captured."""
+        while (
+            self.ahead and self.expected is not None and 0 < (sequence - self.expected) % _SEQUENCES < _SEQUENCES // 2
+        ):
+            yield from self._skip()
+
+    def finish(self) -> Iterator[bytes | str]:
+        """Yield what is left at the end of the connection, or of the capture."""
+        while self.ahead:
+            yield from self._skip()
+
+    def _skip(self) -> Iterator[bytes | str]:
+        assert self.expected is not None
+        distance = min((number - self.expected) % _SEQUENCES for number in self.ahead)
+        yield f"{distance} bytes were not captured here."
+        self.expected = (self.expected + distance) % _SEQUENCES
+        yield from self._ready()
 
     def _ready(self) -> Iterator[bytes]:
         is_found = True
@@ -73,11 +90,36 @@ class _Stream:
 
 
 @dataclass(slots=True)
+class _Fragments:
+    """Of an IP packet that was larger than a frame."""
+
+    parts: dict[int, bytes] = field(default_factory=dict)  # by offset
+    size: int | None = None  # of the whole, once its last fragment has come
+
+    def add(self, offset: int, data: bytes, is_last: bool) -> bytes | None:
+        """Return the whole once it is complete."""
+        self.parts[offset] = data
+        self.size = offset + len(data) if is_last else self.size
+        whole = b"".join(data for _, data in sorted(self.parts.items()))
+        return whole if len(whole) == self.size else None
+
+
+@dataclass(slots=True)
 class _Conversation:
     connection: Connection
     sender_to_port: Side
     entries: list[Entry] = field(default_factory=list)
     streams: dict[Side, _Stream] = field(default_factory=lambda: {side: _Stream() for side in Side})
+
+    def note(self, time_ns: int, sentence: str) -> None:
+        self.entries.append(Entry(time_ns, None, self.connection.peer, sentence.encode()))
+
+    def add(self, time_ns: int, sender: Side, pieces: Iterator[bytes | str]) -> None:
+        for piece in pieces:
+            if isinstance(piece, str):
+                self.note(time_ns, piece)
+            else:
+                self.entries.append(Entry(time_ns, sender, self.connection.peer, piece))
 
 
 @dataclass(slots=True)
@@ -86,6 +128,7 @@ class _Found:
 
     open: dict[tuple[str, Address, Address], _Conversation] = field(default_factory=dict)
     finished: list[_Conversation] = field(default_factory=list)  # the same caller has called again
+    fragments: dict[tuple[bytes, bytes, int], _Fragments] = field(default_factory=dict)
 
 
 def read_pcap(path: Path, options: PcapOptions) -> list[tuple[Connection, list[Entry]]]:
@@ -106,6 +149,10 @@ def read_pcap(path: Path, options: PcapOptions) -> list[tuple[Connection, list[E
         except (ValueError, dpkt.dpkt.Error) as error:
             raise WireError(f"{path} can't be read as a capture: {error}.") from error
     conversations = [*found.finished, *found.open.values()]
+    for conversation in conversations:
+        for side, stream in conversation.streams.items():
+            if stream.ahead:
+                conversation.add(conversation.entries[-1].time_ns, side, stream.finish())
     if not conversations:
         raise WireError(f"{path} has no traffic on a known port: name --protocol and --port.")
     return [(one.connection, one.entries) for one in conversations if one.entries]
@@ -131,6 +178,14 @@ def _segment(dpkt: Any, link: int, frame: bytes) -> Any:
 
 def _take(dpkt: Any, packet: Any, time_ns: int, options: PcapOptions, found: _Found) -> None:
     segment = packet.data
+    if isinstance(packet, dpkt.ip.IP) and packet.p == dpkt.ip.IP_PROTO_UDP and (packet.mf or packet.offset):
+        key = packet.src, packet.dst, packet.id
+        fragments = found.fragments.setdefault(key, _Fragments())
+        whole = fragments.add(packet.offset * _FRAGMENT_UNIT, bytes(segment), not packet.mf)
+        if whole is None:
+            return
+        del found.fragments[key]
+        segment = dpkt.udp.UDP(whole)
     is_tcp = isinstance(segment, dpkt.tcp.TCP)
     if not (is_tcp or isinstance(segment, dpkt.udp.UDP)):
         return
@@ -144,33 +199,38 @@ def _take(dpkt: Any, packet: Any, time_ns: int, options: PcapOptions, found: _Fo
         return
     port, caller = (target, source) if is_to_port else (source, target)
     transport = "tcp" if is_tcp else "udp"
-    key = (transport, port, caller)
+    called = (transport, port, caller)
     is_new = is_tcp and bool(segment.flags & dpkt.tcp.TH_SYN) and is_to_port
-    if is_new and key in found.open and found.open[key].entries:
-        found.finished.append(found.open.pop(key))
-    conversation = found.open.get(key)
+    if is_new and called in found.open and found.open[called].entries:
+        found.finished.append(found.open.pop(called))
+    conversation = found.open.get(called)
     if conversation is None:
         started = datetime.fromtimestamp(time_ns / 1e9, timezone.utc).isoformat()
         names = address_name(*caller), address_name(*port)
         connection = Connection(known[0], transport, known[1], *names, name="captured", started=started)
-        conversation = found.open[key] = _Conversation(connection, known[1])
+        conversation = found.open[called] = _Conversation(connection, known[1])
+        if is_tcp and known[0] == "testbed" and not segment.flags & dpkt.tcp.TH_SYN:
+            conversation.note(time_ns, "The beginning was not captured, without which the rest can't be decoded.")
     sender = conversation.sender_to_port if is_to_port else conversation.sender_to_port.other
     peer = conversation.connection.peer
     data = bytes(segment.data)
     if not is_tcp:
+        size = segment.ulen - segment.__hdr_len__
+        if size > len(data):
+            conversation.note(time_ns, f"Only {len(data)} of the {size} bytes of a datagram were captured.")
+            return
         conversation.entries.append(Entry(time_ns, sender, peer, data))
         return
     stream = conversation.streams[sender]
     if segment.flags & dpkt.tcp.TH_SYN:
         stream.expected = (segment.seq + 1) % _SEQUENCES
         return
-    for piece in stream.take(segment.seq, data):
-        is_note = isinstance(piece, str)
-        conversation.entries.append(
-            Entry(time_ns, None if is_note else sender, peer, piece.encode() if isinstance(piece, str) else piece)
-        )
+    if segment.flags & dpkt.tcp.TH_ACK:
+        conversation.add(time_ns, sender.other, conversation.streams[sender.other].acknowledge(segment.ack))
+    conversation.add(time_ns, sender, stream.take(segment.seq, data))
     if segment.flags & dpkt.tcp.TH_FIN and not stream.has_ended:
         stream.has_ended = True
+        conversation.add(time_ns, sender, stream.finish())
         conversation.entries.append(Entry(time_ns, sender, peer, b""))
 
 
