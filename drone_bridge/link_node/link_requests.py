@@ -4,6 +4,7 @@
 import contextlib
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -103,16 +104,17 @@ class LinkRequests(Generic[TaskT]):
             self._waiting.append(request)
             return request
 
-    async def run(self, task: TaskT, wake: Callable[[], None], patience_s: float) -> Any:
-        """Submit a request and wait for its result, in the executor. Raises ValueError as `submit` does.
+    async def run(self, task: TaskT, start: Callable[[], None], patience_s: float) -> Any:
+        """Submit a request, start it and wait for its result, in the executor. Raises ValueError as `submit` does.
 
-        For the first `patience_s` this blocks the executor: resuming a coroutine later takes two of its iterations, a
-        millisecond or two.
+        `start` starts new requests, at once or by waking the link's thread. For the first `patience_s` this blocks the
+        executor: resuming a coroutine later takes two of its iterations, a millisecond or two.
         """
+        deadline_s = time.monotonic() + patience_s
         request = self.submit(task, is_awaited=False)
-        wake()
+        start()
         with contextlib.suppress(queue.Empty):
-            return request._settled.get(timeout=patience_s)
+            return request._settled.get(timeout=max(0.0, deadline_s - time.monotonic()))
         with self._lock:
             request._is_awaited = True
         with contextlib.suppress(queue.Empty):  # it may have come meanwhile

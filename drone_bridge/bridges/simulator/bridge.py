@@ -26,17 +26,19 @@ from drone_bridge.bridges.simulator.link import (
 )
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator.parameters import AUTO, PARAMETERS
-from drone_bridge.bridges.simulator.services import Call, SimulatorServices
+from drone_bridge.bridges.simulator.services import PATIENCE_S, Call, SimulatorServices
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.steering import Steering
 from drone_bridge.bridges.simulator.tasks import Result, TaskRunner
 from drone_bridge.bridges.simulator.time import TimeKeeper
+from drone_bridge.bridges.simulator.turns import Turns
 from drone_bridge.link_node.commands import CommandIntake
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_requests import LinkRequest
 from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.links.cancellation import Cancellation, Selectable, Wakeup, Watch
+from drone_bridge.links.cancellation import Cancellation, Selectable, Wakeup
 from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.shared_watch import SharedWatch
 from drone_bridge.node.program import run
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.errors import RemoteProtocolError
@@ -71,7 +73,8 @@ class SimulatorBridge(LinkNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_bridge", PARAMETERS, **options)
         self._wakeup = Wakeup()
-        self._simulator_services = SimulatorServices(self, self._wakeup.wake)
+        self._turns = Turns(self._start_requests)
+        self._simulator_services = SimulatorServices(self, self._call)
 
     # The lifecycle.
 
@@ -151,18 +154,19 @@ class SimulatorBridge(LinkNode):
         self._learner = BodyToModelLearner(self, session)
         link_requests = self._simulator_services.link_requests
         reason = "The connection to the simulator ended."
-        try:
-            session.start(self._world)
-            self._exchange(link, session)
-        except (LinkError, RemoteProtocolError) as error:
-            reason = str(error)
-            raise
-        finally:
-            link.leave(self._steering.last_requests(), LEAVE_TIMEOUT_S)
-            self._world = session.handshake.token
-            session.end(reason)
-            link_requests.close(reason)
-            self.statistics.facts["outstanding requests"] = "0"
+        with self._turns.of(session):
+            try:
+                session.start(self._world)
+                self._exchange(link, session)
+            except (LinkError, RemoteProtocolError) as error:
+                reason = str(error)
+                raise
+            finally:
+                link.leave(self._steering.last_requests(), LEAVE_TIMEOUT_S)
+                self._world = session.handshake.token
+                session.end(reason)
+                link_requests.close(reason)
+                self.statistics.facts["outstanding requests"] = "0"
 
     def _exchange(self, link: SimulatorLink, session: SimulatorSession) -> None:
         buffer = memoryview(bytearray(RECEIVE_BYTES))
@@ -171,7 +175,7 @@ class SimulatorBridge(LinkNode):
             channels.append(session.streams)
         always: list[Selectable] = [self._link_cancellation, self._wakeup, *(channel.stream for channel in channels)]
         probe = session.probe
-        watch = Watch([*always, probe.stream] if probe else always)
+        watch = SharedWatch([*always, probe.stream] if probe else always)
         due_s = -math.inf
         while True:
             now_s = time.monotonic()
@@ -179,10 +183,10 @@ class SimulatorBridge(LinkNode):
             if now_s >= due_s:
                 due_s = self._do_what_is_due(session, now_s)
             if session.probe is not probe:  # it has been closed
-                probe, watch = None, Watch(always)
+                probe, watch = None, SharedWatch(always)
             next_s = min(due_s, self._outputs.keeper.due_s)
             timeout_s = None if next_s == math.inf else max(0.0, next_s - time.monotonic())
-            is_cancelled, is_woken, *are_readable = watch.wait(timeout_s)
+            is_cancelled, is_woken, *are_readable = self._turns.wait(watch, timeout_s)
             if is_cancelled:
                 raise LinkCancelledError("Talking to the simulator was cancelled.")
             for channel, is_readable in zip(channels, are_readable, strict=False):
@@ -196,8 +200,7 @@ class SimulatorBridge(LinkNode):
                 session.read_probe(buffer)
             if is_woken:  # now, not after what else is due: a callback waits for the answer on the spot
                 self._wakeup.clear()
-                for link_request in self._simulator_services.link_requests.take():
-                    self._do(link_request, session)
+                self._start_requests(session)
             self._outputs.flush()
             # To find out what is due takes as long as two states do.
             has_answers = are_readable[0]
@@ -214,6 +217,10 @@ class SimulatorBridge(LinkNode):
         self.statistics.facts["outstanding requests"] = str(session.outstanding)
         self._learner.tick(now_s)
         return min(self._probe(session, now_s), session.due_s, self._steering.due_s, self._learner.due_s)
+
+    def _start_requests(self, session: SimulatorSession) -> None:
+        for link_request in self._simulator_services.link_requests.take():
+            self._do(link_request, session)
 
     def _do(self, link_request: LinkRequest[Call], session: SimulatorSession) -> None:
         def finish(result: Result) -> None:
@@ -242,6 +249,10 @@ class SimulatorBridge(LinkNode):
         self.statistics.took("request round trip", seconds)
 
     # What the executor does.
+
+    def _call(self) -> None:
+        if not self._turns.call(PATIENCE_S):
+            self._wakeup.wake()
 
     def _read(self, twist: Twist) -> tuple[Velocity, bool]:
         get = self.parameters.__getitem__

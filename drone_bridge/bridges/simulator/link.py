@@ -28,7 +28,7 @@ def ignore(outcome: Outcome) -> None:
 
 
 class Channel:
-    """One connection, with its pending requests. For the link's thread."""
+    """One connection, with its pending requests. For one thread at a time."""
 
     def __init__(self, stream: TcpStream, timeout_s: float, measured: Callable[[float], None]) -> None:
         """`timeout_s` applies to each answer. `measured` gets each round trip, s."""

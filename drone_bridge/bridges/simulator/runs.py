@@ -39,6 +39,10 @@ class Runs:
         self._latest_s = max(self._latest_s, now_s)
 
     @property
+    def are_awaited(self) -> bool:
+        return bool(self._waiting)
+
+    @property
     def due_s(self) -> float:
         """When `tick` is due."""
         return self._latest_s + self._timeout_s if self._waiting else math.inf

@@ -112,9 +112,9 @@ _SERVICES: Final = (
 class SimulatorServices:
     """Always available; without a connection to a simulator they return an error."""
 
-    def __init__(self, node: LinkNode, wake: Callable[[], None]) -> None:
-        """`wake` wakes the link's thread."""
-        self._wake = wake
+    def __init__(self, node: LinkNode, start: Callable[[], None]) -> None:
+        """`start` starts new requests, in this thread or the link's."""
+        self._start = start
         # Reentrant, as callbacks wait.
         group = ReentrantCallbackGroup()
         self.link_requests: LinkRequests[Call] = LinkRequests(FutureCompleter(node, group), "simulator")
@@ -134,7 +134,7 @@ class SimulatorServices:
 
     async def _run(self, call: Call) -> Result:
         try:
-            result = await self.link_requests.run(call, self._wake, PATIENCE_S)
+            result = await self.link_requests.run(call, self._start, PATIENCE_S)
         except ValueError as error:
             return Result(False, str(error))
         return Result(*result) if isinstance(result, ServiceResult) else result

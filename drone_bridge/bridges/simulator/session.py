@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client's conversation with a simulator. For the link's thread."""
+"""A client's conversation with a simulator. For the thread whose turn it is: see turns.py."""
 
 import math
 import time
@@ -321,6 +321,11 @@ class SimulatorSession:
         streams = [item for item in self.items if item.id is not None and item.kind in STREAM_TYPES]
         rates = [f"{stream.name} {stream.take_message_count() / period_s:.1f}" for stream in streams]
         self._node.statistics.facts["messages per second"] = ", ".join(rates[:MAX_RATES])
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for an answer, for the end of a run or for the vehicle's heading."""
+        return not (self.outstanding or self.runs.are_awaited or self._waiting_for_heading)
 
     @property
     def outstanding(self) -> int:
