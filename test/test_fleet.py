@@ -166,9 +166,9 @@ def test_every_protocol_has_a_place_in_a_fleet_its_controller_and_its_model(ros,
     (tmp_path / "fleet.yaml").write_text(
         f"""
 vehicles:
-  gui: {{protocol: dronegui, port: {first}, emulate: true, parameters: {{navdata_port: {first + 1}}}}}
+  gui: {{protocol: dronegui, port: {first}, emulate: true, control: true, parameters: {{navdata_port: {first + 1}}}}}
   rover: {{protocol: robot, port: {first + 2}, emulate: true, control: {{pattern: circular}}}}
-  submarine: {{protocol: simulator, port: {first + 3}, emulate: {{running: true}}}}
+  submarine: {{protocol: simulator, port: {first + 3}, emulate: true}}
   lander: {{protocol: telemetry, port: {first + 4}, emulate: {{no-images: true}}}}
 """
     )
@@ -178,6 +178,8 @@ vehicles:
             return fleet.members[name].node.statistics.counts
 
         wait_until(lambda: counts("gui")["packets"] > 5, "packets to the GUI")
+        called = fleet.members["gui controller"].node.get_client_names_and_types_by_node("drone_controller", "/gui")
+        assert {f"/gui/dronegui_bridge/{name}" for name in ("takeoff", "land", "hover")} <= set(dict(called))
         wait_until(lambda: fleet.members["rover"].node.statistics.liveness.is_open, "the robot")
         wait_until(lambda: counts("rover")["commands"] > 5, "what the rover's controller commands")
         assert ros.parameters("/rover/rover_controller")["pattern"] == "circular"

@@ -70,7 +70,7 @@ def test_launch_arguments_are_prefixes_or_defaults(tmp_path):
     fleet = fleet_of(tmp_path, text, namespace="lab/", frame_prefix="lab/", host="10.0.0.1", control=True)
     assert (fleet["a"].namespace, fleet["a"].frame_prefix) == ("/lab/a", "lab/a/")
     assert [vehicle.parameters["host"] for vehicle in fleet.values()] == ["10.0.0.1", "10.1.1.1"]
-    assert all(vehicle.control is not None and vehicle.emulate is None for vehicle in fleet.values())
+    assert all(vehicle.control == {"pattern": "square"} and vehicle.emulate is None for vehicle in fleet.values())
 
 
 def test_a_file_that_can_t_be_read_is_named_in_a_sentence(tmp_path, capsys):

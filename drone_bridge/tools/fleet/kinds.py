@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of vehicles in a fleet: the bridge, emulator and controllers of each protocol."""
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from drone_bridge.node.parameters import ParameterDeclaration
@@ -18,12 +19,15 @@ class NodeKind:
 
     module: str
     class_name: str
+    remappings: tuple[str, ...] = ()
+    """As on the command line: old:=new"""
 
     @property
     def make(self) -> Callable[..., Stoppable]:
         """The class: takes rclpy's options of a node, such as `namespace`."""
         made: Callable[..., Stoppable] = getattr(importlib.import_module(self.module), self.class_name)
-        return made
+        arguments = [word for remapping in self.remappings for word in ("-r", remapping)]
+        return functools.partial(made, cli_args=["--ros-args", *arguments]) if arguments else made
 
     @property
     def declarations(self) -> Mapping[str, ParameterDeclaration]:
@@ -70,14 +74,20 @@ KINDS: Final[Mapping[str, VehicleKind]] = {
     ),
     "dronegui": VehicleKind(
         _bridge("dronegui", "DroneGuiBridge"),
-        _DRONE,
+        replace(_DRONE, remappings=tuple(f"{name}:=dronegui_bridge/{name}" for name in ("takeoff", "land", "hover"))),
         {"behaviour": "flight_plan"},
         "dronegui",
         {**_ADDRESS, "navdata_port": "navdata-port"},
         {"navdata-source-port": 0},
     ),
     "robot": VehicleKind(
-        _bridge("robot", "RobotBridge"), _ROVER, {}, "robot", _ADDRESS, {"no-discovery": True}, model="rover"
+        _bridge("robot", "RobotBridge"),
+        _ROVER,
+        {"pattern": "square"},
+        "robot",
+        _ADDRESS,
+        {"no-discovery": True},
+        model="rover",
     ),
     "simulator": VehicleKind(
         _bridge("simulator", "SimulatorBridge"),
@@ -86,6 +96,7 @@ KINDS: Final[Mapping[str, VehicleKind]] = {
         "simulator",
         _ADDRESS,
         {},
+        emulated={"run_on_connect": True},
         model="submarine",
     ),
     "telemetry": VehicleKind(
