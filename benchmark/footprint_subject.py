@@ -7,6 +7,7 @@ services, and nothing behind them, can be made. Then it runs until SIGINT.
 """
 
 import argparse
+import gc
 import json
 import sys
 import time
@@ -76,6 +77,7 @@ def _type(name: str) -> Any:
 
 
 def _run_bridge(program: str, say: Callable[[], None]) -> int:
+    gc.disable()  # until all is imported, as executables do (cmake/write_executables.py)
     from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 
     from drone_bridge.link_node.link_node import LinkNode
@@ -89,7 +91,10 @@ def _run_bridge(program: str, say: Callable[[], None]) -> int:
 
     LinkNode.on_activate = say_and_activate  # type: ignore[method-assign]
     module, function = program.split(":")
-    status: int = getattr(import_module(module), function)()
+    run = getattr(import_module(module), function)
+    gc.freeze()
+    gc.enable()
+    status: int = run()
     return status
 
 
