@@ -3,7 +3,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median, quantiles
 from typing import Final
 
 FLOOR: Final = "floor"
@@ -18,6 +18,7 @@ class Metric:
     digits: int  # after the decimal point
     at_least: float | None = None  # the aim for the ratio bridge / floor
     at_most: float | None = None
+    percentile: int | None = None  # of the values of all rounds together, which one round has too few of
 
     @property
     def aim(self) -> str:
@@ -33,14 +34,14 @@ class Metric:
 
 @dataclass(slots=True)
 class Samples:
-    """One value per round for each load, metric and side, in the order of the rounds."""
+    """The values of the rounds for each load, metric and side: one per round, or many if the metric is a percentile."""
 
     load: str  # what the loads are, such as cameras of several sizes
     values: dict[tuple[str, Metric, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, load: str, metric: Metric, side: str, value: float) -> None:
-        """Note the value of a round. `side` is FLOOR or BRIDGE."""
-        self.values[load, metric, side].append(value)
+    def add(self, load: str, metric: Metric, side: str, *values: float) -> None:
+        """Note the value of a round, or all of its values. `side` is FLOOR or BRIDGE."""
+        self.values[load, metric, side] += values
 
     def render(self) -> str:
         """Return the table: a block for each load, its metrics in the order in which they were added first."""
@@ -56,6 +57,8 @@ class Samples:
 
     def _row(self, load: str, metric: Metric) -> tuple[str, ...]:
         floor, bridge = self.values[load, metric, FLOOR], self.values[load, metric, BRIDGE]
+        if metric.percentile is not None:
+            floor, bridge = ([quantiles(side, n=100)[metric.percentile - 1]] for side in (floor, bridge))
         ratios = [ours / theirs for ours, theirs in zip(bridge, floor, strict=True)]
         verdict = ""
         if metric.aim:
@@ -69,6 +72,8 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 
 
 def spread(values: list[float], digits: int) -> str:
-    """Return the median with minimum and maximum."""
+    """Return the median with minimum and maximum, or a single value."""
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
     middle, low, high = (f"{value:.{digits}f}" for value in (median(values), min(values), max(values)))
     return f"{middle} ({low}..{high})"
