@@ -71,6 +71,13 @@ def test_a_users_own_profile_is_kept_and_they_are_told(tmp_path):
     assert f"FASTDDS_DEFAULT_PROFILES_FILE ({profile}) is kept" in errors
 
 
+def test_profiles_announce_no_types_for_which_others_would_ask_before_they_see_an_endpoint():
+    for profile in (CLOSED[PROFILE], OPEN[PROFILE]):
+        properties = ElementTree.parse(profile).getroot().iterfind(".//{*}participant//{*}property")
+        named = {each.findtext("{*}name"): each.findtext("{*}value") for each in properties}
+        assert named == {"fastdds.type_propagation": "disabled"}
+
+
 def test_the_closed_profile_differs_from_the_open_one_in_its_reach_alone():
     def tuned(profile):
         root = ElementTree.parse(profile).getroot()
