@@ -3,6 +3,7 @@
 
 import os
 import pty
+import struct
 import threading
 import time
 
@@ -236,8 +237,8 @@ class TestBag:
             ("old.bag", "rosbags-convert"),
             ("broken", "broken"),
             ("loose.mcap", "loose.mcap"),
-            ("killed.mcap", "mcap recover"),
-            ("killed", "mcap recover"),
+            ("killed.mcap", "drone-bridge recover"),
+            ("killed", "drone-bridge recover"),
             (".", "no metadata.yaml"),
         ):
             for command in ("play", "info"):
@@ -261,6 +262,30 @@ class TestBag:
         printed = "".join(capsys.readouterr())
         assert said in printed
         assert "nothing to play" in printed
+
+    def test_a_file_without_an_end_is_recovered(self, tmp_path, capsys):
+        messages = [("/number", START + n * SECOND, Int32(data=n)) for n in range(3)]
+        whole = (write_bag(tmp_path / "bag", messages) / "bag.mcap").read_bytes()
+        data_end = whole.rindex(struct.pack("<BQI", 0x0F, 4, 0))
+        path, saved = tmp_path / "killed.mcap", tmp_path / "saved.mcap"
+        for cut in (data_end, data_end + 5, len(whole) - 9):  # after the only chunk
+            path.write_bytes(whole[:cut])
+            saved.unlink(missing_ok=True)
+            assert main(["recover", str(path), str(saved)]) == 0
+            with Bag(saved) as bag:
+                assert [message.data[4] for message in bag.messages()] == [0, 1, 2]
+        path.write_bytes(whole[:100])
+        saved.unlink()
+        assert main(["recover", str(path), str(saved)]) == 0
+        with Bag(saved) as bag:
+            assert list(bag.messages()) == []
+        assert main(["recover", str(path), str(saved)]) == 1
+        assert f"{saved}: File exists" in capsys.readouterr().err
+        for content, why in ((b"", "does not begin like an MCAP file"), (whole, "is complete")):
+            path.write_bytes(content)
+            assert main(["recover", str(path), str(tmp_path / "new")]) == 1
+            assert f"'{path}' {why}." in capsys.readouterr().err
+            assert not (tmp_path / "new").exists()
 
     def test_an_empty_bag_is_said_to_be_empty(self, tmp_path, capsys):
         assert main(["info", str(write_bag(tmp_path / "bag", []))]) == 0

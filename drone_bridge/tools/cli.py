@@ -38,6 +38,9 @@ COMMANDS: Final = {
     "report": Command(
         "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")
     ),
+    "recover": Command(
+        "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", needs_ros=False
+    ),
     "wire": Command("drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }

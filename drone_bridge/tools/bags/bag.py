@@ -61,7 +61,7 @@ class Bag:
                 if _is_unfinished(file):
                     raise BagError(
                         f"'{file}' has no end, as when its recorder is killed: "
-                        f"'mcap recover {file} -o <new file>' (https://mcap.dev) saves what is whole."
+                        f"'drone-bridge recover {file} <new file>' saves what is whole."
                     ) from error
             raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # a damaged file can raise anything from the library that reads its parts
