@@ -118,6 +118,14 @@ def test_pictures_are_spread_over_the_whole_time(story):
         assert times[-1] >= 8.0
 
 
+def test_pictures_of_a_camera_that_starts_late_are_spread_as_well(tmp_path):
+    flying = [("/flying", START, Bool()), ("/flying", START + 80 * SECOND, Bool())]
+    late = [("/camera/image_raw", START + second * SECOND, image(1)) for second in range(45, 80)]
+    with Bag(write_bag(tmp_path / "bag", [*flying, *late])) as bag:
+        pictures = read_story(bag).pictures["/camera/image_raw"]
+    assert [picture.time_s for picture in pictures] == [45.0, 50.0, 60.0, 70.0]
+
+
 def test_a_compressed_picture_goes_into_the_page_as_it_is(story):
     assert data_uri(story.pictures["/camera/compressed"][0]).startswith("data:image/jpeg;base64,/9hub3Qg")
 

@@ -67,6 +67,8 @@ def read_story(bag: Bag) -> Story:
     story = Story()
     cameras = _cameras(bag)[:MAX_CAMERAS]
     span_ns = max(1, bag.end_ns - bag.start_ns)
+    picture_period_ns = max(1, span_ns // PICTURES)
+    next_ns = dict.fromkeys(cameras, 0)  # when the next picture of each is due
     for message in bag.messages():
         name, type_name = message.topic.name, message.topic.type_name
         since_start_ns = message.time_ns - bag.start_ns
@@ -77,7 +79,8 @@ def read_story(bag: Bag) -> Story:
             if type_name not in _IMAGES:
                 _note(story, name, type_name, time_s, bag.deserialize(message))
             # Images are large: only those that are shown are decoded.
-            elif name in cameras and since_start_ns * PICTURES >= len(story.pictures.get(name, ())) * span_ns:
+            elif name in cameras and since_start_ns >= next_ns[name]:
+                next_ns[name] = (since_start_ns // picture_period_ns + 1) * picture_period_ns
                 story.pictures.setdefault(name, []).append(Picture(time_s, type_name, bag.deserialize(message)))
         except BagError as error:
             story.illegible[name] = str(error)
