@@ -11,8 +11,9 @@ from rosbags.highlevel import AnyReader, AnyReaderError
 from rosbags.interfaces import Connection, Qos
 from rosbags.typesys import Stores, get_typestore
 
+from drone_bridge.tools.bags.recover import MAGIC
+
 NANOSECONDS_PER_SECOND: Final = 10**9
-_MCAP_MAGIC: Final = b"\x89MCAP0\r\n"
 
 
 class BagError(Exception):
@@ -152,9 +153,9 @@ def _is_unfinished(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as content:
-        begins = content.read(len(_MCAP_MAGIC)) == _MCAP_MAGIC
-        content.seek(-min(len(_MCAP_MAGIC), path.stat().st_size), os.SEEK_END)
-        return begins and content.read() != _MCAP_MAGIC
+        begins = content.read(len(MAGIC)) == MAGIC
+        content.seek(-min(len(MAGIC), path.stat().st_size), os.SEEK_END)
+        return begins and content.read() != MAGIC
 
 
 def stamp_s(message: Any) -> float:

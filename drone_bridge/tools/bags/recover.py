@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final
 
-from drone_bridge.links.wire_file import DATA_END, FOOTER, MAGIC, RECORD
-
+#: See https://mcap.dev/spec.
+MAGIC: Final = b"\x89MCAP0\r\n"
+FOOTER, DATA_END = 0x02, 0x0F
+_RECORD: Final = struct.Struct("<BQ")  # kind, length of what follows (bytes)
 _DATA_END: Final = struct.pack("<I", 0)  # no CRC
 _FOOTER: Final = struct.pack("<QQI", 0, 0, 0)  # no summary, no CRC: readers scan the file instead
 _COPY_BYTES: Final = 1 << 20
@@ -55,9 +57,9 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
     end = damaged.tell()
     if has_end and size > end:
         raise ValueError("is complete")
-    while len(head := damaged.read(RECORD.size)) == RECORD.size:
-        kind, length = RECORD.unpack(head)
-        following = end + RECORD.size + length
+    while len(head := damaged.read(_RECORD.size)) == _RECORD.size:
+        kind, length = _RECORD.unpack(head)
+        following = end + _RECORD.size + length
         if kind in (0, DATA_END, FOOTER) or following > size:
             break
         end = damaged.seek(following)
@@ -65,6 +67,6 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
     for begin in range(0, end, _COPY_BYTES):
         complete.write(damaged.read(min(_COPY_BYTES, end - begin)))
     for kind, content in ((DATA_END, _DATA_END), (FOOTER, _FOOTER)):
-        complete.write(RECORD.pack(kind, len(content)) + content)
+        complete.write(_RECORD.pack(kind, len(content)) + content)
     complete.write(MAGIC)
     return size - end
