@@ -470,7 +470,8 @@ def test_a_datagram_in_fragments_is_put_together_and_a_cut_one_is_said_to_be_cut
     _, entries = read(log_of("dronegui"))
     udp = dpkt.udp.UDP(sport=9, dport=5561, data=bytes(entries[0].data))
     udp.ulen = len(udp)
-    with (tmp_path / "fragments.pcap").open("wb") as file:
+    path = tmp_path / "fragments.pcap"
+    with path.open("wb") as file:
         writer = dpkt.pcap.Writer(file)
         for begin in (0, 40, 16):  # the last of the three is captured second
             end = {0: 16, 16: 40}.get(begin)
@@ -479,10 +480,26 @@ def test_a_datagram_in_fragments_is_put_together_and_a_cut_one_is_said_to_be_cut
             writer.writepkt(bytes(dpkt.ethernet.Ethernet(data=ip)), ts=1000)
         ip = dpkt.ip.IP(src=b"\x0a\0\0\1", dst=b"\x0a\0\0\2", p=17, data=udp, len=20 + len(udp))
         writer.writepkt(bytes(dpkt.ethernet.Ethernet(data=ip))[:60], ts=1001)
-    lines = wire(capsys, "show", tmp_path / "fragments.pcap")[1]
+    lines = wire(capsys, "show", path)[1]
     whole_log = wire(capsys, "show", log_of("dronegui"))[1]
     assert lines[1].partition("Demo")[2] == whole_log[1].partition("Demo")[2] != ""
     assert lines[2].endswith(f"Only 18 of the {len(entries[0].data)} bytes of a datagram were captured.")
+    path.write_bytes(path.read_bytes()[: -60 - 4])  # within the head of the last packet
+    cut = wire(capsys, "show", path)[1]
+    assert cut[:2] == lines[:2]
+    assert cut[2].endswith("The capture can't be read any further: got 12, 16 needed at least.")
+
+
+def test_a_capture_of_which_only_the_end_of_a_connection_has_bytes_is_shown(tmp_path, capsys):
+    dpkt = pytest.importorskip("dpkt", reason="a ROS machine may be without it")
+    segments = [
+        (True, 999, dpkt.tcp.TH_SYN, b""),
+        (True, 1100, 0, robot.DriverConnection().send(robot.QuerySubsystems())),
+    ]
+    capture(dpkt, tmp_path / "robot.pcap", segments)
+    lines = wire(capsys, "show", tmp_path / "robot.pcap")[1]
+    assert lines[1].endswith("100 bytes were not captured here.")
+    assert lines[2].endswith("3 bytes that can't be decoded")
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,7 @@ class _Fragments:
 class _Conversation:
     connection: Connection
     sender_to_port: Side
+    last_ns: int = 0  # of its packets
     entries: list[Entry] = field(default_factory=list)
     streams: dict[Side, _Stream] = field(default_factory=lambda: {side: _Stream() for side in Side})
 
@@ -128,6 +129,7 @@ class _Found:
 
     open: dict[tuple[str, Address, Address], _Conversation] = field(default_factory=dict)
     finished: list[_Conversation] = field(default_factory=list)  # the same caller has called again
+    problem: str = ""  # beyond which the capture can't be read, as after tcpdump was killed
     fragments: dict[tuple[bytes, bytes, int], _Fragments] = field(default_factory=dict)
 
 
@@ -147,12 +149,15 @@ def read_pcap(path: Path, options: PcapOptions) -> list[tuple[Connection, list[E
                 if segment:
                     _take(dpkt, segment, round(time_s * 1e9), options, found)
         except (ValueError, dpkt.dpkt.Error) as error:
-            raise WireError(f"{path} can't be read as a capture: {error}.") from error
+            found.problem = str(error) or type(error).__name__
+            if not found.open:
+                raise WireError(f"{path} can't be read as a capture: {found.problem}.") from error
     conversations = [*found.finished, *found.open.values()]
     for conversation in conversations:
         for side, stream in conversation.streams.items():
-            if stream.ahead:
-                conversation.add(conversation.entries[-1].time_ns, side, stream.finish())
+            conversation.add(conversation.last_ns, side, stream.finish())
+        if found.problem and conversation.entries:
+            conversation.note(conversation.last_ns, f"The capture can't be read any further: {found.problem}.")
     if not conversations:
         raise WireError(f"{path} has no traffic on a known port: name --protocol and --port.")
     return [(one.connection, one.entries) for one in conversations if one.entries]
@@ -211,6 +216,7 @@ def _take(dpkt: Any, packet: Any, time_ns: int, options: PcapOptions, found: _Fo
         conversation = found.open[called] = _Conversation(connection, known[1])
         if is_tcp and known[0] == "testbed" and not segment.flags & dpkt.tcp.TH_SYN:
             conversation.note(time_ns, "The beginning was not captured, without which the rest can't be decoded.")
+    conversation.last_ns = time_ns
     sender = conversation.sender_to_port if is_to_port else conversation.sender_to_port.other
     peer = conversation.connection.peer
     data = bytes(segment.data)
