@@ -162,6 +162,12 @@ def test_emulators_agree_with_their_bridges(tmp_path):
             "sync is 'never', and has to be one of latest, lockstep",
         ),
         ("vehicles:\n  a:\n    protocol: robot\n    control: {pattern: zigzag}", 4, "pattern is 'zigzag'"),
+        (
+            "vehicles:\n  a:\n    protocol: robot\n    emulate: {speed: 1}",
+            4,
+            "the emulator refuses its options: unrecognized arguments: --speed=1",
+        ),
+        ("vehicles:\n  a:\n    protocol: testbed\n    emulate: {width: big}", 4, "--width: invalid int value: 'big'"),
         ("vehicles:\n  a: &x {protocol: robot}\n  b: *x", None, "aliases"),
     ],
 )

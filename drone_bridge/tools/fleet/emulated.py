@@ -25,7 +25,7 @@ class EmulatedVehicle:
         self.name = vehicle.name
         self._is_stopping = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"drone_bridge.emulators.{vehicle.kind.emulator}", *_options(vehicle)],
+            [sys.executable, "-m", f"drone_bridge.emulators.{vehicle.kind.emulator}", *vehicle.emulator_options],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -72,13 +72,6 @@ def stop_all(emulators: Iterable[EmulatedVehicle]) -> None:
             emulator.send(number)
         deadline_s = time.monotonic() + _STOP_TIMEOUT_S
         running = [emulator for emulator in running if not emulator.wait(max(0.0, deadline_s - time.monotonic()))]
-
-
-def _options(vehicle: Vehicle) -> list[str]:
-    """Return an option per entry: true for one without a value."""
-    assert vehicle.emulate is not None
-    options = vehicle.emulate.items()
-    return [f"--{name}" if value is True else f"--{name}={value}" for name, value in options if value is not False]
 
 
 def _end_with_us() -> None:

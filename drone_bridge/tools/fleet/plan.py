@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of a fleet: YAML with ranges, read into one description per vehicle. See docs/fleet.md for its keys."""
 
+import contextlib
+import importlib
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,6 +43,12 @@ class Vehicle:
     def kind(self) -> VehicleKind:
         """What belongs to its protocol."""
         return KINDS[self.protocol]
+
+    @property
+    def emulator_options(self) -> list[str]:
+        """The emulator's command line: true is an option without a value."""
+        options = (self.emulate or {}).items()
+        return [f"--{name}" if value is True else f"--{name}={value}" for name, value in options if value is not False]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +149,23 @@ class _File:
                 None if emulate is None else {name: values[number] for name, values in emulate.items()},
                 None if control is None else {name: values[number] for name, values in control.items()},
             )
-            yield _completed(vehicle, self.overrides.host)
+            vehicle = _completed(vehicle, self.overrides.host)
+            if emulate and number == 0:
+                self._check_emulator(entry["emulate"][1], vehicle)
+            yield vehicle
+
+    def _check_emulator(self, node: yaml.Node, vehicle: Vehicle) -> None:
+        """Refuse options that the emulator would refuse."""
+        said = io.StringIO()
+        try:
+            emulator = importlib.import_module(f"drone_bridge.emulators.{vehicle.kind.emulator}.__main__")
+            with contextlib.redirect_stderr(said):
+                emulator.parse(vehicle.emulator_options)
+        except ModuleNotFoundError:  # it will say so itself
+            return
+        except SystemExit as error:
+            why = said.getvalue().rpartition("error: ")[2].strip()
+            raise self._error(node, f"the emulator refuses its options: {why}.") from error
 
     def _parameters(
         self, entry: "dict[str, tuple[yaml.Node, yaml.Node]]", names: tuple[str, ...], kind: NodeKind, what: str
