@@ -87,7 +87,7 @@ class Kind:
 
     name: str
     make_reader: Callable[[], CommandReader]
-    emulator: tuple[str, ...]
+    emulator: str  # the command line
     bridge: tuple[str, ...]
     is_stream: bool = True
     vehicle_begins: bool = False
@@ -98,55 +98,33 @@ KINDS: Final = (
     Kind(
         "testbed",
         testbed_reader,
-        (
-            "testbed_emulator",
-            "--port",
-            "{far}",
-            "--realtime",
-            "--rate",
-            "20",
-            "--width",
-            "64",
-            "--height",
-            "48",
-            "--layout",
-            "pose",
-        ),
+        "testbed_emulator --port {far} --realtime --rate 20 --width 64 --height 48 --layout pose",
         ("port:={near}", "attitude_layout:=pose"),
         vehicle_asks=True,
     ),
     Kind(
         "dronegui",
         dronegui_reader,
-        (
-            "dronegui_emulator",
-            "--port",
-            "{far}",
-            "--navdata-port",
-            "{extra}",
-            "--navdata-source-port",
-            "0",
-            "--bootstrapped",
-        ),
+        "dronegui_emulator --port {far} --navdata-port {extra} --navdata-source-port 0 --bootstrapped",
         ("port:={near}", "navdata_port:={extra}"),
         is_stream=False,
     ),
     Kind(
         "simulator",
         simulator_reader,
-        ("simulator_emulator", "--port", "{far}", "--rate", "20", "--running", "--scene", "buoys"),
+        "simulator_emulator --port {far} --rate 20 --running --scene buoys",
         ("port:={near}", "body_to_model:=[1.0, 0.0, 0.0, 0.0]"),
     ),
     Kind(
         "robot",
         robot_reader,
-        ("robot_emulator", "--port", "{far}", "--no-discovery", "--sensor-period", "0.1"),
+        "robot_emulator --port {far} --no-discovery --sensor-period 0.1",
         ("port:={near}",),
     ),
     Kind(
         "telemetry",
         telemetry_reader,
-        ("landing_emulator", "--port", "{near}"),
+        "landing_emulator --port {near}",
         ("port:={far}", "transport:=udp"),
         is_stream=False,
         vehicle_begins=True,

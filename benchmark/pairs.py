@@ -2,7 +2,6 @@
 """Each bridge with its emulated vehicle and a relay in between, as processes for a campaign to disturb."""
 
 import os
-import socket
 import threading
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from children import ChildError
 from kinds import Kind
 from programs import Program
 from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, StreamRelay
+from system import free_port
 
 COMMAND_TIMEOUT_S: Final = 0.5
 START_TIMEOUT_S: Final = 60.0
@@ -26,7 +26,7 @@ class Pair:
         self.commands = CommandLog()
         self.is_commanded = True
         self._domain, self._scratch = domain, scratch
-        far, extra = _free_port(kind.is_stream), _free_port(is_stream=False)
+        far, extra = free_port(is_stream=kind.is_stream), free_port(is_stream=False)
         self.relay: StreamRelay | DatagramRelay
         if kind.is_stream:
             self.relay = StreamRelay(far, kind.make_reader, self.commands)
@@ -47,7 +47,7 @@ class Pair:
 
     def start_emulator(self) -> Program:
         """Start the vehicle."""
-        name, *arguments = [part.format(**self._ports) for part in self.kind.emulator]
+        name, *arguments = self.kind.emulator.format(**self._ports).split()
         with self._starting:
             self.emulator = self._start("emulator", [_executable(name), *arguments])
         return self.emulator
@@ -99,10 +99,3 @@ class Pair:
 
 def _executable(name: str) -> str:
     return os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
-
-
-def _free_port(is_stream: bool) -> int:
-    kind = socket.SOCK_STREAM if is_stream else socket.SOCK_DGRAM
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

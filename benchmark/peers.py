@@ -26,7 +26,7 @@ from children import ChildError
 from rclpy.serialization import serialize_message
 from rounds import make_parser, systems, take_turns
 from sensor_msgs.msg import Image
-from system import READY_TIMEOUT_S, Measurement, Place, System, script_command, ticks, until
+from system import READY_TIMEOUT_S, Measurement, Place, System, free_port, script_command, ticks, until
 from table import BRIDGE, FLOOR, spread
 from testbed_marks import SIDES, Mark
 from testbed_system import Received, Size, TestbedSystem
@@ -118,7 +118,7 @@ class PeerSystem(System):
 
     def __init__(self, side: str, place: Place) -> None:
         self._kind = CLIENTS[side]
-        self._port = _free_port()
+        self._port = free_port()
         self._namespace = f"/benchmark_{os.getpid()}"
         self._client: Client | None = None
         prefix = Path(get_package_prefix(self._kind.package))
@@ -255,11 +255,6 @@ def main() -> int:
 def _image(size: Size) -> Image:
     width, height = size
     return Image(width=width, height=height, encoding="rgb8", step=3 * width, data=bytes(3 * width * height))
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def _connected(port: int) -> socket.socket:

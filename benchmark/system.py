@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import json
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -121,6 +122,13 @@ def bridge_command(node: str, namespace: str, **parameters: object) -> list[str]
 def script_command(script: str, *arguments: str) -> list[str]:
     """Return the command line of a script in this folder."""
     return [sys.executable, str(HERE / script), *arguments]
+
+
+def free_port(*, is_stream: bool = True) -> int:
+    """Return a port of this machine that is free for TCP, or else for UDP."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM if is_stream else socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def until(seconds: float) -> Iterator[int]:

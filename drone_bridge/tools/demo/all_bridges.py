@@ -15,13 +15,12 @@ from drone_bridge.tools.demo.progress import Progress
 from drone_bridge.tools.demo.rates import RateMeter
 from drone_bridge.tools.demo.systems import SYSTEMS, TOPICS
 
-MEASURED_S: Final = 60.0
 START_TIMEOUT_S: Final = 60.0
 #: Less than this share of the expected rate is a failure.
 ENOUGH: Final = 0.8
 
 
-def show(folder: Path, duration_s: float = MEASURED_S) -> int:
+def show(folder: Path, duration_s: float) -> int:
     """Run all bridges, print the table, and return 0 if every topic arrived at its expected rate."""
     isolate_ros_graph()
     folder.mkdir(parents=True, exist_ok=True)

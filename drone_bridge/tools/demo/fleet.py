@@ -21,7 +21,6 @@ from drone_bridge.tools.demo.fleet_picture import Track, draw
 from drone_bridge.tools.demo.flight import target_in_enu
 from drone_bridge.tools.demo.recorded_flight import prepare, print_failure, watch
 
-DRONES: Final = 8
 FIRST_SEED: Final = 1
 HOLD_S: Final = 2.0  # simulated, after the last target was reached
 TIMEOUT_S: Final = 180.0  # wall time
@@ -63,7 +62,7 @@ class Tracks(Node):
         return min(track.times_s[-1] if track.times_s else 0.0 for track in self.tracks)
 
 
-def show(folder: Path, drones: int = DRONES) -> int:
+def show(folder: Path, drones: int) -> int:
     """Fly, print a status line and a table, write log and picture into the folder; return the exit status."""
     prepare(folder)
     file = folder / "fleet.yaml"

@@ -24,15 +24,11 @@ from drone_bridge.tools.demo.composition import Composition, free_port, isolate_
 from drone_bridge.tools.demo.progress import Progress
 
 PATTERNS: Final = ("stationary", "linear", "circular", "square", "random")
-LANDINGS: Final = 20
-ENOUGH: Final = 19
-AT_ONCE: Final = 3
+ENOUGH: Final = 0.95  # of the landings of a pattern
 LONGEST_FLIGHT_S: Final = 60.0
 LONGEST_WAIT_S: Final = 90.0
-STARTS: Final = (
-    "air",
-    "ground",
-)  # in turn: 5 m up, often with the rover in view, or on the ground, where it has to be searched for
+#: In turn: 5 m up, often with the rover in view, or on the ground, where it has to be searched for.
+STARTS: Final = ("air", "ground")
 START_TIMEOUT_S: Final = 30.0
 TOUCHDOWN: Final = re.compile(
     r"touchdown on the (?P<where>rover|ground) at t=(?P<time>[\d.]+) s: position error (?P<error>[\d.]+) m, "
@@ -57,18 +53,21 @@ class Task(NamedTuple):
     seed: int
 
 
-def show(landings: int = LANDINGS, at_once: int = AT_ONCE, use_camera: bool = False) -> int:
+def show(landings: int, at_once: int, use_camera: bool) -> int:
     """Try that many landings per pattern, print the table, and return 0 if enough of each were good.
 
     `at_once` compositions work at the same time, each in a ROS domain of its own, and each on one drone after the
     other. With `use_camera` pads are found in images alone.
     """
     compositions = []
+    ports: set[int] = set()
+    while len(ports) < at_once:
+        ports.add(free_port())
     with tempfile.TemporaryDirectory() as folder, Progress(total=landings * len(PATTERNS)) as progress:
         rounds = _Landings((Task(pattern, seed) for seed in range(landings) for pattern in PATTERNS), progress)
         try:
-            for port, log in zip(*_ports_and_logs(at_once, Path(folder)), strict=True):
-                compositions.append((_compose(port, log, use_camera), port))
+            for port in ports:
+                compositions.append((_compose(port, Path(folder, f"{port}.txt"), use_camera), port))
             workers = [
                 threading.Thread(target=rounds.work, args=(composition, port), name=f"landings {port}")
                 for composition, port in compositions
@@ -82,15 +81,6 @@ def show(landings: int = LANDINGS, at_once: int = AT_ONCE, use_camera: bool = Fa
             for composition, _ in compositions:
                 composition.stop()
     return report(landings, rounds.results)
-
-
-def _ports_and_logs(count: int, folder: Path) -> tuple[list[int], list[Path]]:
-    """Return free ports, and a log file for each composition."""
-    ports: list[int] = []
-    while len(ports) < count:
-        if (port := free_port()) not in ports:
-            ports.append(port)
-    return ports, [folder / f"{port}.txt" for port in ports]
 
 
 def _compose(port: int, log: Path, use_camera: bool) -> Composition:
@@ -174,7 +164,7 @@ def report(landings: int, results: dict[Task, Landing | None]) -> int:
     for pattern in PATTERNS:
         landed = [results.get(Task(pattern, seed)) for seed in range(landings)]
         good = sum(landing is not None and landing.is_good for landing in landed)
-        is_enough &= good * LANDINGS >= ENOUGH * landings
+        is_enough &= good >= ENOUGH * landings
         down = np.array([landing[1:] for landing in landed if landing])
         cells = ""
         if len(down):

@@ -15,8 +15,7 @@ from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
 from drone_bridge.tools.demo.progress import Progress
 
-WORLDS: Final = 20
-ENOUGH: Final = 19
+ENOUGH: Final = 0.95  # of the targets
 LONGEST_FLIGHT_S: Final = 40.0  # simulated
 LONGEST_WAIT_S: Final = 90.0  # wall time
 START_TIMEOUT_S: Final = 20.0
@@ -24,7 +23,7 @@ START_TIMEOUT_S: Final = 20.0
 MODES: Final = {"latest": "--realtime", "lockstep": "--fast"}
 
 
-def show(worlds: int = WORLDS) -> int:
+def show(worlds: int) -> int:
     """Fly in every world and mode, print the table, and return 0 if enough targets were reached."""
     isolate_ros_graph()
     results: dict[str, list[float | None]] = {}
@@ -39,7 +38,7 @@ def show(worlds: int = WORLDS) -> int:
         print(f"{seed:>4}  {distance_m:>7.2f} m  {cells}")
     reached = {mode: sum(time_s is not None for time_s in times) for mode, times in results.items()}
     print("reached         " + "  ".join(f"{f'{count} of {worlds}':>10}" for count in reached.values()))
-    return 0 if all(count * WORLDS >= ENOUGH * worlds for count in reached.values()) else 1
+    return 0 if all(count >= ENOUGH * worlds for count in reached.values()) else 1
 
 
 def _fly_all(mode: str, worlds: int, log: Path, progress: Progress, done: int) -> list[float | None]:
