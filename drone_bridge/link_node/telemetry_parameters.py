@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters that telemetry_bridge and telemetry_server share."""
+"""The topics and parameters that telemetry_bridge and telemetry_server share."""
 
 from typing import Final
 
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.telemetry import MAX_FOV, MIN_FOV
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+
+# Of documents as text.
+DRONE_TOPIC: Final = "/drone/telemetry"
+ROVER_TOPIC: Final = "/rover/telemetry"
+COMMAND_TOPIC: Final = "/drone/command"
 
 #: Of commands and of telemetry, for peers whose axes differ from those assumed in translate/frames.py.
 SIGNS: Final = tuple(

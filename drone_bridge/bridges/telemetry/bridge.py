@@ -12,13 +12,14 @@ from std_msgs.msg import String
 
 from drone_bridge.bridges.telemetry.outputs import TelemetryOutputs
 from drone_bridge.bridges.telemetry.parameters import MEBIBYTE, PARAMETERS
-from drone_bridge.bridges.telemetry.transports import COMMAND_TOPIC, Drone, TopicTransport, Transport, UdpTransport
+from drone_bridge.bridges.telemetry.transports import Drone, TopicTransport, Transport, UdpTransport
 from drone_bridge.link_node.commands import CommandIntake
 from drone_bridge.link_node.common_parameters import frame_names, read_allowed_peers, read_group
 from drone_bridge.link_node.farewell import repeat_farewell
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
 from drone_bridge.link_node.simulated_time import Stamps
+from drone_bridge.link_node.telemetry_parameters import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError
@@ -40,8 +41,6 @@ from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.telemetry import HOVER, DroneMessages, FullScale, LandingFrameNames, command_from_twist
 from drone_bridge.translate.time import time_from_seconds
 
-DRONE_TOPIC: Final = "/drone/telemetry"
-ROVER_TOPIC: Final = "/rover/telemetry"
 DEPTH: Final = 10  # of documents that wait for the executor
 SILENT: Final = "no telemetry"
 

@@ -3,16 +3,15 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from std_msgs.msg import String
 
+from drone_bridge.link_node.telemetry_parameters import COMMAND_TOPIC
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.links.udp import Datagram, UdpListener, name
-
-COMMAND_TOPIC: Final = "/drone/command"
 
 
 class Drone(NamedTuple):

@@ -17,6 +17,7 @@ from std_msgs.msg import String
 from drone_bridge.link_node.common_parameters import read_group
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
+from drone_bridge.link_node.telemetry_parameters import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpConnector
@@ -26,14 +27,7 @@ from drone_bridge.protocols.telemetry import DroneCommand, RoverTelemetry
 from drone_bridge.servers.telemetry.pad_source import BAD_IMAGES
 from drone_bridge.servers.telemetry.parameters import PARAMETERS
 from drone_bridge.servers.telemetry.sources import DroneSources
-from drone_bridge.servers.telemetry.transports import (
-    COMMAND_TOPIC,
-    DRONE_TOPIC,
-    ROVER_TOPIC,
-    Stream,
-    TopicEndpoint,
-    TopicStream,
-)
+from drone_bridge.servers.telemetry.transports import Stream, TopicEndpoint, TopicStream
 from drone_bridge.servers.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.telemetry import FullScale, LandingFrameNames, twist_from_command

@@ -2,17 +2,14 @@
 """The transports of documents to and from an operator: UDP datagrams, or text on topics."""
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 from std_msgs.msg import String
 
+from drone_bridge.link_node.telemetry_parameters import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
-
-DRONE_TOPIC: Final = "/drone/telemetry"
-ROVER_TOPIC: Final = "/rover/telemetry"
-COMMAND_TOPIC: Final = "/drone/command"
 
 
 class Stream(Protocol):
