@@ -2,7 +2,7 @@
 # For a machine without ROS. With ROS installed, use rosdep and colcon as for any other package.
 PYTHON ?= python3
 ACTIVATE := . env/activate
-WORKERS ?= $(shell echo $$(($$(nproc) * 3)))
+WORKERS ?= $(shell echo $$(($$(nproc) * 4)))
 
 # pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
