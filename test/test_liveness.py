@@ -64,6 +64,23 @@ def test_a_stopped_peer_is_a_warning_until_it_resumes(ros, name, arguments):
         assert status.hardware_id == f"{name} 127.0.0.1:{peer.port}"
 
 
+def test_a_silence_is_counted_and_logged_although_nobody_subscribes_to_diagnostics(ros):
+    with (
+        emulator("testbed", "--width", "32", "--height", "32") as peer,
+        Process.node("testbed_bridge", port=peer.port, silence_warning=SILENCE_S) as node,
+    ):
+        node.wait_for_line(rf"Connected to 127\.0\.0\.1:{peer.port}\.")
+        peer.send(signal.SIGSTOP)
+        try:
+            node.wait_for_line(r"has been silent for \d+ s\.")
+        finally:
+            peer.send(signal.SIGCONT)
+        node.wait_for_line("is heard again")
+        first = ros.subscribe(DiagnosticArray, "/diagnostics").wait()
+    assert values_of(first)["silences"] == "1"
+    assert first.status[0].message == "connected"  # the count did not grow in this report's own second
+
+
 def test_a_stopped_drone_is_a_warning_until_it_resumes(ros):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with Process.node("telemetry_bridge", transport="udp", port=0, telemetry_timeout=SILENCE_S) as node:

@@ -34,6 +34,21 @@ def test_durations_are_means_of_one_period_and_counts_grow_for_ever():
     assert "round trip (ms)" not in values_of(second)
 
 
+def test_what_happened_in_a_period_that_nobody_asked_for_is_not_reported_as_new(clock):
+    statistics = LinkStatistics(state="connected")
+    statistics.counts.update({"frames": 600, "lost connections": 1})
+    statistics.took("round trip", 0.5)
+    clock[0] += 60.0
+    statistics.start_period()
+    statistics.counts["frames"] += 10
+    clock[0] += 1.0
+    status = statistics.report("a link", "", ("frames",), ("lost connections",))
+    assert (status.level, status.message) == (DiagnosticStatus.OK, "connected")
+    assert values_of(status)["lost connections"] == "1"
+    assert values_of(status)["frames per second"] == "10.0"
+    assert "round trip (ms)" not in values_of(status)
+
+
 def test_a_duration_may_come_while_those_of_its_period_are_reported():
     """As from the IO thread, which has got hold of the period's durations just before the report took them."""
     statistics = LinkStatistics()

@@ -282,6 +282,10 @@ class LinkNode(EntityOwner):
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self, self._publishes_clock)
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
+        self.reports.notice_silence()
+        if not self.is_wanted(self._diagnostics):
+            self.statistics.start_period()  # or the first report would be about all that nobody asked for
+            return
         report = self.reports.make_report(self._status_name, self._hardware_id, self.rates, self.problems)
         report.header.stamp = self.now()
         self.publish(self._diagnostics, report)

@@ -15,7 +15,7 @@ CLOCKS = "clock"
 
 
 class Reports:
-    """Counts, logs and reports. Thread-safe, except for `make_report` and `start_over`."""
+    """Counts, logs and reports. Thread-safe, except for `make_report`, `notice_silence` and `start_over`."""
 
     def __init__(self, logger: Any, open_state: str) -> None:
         """`open_state` names the state of a working link."""
@@ -79,11 +79,11 @@ class Reports:
             self.end_ongoing(condition)
 
     def make_report(self, name: str, hardware_id: str, rates: tuple[str, ...], problems: tuple[str, ...]) -> Any:
-        """Return the message for /diagnostics, with one status. For the executor."""
-        self._notice_silence()
+        """Return the message for /diagnostics, with one status."""
         return DiagnosticArray(status=[self.statistics.report(name, hardware_id, rates, problems)])
 
-    def _notice_silence(self) -> None:
+    def notice_silence(self) -> None:
+        """Count and log the beginning of a silence, and log its end. To be called now and then."""
         statistics = self.statistics
         is_silent = statistics.is_silent
         if is_silent:

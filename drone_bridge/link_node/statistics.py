@@ -18,6 +18,19 @@ class Condition(NamedTuple):
     level: bytes
 
 
+class Period(NamedTuple):
+    """What a link did from one report to the next."""
+
+    length_s: float
+    counts_before: Counter[str]
+    counts: Counter[str]
+    durations_s: dict[str, tuple[float, int]]
+
+    def growth(self, count: str) -> int:
+        """Return by how much a count has grown."""
+        return self.counts[count] - self.counts_before[count]
+
+
 @dataclass(slots=True)
 class LinkStatistics:
     """The statistics of one link since the node was configured. Written by its thread, read once a second.
@@ -37,8 +50,8 @@ class LinkStatistics:
     durations_s: dict[str, tuple[float, int]] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Condition] = field(default_factory=dict)
-    _reported_at: float = field(default_factory=time.monotonic)
-    _reported_counts: Counter[str] = field(default_factory=Counter)
+    _period_began_s: float = field(default_factory=time.monotonic)
+    _counts_before: Counter[str] = field(default_factory=Counter)
 
     def took(self, name: str, seconds: float) -> None:
         """Add a measured duration."""
@@ -58,6 +71,14 @@ class LinkStatistics:
         """Thread-safe."""
         self.conditions.pop(name, None)
 
+    def start_period(self) -> Period:
+        """Start a new period, and return the one that has ended."""
+        now_s = time.monotonic()
+        length_s = max(now_s - self._period_began_s, 1e-3)
+        ended = Period(length_s, self._counts_before, self.counts.copy(), self.durations_s)
+        self._period_began_s, self._counts_before, self.durations_s = now_s, ended.counts, {}
+        return ended
+
     def report(
         self, name: str, hardware_id: str, rates: tuple[str, ...], problems: tuple[str, ...]
     ) -> DiagnosticStatus:
@@ -69,11 +90,9 @@ class LinkStatistics:
             rates: the counts that are shown per second as well.
             problems: the counts that are a warning when they have grown during the period.
         """
-        now = time.monotonic()
-        period_s = max(now - self._reported_at, 1e-3)
-        counts, ended_period = self.counts.copy(), self.durations_s
-        self.durations_s = {}
-        grown = [problem for problem in problems if counts[problem] > self._reported_counts[problem]]
+        period = self.start_period()
+        counts = period.counts
+        grown = [problem for problem in problems if period.growth(problem)]
         conditions = self.conditions.copy()
         silence_s = self.liveness.silence_s
         is_silent = silence_s > self.silence_limit_s
@@ -84,11 +103,10 @@ class LinkStatistics:
         values |= {key: str(counts[key]) for key in (*rates, *problems)}
         values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
         for key in rates:
-            values[f"{key} per second"] = f"{(counts[key] - self._reported_counts[key]) / period_s:.1f}"
+            values[f"{key} per second"] = f"{period.growth(key) / period.length_s:.1f}"
         # The IO thread may be just about to add to what is now the last period's.
-        for key, (total, number) in ended_period.copy().items():
+        for key, (total, number) in period.durations_s.copy().items():
             values[f"{key} (ms)"] = f"{1000 * total / number:.2f}"
-        self._reported_at, self._reported_counts = now, counts
         status = DiagnosticStatus(name=name, hardware_id=hardware_id)
         is_warning = self.state != self.open_state or grown or is_silent
         levels = [condition.level for condition in conditions.values()]
