@@ -7,6 +7,7 @@ import re
 import pytest
 
 from drone_bridge.tools.cli import REFUSED
+from drone_bridge.tools.demo import composition
 from drone_bridge.tools.demo.command import main
 from drone_bridge.tools.demo.composition import isolate_ros_graph
 
@@ -31,6 +32,11 @@ def test_a_demonstration_keeps_a_profile_that_is_limited_to_loopback(monkeypatch
     monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", "/share/drone_bridge/config/fastdds_loopback.xml")
     isolate_ros_graph()
     assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SYSTEM_DEFAULT"
+
+
+def test_a_demonstration_avoids_domains_with_nodes(domain, ros, monkeypatch):
+    monkeypatch.setattr(composition, "DOMAINS", (domain, 0))
+    assert {composition.unused_domain() for _ in range(20)} == {0}
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "2.5", "x"])

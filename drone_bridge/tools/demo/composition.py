@@ -16,19 +16,45 @@ from typing import Final
 STOP_TIMEOUT_S: Final = 15.0
 #: `drone-bridge launch` ends with this status when it was interrupted and everything ended well.
 INTERRUPTED: Final = 128 + signal.SIGINT
-# The ports of higher DDS domains are in Linux's ephemeral range.
-HIGHEST_DOMAIN: Final = 101
+#: The ROS domains of demonstrations. Users seldom take such high numbers, and tests and benchmarks have others.
+DOMAINS: Final = range(61, 82)
 
 
 def isolate_ros_graph() -> None:
     """Give this process and its children a ROS domain of their own, on this machine only. Call before rclpy.init."""
-    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().randint(1, HIGHEST_DOMAIN))
-    if Path(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE", "")).name != "fastdds_loopback.xml":
-        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    else:  # that profile already confines topics to this machine: docs/network.md
-        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
+    os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
+    os.environ |= confinement()
+
+
+def confinement() -> dict[str, str]:
+    """Return the environment variables that keep topics on this machine."""
+    profile = Path(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE", "")).name
+    # That profile confines them already, and with LOCALHOST each service takes twice as long: docs/network.md.
+    confined = "SYSTEM_DEFAULT" if profile == "fastdds_loopback.xml" else "LOCALHOST"
+    variables = {"ROS_AUTOMATIC_DISCOVERY_RANGE": confined}
     if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; later ones complain about that
-        os.environ["ROS_LOCALHOST_ONLY"] = "1"
+        variables["ROS_LOCALHOST_ONLY"] = "1"
+    return variables
+
+
+def unused_domain() -> int:
+    """Return a ROS domain without nodes on this machine, if there is one."""
+    domains = random.SystemRandom().sample(DOMAINS, len(DOMAINS))
+    return next(filter(_is_unused, domains), domains[0])
+
+
+def _is_unused(domain: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("127.0.0.1", discovery_port(domain)))
+        except OSError:
+            return False
+    return True
+
+
+def discovery_port(domain: int) -> int:
+    """Return the UDP port at which the first participant of a DDS domain is discovered (RTPS 2.5, section 9.6.1.1)."""
+    return 7410 + 250 * domain
 
 
 def free_port() -> int:
