@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from drone_bridge.tools.demo.composition import confinement
+
 STOP_TIMEOUT_S: Final = 5.0
 END_TIMEOUT_S: Final = 1.0  # from the end of a connection to that of its program
 _CPU_CLOCK_OF_A_PROCESS: Final = 2  # CPUCLOCK_SCHED: how Linux numbers the CPU clocks of other processes
@@ -22,6 +24,11 @@ _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 def cpu_s(pid: int) -> float:
     """Return the seconds of processor time that all threads of a process have used."""
     return time.clock_gettime((~pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
+
+
+#: glibc may give memory back to the system after each image, and take a page fault for each page of the next one: in
+#: some processes and not in others, by what happens to lie above it. That doubles what a subscriber in Python takes.
+KEEP_FREED_MEMORY: Final = {"MALLOC_TRIM_THRESHOLD_": "268435456", "MALLOC_MMAP_THRESHOLD_": "33554432"}  # bytes
 
 
 class ChildError(Exception):
@@ -41,7 +48,7 @@ def heed_signals() -> None:
 class Child:
     """A child process. `lines` is its output so far; `ask` writes to its input."""
 
-    def __init__(self, name: str, command: list[str], domain: int, scratch: Path) -> None:
+    def __init__(self, name: str, command: list[str], domain: int, scratch: Path, **environment: str) -> None:
         """Start it in the ROS domain; its own logs go to the folder `scratch`."""
         self.name = name
         self.lines: list[str] = []
@@ -49,20 +56,21 @@ class Child:
         self._printed = threading.Condition()  # at each line, and at the end of output
         self._has_ended = False
         self._errors = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115 -- closed with the object
-        environment = {
+        variables = {
             **os.environ,
             "ROS_DOMAIN_ID": str(domain),
-            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+            **confinement(),
             "ROS_LOG_DIR": str(scratch),
             "PYTHONUNBUFFERED": "1",
+            **environment,
         }
         # Modules are compiled once, as in an installed package, not at each start.
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
         heed_signals()
         # In a session of its own, so that Ctrl-C reaches it through `stop` alone.
         self._process = subprocess.Popen(
             command,
-            env=environment,
+            env=variables,
             text=True,
             start_new_session=True,
             stdin=subprocess.PIPE,

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 from ament_index_python.packages import get_package_prefix
-from children import Child, ChildError
+from children import KEEP_FREED_MEMORY, Child, ChildError
 
 HERE: Final = Path(__file__).resolve().parent
 READY_TIMEOUT_S: Final = 20.0
@@ -69,7 +69,9 @@ class System:
         """Start the programs with these command lines; one of the helpers is the `subscriber`."""
         self.side = side
         self.subject = Child(side, subject, *place)
-        self.helpers = {name: Child(f"{side}'s {name}", command, *place) for name, command in helpers.items()}
+        self.helpers = {
+            name: Child(f"{side}'s {name}", command, *place, **KEEP_FREED_MEMORY) for name, command in helpers.items()
+        }
         self.notes: dict[str, Any] = {}  # what the subscriber wrote down; there after `stop`
         self._measurements = 0
 
