@@ -162,8 +162,9 @@ def test_the_links_thread_looks_at_what_came_beside_an_answer(conversation):
 
 def test_the_links_thread_hears_how_a_call_has_failed(conversation):
     with conversation.waiting() as readable:
+        conversation.watch.may_end.clear()  # or it may see the end before the call does
         conversation.theirs.shutdown(socket.SHUT_WR)
         assert not conversation.turns.call(TIMEOUT_S)
-        conversation.wakeup.wake()
+        conversation.watch.may_end.set()
         with pytest.raises(LinkError, match="closed the connection"):
             readable.result(TIMEOUT_S)
