@@ -9,8 +9,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from drone_bridge.tools.demo.composition import confinement
@@ -48,8 +49,15 @@ def heed_signals() -> None:
 class Child:
     """A child process. `lines` is its output so far; `ask` writes to its input."""
 
-    def __init__(self, name: str, command: list[str], domain: int, scratch: Path, **environment: str) -> None:
-        """Start it in the ROS domain; its own logs go to the folder `scratch`."""
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        domain: int,
+        scratch: Path,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Start it in the ROS domain, with more environment variables; its own logs go to the folder `scratch`."""
         self.name = name
         self.lines: list[str] = []
         self.may_fail = False  # its exit status does not matter when it is stopped

@@ -70,7 +70,7 @@ class System:
         self.side = side
         self.subject = Child(side, subject, *place)
         self.helpers = {
-            name: Child(f"{side}'s {name}", command, *place, **KEEP_FREED_MEMORY) for name, command in helpers.items()
+            name: Child(f"{side}'s {name}", command, *place, KEEP_FREED_MEMORY) for name, command in helpers.items()
         }
         self.notes: dict[str, Any] = {}  # what the subscriber wrote down; there after `stop`
         self._measurements = 0

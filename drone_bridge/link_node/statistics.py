@@ -22,13 +22,13 @@ class Period(NamedTuple):
     """What a link did from one report to the next."""
 
     length_s: float
-    counts_before: Counter[str]
-    counts: Counter[str]
+    counts_before: dict[str, int]
+    counts: dict[str, int]
     durations_s: dict[str, tuple[float, int]]
 
     def growth(self, count: str) -> int:
         """Return by how much a count has grown."""
-        return self.counts[count] - self.counts_before[count]
+        return self.counts.get(count, 0) - self.counts_before.get(count, 0)
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class LinkStatistics:
     facts: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Condition] = field(default_factory=dict)
     _period_began_s: float = field(default_factory=time.monotonic)
-    _counts_before: Counter[str] = field(default_factory=Counter)
+    _counts_before: dict[str, int] = field(default_factory=dict)
 
     def took(self, name: str, seconds: float) -> None:
         """Add a measured duration."""
@@ -75,7 +75,7 @@ class LinkStatistics:
         """Start a new period, and return the one that has ended."""
         now_s = time.monotonic()
         length_s = max(now_s - self._period_began_s, 1e-3)
-        ended = Period(length_s, self._counts_before, self.counts.copy(), self.durations_s)
+        ended = Period(length_s, self._counts_before, dict(self.counts), self.durations_s)
         self._period_began_s, self._counts_before, self.durations_s = now_s, ended.counts, {}
         return ended
 
@@ -100,7 +100,7 @@ class LinkStatistics:
         values["silent for (s)"] = f"{silence_s:.1f}" if self.liveness.is_open else ""
         values |= {name: condition.sentence for name, condition in conditions.items()}
         values |= self.facts.copy()
-        values |= {key: str(counts[key]) for key in (*rates, *problems)}
+        values |= {key: str(counts.get(key, 0)) for key in (*rates, *problems)}
         values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
         for key in rates:
             values[f"{key} per second"] = f"{period.growth(key) / period.length_s:.1f}"

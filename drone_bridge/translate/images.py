@@ -2,6 +2,8 @@
 """Image messages around memory that a socket has been read into."""
 
 from array import array
+from collections.abc import Iterator
+from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,35 +24,25 @@ class ImageMemory:
     def __init__(self, turns: int) -> None:
         """`turns` is the number of buffers."""
         self._turns = turns
-        self._arrays: list[array[int]] = []
-        self._next = 0
+        self._size = 0  # of each
+        self._lent: Iterator[array[int]] = iter(())
 
     def lend(self, size: int) -> "array[int]":
         """Return a buffer of `size` bytes, valid until `turns` more have been lent."""
-        if not self._arrays or len(self._arrays[0]) != size:
-            self._arrays = [array("B", bytes(size)) for _ in range(self._turns)]
-            self._next = 0
-        lent = self._arrays[self._next]
-        self._next = (self._next + 1) % self._turns
-        return lent
+        if size != self._size:
+            self._size, self._lent = size, cycle([array("B", bytes(size)) for _ in range(self._turns)])
+        return next(self._lent)
 
     def give_back(self) -> None:
         """Release all buffers."""
-        self._arrays = []
+        self._size, self._lent = 0, iter(())
 
 
 def rgb8_image(width: int, height: int, frame_id: str) -> Image:
-    """Return an rgb8 message without pixels, for `set_pixels`."""
+    """Return an rgb8 message without pixels, for `set_data`."""
     image = Image(height=height, width=width, encoding="rgb8", is_bigendian=0, step=width * RGB8_BYTES_PER_PIXEL)
     image.header.frame_id = frame_id
     return image
-
-
-def set_pixels(image: Image, pixels: "ImageBytes") -> None:
-    """Make `pixels`, step * height bytes, the data of the message; without a copy if it is an array('B')."""
-    if image.step * image.height != len(pixels):
-        raise ValueError(f"{len(pixels)} bytes are not an image of {image.height} rows of {image.step} bytes.")
-    set_data(image, pixels)
 
 
 def set_data(image: Image | CompressedImage, data: "ImageBytes") -> None:

@@ -8,7 +8,8 @@ bytes takes 1.2 µs, and writing the changed numbers into them 0.2 µs per group
 import re
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 from rosidl_parser.definition import AbstractGenericString, AbstractSequence, Array, BasicType
@@ -41,17 +42,16 @@ class MessageTemplate:
         serializer = _Serializer()
         serializer.add_fields(message, "")
         self._buffer = serializer.buffer
-        self._gaps = [serializer.gap(path) for path in gaps]
+        self._fill = [serializer.filler(path) for path in gaps]
 
     def filled(self, *numbers: Iterable[float]) -> bytes:
         """Return the serialized message, to be published as it is. Each gap takes its numbers in the order of fields.
 
         Raises struct.error for numbers of another count or, as OverflowError too, beyond the range of their field.
         """
-        buffer = self._buffer
-        for (pack_into, offset), values in zip(self._gaps, numbers, strict=True):
-            pack_into(buffer, offset, *values)
-        return bytes(buffer)
+        for fill, values in zip(self._fill, numbers, strict=True):
+            fill(*values)
+        return bytes(self._buffer)
 
 
 class _Serializer:
@@ -90,8 +90,8 @@ class _Serializer:
         self._fields.append((path, len(self.buffer), code))
         self.buffer += struct.pack(f"={code}", value)
 
-    def gap(self, path: str) -> tuple[Any, int]:
-        """Return what packs the numbers at a path into a buffer, and at which offset. Raises ValueError."""
+    def filler(self, path: str) -> Callable[..., None]:
+        """Return what packs the numbers at a path into the buffer. Raises ValueError."""
         below = re.compile(rf"{re.escape(path)}([.\[]|$)")
         found = [(offset, code) for name, offset, code in self._fields if below.match(name)]
         if not found:
@@ -102,4 +102,4 @@ class _Serializer:
                 raise ValueError(f"The field {path} holds strings or sequences, and has to hold numbers alone.")
             layout += f"{offset - end}x{code}"
             end = offset + struct.calcsize(code)
-        return struct.Struct(layout).pack_into, found[0][0]
+        return partial(struct.Struct(layout).pack_into, self.buffer, found[0][0])

@@ -42,10 +42,9 @@ class AngleUnit(str, Enum):
     DEGREES = "degrees"
     RADIANS = "radians"
 
-    @property
-    def half_turn(self) -> float:
-        """Half a turn in this unit."""
-        return 180.0 if self is AngleUnit.DEGREES else math.pi
+    def __init__(self, name: str) -> None:
+        #: Half a turn in this unit.
+        self.half_turn = 180.0 if name == "degrees" else math.pi
 
 
 @dataclass(frozen=True, slots=True)
