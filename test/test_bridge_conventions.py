@@ -169,3 +169,16 @@ def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(
     ros.run(node_type, port=closing(make_peer()).port)
     assert is_said.wait(TIMEOUT_S)
     assert ros.call(*service).message == result
+
+
+def test_a_node_publishes_only_while_it_is_active(ros, free_port):
+    node = ros.run(RobotBridge, port=free_port, autostart=False)
+    ros.transition("robot_bridge", "configure")
+    publisher = node.make_publisher(Odometry, "odometry", 10)
+    inbox = ros.subscribe(Odometry, "odometry")
+    wait_until(lambda: node.is_wanted(publisher), "the subscription")
+    for state in ("configured", "active", "inactive", "active again"):
+        if state != "configured":
+            ros.transition("robot_bridge", "deactivate" if state == "inactive" else "activate")
+        node.publish(publisher, Odometry(child_frame_id=state))
+    assert [inbox.wait().child_frame_id for _ in range(2)] == ["active", "active again"]

@@ -13,7 +13,7 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.client import Client
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.guard_condition import GuardCondition
-from rclpy.lifecycle import LifecycleNode, LifecyclePublisher, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
@@ -59,16 +59,16 @@ class EntityOwner(LifecycleNode):
         self._old_names = OldServiceNames(self)
 
     def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
-        """Create a lifecycle publisher whose QoS can be overridden by parameters."""
+        """Create a publisher whose QoS can be overridden by parameters."""
         options = QoSOverridingOptions.with_default_policies()
-        publisher: LifecyclePublisher[Any] = self.create_lifecycle_publisher(
+        publisher: Publisher[Any] = self.create_publisher(
             message_type,
             topic,
             copy.copy(qos),  # an override changes the profile that it is given, and others may have the same
             event_callbacks=NO_EVENTS,
             qos_overriding_options=options,
         )
-        self.cleanup.callback(self.destroy_lifecycle_publisher, publisher)
+        self.cleanup.callback(self.destroy_publisher, publisher)
         return publisher
 
     def make_subscription(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of bridges and servers: a lifecycle, a link with its own thread, diagnostics."""
 
+import contextlib
 import threading
 import time
 from abc import abstractmethod
@@ -31,6 +32,8 @@ from drone_bridge.node.publisher_events import NO_EVENTS
 from drone_bridge.translate.time import time_from_nanoseconds
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
+#: A writer of reliable messages was overrun, or ROS is already shutting down.
+PUBLISHER_ERRORS: Final = (rclpy_implementation.RCLError, InvalidHandle)
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED: Final = "undelivered commands"
 
@@ -68,6 +71,7 @@ class LinkNode(EntityOwner):
         self._link: LinkThread | None = None
         self._leaving = threading.Lock()
         self._is_time_simulated = False
+        self._is_publishing = False
 
     # What a bridge has to provide.
 
@@ -115,17 +119,18 @@ class LinkNode(EntityOwner):
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
         """Publish from any thread; failures are counted."""
+        if not self._is_publishing:  # LifecyclePublishers ask that too, with two more functions for each message
+            return
         try:
             publisher.publish(message)
-        except (rclpy_implementation.RCLError, InvalidHandle):
-            # A writer of reliable messages was overrun, or ROS is already shutting down.
+        except PUBLISHER_ERRORS:
             self.statistics.counts["dropped messages"] += 1
 
     def is_wanted(self, publisher: "Publisher[Any]") -> bool:
         """Return whether the topic has subscribers."""
         try:
             return publisher.get_subscription_count() > 0
-        except (rclpy_implementation.RCLError, InvalidHandle):
+        except PUBLISHER_ERRORS:
             return False
 
     def now(self) -> Time:
@@ -175,8 +180,8 @@ class LinkNode(EntityOwner):
         cancellation = Cancellation()
         endpoint = self.make_endpoint(cancellation)
         self.parameters.publish("actual_port", endpoint.port)
-        # Publishers have to be enabled before the thread uses them.
         result = super().on_activate(state)
+        self._is_publishing = True  # before the thread publishes
         name = f"{self.get_name()} link"
         link = LinkThread(name, endpoint, cancellation, self.reports, prepare=self.prepare, converse=self.converse)
         with self._leaving:  # a thread that has not started can't be waited for
@@ -217,7 +222,7 @@ class LinkNode(EntityOwner):
         with self._leaving:
             if self._link and not self._link.stop(self.stop_waiting):
                 self.get_logger().error(f"The link thread did not stop within {STOP_TIMEOUT_S:g} s; it is abandoned.")
-            self._link = None
+            self._link, self._is_publishing = None, False
             if self.wire_log and not self.wire_log.close():
                 self.get_logger().error("The wire log could not be flushed in time.")
             self.wire_log = None
@@ -288,4 +293,5 @@ class LinkNode(EntityOwner):
             return
         report = self.reports.make_report(self._status_name, self._hardware_id, self.rates, self.problems)
         report.header.stamp = self.now()
-        self.publish(self._diagnostics, report)
+        with contextlib.suppress(*PUBLISHER_ERRORS):
+            self._diagnostics.publish(report)  # while inactive, too
