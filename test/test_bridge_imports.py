@@ -44,6 +44,7 @@ def test_optional_modules_are_not_loaded_at_startup(loaded):
     assert "drone_bridge.link_node.link_node" in modules
     assert not LATER & {module.partition(".")[0] for module in modules}
     assert "yaml" not in modules  # but by rclpy
+    assert "drone_bridge.links.wire_log" not in modules
 
 
 def test_a_bridge_loads_only_its_own_protocol(loaded):

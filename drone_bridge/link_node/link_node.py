@@ -6,7 +6,7 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
@@ -25,11 +25,13 @@ from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.tcp import TcpConnector
 from drone_bridge.links.tcp_listener import TcpListener
-from drone_bridge.links.wire_log import WireLog
 from drone_bridge.node.clock_publishers import clock_conflict, is_time_simulated
 from drone_bridge.node.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.node.publisher_events import NO_EVENTS
 from drone_bridge.translate.time import time_from_nanoseconds
+
+if TYPE_CHECKING:
+    from drone_bridge.links.wire_log import WireLog
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
 #: A writer of reliable messages was overrun, or ROS is already shutting down.

@@ -2,22 +2,26 @@
 """The wire log of a bridge or server, configured by its parameters. See docs/wire_log.md."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from drone_bridge.links.wire_log import WireLog, facts_of
 from drone_bridge.node.parameters import DeclaredParameters
+
+if TYPE_CHECKING:
+    from drone_bridge.links.wire_log import WireLog
 
 _MEBIBYTE: Final = 1 << 20
 _SERVER: Final = "Server"
 
 
-def open_wire_log(kind: str, full_name: str, parameters: DeclaredParameters, logger: Any) -> WireLog | None:
+def open_wire_log(kind: str, full_name: str, parameters: DeclaredParameters, logger: Any) -> "WireLog | None":
     """Return the log that a node is configured to write, if any. Raises LinkError.
 
     `kind` is the name of its class, which says protocol and side.
     """
     if not (folder := parameters["wire_log"]):
         return None
+    from drone_bridge.links.wire_log import WireLog, facts_of  # a bridge without a log starts without it
+
     path = Path(folder).expanduser().absolute()
     side = "vehicle" if kind.endswith(_SERVER) else "operator"
     protocol = kind.removesuffix(_SERVER).removesuffix("Bridge").lower()

@@ -6,12 +6,14 @@ import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError, reason
-from drone_bridge.links.wire_log import WireLog
+
+if TYPE_CHECKING:
+    from drone_bridge.links.wire_log import WireLog
 
 StreamT = TypeVar("StreamT")
 
@@ -29,7 +31,7 @@ class Connector(ABC, Generic[StreamT]):
         on_failure: Callable[[str, float], None],
         backoff: Backoff | None = None,
         *,
-        wire_log: WireLog | None = None,
+        wire_log: "WireLog | None" = None,
     ) -> None:
         """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
         self._wire_log = wire_log

@@ -12,12 +12,14 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector
-from drone_bridge.links.wire_log import WireLog
+
+if TYPE_CHECKING:
+    from drone_bridge.links.wire_log import WireLog
 
 DISCOVERY_GROUP: Final = "238.160.102.2"
 DISCOVERY_PORT: Final = 25601
@@ -141,7 +143,7 @@ class DiscoveryConnector(TcpConnector):
         *,
         route: DiscoveryRoute,
         timeout_s: float,
-        wire_log: WireLog | None = None,
+        wire_log: "WireLog | None" = None,
     ) -> None:
         """`port` is the robot's TCP port, `timeout_s` how long to wait for its answer."""
         super().__init__(name, port, cancellation, on_failure, wire_log=wire_log)

@@ -8,13 +8,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from drone_bridge.links import tcp_options
 from drone_bridge.links.cancellation import Cancellation, Selectable, Watch
 from drone_bridge.links.connector import Connector, address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError, reason
-from drone_bridge.links.wire_log import WireLog
+
+if TYPE_CHECKING:
+    from drone_bridge.links.wire_log import WireLog
 
 CONNECT_TIMEOUT_S: Final = 5.0
 _DRAIN_BYTES: Final = 65536
@@ -29,7 +31,7 @@ class TcpStream:
         connected: socket.socket,
         cancellation: Cancellation,
         on_close: Callable[[], None] = lambda: None,
-        wire_log: WireLog | None = None,
+        wire_log: "WireLog | None" = None,
     ) -> None:
         """Take over a connected socket. Raises OSError and closes it if the peer is gone already."""
         try:

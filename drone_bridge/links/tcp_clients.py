@@ -7,13 +7,15 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from drone_bridge.links import tcp_options
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import reason
 from drone_bridge.links.tcp_listener import listening_socket
-from drone_bridge.links.wire_log import ConnectionLog, WireLog
+
+if TYPE_CHECKING:
+    from drone_bridge.links.wire_log import ConnectionLog, WireLog
 
 MAX_UNREAD_BYTES: Final = 256 * 1024  # of what a client does not take; one that lets more pile up is given up
 SEND_BUFFER_BYTES: Final = 64 * 1024

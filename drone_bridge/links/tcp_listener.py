@@ -7,14 +7,16 @@ import math
 import socket
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError, reason
 from drone_bridge.links.tcp import TcpStream, peer_name
-from drone_bridge.links.wire_log import WireLog
+
+if TYPE_CHECKING:
+    from drone_bridge.links.wire_log import WireLog
 
 ACCEPT_RETRY_S: Final = 0.5
 _OUT_OF_RESOURCES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -48,7 +50,7 @@ class TcpListener:
         on_refused: Callable[[str], None],
         *,
         allowed_silence_s: Callable[[], float] = lambda: math.inf,
-        wire_log: WireLog | None = None,
+        wire_log: "WireLog | None" = None,
     ) -> None:
         """Bind and listen; port 0 takes a free one.
 

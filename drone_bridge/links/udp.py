@@ -10,13 +10,15 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import Connector, address_name
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError, reason
-from drone_bridge.links.wire_log import WireLog
+
+if TYPE_CHECKING:
+    from drone_bridge.links.wire_log import WireLog
 
 MAX_DATAGRAM_BYTES: Final = 65535  # no datagram is larger, so none is ever cut off
 # Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
@@ -34,7 +36,7 @@ class _UdpSocket:
     """A socket whose operations never block beyond their timeout or the cancellation."""
 
     def __init__(
-        self, opened: socket.socket, cancellation: Cancellation, peer: str = "", wire_log: WireLog | None = None
+        self, opened: socket.socket, cancellation: Cancellation, peer: str = "", wire_log: "WireLog | None" = None
     ) -> None:
         opened.setblocking(False)
         self.socket = opened
@@ -85,7 +87,7 @@ class _UdpSocket:
 class UdpStream:
     """Datagrams to and from one peer. Its methods are for one thread, except for `close`."""
 
-    def __init__(self, connected: socket.socket, cancellation: Cancellation, wire_log: WireLog | None = None) -> None:
+    def __init__(self, connected: socket.socket, cancellation: Cancellation, wire_log: "WireLog | None" = None) -> None:
         """Take over a connected socket. Raises OSError when it is not connected."""
         self.peer = name(connected.getpeername())
         self._socket = _UdpSocket(connected, cancellation, self.peer, wire_log)
@@ -145,7 +147,7 @@ class UdpConnector(Connector[UdpStream]):
         port: int,
         cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
-        wire_log: WireLog | None = None,
+        wire_log: "WireLog | None" = None,
     ) -> None:
         """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
         super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
@@ -164,7 +166,7 @@ class UdpConnector(Connector[UdpStream]):
 class UdpListener:
     """Receives datagrams on one port from any sender."""
 
-    def __init__(self, host: str, port: int, cancellation: Cancellation, wire_log: WireLog | None = None) -> None:
+    def __init__(self, host: str, port: int, cancellation: Cancellation, wire_log: "WireLog | None" = None) -> None:
         """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
         self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
         try:
@@ -215,7 +217,7 @@ class UdpListener:
 
 
 def open_preferred(
-    host: str, port: int, cancellation: Cancellation, wire_log: WireLog | None = None
+    host: str, port: int, cancellation: Cancellation, wire_log: "WireLog | None" = None
 ) -> tuple[UdpListener, str | None]:
     """Listen on a port or, if it is not available, on any other one; return also a sentence on why.
 

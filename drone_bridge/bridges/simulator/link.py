@@ -5,16 +5,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.links.backoff import FIRST_DELAY_S, Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpConnector, TcpStream
-from drone_bridge.links.wire_log import WireLog
 from drone_bridge.protocols.simulator import NEED_DATA, ClientConnection, ConnectionClosed, Request, Response
 from drone_bridge.protocols.simulator import Answer as ProtocolAnswer
+
+if TYPE_CHECKING:
+    from drone_bridge.links.wire_log import WireLog
 
 RECEIVE_BYTES: Final = 65536
 
@@ -156,7 +158,7 @@ class SimulatorEndpoint:
         cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
         *,
-        wire_log: WireLog | None = None,
+        wire_log: "WireLog | None" = None,
         is_single: bool,
         has_probe: bool,
     ) -> None:
