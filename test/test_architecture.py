@@ -201,6 +201,22 @@ def test_what_needs_ros_does_not_import_there():
     assert "this machine has no ROS" in done.stderr
 
 
+def private_attributes(path):
+    """Return the private attributes that the classes of a file give themselves."""
+    assigned = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute))
+    own = (node for node in assigned if isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self")
+    return {node.attr for node in own if node.attr.startswith("_")}
+
+
+def test_no_node_assigns_a_private_attribute_of_its_base():
+    bases = (PACKAGE / "link_node" / "link_node.py", PACKAGE / "link_node" / "entity_owner.py")
+    of_bases = set().union(*map(private_attributes, bases))
+    assert "_is_publishing" in of_bases
+    nodes = [path for path in MODULES if re.search(r"^class \w+\(LinkNode\):$", path.read_text(), re.MULTILINE)]
+    assert len(nodes) >= 10
+    assert not {path.name: names for path in nodes if (names := private_attributes(path) & of_bases)}
+
+
 def test_every_file_names_its_licence():
     without = []
     for path in source_files():
