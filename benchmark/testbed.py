@@ -9,7 +9,7 @@ from statistics import median
 from typing import Final
 
 from rounds import make_parser, run, systems, take_turns
-from system import Measurement, Place
+from system import Measurement, Place, System
 from table import BRIDGE, Metric, Samples
 from testbed_system import Size, TestbedSystem
 
@@ -105,7 +105,10 @@ def main() -> int:
     parser.add_argument(
         "--sizes", type=_size, nargs="+", default=[(320, 240), (640, 480), (1280, 720)], metavar="WIDTHxHEIGHT"
     )
+    parser.add_argument("--default-malloc", action="store_true", help="let subscribers return freed memory at random")
     options = parser.parse_args()
+    if options.default_malloc:
+        System.helper_environment = {}
     samples = Samples("stereo")
 
     def measure_round(seconds: float, sides: list[str]) -> None:
