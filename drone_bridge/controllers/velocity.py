@@ -14,7 +14,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.state_publisher import StatePublisher
@@ -27,6 +26,7 @@ from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.lifespan import Lifespan
 from drone_bridge.node.log_limiter import ConditionLogLimiter, LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.qos import latched
 from drone_bridge.translate.drone_model import drone_model
 from drone_bridge.translate.time import seconds_of
 
@@ -67,8 +67,7 @@ class VelocityBehaviour:
         self._odometry_stamp = Time()
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched)
+        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
         is_wire_time = parameters[f"{NAME}.stamp_source"] == "wire"
         self._ages = CommandAges(

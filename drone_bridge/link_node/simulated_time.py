@@ -10,12 +10,12 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.node.clock_publishers import CLOCK_TOPIC
 from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.node.qos import newest
 
 
 def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:
@@ -40,8 +40,7 @@ class SimulatedTime:
         #: Publishes /clock; None unless this node is configured to.
         self.clock_publisher: Publisher[Any] | None = None
         if node.parameters["publish_clock"]:
-            newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-            self.clock_publisher = node.make_publisher(Clock, CLOCK_TOPIC, newest)
+            self.clock_publisher = node.make_publisher(Clock, CLOCK_TOPIC, newest())
         #: Whether headers are stamped with simulated time.
         self.stamps_are_simulated = bool(self.clock_publisher) or node.parameters["stamp_source"] == "wire"
 

@@ -13,12 +13,12 @@ from xml.etree import ElementTree
 
 from ament_index_python.packages import get_package_share_directory
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.node.program import run
+from drone_bridge.node.qos import latched
 from drone_bridge.translate.transforms import transform
 from drone_bridge.translate.urdf import fixed_transforms, put_before_frames
 
@@ -43,9 +43,8 @@ class VehicleModel(Node):
         """Make the node; `options` are rclpy's, such as `namespace`."""
         super().__init__("vehicle_model", **options)
         self._declared = DeclaredParameters(self, PARAMETERS)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._description_publisher = self.create_publisher(String, "robot_description", latched)
-        self._tf_publisher = self.create_publisher(TFMessage, "/tf_static", latched)
+        self._description_publisher = self.create_publisher(String, "robot_description", latched())
+        self._tf_publisher = self.create_publisher(TFMessage, "/tf_static", latched())
 
     def start(self) -> bool:
         get = self._declared.__getitem__

@@ -12,7 +12,6 @@ from geometry_msgs.msg import Twist
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.exceptions import InvalidHandle
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
@@ -31,6 +30,7 @@ from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefused
 from drone_bridge.links.udp import UdpConnector, UdpStream
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.node.program import run
+from drone_bridge.node.qos import latched
 from drone_bridge.protocols.dronegui import FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
 from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate.dronegui import HOVER, FullScale
@@ -89,8 +89,7 @@ class DroneGuiBridge(LinkNode):
     # The lifecycle.
 
     def set_up(self) -> None:
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._flying_publisher = self.make_publisher(Bool, "flying", with_lease(latched))
+        self._flying_publisher = self.make_publisher(Bool, "flying", with_lease(latched()))
         self._state_publisher = self.make_publisher(DroneGuiState, "dronegui/state", 10)
         names = frame_names(self.parameters, DroneFrameNames)
         self._frame_id = names.base_link

@@ -9,7 +9,6 @@ from typing import Final
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
@@ -23,6 +22,7 @@ from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeout
 from drone_bridge.links.udp import Datagram, UdpListener, UdpStream
 from drone_bridge.links.udp import name as name_of
 from drone_bridge.msg import DetectionArray
+from drone_bridge.node.qos import latched
 from drone_bridge.protocols.dronegui import NEED_DATA, ControllerConnection, Demo, Navdata, VisionDetect
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.translate import dronegui_navdata as translate
@@ -152,7 +152,6 @@ class NavdataOutputs:
         """Create the publishers that the parameters ask for."""
         self._node = node
         self._names = names
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         make = node.make_publisher
         self._demo: Outputs[Demo] = Outputs(
             node,
@@ -170,7 +169,7 @@ class NavdataOutputs:
         self._covariances = odometry_covariances(node.parameters)
         self._odometry = make(Odometry, "odom", 10) if has_odometry else None
         self._tf = make(TFMessage, "/tf", 100) if has_odometry and node.parameters["publish_tf"] else None
-        self._static_tf = make(TFMessage, "/tf_static", latched)
+        self._static_tf = make(TFMessage, "/tf_static", latched())
         self.restart()
 
     def restart(self) -> None:

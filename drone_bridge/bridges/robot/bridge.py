@@ -5,11 +5,9 @@ import contextlib
 import getpass
 import math
 import time
-from copy import copy
 from typing import Any, Final
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 
 from drone_bridge.bridges.robot.dead_reckoning import DeadReckoning
@@ -33,6 +31,7 @@ from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.program import run
+from drone_bridge.node.qos import latched
 from drone_bridge.protocols.robot import (
     NEED_DATA,
     ConnectionClosed,
@@ -100,10 +99,9 @@ class RobotBridge(LinkNode):
         self._route = self._read_route()
         self._robot_log = LogLimiter()
 
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._sensors_publisher = self.make_publisher(SensorArray, "sensors", with_vehicle_lease(copy(latched)))
+        self._sensors_publisher = self.make_publisher(SensorArray, "sensors", with_vehicle_lease(latched()))
         self._robot_lease = VehicleLease(self._sensors_publisher)
-        self._subsystems_publisher = self.make_publisher(SubsystemArray, "subsystems", with_lease(latched))
+        self._subsystems_publisher = self.make_publisher(SubsystemArray, "subsystems", with_lease(latched()))
         self._sensor_topics = SensorTopics(
             self, self._frame_id, self._topic_budget, BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
         )

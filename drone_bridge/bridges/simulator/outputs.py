@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import QoSProfile
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 
@@ -18,6 +18,7 @@ from drone_bridge.link_node.lease import with_lease
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
+from drone_bridge.node.qos import latched
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.translate import simulator as translate
 from drone_bridge.translate.frame_names import FrameNames
@@ -59,10 +60,9 @@ class SimulatorOutputs:
         #: The names of entities that have one.
         self.names: dict[int, str] = {vehicle: VEHICLE_NAME}
 
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
         self._tf: Outputs[Iterable[EntityTopics]] = Outputs(node, [tf])
-        self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched)
+        self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched())
         self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
         self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)
         self._item_events = node.make_publisher(ItemEvent, "item_events", with_lease(QoSProfile(depth=100)))

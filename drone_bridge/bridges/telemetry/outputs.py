@@ -7,7 +7,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool, Float64
 from tf2_msgs.msg import TFMessage
@@ -16,6 +15,7 @@ from drone_bridge.link_node.common_parameters import odometry_covariances
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.msg import LandingPad
+from drone_bridge.node.qos import latched, newest
 from drone_bridge.protocols.telemetry import DroneTelemetry, RoverTelemetry
 from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.telemetry import DroneMessages, LandingFrameNames, rover_odometry, static_transforms
@@ -42,8 +42,6 @@ class TelemetryOutputs:
         self._names = names
         self._messages = messages
         self._decoder = JpegDecoder(names.optical)
-        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         make = node.make_publisher
         outputs = [
             Output(make(Imu, "imu/data", 10), messages.imu),
@@ -51,8 +49,8 @@ class TelemetryOutputs:
             Output(make(Float64, "vertical_velocity", 10), messages.vertical_velocity),
             Output(make(TwistStamped, "velocity", 10), messages.velocity),
             Output(make(LandingPad, "landing_pad", 10), messages.landing_pad),
-            Output(make(CameraInfo, "camera/camera_info", newest), messages.camera_info),
-            Output(make(CompressedImage, "camera/image_raw/compressed", newest), messages.compressed_image),
+            Output(make(CameraInfo, "camera/camera_info", newest()), messages.camera_info),
+            Output(make(CompressedImage, "camera/image_raw/compressed", newest()), messages.compressed_image),
         ]
         if altitude_as_range:
             outputs.append(Output(make(Range, "altitude", 10), self._deprecated_altitude))
@@ -61,12 +59,12 @@ class TelemetryOutputs:
         self._tf = make(TFMessage, "/tf", 100)
         if self._publishes_tf:
             outputs.append(Output(self._tf, messages.transforms))
-        raw = Output(make(Image, "camera/image_raw", newest), self._decoded)
+        raw = Output(make(Image, "camera/image_raw", newest()), self._decoded)
         self._outputs: Outputs[DroneTelemetry] = Outputs(node, outputs)
         self._decoded_outputs: Outputs[DroneTelemetry] = Outputs(node, [raw])
-        self._landed_publisher = make(Bool, "landed", latched)
+        self._landed_publisher = make(Bool, "landed", latched())
         self._rover = make(Odometry, "rover/odom", 10)
-        self._static_tf = make(TFMessage, "/tf_static", latched)
+        self._static_tf = make(TFMessage, "/tf_static", latched())
         self._has_static_transforms = False
         self._landed: bool | None = None  # as it was published
         self._was_altitude_advised = False

@@ -7,7 +7,6 @@ from typing import Final
 
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
@@ -18,6 +17,7 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.link_node.simulated_time import Stamps
 from drone_bridge.msg import DroneProperties
+from drone_bridge.node.qos import latched, newest
 from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import rgb8_image, set_data
@@ -45,16 +45,14 @@ class TestbedOutputs:
         self._standard_deviation = get("attitude_standard_deviation")
         self._names = frame_names(node.parameters, StereoFrameNames)
         self._covariances = odometry_covariances(node.parameters)
-        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._image_publishers = [node.make_publisher(Image, f"{side}/image_raw", newest) for side in SIDES]
-        self._info_publishers = [node.make_publisher(CameraInfo, f"{side}/camera_info", newest) for side in SIDES]
+        self._image_publishers = [node.make_publisher(Image, f"{side}/image_raw", newest()) for side in SIDES]
+        self._info_publishers = [node.make_publisher(CameraInfo, f"{side}/camera_info", newest()) for side in SIDES]
         self._jpeg_publishers = [
-            node.make_publisher(CompressedImage, f"{side}/image_raw/compressed", newest) for side in SIDES
+            node.make_publisher(CompressedImage, f"{side}/image_raw/compressed", newest()) for side in SIDES
         ]
         self._imu_publisher = node.make_publisher(Imu, "imu/data", 10)
-        self._properties_publisher = node.make_publisher(DroneProperties, "drone_properties", latched)
-        self._static_tf_publisher = node.make_publisher(TFMessage, "/tf_static", latched)
+        self._properties_publisher = node.make_publisher(DroneProperties, "drone_properties", latched())
+        self._static_tf_publisher = node.make_publisher(TFMessage, "/tf_static", latched())
         self._odometry_publisher = node.make_publisher(Odometry, "odom", 10) if has_position else None
         self._tf_publisher = node.make_publisher(TFMessage, "/tf", 100) if has_position and get("publish_tf") else None
         self._attitude: MessageTemplate | None = None  # its covariances are those of all frames with these constants

@@ -7,7 +7,6 @@ from typing import Any, Final
 from geometry_msgs.msg import Twist
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
@@ -16,6 +15,7 @@ from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.qos import latched
 
 NAME: Final = "flight_plan"
 PARAMETERS: Final = (
@@ -39,8 +39,7 @@ class FlightPlanBehaviour:
             "hover": node.create_client(SetBool, "hover"),
         }
         self._is_bridge_there = False
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        subscribe(node, Bool, "flying", self._on_flying, latched)
+        subscribe(node, Bool, "flying", self._on_flying, latched())
         # A drone keeps flying while ROS time stands still.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)

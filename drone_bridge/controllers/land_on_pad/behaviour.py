@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Bool
 
 from drone_bridge.controllers.land_on_pad.data import Decision, Measured, PadSighting
@@ -35,6 +34,7 @@ from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.qos import latched
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 
@@ -92,8 +92,7 @@ class LandOnPadBehaviour:
         topics = self._needed + ((IMAGE, CAMERA_INFO) if use_camera else ())
         for topic in topics:
             self._subscribe(topic, [each for each in sets if topic in each.topics])
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        subscribe(node, Bool, "landed", self._on_landed, latched)
+        subscribe(node, Bool, "landed", self._on_landed, latched())
         # A steady clock: a paused simulation must not keep the drone flying on its last command.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(self._timeout_s, self._watch, clock=clock)

@@ -8,7 +8,6 @@ from typing import Any, Final
 from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
@@ -23,6 +22,7 @@ from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.qos import latched
 from drone_bridge.translate.drone_model import drone_model
 from drone_bridge.vision.pinhole import Pinhole
 
@@ -58,8 +58,7 @@ class SeekTargetBehaviour:
             )
         self._send = self._make_sender(topic)
         self._state_publisher = StatePublisher(node, NAME)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched)
+        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
         frames = StampedSets(TOPICS, self._on_frame)
         for topic, kind in zip(TOPICS, MESSAGE_TYPES, strict=True):
             subscribe(node, kind, topic, partial(frames.add, topic), _FRAME_QUEUE)

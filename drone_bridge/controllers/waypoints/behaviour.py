@@ -8,7 +8,6 @@ from typing import Final
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.state_publisher import StatePublisher
@@ -20,6 +19,7 @@ from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.described_parameters import declarations, read
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.node.qos import latched
 
 NAME: Final = "waypoints"
 PARAMETERS: Final = (
@@ -58,8 +58,7 @@ class WaypointsBehaviour:
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
         self._is_announced = False
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched)
+        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
         # A steady clock: a simulation that stands still is no reason to leave a vehicle uncommanded.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from geometry_msgs.msg import Quaternion, TwistStamped, Vector3
 from nav_msgs.msg import Odometry
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool
 
 from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.node.qos import latched
 from drone_bridge.protocols.dronegui import Demo, FlightState
 from drone_bridge.servers.latest_messages import LatestMessages
 from drone_bridge.translate import dronegui_navdata as translate
@@ -28,7 +29,6 @@ class DroneSources:
         """Create the subscriptions. `on_motion` is called, in the executor, for each message about motion."""
         self._on_motion = on_motion
         self._messages = LatestMessages(node)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         #: Whether the drone flies, as commanded, if no topic says so.
         self.assumed_flying: bool | None = None
         self._was_told_to_land = False
@@ -37,7 +37,7 @@ class DroneSources:
             node.make_subscription(kind, topic, partial(self._take_motion, topic), qos_profile_sensor_data)
         take_battery = partial(self._messages.put, "battery_state")
         node.make_subscription(BatteryState, "battery_state", take_battery, qos_profile_sensor_data)
-        node.make_subscription(Bool, "flying", self._take_flying, latched)
+        node.make_subscription(Bool, "flying", self._take_flying, latched())
 
     @property
     def is_flying(self) -> bool | None:

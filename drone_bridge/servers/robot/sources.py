@@ -5,11 +5,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from drone_bridge.link_node.lease import LeaseWatch, with_vehicle_lease
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.node.qos import latched
 from drone_bridge.protocols.robot import SensorReading
 from drone_bridge.servers.robot.listing import (
     MAX_SENSORS,
@@ -81,9 +82,8 @@ class ListedSources:
         self._sources: tuple[SensorSource, ...] | None = None
         self._subsystems: tuple[DrivenSubsystem, ...] | None = None
         self._is_connected = False
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        node.make_subscription(SensorArray, SENSORS_TOPIC, self._on_sensors, latched)
-        node.make_subscription(SubsystemArray, SUBSYSTEMS_TOPIC, self._on_subsystems, latched)
+        node.make_subscription(SensorArray, SENSORS_TOPIC, self._on_sensors, latched())
+        node.make_subscription(SubsystemArray, SUBSYSTEMS_TOPIC, self._on_subsystems, latched())
         self._lease = LeaseWatch(node, SubsystemArray, SUBSYSTEMS_TOPIC, wake)
         self._robot_lease = LeaseWatch(node, SensorArray, SENSORS_TOPIC, wake, with_vehicle_lease)
         node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)

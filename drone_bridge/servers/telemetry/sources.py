@@ -9,12 +9,13 @@ from typing import Any, Final
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool, Float64
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import LandingPad
+from drone_bridge.node.qos import latched
 from drone_bridge.protocols.telemetry import Altimeter, Camera, DroneTelemetry, Vector
 from drone_bridge.protocols.telemetry import Imu as WireImu
 from drone_bridge.protocols.telemetry.jpeg import read_size
@@ -55,7 +56,6 @@ class DroneSources:
         self._size = DOCUMENTED_SIZE
         self._pad = PadSource(node, self._messages, names)
         sensor = qos_profile_sensor_data
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         # Images first, as the executor handles subscriptions in this order.
         if get("images_from") == "compressed":
             node.make_subscription(CompressedImage, "camera/image_raw/compressed", self._take_jpeg, sensor)
@@ -72,7 +72,7 @@ class DroneSources:
             ("imu/data", Imu),
         ):
             node.make_subscription(kind, topic, partial(self._take, topic), sensor)
-        node.make_subscription(Bool, "landed", partial(self._take, "landed"), latched)
+        node.make_subscription(Bool, "landed", partial(self._take, "landed"), latched())
 
     @property
     def missing(self) -> str | None:

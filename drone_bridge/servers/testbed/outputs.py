@@ -5,10 +5,10 @@ from typing import Final
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import CommandRates
+from drone_bridge.node.qos import newest
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.testbed import Command
 
@@ -31,9 +31,8 @@ class CommandOutputs:
         self._frame_id = frame_id
         choice = node.parameters["command_output"]
         self._allowed = (RATES, VELOCITY) if choice == AUTO else (choice,)
-        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         types = {RATES: CommandRates, VELOCITY: Twist}
-        self._publishers = {topic: node.make_publisher(types[topic], topic, newest) for topic in self._allowed}
+        self._publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self._allowed}
         #: The topic that is published, and the one that should be.
         self.chosen = self.wanted = self._seen_best = self._allowed[0]
 

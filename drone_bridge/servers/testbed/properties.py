@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import DroneProperties
+from drone_bridge.node.qos import latched
 from drone_bridge.servers.testbed.parameters import DRONE, SIDES_OF, assumed_drone
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.testbed import SIDES
@@ -33,8 +33,7 @@ class PropertiesSource:
         self._infos: dict[str, CameraInfo] = {}
         self._since_s = time.monotonic()
         self._uses_camera_info = self._is_known = False
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        node.make_subscription(DroneProperties, "drone_properties", self._take_properties, latched)
+        node.make_subscription(DroneProperties, "drone_properties", self._take_properties, latched())
         self._timer = node.make_timer(_CHECK_PERIOD_S, self._check_timeout)
 
     @property

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from ament_index_python.packages import get_package_prefix
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
+
+from drone_bridge.node.qos import latched
 
 STOP_TIMEOUT_S: Final = 5.0  # the recorder itself takes 2 s at most
 
@@ -24,8 +25,7 @@ class Recording:
         self._node = node
         self._child: subprocess.Popen[bytes] | None = None
         self._folder = ""
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._publisher = node.create_publisher(String, "~/recording", latched)
+        self._publisher = node.create_publisher(String, "~/recording", latched())
         node.create_service(SetBool, "~/record", self._record)
         self._publish()
 

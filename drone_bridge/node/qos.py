@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Qualities of service of several nodes: a new profile each time, as leases and overrides change them."""
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+
+def latched() -> QoSProfile:
+    """Return the QoS of topics whose last message is for late subscribers, too."""
+    return QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def newest() -> QoSProfile:
+    """Return the QoS of topics on which a newer message replaces one that was not taken in time."""
+    return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
