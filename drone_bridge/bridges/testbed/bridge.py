@@ -94,16 +94,16 @@ class TestbedBridge(LinkNode):
             while True:
                 self._receive(stream, deadline, connection)
                 while (event := connection.next_event()) is not NEED_DATA:
-                    if isinstance(event, Constants):
+                    if isinstance(event, SensorFrame) and constants:
+                        if self._layout is None and connection.layout and not self._is_layout_reported:
+                            self._report_layout(connection.layout, constants)
+                        self._serve(stream, connection, event)
+                    elif isinstance(event, Constants):
                         constants = event
                         self.statistics.liveness.heard()
                         self._announce(constants)
                     elif isinstance(event, SimulationRestarted) and constants:
                         self._restart(constants, event)
-                    elif isinstance(event, SensorFrame) and constants:
-                        if self._layout is None and connection.layout and not self._is_layout_reported:
-                            self._report_layout(connection.layout, constants)
-                        self._serve(stream, connection, event)
                     else:
                         self.inform("The testbed ended the conversation.")
                         return

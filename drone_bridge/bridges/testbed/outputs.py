@@ -40,6 +40,7 @@ class TestbedOutputs:
         """`has_position`: whether the testbed sends, or may send, positions."""
         get = node.parameters.__getitem__
         self._node = node
+        self._counts = node.statistics.counts
         self._clock_publisher = stamps.clock_publisher
         self._unit = unit
         self._standard_deviation = get("attitude_standard_deviation")
@@ -118,7 +119,7 @@ class TestbedOutputs:
     def _fill_image(self, image: Image, side: str, frame: SensorFrame, stamp: Time) -> Image:
         image.header.stamp = stamp
         set_data(image, frame.left if side == "left" else frame.right)
-        self._node.statistics.counts["images"] += 1
+        self._counts["images"] += 1
         return image
 
     def _compress_image(
@@ -129,7 +130,7 @@ class TestbedOutputs:
         except ValueError as error:
             self._node.count_and_warn("images not compressed", f"{side}/image_raw/compressed {error}.")
             return None
-        self._node.statistics.counts["images compressed"] += 1
+        self._counts["images compressed"] += 1
         return message
 
     def _imu(self, frame: SensorFrame, stamp: Time) -> bytes:
