@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
-from rclpy.exceptions import InvalidHandle
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from std_msgs.msg import String
 
@@ -19,6 +17,7 @@ from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.node.compatible_subscription import subscribe
+from drone_bridge.node.delivery import PUBLISHER_ERRORS
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.node.program import run
@@ -144,7 +143,7 @@ class RoverTelemetryPublisher:
         """
         now = self._node.get_clock().now()
         self._odometry.at(pose, *velocity)
-        with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS may be shutting down already
+        with contextlib.suppress(*PUBLISHER_ERRORS):
             self._odometry_publisher.publish(self._odometry.message(now.to_msg(), self._names))
             self._document_publisher.publish(
                 rover_document(pose, velocity.forward, pattern, self._z, now.nanoseconds / NANOSECONDS)

@@ -5,11 +5,9 @@ import contextlib
 import threading
 
 from geometry_msgs.msg import Twist
-from rclpy.exceptions import InvalidHandle
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
-from drone_bridge.node.delivery import wait_for_delivery
+from drone_bridge.node.delivery import PUBLISHER_ERRORS, wait_for_delivery
 
 
 class VelocityCommands:
@@ -38,5 +36,5 @@ class VelocityCommands:
         message = Twist()
         message.linear.x, message.linear.y, message.linear.z = velocity
         message.angular.x, message.angular.y, message.angular.z = turn
-        with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS may be shutting down already
+        with contextlib.suppress(*PUBLISHER_ERRORS):
             self._publisher.publish(message)

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rclpy.duration import Duration
-from rclpy.exceptions import InvalidHandle
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.publisher import Publisher
 from rclpy.qos import LivelinessPolicy, QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -24,6 +22,7 @@ except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.node.delivery import PUBLISHER_ERRORS
 
 #: What a publisher promises; its middleware renews it every two thirds of this.
 OFFERED_S: Final = 0.4
@@ -59,7 +58,7 @@ class VehicleLease:
         """Note that the vehicle was heard just now, by time.monotonic."""
         if now_s - self._renewed_s >= RENEWAL_PERIOD_S:
             self._renewed_s = now_s
-            with contextlib.suppress(rclpy_implementation.RCLError, InvalidHandle):  # ROS is already shutting down
+            with contextlib.suppress(*PUBLISHER_ERRORS):
                 self._publisher.assert_liveliness()
 
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.exceptions import InvalidHandle
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 
@@ -26,6 +24,7 @@ from drone_bridge.links.connector import address_name
 from drone_bridge.links.tcp import TcpConnector
 from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.node.clock_publishers import clock_conflict, is_time_simulated
+from drone_bridge.node.delivery import PUBLISHER_ERRORS
 from drone_bridge.node.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.node.publisher_events import NO_EVENTS
 from drone_bridge.translate.time import time_from_nanoseconds
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from drone_bridge.links.wire_log import WireLog
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
-#: A writer of reliable messages was overrun, or ROS is already shutting down.
-PUBLISHER_ERRORS: Final = (rclpy_implementation.RCLError, InvalidHandle)
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED: Final = "undelivered commands"
 
@@ -121,7 +118,7 @@ class LinkNode(EntityOwner):
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
         """Publish from any thread; failures are counted."""
-        if not self._is_publishing:  # LifecyclePublishers ask that too, with two more functions for each message
+        if not self._is_publishing:  # a LifecyclePublisher checks that too, but in two more calls per message
             return
         try:
             publisher.publish(message)
@@ -291,7 +288,7 @@ class LinkNode(EntityOwner):
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
         self.reports.notice_silence()
         if not self.is_wanted(self._diagnostics):
-            self.statistics.start_period()  # or the first report would be about all that nobody asked for
+            self.statistics.start_period()  # or the first report would cover all the time without subscribers
             return
         report = self.reports.make_report(self._status_name, self._hardware_id, self.rates, self.problems)
         report.header.stamp = self.now()
