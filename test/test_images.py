@@ -10,7 +10,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image
 
-from drone_bridge.translate.images import ImageMemory, pinhole_camera_info, rgb8_image, set_data
+from drone_bridge.translate.images import ImageMemory, pinhole_camera_info, rgb8_image, set_pixels
 
 WIDTH, HEIGHT = 160, 120
 SIZE = 3 * WIDTH * HEIGHT
@@ -61,7 +61,7 @@ def test_an_image_says_how_it_is_laid_out():
 
 def test_pixels_become_the_message_without_a_copy():
     image, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), pattern(1)
-    set_data(image, pixels)
+    set_pixels(image, pixels)
     assert image._data is pixels
     assert image.data is pixels
     pixels[5] ^= 0xFF
@@ -71,13 +71,21 @@ def test_pixels_become_the_message_without_a_copy():
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_pixels_in_other_memory_are_copied(kind):
     image, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), pattern(2)
-    set_data(image, kind(pixels.tobytes()))
+    set_pixels(image, kind(pixels.tobytes()))
     assert image.data == pixels
+
+
+@pytest.mark.parametrize("size", [0, SIZE - 1, SIZE + 1])
+def test_pixels_of_another_size_are_refused(size):
+    image = rgb8_image(WIDTH, HEIGHT, "camera")
+    with pytest.raises(ValueError, match=f"{size} bytes are not an image of 120 rows of 480 bytes"):
+        set_pixels(image, array("B", bytes(size)))
+    assert len(image.data) == 0
 
 
 def test_a_message_around_shared_memory_serializes_like_any_other():
     image, ordinary, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), rgb8_image(WIDTH, HEIGHT, "camera"), pattern(3)
-    set_data(image, pixels)
+    set_pixels(image, pixels)
     ordinary.data = pixels
     # Not byte by byte: what fills the gaps between fields is whatever was in memory.
     assert len(serialize_message(image)) == len(serialize_message(ordinary))
@@ -96,7 +104,7 @@ def test_images_published_from_memory_used_in_turn_arrive_with_exactly_their_byt
     for seed in range(10):
         pixels = memory.lend(SIZE)
         memoryview(pixels)[:] = pattern(seed)
-        set_data(image, pixels)
+        set_pixels(image, pixels)
         image.header.stamp.sec = seed
         publisher.publish(image)
         memoryview(pixels)[:] = bytes(SIZE)

@@ -39,10 +39,17 @@ class ImageMemory:
 
 
 def rgb8_image(width: int, height: int, frame_id: str) -> Image:
-    """Return an rgb8 message without pixels, for `set_data`."""
+    """Return an rgb8 message without pixels, for `set_pixels`."""
     image = Image(height=height, width=width, encoding="rgb8", is_bigendian=0, step=width * RGB8_BYTES_PER_PIXEL)
     image.header.frame_id = frame_id
     return image
+
+
+def set_pixels(image: Image, pixels: "ImageBytes") -> None:
+    """Make `pixels`, step * height bytes, the data of the message; without a copy if it is an array('B')."""
+    if image.step * image.height != len(pixels):
+        raise ValueError(f"{len(pixels)} bytes are not an image of {image.height} rows of {image.step} bytes.")
+    set_data(image, pixels)
 
 
 def set_data(image: Image | CompressedImage, data: "ImageBytes") -> None:

@@ -20,7 +20,7 @@ from drone_bridge.msg import DroneProperties
 from drone_bridge.node.qos import latched, newest
 from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import rgb8_image, set_data
+from drone_bridge.translate.images import rgb8_image, set_pixels
 from drone_bridge.translate.jpeg_encoder import JpegEncoder
 from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.testbed import SIDES, StereoFrameNames
@@ -118,7 +118,7 @@ class TestbedOutputs:
 
     def _fill_image(self, image: Image, side: str, frame: SensorFrame, stamp: Time) -> Image:
         image.header.stamp = stamp
-        set_data(image, frame.left if side == "left" else frame.right)
+        set_pixels(image, frame.left if side == "left" else frame.right)
         self._counts["images"] += 1
         return image
 
