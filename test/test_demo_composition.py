@@ -34,6 +34,15 @@ def test_a_demonstration_keeps_a_profile_that_is_limited_to_loopback(monkeypatch
     assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SYSTEM_DEFAULT"
 
 
+def test_another_middleware_does_not_read_that_profile(monkeypatch):
+    for name in NAMES:
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", "/share/drone_bridge/config/fastdds_loopback.xml")
+    monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp")
+    isolate_ros_graph()
+    assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+
+
 def test_a_demonstration_avoids_domains_with_nodes(domain, ros, monkeypatch):
     monkeypatch.setattr(composition, "DOMAINS", (domain, 0))
     assert {composition.unused_domain() for _ in range(20)} == {0}

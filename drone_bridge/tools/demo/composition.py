@@ -16,7 +16,7 @@ from typing import Final
 STOP_TIMEOUT_S: Final = 15.0
 #: `drone-bridge launch` ends with this status when it was interrupted and everything ended well.
 INTERRUPTED: Final = 128 + signal.SIGINT
-#: The ROS domains of demonstrations. Users seldom take such high numbers, and tests and benchmarks have others.
+#: The ROS domains of demonstrations: seldom a user's own, and none of those of tests and benchmarks.
 DOMAINS: Final = range(61, 82)
 
 
@@ -28,17 +28,18 @@ def isolate_ros_graph() -> None:
 
 def confinement() -> dict[str, str]:
     """Return the environment variables that keep topics on this machine."""
+    is_fast_dds = "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
     profile = Path(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE", "")).name
-    # That profile confines them already, and with LOCALHOST each service takes twice as long: docs/network.md.
-    confined = "SYSTEM_DEFAULT" if profile == "fastdds_loopback.xml" else "LOCALHOST"
-    variables = {"ROS_AUTOMATIC_DISCOVERY_RANGE": confined}
+    # This profile confines them already, and LOCALHOST would add sockets on all interfaces: docs/network.md.
+    is_confined = is_fast_dds and profile == "fastdds_loopback.xml"
+    variables = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT" if is_confined else "LOCALHOST"}
     if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; later ones complain about that
         variables["ROS_LOCALHOST_ONLY"] = "1"
     return variables
 
 
 def unused_domain() -> int:
-    """Return a ROS domain without nodes on this machine, if there is one."""
+    """Return one of DOMAINS in which no node of this machine runs, if there is one."""
     domains = random.SystemRandom().sample(DOMAINS, len(DOMAINS))
     return next(filter(_is_unused, domains), domains[0])
 
