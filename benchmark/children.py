@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from drone_bridge.tools.demo.composition import confinement
@@ -27,8 +26,8 @@ def cpu_s(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
 
 
-#: glibc may give memory back to the system after each image, and take a page fault for each page of the next one: in
-#: some processes and not in others, by what happens to lie above it. That doubles what a subscriber in Python takes.
+#: For glibc's malloc. By default it may return memory to the system after each image and then take a page fault for
+#: each page of the next one, depending on what was allocated since. A subscriber in Python gets images later by half.
 KEEP_FREED_MEMORY: Final = {"MALLOC_TRIM_THRESHOLD_": "268435456", "MALLOC_MMAP_THRESHOLD_": "33554432"}  # bytes
 
 
@@ -55,7 +54,7 @@ class Child:
         command: list[str],
         domain: int,
         scratch: Path,
-        environment: Mapping[str, str] = MappingProxyType({}),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start it in the ROS domain, with more environment variables; its own logs go to the folder `scratch`."""
         self.name = name
@@ -70,7 +69,7 @@ class Child:
             **confinement(),
             "ROS_LOG_DIR": str(scratch),
             "PYTHONUNBUFFERED": "1",
-            **environment,
+            **(environment or {}),
         }
         # Modules are compiled once, as in an installed package, not at each start.
         variables.pop("PYTHONDONTWRITEBYTECODE", None)

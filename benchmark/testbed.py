@@ -105,7 +105,7 @@ def main() -> int:
     parser.add_argument(
         "--sizes", type=_size, nargs="+", default=[(320, 240), (640, 480), (1280, 720)], metavar="WIDTHxHEIGHT"
     )
-    parser.add_argument("--default-malloc", action="store_true", help="let subscribers return freed memory at random")
+    parser.add_argument("--default-malloc", action="store_true", help="leave the subscribers' malloc untuned")
     options = parser.parse_args()
     if options.default_malloc:
         System.helper_environment = {}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Qualities of service of several nodes: a new profile each time, as leases and overrides change them."""
+"""QoS profiles that several nodes use: a new one each time, because leases and overrides change them."""
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 
 def latched() -> QoSProfile:
-    """Return the QoS of topics whose last message is for late subscribers, too."""
+    """Return the QoS of topics whose last message late subscribers get as well."""
     return QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
