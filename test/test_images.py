@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images: memory that is lent in turn, and that becomes a message without being copied on this very rclpy."""
+"""Images: memory that becomes a message without being copied on this very rclpy."""
 
 import math
 from array import array
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image
 
-from drone_bridge.translate.images import ImageMemory, pinhole_camera_info, rgb8_image, set_pixels
+from drone_bridge.translate.images import Rgb8Image, pinhole_camera_info
 
 WIDTH, HEIGHT = 160, 120
 SIZE = 3 * WIDTH * HEIGHT
@@ -20,48 +21,17 @@ def pattern(seed, size=SIZE):
     return array("B", np.random.default_rng(seed).integers(0, 256, size, np.uint8).tobytes())
 
 
-# Memory.
-
-
-def test_arrays_are_lent_in_turn():
-    memory = ImageMemory(turns=4)
-    lent = [memory.lend(12) for _ in range(9)]
-    assert len({id(one) for one in lent[:4]}) == 4
-    assert all(one is again for one, again in zip(lent, lent[4:], strict=False))
-    assert all(isinstance(one, array) and one.typecode == "B" and len(one) == 12 for one in lent)
-
-
-def test_an_array_stays_as_it_is_for_as_many_turns_as_promised():
-    memory = ImageMemory(turns=3)
-    first = memory.lend(1)
-    first[0] = 7
-    for _ in range(2):
-        memory.lend(1)[0] = 1
-    assert first[0] == 7
-
-
-def test_another_size_gets_new_arrays():
-    memory = ImageMemory(turns=2)
-    small = memory.lend(3)
-    large = [memory.lend(6) for _ in range(3)]
-    assert [len(one) for one in (small, *large)] == [3, 6, 6, 6]
-    assert large[0] is large[2]
-    assert large[0] is not large[1]
-
-
-# Messages.
-
-
 def test_an_image_says_how_it_is_laid_out():
-    image = rgb8_image(WIDTH, HEIGHT, "left_camera_optical_frame")
+    stamp = Time(sec=3, nanosec=4)
+    image = Rgb8Image(WIDTH, HEIGHT, "left_camera_optical_frame").filled(pattern(0), stamp)
     assert (image.width, image.height, image.step) == (WIDTH, HEIGHT, 3 * WIDTH)
     assert (image.encoding, image.is_bigendian) == ("rgb8", 0)
-    assert image.header.frame_id == "left_camera_optical_frame"
+    assert (image.header.frame_id, image.header.stamp) == ("left_camera_optical_frame", stamp)
 
 
 def test_pixels_become_the_message_without_a_copy():
-    image, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), pattern(1)
-    set_pixels(image, pixels)
+    pixels = pattern(1)
+    image = Rgb8Image(WIDTH, HEIGHT, "camera").filled(pixels, Time())
     assert image._data is pixels
     assert image.data is pixels
     pixels[5] ^= 0xFF
@@ -70,23 +40,23 @@ def test_pixels_become_the_message_without_a_copy():
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_pixels_in_other_memory_are_copied(kind):
-    image, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), pattern(2)
-    set_pixels(image, kind(pixels.tobytes()))
+    pixels = pattern(2)
+    image = Rgb8Image(WIDTH, HEIGHT, "camera").filled(kind(pixels.tobytes()), Time())
     assert image.data == pixels
 
 
 @pytest.mark.parametrize("size", [0, SIZE - 1, SIZE + 1])
 def test_pixels_of_another_size_are_refused(size):
-    image = rgb8_image(WIDTH, HEIGHT, "camera")
+    image = Rgb8Image(WIDTH, HEIGHT, "camera")
     with pytest.raises(ValueError, match=f"{size} bytes are not an image of 120 rows of 480 bytes"):
-        set_pixels(image, array("B", bytes(size)))
-    assert len(image.data) == 0
+        image.filled(array("B", bytes(size)), Time())
 
 
 def test_a_message_around_shared_memory_serializes_like_any_other():
-    image, ordinary, pixels = rgb8_image(WIDTH, HEIGHT, "camera"), rgb8_image(WIDTH, HEIGHT, "camera"), pattern(3)
-    set_pixels(image, pixels)
-    ordinary.data = pixels
+    pixels = pattern(3)
+    image = Rgb8Image(WIDTH, HEIGHT, "camera").filled(pixels, Time())
+    ordinary = Image(width=WIDTH, height=HEIGHT, encoding="rgb8", step=3 * WIDTH, data=pixels)
+    ordinary.header.frame_id = "camera"
     # Not byte by byte: what fills the gaps between fields is whatever was in memory.
     assert len(serialize_message(image)) == len(serialize_message(ordinary))
     received = deserialize_message(serialize_message(image), Image)
@@ -94,19 +64,16 @@ def test_a_message_around_shared_memory_serializes_like_any_other():
     assert received.data == pixels
 
 
-def test_images_published_from_memory_used_in_turn_arrive_with_exactly_their_bytes(ros):
+def test_images_published_from_the_same_memory_arrive_with_exactly_their_bytes(ros):
     """publish() has finished with the array when it returns, on this rclpy and this middleware."""
     reliable = QoSProfile(depth=20, reliability=ReliabilityPolicy.RELIABLE)
     inbox = ros.subscribe(Image, "images", reliable)
     publisher = ros.publisher(Image, "images", reliable)
-    memory = ImageMemory(turns=2)
-    image = rgb8_image(WIDTH, HEIGHT, "camera")
+    pixels = array("B", bytes(SIZE))
+    image = Rgb8Image(WIDTH, HEIGHT, "camera")
     for seed in range(10):
-        pixels = memory.lend(SIZE)
         memoryview(pixels)[:] = pattern(seed)
-        set_pixels(image, pixels)
-        image.header.stamp.sec = seed
-        publisher.publish(image)
+        publisher.publish(image.filled(pixels, Time(sec=seed)))
         memoryview(pixels)[:] = bytes(SIZE)
     for seed in range(10):
         received = inbox.wait()

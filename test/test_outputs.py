@@ -19,8 +19,8 @@ class Node:
         self.asked.append(publisher)
         return publisher in self.subscribed
 
-    def publish(self, publisher, message):
-        self.published.append((publisher, message))
+    def publish_all(self, messages):
+        self.published += messages
 
 
 @pytest.fixture

@@ -158,18 +158,21 @@ def test_the_reply_has_pitch_roll_yaw_thrust():
     assert autopilot.send(REPLY) == struct.pack(">ffff", 1, -2, 3.5, 9.8125)
 
 
-def test_the_images_are_the_very_arrays_that_were_supplied():
-    arrays = []
-
-    def new_image(size):
-        arrays.append(array("B", bytes(size)))
-        return arrays[-1]
-
-    autopilot = AutopilotConnection(new_image=new_image)
-    feed_by_buffer(autopilot, constants_bytes() + frame_bytes())
-    _, frame = autopilot.next_event(), autopilot.next_event()
-    assert frame.left is arrays[0]
-    assert frame.right is arrays[1]
+@pytest.mark.parametrize("layout", [*LAYOUTS, None])
+@pytest.mark.parametrize("is_reused", [False, True])
+def test_frames_share_their_images_only_if_that_was_asked_for(layout, is_reused):
+    autopilot = AutopilotConnection(layout, reuses_images=is_reused)
+    sent = layout or AttitudeLayout.POSE
+    feed_by_buffer(autopilot, constants_bytes() + frame_bytes(sent))
+    autopilot.peer_waits()
+    autopilot.next_event()
+    first = autopilot.next_event()
+    assert (bytes(first.left), bytes(first.right)) == (LEFT, RIGHT)
+    feed_by_buffer(autopilot, frame_bytes(sent, RIGHT + LEFT, time=1.0))
+    second = autopilot.next_event()
+    assert (bytes(second.left), bytes(second.right)) == (RIGHT, LEFT)
+    assert (second.left is first.left, second.right is first.right) == (is_reused, is_reused)
+    assert bytes(first.left) == (RIGHT if is_reused else LEFT)
 
 
 # The end.

@@ -57,9 +57,9 @@ from drone_bridge.protocols.testbed import (
     ],
 )
 def test_sizes_beyond_the_limits_are_refused_before_memory_is_taken(width, height, error):
-    supply = ImageSupply(Limits(frame_bytes=0))
-    autopilot = AutopilotConnection(new_image=supply)
-    autopilot.receive_data(constants_bytes(width=width, height=height) + bytes(1000))
+    autopilot = AutopilotConnection()
+    with ImageSupply(Limits(frame_bytes=0)).used() as supply:
+        autopilot.receive_data(constants_bytes(width=width, height=height) + bytes(1000))
     with pytest.raises(RemoteProtocolError, match=error):
         autopilot.next_event()
     assert not supply.sizes

@@ -31,7 +31,7 @@ from drone_bridge.protocols.testbed import (
 )
 from drone_bridge.servers.testbed.server import TestbedServer
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import rgb8_image, set_pixels
+from drone_bridge.translate.images import Rgb8Image
 from drone_bridge.translate.testbed import StereoFrameNames
 from drone_bridge.translate.time import time_from_seconds
 
@@ -76,10 +76,8 @@ class Drone:
         self._stamp_s += 0.5
         stamp = time_from_seconds(self._stamp_s)
         for index, (side, publisher) in enumerate(self._images.items()):
-            image = rgb8_image(16, 8, side)
-            image.header.stamp = stamp
+            image = Rgb8Image(16, 8, side).filled(bytes([marker + index]) * CONSTANTS.image_bytes, stamp)
             image.encoding = encoding
-            set_pixels(image, bytes([marker + index]) * CONSTANTS.image_bytes)
             publisher.publish(image)
         attitude = SensorFrame(b"", b"", 0.0, pitch=-3.0, yaw=30.0)
         imu = translate.imu(attitude, AngleUnit.DEGREES, 0.001, StereoFrameNames())

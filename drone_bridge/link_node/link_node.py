@@ -118,12 +118,17 @@ class LinkNode(EntityOwner):
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
         """Publish from any thread; failures are counted."""
+        self.publish_all([(publisher, message)])
+
+    def publish_all(self, messages: "Iterable[tuple[Publisher[Any], Any]]") -> None:
+        """Publish messages with their publishers, as `publish` does."""
         if not self._is_publishing:  # a LifecyclePublisher checks that too, but in two more calls per message
             return
-        try:
-            publisher.publish(message)
-        except PUBLISHER_ERRORS:
-            self.statistics.counts["dropped messages"] += 1
+        for publisher, message in messages:
+            try:
+                publisher.publish(message)
+            except PUBLISHER_ERRORS:
+                self.statistics.counts["dropped messages"] += 1
 
     def is_wanted(self, publisher: "Publisher[Any]") -> bool:
         """Return whether the topic has subscribers."""

@@ -56,7 +56,5 @@ class Outputs(Generic[SourceT]):
     def publish(self, source: SourceT, stamp: Time) -> None:
         """Make and publish the messages that have subscribers."""
         # All are made first: each one published wakes a thread of DDS, which costs least when it is still awake.
-        made = [(publisher, make(source, stamp)) for publisher, make in self.wanted()]
-        for publisher, message in made:
-            if message is not None:
-                self._node.publish(publisher, message)
+        made = [(topic, message) for topic, make in self.wanted() if (message := make(source, stamp)) is not None]
+        self._node.publish_all(made)

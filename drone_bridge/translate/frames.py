@@ -32,7 +32,7 @@ DOWN_IN_BODY: Final = Quaternion(0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))
 
 def radians_from_wire(angle: float, unit: "AngleUnit") -> float:
     """Return an angle, or angular rate, of the wire in radians."""
-    return angle if unit.half_turn == math.pi else math.radians(angle)
+    return angle * unit.radians
 
 
 def wire_from_radians(angle: float, unit: "AngleUnit") -> float:

@@ -2,11 +2,10 @@
 """Image messages around memory that a socket has been read into."""
 
 from array import array
-from collections.abc import Iterator
-from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 if TYPE_CHECKING:
@@ -15,41 +14,26 @@ if TYPE_CHECKING:
 RGB8_BYTES_PER_PIXEL: Final = 3
 
 
-class ImageMemory:
-    """Image buffers, used in turn, so that no frame waits for fresh memory pages.
+class Rgb8Image:
+    """An rgb8 message, made once for many images."""
 
-    `publish()` has finished with an array when it returns, so an array is free again `turns` images later.
-    """
+    def __init__(self, width: int, height: int, frame_id: str) -> None:
+        step = width * RGB8_BYTES_PER_PIXEL
+        self._message = Image(height=height, width=width, encoding="rgb8", is_bigendian=0, step=step)
+        self._message.header.frame_id = frame_id
+        self._bytes = step * height
 
-    def __init__(self, turns: int) -> None:
-        """`turns` is the number of buffers."""
-        self._turns = turns
-        self._size = 0  # of each
-        self._lent: Iterator[array[int]] = iter(())
+    def filled(self, pixels: "ImageBytes", stamp: Time) -> Image:
+        """Return the message, which is valid until the next call, with these pixels; not copied if an array('B').
 
-    def lend(self, size: int) -> "array[int]":
-        """Return a buffer of `size` bytes, valid until `turns` more have been lent."""
-        if size != self._size:
-            self._size, self._lent = size, cycle([array("B", bytes(size)) for _ in range(self._turns)])
-        return next(self._lent)
-
-    def give_back(self) -> None:
-        """Release all buffers."""
-        self._size, self._lent = 0, iter(())
-
-
-def rgb8_image(width: int, height: int, frame_id: str) -> Image:
-    """Return an rgb8 message without pixels, for `set_pixels`."""
-    image = Image(height=height, width=width, encoding="rgb8", is_bigendian=0, step=width * RGB8_BYTES_PER_PIXEL)
-    image.header.frame_id = frame_id
-    return image
-
-
-def set_pixels(image: Image, pixels: "ImageBytes") -> None:
-    """Make `pixels`, step * height bytes, the data of the message; without a copy if it is an array('B')."""
-    if image.step * image.height != len(pixels):
-        raise ValueError(f"{len(pixels)} bytes are not an image of {image.height} rows of {image.step} bytes.")
-    set_data(image, pixels)
+        Raises ValueError for another number of bytes.
+        """
+        message = self._message
+        if len(pixels) != self._bytes:
+            raise ValueError(f"{len(pixels)} bytes are not an image of {message.height} rows of {message.step} bytes.")
+        message.header.stamp = stamp
+        set_data(message, pixels)
+        return message
 
 
 def set_data(image: Image | CompressedImage, data: "ImageBytes") -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """JPEGs as raw images. OpenCV is imported lazily."""
 
+from array import array
 from typing import Any, Final
 
 import numpy as np
@@ -8,7 +9,7 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image
 
 from drone_bridge.protocols.telemetry import jpeg
-from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL, ImageMemory, rgb8_image, set_data
+from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL, Rgb8Image
 from drone_bridge.translate.opencv import opencv
 
 _SCAN: Final = b"\xff\xda"
@@ -22,8 +23,9 @@ class JpegDecoder:
 
     def __init__(self, frame_id: str) -> None:
         self._frame_id = frame_id
-        self._memory = ImageMemory(turns=1)
-        self._image = Image()
+        self._size = (0, 0)  # width and height of the last one, pixels
+        self._image: Rgb8Image
+        self._pixels: array[int]
 
     def image(self, data: bytes, stamp: Time) -> Image:
         """Return the message, which is valid until the next call.
@@ -44,16 +46,14 @@ class JpegDecoder:
             pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
             if pixels is None or pixels.shape != (height, width, RGB8_BYTES_PER_PIXEL):
                 raise ValueError("can't be decoded")
-            memory = self._memory.lend(pixels.size)
+            if (width, height) != self._size:
+                self._size, self._image = (width, height), Rgb8Image(width, height, self._frame_id)
+                self._pixels = array("B", bytes(pixels.size))
             # Older OpenCV does not take memory of ours for an image that is one pixel wide.
-            cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=np.frombuffer(memory, np.uint8).reshape(pixels.shape))
+            cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=np.frombuffer(self._pixels, np.uint8).reshape(pixels.shape))
         except cv2.error as error:
             raise ValueError(f"can't be decoded: {error.err}") from error
-        if (self._image.width, self._image.height) != (width, height):
-            self._image = rgb8_image(width, height, self._frame_id)
-        self._image.header.stamp = stamp
-        set_data(self._image, memory)
-        return self._image
+        return self._image.filled(self._pixels, stamp)
 
 
 _TO_BGR: Final = {"rgb8": "COLOR_RGB2BGR", "bgr8": None, "mono8": None}

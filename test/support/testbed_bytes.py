@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes of the testbed protocol, and ways to feed them to a connection."""
 
+import contextlib
 import itertools
 import math
 import struct
 from array import array
 from dataclasses import astuple, replace
+
+import pytest
 
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (
@@ -16,6 +19,7 @@ from drone_bridge.protocols.testbed import (
     Limits,
     MotionParameters,
     SensorFrame,
+    autopilot_connection,
 )
 
 CONSTANTS = Constants(120, 90, 2, 1, 0.25, 1, 9.8125, 0.25, 25, 720, 720, 720)
@@ -37,11 +41,17 @@ SMALL_LIMITS = Limits(width=40, height=30, frame_bytes=2000)
 
 
 class ImageSupply:
-    """Supplies images, and holds that nobody asks for more than the limits allow."""
+    """Supplies an AutopilotConnection with images, and holds that it asks for no more than the limits allow."""
 
     def __init__(self, limits):
         self._limits = limits
         self.sizes = []
+
+    @contextlib.contextmanager
+    def used(self):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(autopilot_connection, "_new_image", self)
+            yield self
 
     def __call__(self, size):
         assert 0 < size <= self._limits.frame_bytes / 2

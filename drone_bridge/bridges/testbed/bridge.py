@@ -33,8 +33,7 @@ from drone_bridge.protocols.testbed import (
     SimulationRestarted,
 )
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import ImageMemory
-from drone_bridge.translate.testbed import SIDES, Command
+from drone_bridge.translate.testbed import Command
 from drone_bridge.translate.time import stamp_numbers, time_from_seconds
 
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
@@ -61,7 +60,6 @@ class TestbedBridge(LinkNode):
         self._limits = Limits(get("max_width"), get("max_height"), get("max_frame_mebibytes") * MEBIBYTE)
         self._is_lockstep = get("sync") == "lockstep"
         self._silence_timeout_s = get("silence_timeout")
-        self._memory = ImageMemory(turns=len(SIDES))  # a frame is published before the next one is read
         self._has_warned_of_unstamped = False
         self._stamps = Stamps(self)
         has_position = self._layout in (None, AttitudeLayout.POSE)
@@ -83,7 +81,8 @@ class TestbedBridge(LinkNode):
 
     def converse(self, stream: TcpStream) -> None:
         """Read frames, publish them and answer them."""
-        connection = AutopilotConnection(self._layout, self._unit, self._limits, self._memory.lend)
+        # A frame is published before the next one is read.
+        connection = AutopilotConnection(self._layout, self._unit, self._limits, reuses_images=True)
         deadline = MessageDeadline(stream, self._silence_timeout_s)
         constants = None
         self._is_layout_reported = self._has_served = False
@@ -114,9 +113,8 @@ class TestbedBridge(LinkNode):
             if isinstance(error, RemoteProtocolError) and (hint := connection.layout_hint):
                 raise RemoteProtocolError(f"{error} {self._layout_advice(hint)}") from error
             raise
-        finally:  # free the image memory
-            self._memory.give_back()
-            self._frame_outputs = None
+        finally:
+            self._frame_outputs = None  # its messages keep the memory of the images
 
     def _receive(self, stream: TcpStream, deadline: MessageDeadline, connection: AutopilotConnection) -> None:
         """Receive data. Raises LinkError, with advice if the layout may be wrong."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of a testbed: its drone's properties and transforms, and the sensor data of every frame."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from builtin_interfaces.msg import Time
@@ -18,9 +19,9 @@ from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.link_node.simulated_time import Stamps
 from drone_bridge.msg import DroneProperties
 from drone_bridge.node.qos import latched, newest
-from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
+from drone_bridge.protocols.testbed import AngleUnit, Constants, ImageBytes, SensorFrame
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import rgb8_image, set_pixels
+from drone_bridge.translate.images import Rgb8Image
 from drone_bridge.translate.jpeg_encoder import JpegEncoder
 from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.testbed import SIDES, StereoFrameNames
@@ -100,12 +101,12 @@ class TestbedOutputs:
             tf = MessageTemplate(moved, f"transforms[0].{STAMP}", "transforms[0].transform")
             yield Output(self._tf_publisher, partial(self._pose, tf))
         for side, publisher in zip(SIDES, self._image_publishers, strict=True):
-            image = rgb8_image(constants.width, constants.height, self._names.optical(side))
-            yield Output(publisher, partial(self._fill_image, image, side))
+            image = Rgb8Image(constants.width, constants.height, self._names.optical(side))
+            yield Output(publisher, partial(self._image, image, attrgetter(side)))
         for side, publisher in zip(SIDES, self._jpeg_publishers, strict=True):
             size = constants.width, constants.height
             encoder = JpegEncoder(*size, self._names.optical(side), self._node.parameters["jpeg_quality"])
-            yield Output(publisher, partial(self._compress_image, encoder, side))
+            yield Output(publisher, partial(self._compressed_image, encoder, side))
 
     def _odometry(self) -> Odometry:
         """Return what is the same in all: frames and covariances."""
@@ -116,17 +117,17 @@ class TestbedOutputs:
     def _info(self, info: MessageTemplate, _: SensorFrame, stamp: Time) -> bytes:
         return info.filled(stamp_numbers(stamp))
 
-    def _fill_image(self, image: Image, side: str, frame: SensorFrame, stamp: Time) -> Image:
-        image.header.stamp = stamp
-        set_pixels(image, frame.left if side == "left" else frame.right)
+    def _image(
+        self, image: Rgb8Image, pixels_of: Callable[[SensorFrame], ImageBytes], frame: SensorFrame, stamp: Time
+    ) -> Image:
         self._counts["images"] += 1
-        return image
+        return image.filled(pixels_of(frame), stamp)
 
-    def _compress_image(
+    def _compressed_image(
         self, encoder: JpegEncoder, side: str, frame: SensorFrame, stamp: Time
     ) -> CompressedImage | None:
         try:
-            message = encoder.image(frame.left if side == "left" else frame.right, stamp)
+            message = encoder.image(getattr(frame, side), stamp)
         except ValueError as error:
             self._node.count_and_warn("images not compressed", f"{side}/image_raw/compressed {error}.")
             return None

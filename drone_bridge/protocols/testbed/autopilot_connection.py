@@ -4,7 +4,6 @@
 import math
 from array import array
 from collections import deque
-from collections.abc import Callable
 from typing import Final
 
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
@@ -41,8 +40,8 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
     Without a `layout` it is decided from the first frame, as in `layouts`: the caller reports by `peer_waits` that
     nothing follows, and `layout` is then the one found.
 
-    `new_image(size)` supplies the memory of each image: an `array('B')` of exactly `size` bytes. A caller that reuses
-    one must be done with its frame before the buffers for another frame are requested. A first frame above 1 MiB is
+    The images are `array('B')`s. With `reuses_images` all frames have the same two, whose memory is in the caches: the
+    caller must be done with one frame before it requests the buffers for another. A first frame above 1 MiB is
     collected in memory that grows with the received bytes, and copied into its images when complete.
     """
 
@@ -51,18 +50,18 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         layout: AttitudeLayout | None = AttitudeLayout.PITCH_YAW,
         angle_unit: AngleUnit = AngleUnit.DEGREES,
         limits: Limits | None = None,
-        new_image: Callable[[int], "array[int]"] = _new_image,
+        reuses_images: bool = False,
     ) -> None:
         self.layout = layout
         self._angle_unit = angle_unit
         self._limits = limits or Limits()
-        self._new_image = new_image
+        self._reuses_images = reuses_images
         self._floats = layouts.floats_of(layout or AttitudeLayout.POSE)
         self._float_names = (layout or AttitudeLayout.POSE).floats
         self._floats_before = b""  # of the last frame
         self._surplus = b""  # what came of the second frame while the layout of the first was found out
         self._constants: Constants | None = None
-        self._images: tuple[array[int], ...] = ()
+        self._images: tuple[array[int], array[int]]  # once the constants have come
         self._views: list[memoryview] = []  # of the images and what follows them
         self._pieces: list[bytearray] = []  # of a first frame that is large
         self._scalars = bytearray(CONSTANTS.size)
@@ -261,13 +260,13 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             self._failure = str(error)
 
     def _frame_buffers(self) -> list[memoryview]:
-        """Return the buffers for a frame, with new images."""
-        assert self._constants is not None
-        size = self._constants.image_bytes
-        left, right = self._new_image(size), self._new_image(size)
-        if not (self._views and left is self._images[0] and right is self._images[1]):  # else they are lent again
-            self._images = left, right
-            self._views = [memoryview(left), memoryview(right), memoryview(self._scalars)]
+        """Return the buffers for a frame, with new images unless these are reused."""
+        if not (self._frames and self._reuses_images):
+            assert self._constants is not None
+            size = self._constants.image_bytes
+            self._images, self._views = (_new_image(size), _new_image(size)), []
+        if not self._views:
+            self._views = [memoryview(part) for part in (*self._images, self._scalars)]
         return self._views.copy()
 
     def _read_constants(self) -> Constants:
@@ -276,28 +275,21 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             raise RemoteProtocolError(f"In the testbed's constants, {problem}")
         self._constants = constants
         self._scalars = bytearray(self._floats.size if self.layout else layouts.SURPLUS_BYTES)
-        self._views = []
         self._size = 2 * constants.image_bytes + len(self._scalars)
         return constants
 
     def _read_frame(self) -> SensorFrame:
-        named = dict(zip(self._float_names, self._floats.unpack(self._scalars), strict=True))
-        if problem := implausible_floats(named, self._angle_unit, self._time):
+        floats = dict(zip(self._float_names, self._floats.unpack(self._scalars), strict=True))
+        if problem := implausible_floats(floats, self._angle_unit, self._time):
             raise RemoteProtocolError(f"In the testbed's frame {self._frames}, {problem}")
-        left, right = self._images
-        has_position = self.layout is AttitudeLayout.POSE
         self._frames += 1
         self._unanswered += 1
-        if named["time"] < self._time:
+        time = floats["time"]
+        if time < self._time:
             self._events.append(SimulationRestarted(self._time))
-        self._time = named["time"]
+        self._time = time
         self._floats_before = bytes(self._scalars)
-        return SensorFrame(
-            left,
-            right,
-            time=named["time"],
-            pitch=named["pitch"],
-            roll=named.get("roll"),
-            yaw=named["heading"] if has_position else named.get("yaw"),
-            position=(named["x"], named["y"], named["z"]) if has_position else None,
-        )
+        if self.layout is not AttitudeLayout.POSE:
+            return SensorFrame(*self._images, position=None, **floats)
+        position = floats.pop("x"), floats.pop("y"), floats.pop("z")
+        return SensorFrame(*self._images, position=position, yaw=floats.pop("heading"), **floats)

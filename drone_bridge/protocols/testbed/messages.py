@@ -45,6 +45,8 @@ class AngleUnit(str, Enum):
     def __init__(self, name: str) -> None:
         #: Half a turn in this unit.
         self.half_turn = 180.0 if name == "degrees" else math.pi
+        #: This unit in radians.
+        self.radians = math.pi / self.half_turn
 
 
 @dataclass(frozen=True, slots=True)

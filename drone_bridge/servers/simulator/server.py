@@ -19,6 +19,7 @@ from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError
 from drone_bridge.links.tcp_clients import CLOSED_BY_PEER, Connection, TcpClients
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
+from drone_bridge.node.clock_publishers import is_time_simulated
 from drone_bridge.node.program import run
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import ItemType
@@ -145,8 +146,7 @@ class SimulatorServer(LinkNode):
 
     def _now_s(self) -> float:
         """Return simulated time if the node uses it, otherwise monotonic time."""
-        clock: Any = self.get_clock()
-        return float(clock.now().nanoseconds / 1e9) if clock.ros_time_is_active else time.monotonic()
+        return float(self.get_clock().now().nanoseconds / 1e9) if is_time_simulated(self) else time.monotonic()
 
     # What the executor does.
 

@@ -22,7 +22,7 @@ from drone_bridge.protocols.testbed import (
 )
 from drone_bridge.servers.testbed.synchronizer import FrameSynchronizer, SynchronizedFrame
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import rgb8_image, rgb8_pixels, set_data
+from drone_bridge.translate.images import Rgb8Image, rgb8_pixels
 from drone_bridge.translate.testbed import Command
 from drone_bridge.vehicle_side.testbed.modelled_flight import LevelVelocity, ModelledFlight
 
@@ -103,10 +103,7 @@ class RosDrone:
         size = self.constants.image_bytes
         if len(self._black) != size:
             self._black = array("B", bytes(size))
-        image = rgb8_image(self.constants.width, self.constants.height, "")
-        image.header.stamp = stamp
-        set_data(image, self._black)
-        return image
+        return Rgb8Image(self.constants.width, self.constants.height, "").filled(self._black, stamp)
 
     def start_over(self) -> None:
         """Restart time for another autopilot."""
