@@ -263,8 +263,7 @@ class SimulatorServer(LinkNode):
 
     @property
     def _is_clock_stopped(self) -> bool:
-        clock: Any = self.get_clock()
-        return bool(clock.ros_time_is_active) and time.monotonic() - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
+        return is_time_simulated(self) and time.monotonic() - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
 
     def _stop_if_paused(self) -> None:
         """Stop the vehicle while the world is paused."""
