@@ -49,7 +49,7 @@ def programs() -> dict[str, str]:
     setup.read(HERE.parent / "setup.cfg")
     executables = dict(
         line.replace(" ", "").split("=")
-        for line in setup["options.entry_points"]["drone_bridge.executables"].split("\n")
+        for line in setup["options.entry_points"]["drone_bridge.nodes"].split("\n")
         if line
     )
     return {BARE: BARE} | {name: executables[f"{name}_bridge"] for name in PROTOCOLS}

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import rclpy.node
+
 BARE = "bare"
 
 
@@ -34,7 +36,6 @@ def main() -> int:
 
 
 def _run_node(program: str, say: Callable[[], None]) -> int:
-    import rclpy
     from nodes import ros, spin
 
     with ros():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a node is run: what a signal does while it starts, and whatever its leaving does."""
 
+import ast
 import os
 import signal
 import subprocess
@@ -209,6 +210,21 @@ def test_ctrl_c_during_the_imports_of_an_executable_shows_no_traceback(tmp_path)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGINT
     assert errors == ""
+
+
+def test_executables_of_nodes_import_rclpy_before_anything_else_and_others_do_not(tmp_path):
+    write = [sys.executable, ROOT / "cmake/write_executables.py", ROOT / "setup.cfg", tmp_path / "bin"]
+    subprocess.run(write, check=True, timeout=60)
+
+    def imported(name):
+        tree = ast.parse((tmp_path / "bin" / name).read_text())
+        [block] = [statement for statement in tree.body if isinstance(statement, ast.Try)]
+        return [ast.unparse(one) for one in block.body if isinstance(one, ast.Import | ast.ImportFrom)]
+
+    ours = "from drone_bridge.bridges.testbed.bridge import main"
+    assert imported("testbed_bridge") == ["import rclpy.node", ours]
+    assert imported("testbed_emulator") == ["from drone_bridge.emulators.testbed.__main__ import main"]
+    assert imported("drone-bridge") == ["from drone_bridge.tools.cli import main"]
 
 
 @pytest.mark.parametrize(

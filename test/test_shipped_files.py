@@ -69,13 +69,15 @@ def by_name(paths):
 
 
 def executables():
+    """The names in lib/drone_bridge, by section of setup.cfg."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    lines = config["options.entry_points"]["drone_bridge.executables"].split("\n")
-    return {line.split("=")[0].strip() for line in lines if line}
+    sections = config["options.entry_points"].items()
+    return {section: {line.split("=")[0].strip() for line in lines.strip().split("\n")} for section, lines in sections}
 
 
-NODES = {name for name in executables() if not name.endswith(("_emulator", "_operator")) and name != "fleet"}
+NODES = executables()["drone_bridge.nodes"] - {"fleet"}
+EXECUTABLES = NODES | {"fleet"} | executables()["drone_bridge.programs"]
 # What nodes are told here so that they do nothing, and what they would have been told by nobody.
 IDLE = {"bridge": {"autostart": False}, "server": {"autostart": False}, "recorder": {"topics": "['/none']"}}
 IDLE_BY_NAME = {"web_bridge": {"port": 0}}  # whoever else has the usual one
@@ -177,7 +179,7 @@ def test_a_launch_file_starts_programs_of_the_package_alone(path):
     """Whatever python3 there is on the PATH."""
     for executable in ElementTree.parse(path).iter("executable"):
         started = re.match(r"\$\(exec-in-pkg (\w+) drone_bridge\) --ends-launch ", executable.get("cmd"))
-        assert started[1] in executables()
+        assert started[1] in EXECUTABLES
 
 
 @by_name([path for path in LAUNCH_FILES if path.name != "fleet.launch.xml"])  # which has no view of its own
@@ -215,7 +217,7 @@ def test_a_launch_file_sets_existing_parameters(path, declared):
     for node in ElementTree.parse(path).iter("node"):
         if node.get("pkg") != "drone_bridge":
             continue
-        assert node.get("exec") in executables()
+        assert node.get("exec") in EXECUTABLES
         types = declared(node.get("exec")).types
         for parameter in node.findall("param"):
             if OF_RCLPY.fullmatch(parameter.get("name", "")):
@@ -370,4 +372,4 @@ def test_the_page_about_all_bridges_names_existing_parameters_and_their_defaults
 
 def test_every_bridge_has_a_page_with_its_parameters():
     pages = {node for path in PAGES if path.name != "README.md" for node, _ in parameter_tables(path)}
-    assert {name for name in executables() if name.endswith("_bridge")} <= pages
+    assert {name for name in EXECUTABLES if name.endswith("_bridge")} <= pages
