@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotations as unit quaternions in the order x, y, z, w, as ROS has them, and as Euler angles."""
 
-import math
+from math import asin, atan2, cos, sin
 from typing import Final, NamedTuple
 
 
@@ -20,9 +20,9 @@ IDENTITY: Final = Quaternion(0.0, 0.0, 0.0, 1.0)
 
 def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
     """Return the rotation by yaw about z, then pitch about the new y, then roll about the newest x, in radians."""
-    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
-    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
-    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
+    cr, sr = cos(roll / 2), sin(roll / 2)
+    cp, sp = cos(pitch / 2), sin(pitch / 2)
+    cy, sy = cos(yaw / 2), sin(yaw / 2)
     return Quaternion(
         x=sr * cp * cy - cr * sp * sy,
         y=cr * sp * cy + sr * cp * sy,
@@ -33,9 +33,9 @@ def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
 
 def euler_from_quaternion(q: Quaternion) -> tuple[float, float, float]:
     """Return roll, pitch and yaw, in radians, as `quaternion_from_euler` takes them."""
-    roll = math.atan2(2 * (q.w * q.x + q.y * q.z), 1 - 2 * (q.x * q.x + q.y * q.y))
-    pitch = math.asin(max(-1.0, min(1.0, 2 * (q.w * q.y - q.z * q.x))))
-    yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
+    roll = atan2(2 * (q.w * q.x + q.y * q.z), 1 - 2 * (q.x * q.x + q.y * q.y))
+    pitch = asin(max(-1.0, min(1.0, 2 * (q.w * q.y - q.z * q.x))))
+    yaw = atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
     return roll, pitch, yaw
 
 

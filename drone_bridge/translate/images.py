@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from std_msgs.msg import Header
 
 if TYPE_CHECKING:
     from drone_bridge.protocols.testbed import ImageBytes
@@ -19,8 +20,10 @@ class Rgb8Image:
 
     def __init__(self, width: int, height: int, frame_id: str) -> None:
         step = width * RGB8_BYTES_PER_PIXEL
-        self._message = Image(height=height, width=width, encoding="rgb8", is_bigendian=0, step=step)
-        self._message.header.frame_id = frame_id
+        self._header = Header(frame_id=frame_id)
+        self._message = Image(
+            header=self._header, height=height, width=width, encoding="rgb8", is_bigendian=0, step=step
+        )
         self._bytes = step * height
 
     def filled(self, pixels: "ImageBytes", stamp: Time) -> Image:
@@ -31,7 +34,7 @@ class Rgb8Image:
         message = self._message
         if len(pixels) != self._bytes:
             raise ValueError(f"{len(pixels)} bytes are not an image of {message.height} rows of {message.step} bytes.")
-        message.header.stamp = stamp
+        self._header.stamp = stamp
         set_data(message, pixels)
         return message
 

@@ -119,7 +119,7 @@ class TestbedBridge(LinkNode):
     def _receive(self, stream: TcpStream, deadline: MessageDeadline, connection: AutopilotConnection) -> None:
         """Receive data. Raises LinkError, with advice if the layout may be wrong."""
         buffers = connection.get_buffers()
-        pixel_bytes = connection.pixel_bytes_ahead
+        pixel_bytes = connection.pixel_bytes_ahead if self.wire_log else 0
         is_undecided = connection.silence_decides
         try:
             if is_undecided:
