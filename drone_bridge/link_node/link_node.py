@@ -289,7 +289,7 @@ class LinkNode(EntityOwner):
     def _report(self) -> None:
         self._is_time_simulated = is_time_simulated(self)
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
-        conflict = clock_conflict(self, self._publishes_clock)
+        conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
         self.reports.notice_silence()
         if not self.is_wanted(self._diagnostics):

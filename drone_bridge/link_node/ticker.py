@@ -18,17 +18,19 @@ class Ticker:
         self._period_s = period_s
         self._call = call
         self._on_failure = on_failure
-        self._over = threading.Event()
+        # Held until it is to stop. To wait for an Event makes another lock each time.
+        self._running = threading.Lock()
+        self._running.acquire()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Stop, after a call in progress has returned."""
-        self._over.set()
+        self._running.release()
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._over.wait(self._period_s):
+        while not self._running.acquire(timeout=self._period_s):
             try:
                 self._call()
             except Exception:

@@ -15,14 +15,11 @@ def is_time_simulated(node: "Node") -> bool:
     return bool(clock.ros_time_is_active)
 
 
-def clock_conflict(node: "Node", publishes_clock: bool) -> str | None:
+def clock_conflict(node: "Node") -> str | None:
     """Return a sentence that names the publishers of /clock if they conflict for `node`, which may be one of them.
 
-    None where one at most does, or where time is none of the node's business: then DDS is not even asked, as that takes
-    0.1 ms, caches being cold when it is done once a second.
+    For nodes that follow /clock or publish it, as asking DDS takes 0.1 ms where that is done once a second.
     """
-    if not publishes_clock and not is_time_simulated(node):
-        return None
     own_name = node.get_fully_qualified_name()
     infos = node.get_publishers_info_by_topic(CLOCK_TOPIC)
     names = sorted(f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos)

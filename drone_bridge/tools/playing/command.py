@@ -73,7 +73,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
             signal.signal(number, lambda *_: player.stop())
         if not player.wait(options.delay):
             return 0
-        if problem := clock_conflict(node, publishes_clock=bool(options.clock)):
+        if options.clock and (problem := clock_conflict(node)):
             _say(f"{problem}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
         _say(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
