@@ -81,7 +81,7 @@ class TestbedBridge(LinkNode):
 
     def converse(self, stream: TcpStream) -> None:
         """Read frames, publish them and answer them."""
-        # A frame is published before the next one is read.
+        # A frame is published before the next one is read, and publish() has finished with an array when it returns.
         connection = AutopilotConnection(self._layout, self._unit, self._limits, reuses_images=True)
         deadline = MessageDeadline(stream, self._silence_timeout_s)
         constants = None
