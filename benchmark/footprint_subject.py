@@ -15,7 +15,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-import rclpy.node
+import rclpy.node  # at the top of the stack, as in the executables: cmake/write_executables.py
 
 BARE = "bare"
 

@@ -33,9 +33,9 @@ except ModuleNotFoundError as error:
 
 #: The section of setup.cfg with the executables that need ROS.
 NODES: Final = "drone_bridge.nodes"
-#: What these import before anything else. CPython 3.11 and later keep the frames of calls in pieces of 16 KiB: a call
-#: that crosses the edge of one takes memory from the system, and returns it at its end. What rclpy imports, NumPy above
-#: all, does that thousands of times in a row if it is imported at an unlucky depth of the stack. Here it is not.
+#: What these import before anything else. CPython 3.11 and later keep the frames of Python calls in chunks of 16 KiB: a
+#: call that does not fit into the chunk maps another one, and its return unmaps that. What rclpy imports, NumPy above
+#: all, does so thousands of times in a row if the import begins at an unlucky depth of the stack. Here it does not.
 IMPORT_FIRST: Final = """\
     import rclpy.node  # first, as modules that import it may take 0.1 s longer: see cmake/write_executables.py
 

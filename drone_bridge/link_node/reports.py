@@ -74,7 +74,7 @@ class Reports:
         if problem:
             self.statistics.begin_condition(condition, problem)
             self.warn_ongoing(condition, f"{problem}: {advice}.")
-        elif condition in self.statistics.conditions:
+        else:
             self.statistics.end_condition(condition)
             self.end_ongoing(condition)
 

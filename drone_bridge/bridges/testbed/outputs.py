@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of a testbed: its drone's properties and transforms, and the sensor data of every frame."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from operator import attrgetter
 from typing import Final
 
 from builtin_interfaces.msg import Time
@@ -19,7 +18,7 @@ from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.link_node.simulated_time import Stamps
 from drone_bridge.msg import DroneProperties
 from drone_bridge.node.qos import latched, newest
-from drone_bridge.protocols.testbed import AngleUnit, Constants, ImageBytes, SensorFrame
+from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import Rgb8Image
 from drone_bridge.translate.jpeg_encoder import JpegEncoder
@@ -102,7 +101,7 @@ class TestbedOutputs:
             yield Output(self._tf_publisher, partial(self._pose, tf))
         for side, publisher in zip(SIDES, self._image_publishers, strict=True):
             image = Rgb8Image(constants.width, constants.height, self._names.optical(side))
-            yield Output(publisher, partial(self._image, image, attrgetter(side)))
+            yield Output(publisher, partial(self._image, image, side))
         for side, publisher in zip(SIDES, self._jpeg_publishers, strict=True):
             size = constants.width, constants.height
             encoder = JpegEncoder(*size, self._names.optical(side), self._node.parameters["jpeg_quality"])
@@ -117,11 +116,9 @@ class TestbedOutputs:
     def _info(self, info: MessageTemplate, _: SensorFrame, stamp: Time) -> bytes:
         return info.filled(stamp_numbers(stamp))
 
-    def _image(
-        self, image: Rgb8Image, pixels_of: Callable[[SensorFrame], ImageBytes], frame: SensorFrame, stamp: Time
-    ) -> Image:
+    def _image(self, image: Rgb8Image, side: str, frame: SensorFrame, stamp: Time) -> Image:
         self._counts["images"] += 1
-        return image.filled(pixels_of(frame), stamp)
+        return image.filled(getattr(frame, side), stamp)
 
     def _compressed_image(
         self, encoder: JpegEncoder, side: str, frame: SensorFrame, stamp: Time
