@@ -15,6 +15,7 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.mailbox import Arrival, Mailbox
 from drone_bridge.node.command_ages import CommandAges
 from drone_bridge.node.lifespan import Lifespan
+from drone_bridge.node.stall_watch import AFTER_A_STALL, PROCESS
 from drone_bridge.translate.time import stamp_numbers
 
 CommandT = TypeVar("CommandT")
@@ -121,7 +122,8 @@ class CommandIntake(Generic[CommandT]):
 
         def receive(message: Any) -> None:
             stamp = message.header.stamp if hasattr(message, "header") else None
-            if refusal := _non_finite_field(message) or (stamp and ages.refusal(stamp)):
+            refusal = _non_finite_field(message) or (AFTER_A_STALL if PROCESS.is_settling else None)
+            if refusal := refusal or (stamp and ages.refusal(stamp)):
                 self._node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
                 return
             now_s = time.monotonic()

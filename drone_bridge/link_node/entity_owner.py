@@ -25,6 +25,7 @@ from drone_bridge.links.errors import LinkError
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.node.publisher_events import NO_EVENTS
+from drone_bridge.node.stall_watch import PROCESS
 
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
@@ -57,6 +58,7 @@ class EntityOwner(LifecycleNode):
         super().__init__(name, **options)
         self.parameters = DeclaredParameters(self, declarations)
         self._old_names = OldServiceNames(self)
+        PROCESS.start()
 
     def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
         """Create a publisher whose QoS can be overridden by parameters."""

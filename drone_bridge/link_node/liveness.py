@@ -3,9 +3,13 @@
 
 import time
 
+from drone_bridge.node.stall_watch import PROCESS
+
 
 class Liveness:
     """The duration of silence while a link is open, accumulated over all links since the peer was last heard.
+
+    While this process stood still, nobody was silent: it did not listen.
 
     The system of a hung peer often still accepts connections: links that open and close without a message from the peer
     do not restart the count. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
@@ -26,7 +30,7 @@ class Liveness:
 
     def closed(self) -> None:
         if self._since_s is not None and self._counts:
-            self._before_s += time.monotonic() - self._since_s
+            self._before_s += _silent_s(self._since_s)
         self._since_s = None
 
     @property
@@ -38,4 +42,8 @@ class Liveness:
     def silence_s(self) -> float:
         """How long the peer has been silent while connected; 0 without a link."""
         since_s = self._since_s
-        return self._before_s + time.monotonic() - since_s if since_s is not None and self._counts else 0.0
+        return self._before_s + _silent_s(since_s) if since_s is not None and self._counts else 0.0
+
+
+def _silent_s(since_s: float) -> float:
+    return min(time.monotonic() - since_s, PROCESS.running_s())

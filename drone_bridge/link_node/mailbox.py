@@ -4,8 +4,10 @@
 import math
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from drone_bridge.node.stall_watch import elapsed_s
 
 CommandT = TypeVar("CommandT")
 
@@ -18,6 +20,12 @@ class Arrival(Generic[CommandT]):
     arrived_s: float
     lifespan_s: float = math.inf
     """For how long it holds at most, from then on."""
+    taken_s: float = field(default_factory=elapsed_s)
+    """When it arrived, by a clock that counts suspension."""
+
+    def is_fresh(self, timeout_s: float) -> bool:
+        """Return whether it still holds, where none does for longer than `timeout_s`."""
+        return elapsed_s() - self.taken_s <= min(timeout_s, self.lifespan_s)
 
     def expires_s(self, timeout_s: float) -> float:
         """Return until when it holds, by time.monotonic, where none does for longer than `timeout_s`."""
@@ -51,7 +59,7 @@ class Mailbox(Generic[CommandT]):
     def newest(self, timeout_s: float) -> Arrival[CommandT] | None:
         """Return the command with its arrival time, if it arrived within the last `timeout_s`."""
         latest = self._latest
-        return latest if latest and time.monotonic() <= latest.expires_s(timeout_s) else None
+        return latest if latest and latest.is_fresh(timeout_s) else None
 
     def wait_for(self, stamp: tuple[int, int], timeout_s: float) -> CommandT | None:
         """Wait for the command that answers the frame of this stamp; return None after the timeout or on `close`."""

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process notices that it stood still, whoever looks first, and a busy thread is not taken for that."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from processes import TIMEOUT_S
+
+from drone_bridge.link_node import mailbox
+from drone_bridge.link_node.liveness import Liveness
+from drone_bridge.link_node.mailbox import Mailbox
+from drone_bridge.node.stall_watch import PROCESS, SETTLING_S, STALL_S, StallWatch, elapsed_s
+
+LOOKS = """
+import sys
+from drone_bridge.node.stall_watch import PROCESS
+
+PROCESS.start()
+while True:
+    print("settling" if PROCESS.is_settling else "running")
+    if not sys.stdin.readline():
+        break
+"""
+
+
+class Clock:
+    def __init__(self):
+        self.now_s = 100.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_a_process_that_never_stood_still_is_not_settling(clock):
+    watch = StallWatch(clock)
+    for _ in range(20):
+        clock.now_s += 0.9 * STALL_S
+        assert not watch.is_settling
+    assert watch.running_s() == float("inf")
+
+
+def test_after_a_gap_it_settles_for_a_while(clock):
+    watch = StallWatch(clock)
+    clock.now_s += STALL_S + 0.01
+    assert watch.is_settling
+    clock.now_s += 0.9 * SETTLING_S
+    assert watch.is_settling
+    clock.now_s += 0.2 * SETTLING_S
+    assert not watch.is_settling
+    assert watch.running_s() == pytest.approx(1.1 * SETTLING_S)
+
+
+def test_it_ticks_by_itself_while_nobody_asks():
+    ticks = threading.Semaphore(0)
+
+    def clock():
+        ticks.release()
+        return 0.0
+
+    StallWatch(clock).start()
+    for _ in range(5):
+        assert ticks.acquire(timeout=TIMEOUT_S)
+
+
+@pytest.mark.parametrize("stopped_s", [2 * STALL_S, 2.0])
+def test_a_stopped_process_is_settling_when_it_goes_on(stopped_s):
+    """The first look after the stop comes before the first tick."""
+    with subprocess.Popen([sys.executable, "-uc", LOOKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"running\n"
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(stopped_s)
+        child.stdin.write(b"look\n")
+        child.stdin.flush()
+        child.send_signal(signal.SIGCONT)
+        assert child.stdout.readline() == b"settling\n"
+        child.stdin.close()
+
+
+def test_a_command_from_before_a_suspension_has_expired(monkeypatch):
+    """The clock of time.monotonic stands still while a machine is suspended."""
+    box = Mailbox()
+    box.put("full speed")
+    assert box.newest(0.5).command == "full speed"
+    resumed_s = elapsed_s() + 3600.0
+    monkeypatch.setattr(mailbox, "elapsed_s", lambda: resumed_s)
+    assert box.newest(0.5) is None
+
+
+def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):
+    liveness = Liveness()
+    liveness.opened()
+    heard_s = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: heard_s + 10.0)
+    monkeypatch.setattr(PROCESS, "running_s", lambda: float("inf"))
+    assert liveness.silence_s == pytest.approx(10.0, abs=1.0)
+    monkeypatch.setattr(PROCESS, "running_s", lambda: 0.5)
+    assert liveness.silence_s == 0.5
