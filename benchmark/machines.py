@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two machines on one: network namespaces joined by a cable, or by a link that loses and delays."""
+"""Several machines on one: network namespaces joined by a cable, a switch, or a link that loses and delays."""
 
 import contextlib
 import shutil
@@ -12,7 +12,8 @@ from typing import Final
 
 from impaired_link import ImpairedLink, Impairment, LinkUnavailableError
 
-_DEVICE: Final = "cable"  # in either namespace
+_DEVICE: Final = "cable"  # in each namespace
+_SWITCH: Final = "switch"  # in that of the switch
 _CARRIER_TIMEOUT_S: Final = 30.0
 _CARRIER_PERIOD_S: Final = 0.02
 _IP_TIMEOUT_S: Final = 30.0
@@ -26,12 +27,28 @@ class Machine:
     """One namespace, with shared memory of its own as another machine has."""
 
     def __init__(self, name: str, address: str) -> None:
-        self.name, self.address = name, address
+        self.name = name
+        self.addresses = [address]
         self.shared_memory = Path("/dev/shm", name)
+
+    @property
+    def address(self) -> str:
+        """The first of its addresses."""
+        return self.addresses[0]
+
+    def add_address(self, address: str) -> None:
+        """Give it one more, as a machine with several networks has."""
+        self.addresses.append(address)
+        _ip("-n", self.name, "address", "add", f"{address}/24", "dev", _DEVICE)
 
     def cable(self, state: str) -> None:
         """Pull the cable out (down) or put it in (up); both ends can tell."""
         _ip("-n", self.name, "link", "set", _DEVICE, state)
+
+    def forget(self, other: "Machine") -> None:
+        """Take the other's hardware address from this machine's memory, so that it has to ask for it again."""
+        for address in other.addresses:
+            _ip("-n", self.name, "neighbour", "delete", address, "dev", _DEVICE, check=False)  # if it is there
 
     def has_carrier(self) -> bool:
         """Return whether the cable is in. A TUN device that is up has the state UNKNOWN."""
@@ -49,16 +66,37 @@ class Machine:
 @contextlib.contextmanager
 def two_machines() -> Iterator[tuple[Machine, Machine]]:
     """Make two machines with a cable between them. Raises MachinesError where that is not allowed."""
-    with _two_namespaces() as (one, other):
+    with _namespaces(2) as (one, other):
         _ip("-n", one.name, "link", "add", _DEVICE, "type", "veth", "peer", "name", _DEVICE, "netns", other.name)
         _configure(one, other)
         yield one, other
 
 
 @contextlib.contextmanager
+def three_machines() -> Iterator[tuple[Machine, Machine, Machine]]:
+    """Make three machines at one switch. Raises MachinesError where that is not allowed.
+
+    A machine whose cable is pulled out is gone without the others being told.
+    """
+    with _namespaces(3, switches=1) as (switch, *machines):
+        made = _ip("-n", switch.name, "link", "add", _SWITCH, "type", "bridge", check=False)
+        if made.returncode:
+            raise MachinesError(f"A switch can't be made here: {made.stderr.strip()}")
+        _ip("-n", switch.name, "link", "set", _SWITCH, "up")
+        for number, machine in enumerate(machines):
+            port = f"port{number}"
+            cable = ("-n", machine.name, "link", "add", _DEVICE, "type", "veth")
+            _ip(*cable, "peer", "name", port, "netns", switch.name)
+            _ip("-n", switch.name, "link", "set", port, "master", _SWITCH, "up")
+        _configure(*machines)
+        one, other, third = machines
+        yield one, other, third
+
+
+@contextlib.contextmanager
 def two_machines_far_apart(impairment: Impairment) -> Iterator[tuple[Machine, Machine, ImpairedLink]]:
     """Make two machines with such a link between them. Raises MachinesError where that is not allowed."""
-    with _two_namespaces() as (one, other):
+    with _namespaces(2) as (one, other):
         try:
             link = ImpairedLink((one.name, other.name), _DEVICE, impairment)
         except LinkUnavailableError as error:
@@ -69,11 +107,12 @@ def two_machines_far_apart(impairment: Impairment) -> Iterator[tuple[Machine, Ma
 
 
 @contextlib.contextmanager
-def _two_namespaces() -> Iterator[tuple[Machine, Machine]]:
+def _namespaces(count: int, switches: int = 0) -> Iterator[list[Machine]]:
+    """Make the namespaces of as many machines, after those of as many switches."""
     if shutil.which("ip") is None:
         raise MachinesError("Network namespaces need ip(8), which is not installed: apt install iproute2.")
     token = uuid.uuid4().hex[:6]
-    machines = Machine(f"drone1_{token}", "10.213.7.1"), Machine(f"drone2_{token}", "10.213.7.2")
+    machines = [Machine(f"drone{number}_{token}", f"10.213.7.{number}") for number in range(1 - switches, count + 1)]
     try:
         for machine in machines:
             machine.shared_memory.mkdir()

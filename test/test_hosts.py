@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two machines: the bridge beside the vehicle, who commands it on another one, and a link that fails."""
+"""Machines: the bridge beside the vehicle, who commands it on another one, who looks on, and a link that fails."""
 
 import importlib
 import os
@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from ament_index_python.packages import get_package_share_directory
-from networks import two_machines
+from networks import three_machines, two_machines
 from processes import executable
 from ros_session import wait_until
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
 hosts, impaired_link, machines = map(importlib.import_module, ("hosts", "impaired_link", "machines"))
 
+ROOT = Path(__file__).parent.parent
 CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
 PROBE = Path(__file__).parent / "support" / "reach_probe.py"
 COMMAND_TIMEOUT_S = 0.5
@@ -89,6 +90,98 @@ def test_a_link_that_loses_and_delays_and_is_cut(tmp_path):
     # What comes after it is not from before.
     assert trial.commanded_after_s > 0
     assert trial.viewed_after_s > 0
+
+
+CUT_S = 6.0  # so that the kernel gives the lost machine up, forgets that, and asks for it again
+
+
+class WatchedFlight:
+    """A vehicle and its bridge on one machine, who commands and views it on a second, and who only looks on a third."""
+
+    def __init__(self, start_child, machines_at_the_switch):
+        ours, self.commanding, self.looking = machines_at_the_switch
+        self.ours = ours
+        # Each address waits for an answer in a queue of its own, and two of them fill the send buffer of a socket.
+        self.looking.add_address("10.213.7.103")
+        reach = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
+        profile = {"FASTDDS_DEFAULT_PROFILES_FILE": str(CONFIG / "fastdds.xml")}
+
+        def start(machine, *words, **peers):
+            return start_child(*machine.command(*words), env={**reach, **profile, **peers})
+
+        scripts = ROOT / "benchmark"
+        self.vehicle = start(ours, sys.executable, scripts / "hosts_vehicle.py", hosts.FRAMES_PER_S)
+        port = self.vehicle.wait_for_line(r"^(\d+)$")[1]
+        parameters = ("-p", f"port:={port}", "-p", f"command_timeout:={COMMAND_TIMEOUT_S}")
+        self.bridge = start(ours, executable("testbed_bridge"), "--ros-args", *parameters)
+        peers = {"ROS_STATIC_PEERS": ours.address}
+        operator = (scripts / "hosts_operator.py", hosts.COMMANDS_PER_S)
+        self.operator = start(self.commanding, sys.executable, *operator, **peers)
+        self.looker = start(self.looking, sys.executable, PROBE, "look", "left/image_raw", **peers)
+        self.looker.wait_for_count("seen", 20)
+        self.operator.wait_for_count("image", 20)
+        wait_until(lambda: self.answers() and self.answers()[-1].command, "the commands to be followed")
+
+    def cut(self, *lost):
+        """Pull out the cables of these machines, whose addresses do not resolve any more; return when."""
+        cut_s = time.time()
+        for machine in lost:
+            machine.cable("down")
+            self.ours.forget(machine)
+        return cut_s
+
+    def answers(self):
+        return list(hosts.read_answers(list(self.vehicle.lines)))
+
+    def answers_from(self, since_s, until_s):
+        """Wait for that time, and return the vehicle's frames with what answered them."""
+        wait_until(lambda: self.answers()[-1].frame_s > until_s, "the frames of that time")
+        return [answer for answer in self.answers() if since_s <= answer.frame_s < until_s]
+
+    def seen_until(self, until_s):
+        """Wait for that time, and return the stamps of the images that who commands has seen."""
+
+        def stamps():
+            return [stamp_s for stamp_s, *_ in hosts.read_lines("image", list(self.operator.lines))]
+
+        wait_until(lambda: stamps()[-1] > until_s, "the images of that time")
+        return stamps()
+
+    def end(self):
+        """Keep what the processes have open from outliving the machines."""
+        for child in (self.looker, self.operator, self.bridge, self.vehicle):
+            child.end()
+
+
+@by_static_peers
+@pytest.mark.timed
+def test_a_viewer_that_vanishes_delays_nobody(start_child, domain):
+    with three_machines() as machines_at_the_switch:
+        flight = WatchedFlight(start_child, machines_at_the_switch)
+        cut_s = flight.cut(flight.looking)
+        answers = flight.answers_from(cut_s, cut_s + CUT_S)
+        longest_s = max(answer.time_s - answer.frame_s for answer in answers)
+        assert [answer for answer in answers if answer.command is None] == []
+        assert longest_s < COMMAND_TIMEOUT_S / 2
+        seen = [stamp_s for stamp_s in flight.seen_until(cut_s + CUT_S) if cut_s <= stamp_s < cut_s + CUT_S]
+        print(f"{len(answers)} frames, answered within {longest_s:.3f} s, {len(seen)} seen")
+        assert len(seen) == pytest.approx(hosts.FRAMES_PER_S * CUT_S, rel=0.02)
+        flight.end()
+
+
+@by_static_peers
+@pytest.mark.timed
+def test_a_viewer_that_vanishes_does_not_delay_the_neutral_command(start_child, domain):
+    """When who commands it vanishes as well."""
+    with three_machines() as machines_at_the_switch:
+        flight = WatchedFlight(start_child, machines_at_the_switch)
+        cut_s = flight.cut(flight.looking, flight.commanding)
+        answers = flight.answers_from(cut_s, cut_s + CUT_S)
+        neutral_s = [answer.time_s for answer in answers if answer.command is None]
+        print(f"neutral after {neutral_s[0] - cut_s:.3f} s")
+        assert neutral_s[0] - cut_s < COMMAND_TIMEOUT_S + 0.1
+        assert [answer for answer in answers if answer.time_s > neutral_s[0] and answer.command] == []
+        flight.end()
 
 
 # The link itself, of which that is only worth something if it is as bad as it says.

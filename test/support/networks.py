@@ -32,11 +32,21 @@ def addresses_of(pid):
 
 
 @contextlib.contextmanager
-def two_machines():
-    """Make two of them with a cable between. Skips the test, with the reason, where that is not allowed."""
+def made(make_machines):
+    """Enter what makes machines. Skips the test, with the reason, where that is not allowed."""
     with contextlib.ExitStack() as stack:
         try:
-            pair = stack.enter_context(machines.two_machines())
+            several = stack.enter_context(make_machines())
         except machines.MachinesError as error:
             pytest.skip(str(error))
-        yield pair
+        yield several
+
+
+def two_machines():
+    """Make two of them with a cable between."""
+    return made(machines.two_machines)
+
+
+def three_machines():
+    """Make three of them at a switch."""
+    return made(machines.three_machines)

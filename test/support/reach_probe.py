@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program with one ROS node: reach_probe.py hear | say WORD | drive.
+"""A program with one ROS node: reach_probe.py hear | say WORD | drive | look TOPIC.
 
-It hears who commands on cmd_vel, commands, or drives ahead by commands that bear their time.
+It hears who commands on cmd_vel, commands, drives ahead by commands that bear their time, or looks at images.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import sys
 import rclpy
 from geometry_msgs.msg import TwistStamped
 from rclpy.executors import ExternalShutdownException
+from sensor_msgs.msg import Image
 
 
 def main():
@@ -30,6 +31,8 @@ def main():
             publisher.publish(message)
 
         node.create_timer(0.05, drive)
+    elif sys.argv[1] == "look":
+        node.create_subscription(Image, sys.argv[2], lambda _: print("seen", flush=True), 1)
     else:
         publisher = node.create_publisher(TwistStamped, "cmd_vel", 10)
         message = TwistStamped()
