@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -29,6 +30,9 @@ if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; l
     os.environ["ROS_LOCALHOST_ONLY"] = "1"
 # Humble always does: a message refuses a value of another type than its field's, and be it 1 for 1.0.
 os.environ["ROS_PYTHON_CHECK_FIELDS"] = "1"
+# Where nodes keep what is to outlive them: with us it must not.
+RUNTIME = tempfile.TemporaryDirectory()
+os.environ["XDG_RUNTIME_DIR"] = RUNTIME.name
 CONFIG = Path(__file__).parent.parent / "config"
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(CONFIG / "fastdds_loopback.xml")
 

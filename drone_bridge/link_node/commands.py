@@ -50,16 +50,25 @@ class CommandIntake(Generic[CommandT]):
         self._followed: Arrival[CommandT] | None = None
         self._overruled_until_s = 0.0
         self._warned_axes: set[str] = set()
+        self._hold = node.hold
+        node.hold.when_set(self._forget)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the vehicle is held: it gets the neutral command, and no other."""
+        return self._hold.is_held
 
     def newest(self) -> CommandT | None:
-        """Return the newest command, if it arrived within `command_timeout`."""
+        """Return the newest command, if it arrived within `command_timeout` and the vehicle is not held."""
         arrival = self.newest_arrival()
         return arrival.command if arrival else None
 
     def newest_arrival(self) -> Arrival[CommandT] | None:
         """Return the newest command and its arrival time, if within `command_timeout`."""
         # Called per frame: no parameter is looked up before the first command.
-        return self.mailbox.newest(self._node.parameters["command_timeout"]) if self.mailbox.has_any else None
+        if not self.mailbox.has_any or self._hold.is_held:
+            return None
+        return self.mailbox.newest(self._node.parameters["command_timeout"])
 
     def follow(self) -> CommandT | None:
         """Return the newest command, to be sent now; its waiting time is measured once."""
@@ -83,10 +92,16 @@ class CommandIntake(Generic[CommandT]):
 
         self.take_velocities(read_and_count, follows)
 
-    def take_velocities(self, read: Callable[[Twist], CommandT], follows: Collection[str] = tuple(TWIST_AXES)) -> None:
-        """Subscribe to cmd_vel and cmd_vel_stamped; `read` converts a Twist to a command.
+    def take_velocities(
+        self,
+        read: Callable[[Twist], CommandT],
+        follows: Collection[str] = tuple(TWIST_AXES),
+        read_helm: Callable[[Twist], CommandT] | None = None,
+    ) -> None:
+        """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm; `read` converts a Twist to a command.
 
-        The latter takes precedence, so that a person who takes over does not fight a controller.
+        The second takes precedence over the first; the third is for a person at a stick, who locks out all others (see
+        `Hold`), and its Twist is a velocity, converted by `read_helm` where `read` takes it for something else.
         `follows` names the TWIST_AXES that the vehicle can move along or about. A command for others is logged once.
         """
 
@@ -96,6 +111,8 @@ class CommandIntake(Generic[CommandT]):
 
         self.take("cmd_vel", Twist, read_supported)
         self.take("cmd_vel_stamped", TwistStamped, lambda message: read_supported(message.twist), overrules=True)
+        helm = read_helm or read_supported
+        self.take("~/helm", TwistStamped, lambda message: helm(message.twist), is_helm=True)
 
     def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
         asked = {axis: value for axis, value in _floats(twist) if value and axis not in follows}
@@ -111,11 +128,19 @@ class CommandIntake(Generic[CommandT]):
             f"command is followed. This is logged once."
         )
 
-    def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT], *, overrules: bool = False) -> None:
+    def take(
+        self,
+        topic: str,
+        message_type: type,
+        read: Callable[[Any], CommandT],
+        *,
+        overrules: bool = False,
+        is_helm: bool = False,
+    ) -> None:
         """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused.
 
         CommandAges estimates how old it is, even if its clock differs from this machine's. After a command on a topic
-        that `overrules`, those on other topics are ignored for `command_timeout`.
+        that `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
         """
         ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.update_condition, now=self._now)
         lifespan = Lifespan(self._node, topic)
@@ -126,6 +151,8 @@ class CommandIntake(Generic[CommandT]):
             if refusal := refusal or (stamp and ages.refusal(stamp)):
                 self._node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
                 return
+            if not self._hold.admits(topic, is_helm=is_helm):
+                return
             now_s = time.monotonic()
             if overrules:
                 self._overruled_until_s = now_s + self._node.parameters["command_timeout"]
@@ -134,10 +161,17 @@ class CommandIntake(Generic[CommandT]):
                 return
             self._node.statistics.counts["commands"] += 1
             self._node.undelivered(topic)
+            if is_helm and not any(value for _, value in _floats(message)):
+                self._forget()  # a stick in its middle asks for whatever holds this vehicle best
+                return
             self.mailbox.put(read(message), stamp_numbers(stamp) if stamp else None, lifespan.seconds())
             self._on_command()
 
         self._node.make_subscription(message_type, topic, receive, depth=1)
+
+    def _forget(self) -> None:
+        self.mailbox.forget()
+        self._on_command()  # so that the neutral command goes out now
 
 
 def _non_finite_field(message: Any) -> str | None:

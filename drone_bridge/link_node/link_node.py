@@ -14,6 +14,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 
 from drone_bridge.link_node.entity_owner import EntityOwner, log_failure
+from drone_bridge.link_node.hold import Hold
 from drone_bridge.link_node.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
 from drone_bridge.link_node.reports import CLOCKS, SILENCES, Reports
 from drone_bridge.link_node.statistics import LinkStatistics
@@ -65,6 +66,8 @@ class LinkNode(EntityOwner):
         """Make the node; the options are rclpy's, such as `namespace` and `parameter_overrides`."""
         super().__init__(name, declarations, **options)
         self.reports = Reports(self.get_logger(), self.open_state)
+        # A server and a bridge may have the same namespace, and their vehicles are not the same one.
+        self.hold = Hold(self, "~/held" if type(self).__name__.endswith("Server") else "held")
         #: Where the bytes of every connection are to be logged, while active and if the user wants it.
         self.wire_log: WireLog | None = None
         self._link: LinkThread | None = None
@@ -292,6 +295,7 @@ class LinkNode(EntityOwner):
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
         self.reports.notice_silence()
+        self.hold.report()
         if not self.is_wanted(self._diagnostics):
             self.statistics.start_period()  # or the first report would cover all the time without subscribers
             return

@@ -74,6 +74,11 @@ class Mailbox(Generic[CommandT]):
             newest = self.newest(timeout_s)
             return newest is not None and newest.command is not self._answer[0]
 
+    def forget(self) -> None:
+        """Forget the command."""
+        with self._changed:
+            self._latest, self._answer = None, (None, None)
+
     def clear(self) -> None:
         """Forget the command, and allow waiting again after `close`."""
         with self._changed:

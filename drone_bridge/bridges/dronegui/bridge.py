@@ -78,7 +78,7 @@ class DroneGuiBridge(LinkNode):
             wake_executor=self._end_waits_soon,
         )
         for name, command in self._flight_commands():
-            self.make_service(Trigger, name, self._on_call(command), callback_group=self._group)
+            self.make_service(Trigger, name, self._on_call(name, command), callback_group=self._group)
         self.make_service(SetBool, "hover", self._serve_hover, callback_group=self._group)
         self.make_service(SetBool, "assume_flying", self._serve_assume_flying, callback_group=self._group)
 
@@ -266,17 +266,24 @@ class DroneGuiBridge(LinkNode):
 
         async def receive(_: Empty) -> None:
             try:
+                self._check_hold(topic)
                 self.inform(await command())
             except ValueError as error:
                 self.count_and_warn("refused commands", f"A message on {topic} was refused: {error}")
 
         return receive
 
-    def _on_call(self, command: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[Any, Any], Any]:
+    def _check_hold(self, name: str) -> None:
+        """Raise ValueError for a command that is refused while the drone is held."""
+        if name != "land":
+            self.hold.check(name)
+
+    def _on_call(self, name: str, command: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[Any, Any], Any]:
         """Return a callback that runs a command for a service call."""
 
         async def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
+                self._check_hold(name)
                 response.message, response.success = await command(), True
             except ValueError as error:
                 response.message, response.success = str(error), False

@@ -114,6 +114,7 @@ class SimulatorServices:
 
     def __init__(self, node: LinkNode, start: Callable[[], None]) -> None:
         """`start` starts new requests, in this thread or the link's."""
+        self._node = node
         self._start = start
         # Reentrant, as callbacks wait.
         group = ReentrantCallbackGroup()
@@ -124,6 +125,13 @@ class SimulatorServices:
 
     def _server(self, service: Service) -> Callable[[Any, Any], Any]:
         async def serve(request: Any, response: Any) -> Any:
+            if (
+                service.name == "set_state"
+                and request.id == self._node.parameters["vehicle"]
+                and self._node.hold.is_held
+            ):
+                response.message = "The vehicle is held, and its state is not set."
+                return response
             result = await self._run(Call(service.make, request))
             response.success, response.message, response.code = result.success, result.message, result.code
             if result.success:

@@ -41,7 +41,7 @@ class Steering:
     @property
     def due_s(self) -> float:
         """When `tick` is due, unless a command comes before."""
-        if self._is_engaged or self._commands.newest():
+        if self._is_engaged or self._commands.is_held or self._commands.newest():
             return self._sent_s + 1.0 / float(self._node.parameters["rate"])
         return math.inf
 
@@ -50,7 +50,8 @@ class Steering:
         if now_s < self.due_s:
             return
         self._sent_s = now_s
-        command = self._commands.newest()
+        # Others may steer it as well: on hold it is kept still for as long as that lasts.
+        command = STILL if self._commands.is_held else self._commands.newest()
         if command:
             if attitude is None and command != STILL:
                 self._node.reports.count_and_warn_ongoing("unsteered commands", _UNKNOWN_ATTITUDE)

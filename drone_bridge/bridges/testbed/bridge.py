@@ -70,7 +70,9 @@ class TestbedBridge(LinkNode):
         if get("cmd_vel_mode") == VELOCITY:
             self._commands.take_velocities(translate.velocity_from_twist, FOLLOWED_AXES)
         else:
-            self._commands.take_velocities(translate.command_from_twist, RATES_AND_THRUST_AXES)
+            self._commands.take_velocities(
+                translate.command_from_twist, RATES_AND_THRUST_AXES, read_helm=translate.velocity_from_twist
+            )
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 
     def stop_waiting(self) -> None:
@@ -200,6 +202,8 @@ class TestbedBridge(LinkNode):
 
     def _command_for(self, stamp: Time) -> Command | VelocityCommand | None:
         """Wait for the command that answers the frame of this stamp, with a timeout."""
+        if self._commands.is_held:
+            return None
         waited_from_s = time.monotonic()
         timeout_s = self.parameters["command_timeout"]
         command = self._commands.mailbox.wait_for(stamp_numbers(stamp), timeout_s)

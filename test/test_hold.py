@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hold: what moves a vehicle no longer, and who may say so, over real DDS and on the wire."""
+
+import signal
+
+import pytest
+from dronegui_peer import DroneGuiPeer
+from geometry_msgs.msg import Twist, TwistStamped
+from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_session import repeating, wait_until
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool, Trigger
+from twists import twist
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+PERIOD_S = 0.05
+FORWARD = twist(forward=1.0)
+
+
+@pytest.fixture(autouse=True)
+def runtime_directory(tmp_path, monkeypatch):
+    """Where hold is kept, for one test."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+@pytest.fixture
+def peer(closing):
+    return closing(DroneGuiPeer())
+
+
+@pytest.fixture
+def bridge(peer):
+    with start(peer) as process:
+        peer.wait()
+        yield process
+
+
+def start(peer):
+    return Process.node("dronegui_bridge", port=peer.port, receive_navdata=False, bootstrap=False)
+
+
+def hold(ros, data):
+    answer = ros.call(SetBool, "dronegui_bridge/hold", SetBool.Request(data=data))
+    assert answer.success
+    return answer.message
+
+
+def stranger(ros, message_type=Twist, topic="cmd_vel"):
+    """Somebody who commands a vehicle 20 times per second, whatever happens to it."""
+    publisher = ros.publisher(message_type, topic)
+
+    def publish(_):
+        if message_type is Twist:
+            publisher.publish(FORWARD)
+        else:
+            ros.publish_fresh(publisher, TwistStamped(twist=FORWARD))
+
+    return repeating(publish, PERIOD_S)
+
+
+def is_moving(packet):
+    return packet.state["pitch"] != 0.0
+
+
+def nothing_moves(peer, packets=30):
+    """Assert that from now on, for so many packets, the drone hovers."""
+    peer.forget()
+    wait_until(lambda: len(peer.packets) >= packets, "packets")
+    assert not any(map(is_moving, peer.packets))
+
+
+@pytest.mark.parametrize(("message_type", "topic"), [(Twist, "cmd_vel"), (TwistStamped, "cmd_vel_stamped")])
+def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(ros, peer, bridge, message_type, topic):
+    held = ros.subscribe(Bool, "held", LATCHED)
+    assert not held.wait().data
+    with stranger(ros, message_type, topic):
+        peer.wait(is_moving)
+        assert "is held" in hold(ros, True)
+        nothing_moves(peer)
+        assert held.wait().data
+        bridge.wait_for_line(f"Commands on {topic} do not move the vehicle: it is held .the service hold was called")
+        assert bridge.count_lines("do not move the vehicle") == 1
+        hold(ros, False)
+        assert not held.wait().data
+        peer.forget()
+        peer.wait(is_moving)
+
+
+def test_a_held_drone_may_land_and_not_take_off(ros, bridge):
+    hold(ros, True)
+    for name in ("takeoff", "reset"):
+        answer = ros.call(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
+        assert not answer.success
+        assert "refused while the vehicle is held" in answer.message
+    assert "held" not in ros.call(Trigger, "dronegui_bridge/land", Trigger.Request()).message
+
+
+def test_hold_survives_the_death_of_the_bridge(ros, peer):
+    with start(peer) as process:
+        peer.wait()
+        hold(ros, True)
+        process.send(signal.SIGKILL)
+        process.wait()
+    with start(peer) as process:
+        process.wait_for_line("It was holding when it ended .the service hold was called., and still holds")
+        with stranger(ros):
+            nothing_moves(peer)
+            hold(ros, False)
+            peer.wait(is_moving)
+    peer.forget()
+    with start(peer) as process, stranger(ros):
+        peer.wait(is_moving)
+        assert not process.count_lines("still holds")
+
+
+class TestHelm:
+    """Somebody at a stick, whose stream of commands is all that says so."""
+
+    @pytest.fixture
+    def stick(self, ros, bridge):
+        publisher = ros.publisher(TwistStamped, "dronegui_bridge/helm")
+        return lambda message: ros.publish_fresh(publisher, TwistStamped(twist=message))
+
+    def test_it_locks_out_others_and_its_end_holds(self, ros, peer, stick):
+        held = ros.subscribe(Bool, "held", LATCHED)
+        assert not held.wait().data
+        with stranger(ros), stranger(ros, TwistStamped, "cmd_vel_stamped"):
+            peer.wait(is_moving)
+            with repeating(lambda _: stick(twist()), PERIOD_S):
+                wait_until(lambda: peer.wait_for_next().is_hover, "the helm")
+                nothing_moves(peer)
+                assert not len(held)
+            nothing_moves(peer)  # nobody has said anything
+            assert held.wait().data
+            nothing_moves(peer)
+            hold(ros, False)
+            peer.wait(is_moving)
+
+    def test_it_moves_the_vehicle_and_hold_stops_it(self, ros, peer, stick):
+        with repeating(lambda _: stick(twist(left=1.0)), PERIOD_S), stranger(ros):
+            peer.wait(lambda packet: packet.state["roll"] == -1.0)
+            hold(ros, True)
+            nothing_moves(peer)
+            assert all(packet.is_hover for packet in peer.packets)
+            peer.forget()
+            hold(ros, False)  # who is at the helm gets it back, and nobody gets in between
+            peer.wait(lambda packet: packet.state["roll"] == -1.0)
+            assert not any(map(is_moving, peer.packets))
+
+    def test_a_bridge_that_is_killed_meanwhile_comes_back_held(self, ros, peer):
+        with start(peer) as process:
+            publisher = ros.publisher(TwistStamped, "dronegui_bridge/helm")
+            wait_until(
+                lambda: ros.publish_fresh(publisher, TwistStamped()) or process.count_lines("at the helm"), "the helm"
+            )
+            process.send(signal.SIGKILL)
+            process.wait()
+        with start(peer) as process:
+            process.wait_for_line("It was holding when it ended .somebody was at the helm.")
