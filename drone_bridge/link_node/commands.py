@@ -156,7 +156,7 @@ class CommandIntake(Generic[CommandT]):
             now_s = time.monotonic()
             if overrules:
                 self._overruled_until_s = now_s + self._node.parameters["command_timeout"]
-            elif now_s < self._overruled_until_s:
+            elif not is_helm and now_s < self._overruled_until_s:
                 self._node.statistics.counts["overruled commands"] += 1
                 return
             self._node.statistics.counts["commands"] += 1
