@@ -8,7 +8,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 4)))
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect bench fuzz soak
-.PHONY: kills signals architecture clean
+.PHONY: kills signals stalls architecture clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -83,9 +83,9 @@ DURATION ?= 10m
 soak: setup
 	@$(ACTIVATE) && python benchmark/soak.py --duration $(DURATION)
 
-# Sends SIGKILL (kills), or SIGINT and SIGTERM (signals), at random moments: make kills COUNT=1000
+# At random moments sends SIGKILL (kills), SIGINT and SIGTERM (signals) or SIGSTOP (stalls): make kills COUNT=1000
 COUNT ?= 50
-kills signals: setup
+kills signals stalls: setup
 	@$(ACTIVATE) && python benchmark/$@.py --count $(COUNT)
 
 clean:

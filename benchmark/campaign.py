@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `kills.py` and `signals.py` share: rounds with several pairs at a time, and the table of results."""
+"""What the campaigns `kills`, `signals` and `stalls` share: rounds with several pairs at a time, and their table."""
 
 import argparse
 import contextlib
@@ -60,11 +60,23 @@ class Tally:
 Round = Callable[[Pair, random.Random, Tally], None]
 
 
-def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Namespace, scratch: Path) -> Tally:
-    """Run the rounds, several at a time; Ctrl-C or SIGTERM stops after those in progress."""
+def run(
+    set_up: Callable[[Pair], None],
+    do_round: Round,
+    options: argparse.Namespace,
+    scratch: Path,
+    *,
+    are_stamped: bool = True,
+) -> Tally:
+    """Run the rounds, several at a time; Ctrl-C or SIGTERM stops after those in progress.
+
+    Unless `are_stamped`, a vehicle gets no commands with stamps.
+    """
     tally = Tally()
     domain = random.SystemRandom().choice(DOMAINS)
     pairs = [Pair(kind, kind.name, domain, scratch) for kind in KINDS if options.only in kind.name]
+    for pair in pairs:
+        pair.takes_rates &= are_stamped
     commander = Commander(pairs, domain)
     chances = {pair: random.Random(f"{options.seed} {pair.kind.name}") for pair in pairs}
     idle = deque(pairs)
@@ -110,11 +122,22 @@ def run(set_up: Callable[[Pair], None], do_round: Round, options: argparse.Names
     return tally
 
 
-def main(description: str | None, what: str, set_up: Callable[[Pair], None], do_round: Round, took: str) -> int:
-    """Run the campaign of the command line, and print the table; `took` is the heading of the times."""
+def main(
+    description: str | None,
+    what: str,
+    set_up: Callable[[Pair], None],
+    do_round: Round,
+    took: str,
+    *,
+    are_stamped: bool = True,
+) -> int:
+    """Run the campaign of the command line, and print the table; `took` is the heading of the times.
+
+    `are_stamped`: see `run`.
+    """
     options = _arguments(description)
     with reported(f"{options.count} {what}") as scratch:
-        tally = run(set_up, do_round, options, scratch)
+        tally = run(set_up, do_round, options, scratch, are_stamped=are_stamped)
         print(tally.table(took))
     return 1 if tally.failures else 0
 

@@ -44,7 +44,7 @@ class Commander:
         rclpy.shutdown(context=self._context)
 
     def _publisher(self, pair: Pair) -> Any:
-        if pair.kind.name == "testbed":
+        if pair.takes_rates:
             return self._node.create_publisher(CommandRates, f"/{pair.namespace}/cmd_rates", 1)
         return self._node.create_publisher(Twist, f"/{pair.namespace}/cmd_vel", 1)
 
@@ -52,7 +52,7 @@ class Commander:
         for pair, publisher in self._publishers:
             if not pair.is_commanded:
                 continue
-            if pair.kind.name == "testbed":
+            if pair.takes_rates:
                 rates = CommandRates(yaw_rate=0.5, thrust=THRUST_N)
                 rates.header.stamp = self._node.get_clock().now().to_msg()
                 publisher.publish(rates)

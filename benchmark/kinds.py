@@ -91,6 +91,7 @@ class Kind:
     bridge: tuple[str, ...]
     is_stream: bool = True
     vehicle_begins: bool = False
+    takes_rates: bool = False  # which are stamped, instead of cmd_vel
     vehicle_asks: bool = False  # for each step of its motion, so that nothing moves it until it has asked again
 
 
@@ -101,6 +102,7 @@ KINDS: Final = (
         "testbed_emulator --port {far} --realtime --rate 20 --width 64 --height 48 --layout pose",
         ("port:={near}", "attitude_layout:=pose"),
         vehicle_asks=True,
+        takes_rates=True,
     ),
     Kind(
         "dronegui",

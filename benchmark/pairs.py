@@ -25,6 +25,7 @@ class Pair:
         self.kind, self.namespace = kind, namespace
         self.commands = CommandLog()
         self.is_commanded = True
+        self.takes_rates = kind.takes_rates
         self._domain, self._scratch = domain, scratch
         far, extra = free_port(is_stream=kind.is_stream), free_port(is_stream=False)
         self.relay: StreamRelay | DatagramRelay

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign of `make soak`, `make kills` and `make signals`, for a moment, and that it would find something."""
+"""The campaigns (`make soak`, `kills`, `signals`, `stalls`) for a moment, and that they would find something."""
 
 import argparse
 import importlib
@@ -17,9 +17,9 @@ from ros_session import wait_until
 from drone_bridge.protocols import robot
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
-campaign, children, kills, kinds, pairs, programs, relay, signals, soak = map(
+campaign, children, kills, kinds, pairs, programs, relay, signals, soak, stalls = map(
     importlib.import_module,
-    ("campaign", "children", "kills", "kinds", "pairs", "programs", "relay", "signals", "soak"),
+    ("campaign", "children", "kills", "kinds", "pairs", "programs", "relay", "signals", "soak", "stalls"),
 )
 
 DRIVING = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 5, 5))
@@ -62,6 +62,15 @@ def test_signals(tmp_path):
     tally = campaign.run(signals.set_up, signals.interrupt, options(count=3, at_once=2, only="telemetry"), tmp_path)
     assert not tally.failures, "\n".join(tally.failures)
     assert sum(tally.counts.values()) == 3
+
+
+def test_stalls(tmp_path):
+    """Of every bridge: what was queued while it was stopped moves nothing."""
+    count = len(kinds.KINDS)
+    tally = campaign.run(
+        stalls.set_up, stalls.stall, options(count=count, at_once=count, only=""), tmp_path, are_stamped=False
+    )
+    assert tally.outcomes == {(kind.name, "stopped"): {"neutral": 1} for kind in kinds.KINDS}, tally.failures
 
 
 # That it would find something.

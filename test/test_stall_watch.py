@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process notices that it stood still, whoever looks first, and a busy thread is not taken for that."""
 
+import math
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from processes import TIMEOUT_S
 from drone_bridge.link_node import mailbox
 from drone_bridge.link_node.liveness import Liveness
 from drone_bridge.link_node.mailbox import Mailbox
-from drone_bridge.node.stall_watch import PROCESS, SETTLING_S, STALL_S, StallWatch, elapsed_s
+from drone_bridge.node import stall_watch
+from drone_bridge.node.stall_watch import PROCESS, RESENDING_S, SETTLING_S, STALL_S, Arrivals, StallWatch, elapsed_s
 
 LOOKS = """
 import sys
@@ -93,6 +95,61 @@ def test_a_command_from_before_a_suspension_has_expired(monkeypatch):
     resumed_s = elapsed_s() + 3600.0
     monkeypatch.setattr(mailbox, "elapsed_s", lambda: resumed_s)
     assert box.newest(0.5) is None
+
+
+class Watch:
+    """A process that has been running for so long since its last stall."""
+
+    def __init__(self):
+        self.ran_s = math.inf
+
+    def running_s(self):
+        return self.ran_s
+
+
+@pytest.fixture
+def watch():
+    return Watch()
+
+
+@pytest.fixture
+def arrivals(watch):
+    return Arrivals(watch)
+
+
+def test_right_after_a_stall_no_command_is_taken(watch, arrivals):
+    assert arrivals.refusal(time.time()) is None
+    watch.ran_s = 0.5 * SETTLING_S
+    assert "stood still until 0.10 s ago" in arrivals.refusal(time.time())
+    assert arrivals.refusal(None)
+    watch.ran_s = SETTLING_S
+    assert arrivals.refusal(None) is None
+
+
+@pytest.mark.parametrize("difference_s", [0.0, -3600.0, 3600.0])
+def test_what_is_sent_again_after_a_stall_is_refused(watch, arrivals, difference_s):
+    """A reliable writer sends its last message once more when it notices the loss, up to seconds later."""
+    for _ in range(3):
+        assert arrivals.refusal(time.time() + difference_s) is None
+    watch.ran_s = 2.0
+    assert "it was sent 2.0 s ago" in arrivals.refusal(time.time() + difference_s - 2.0)
+    assert arrivals.refusal(time.time() + difference_s - 0.1) is None
+    watch.ran_s = RESENDING_S
+    assert arrivals.refusal(time.time() + difference_s - 2.0) is None
+
+
+def test_the_first_message_after_a_stall_is_judged_by_this_machines_clock(watch, arrivals):
+    watch.ran_s = 1.0
+    assert arrivals.refusal(time.time() - 1.5)
+    assert arrivals.refusal(time.time()) is None
+
+
+def test_a_sender_whose_clock_was_set_back_is_obeyed_again(watch, arrivals, monkeypatch):
+    assert arrivals.refusal(time.time()) is None
+    now_s = elapsed_s() + 60.0
+    monkeypatch.setattr(stall_watch, "elapsed_s", lambda: now_s)
+    watch.ran_s = 1.0
+    assert arrivals.refusal(time.time() + 60.0 - 0.8) is None
 
 
 def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):

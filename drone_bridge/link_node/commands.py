@@ -15,7 +15,7 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.mailbox import Arrival, Mailbox
 from drone_bridge.node.command_ages import CommandAges
 from drone_bridge.node.lifespan import Lifespan
-from drone_bridge.node.stall_watch import AFTER_A_STALL, PROCESS
+from drone_bridge.node.stall_watch import Arrivals, with_sending_time
 from drone_bridge.translate.time import stamp_numbers
 
 CommandT = TypeVar("CommandT")
@@ -144,10 +144,11 @@ class CommandIntake(Generic[CommandT]):
         """
         ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.update_condition, now=self._now)
         lifespan = Lifespan(self._node, topic)
+        arrivals = Arrivals()
 
-        def receive(message: Any) -> None:
+        def receive(message: Any, sent_s: float | None) -> None:
             stamp = message.header.stamp if hasattr(message, "header") else None
-            refusal = _non_finite_field(message) or (AFTER_A_STALL if PROCESS.is_settling else None)
+            refusal = _non_finite_field(message) or arrivals.refusal(sent_s)
             if refusal := refusal or (stamp and ages.refusal(stamp)):
                 self._node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
                 return
@@ -167,7 +168,7 @@ class CommandIntake(Generic[CommandT]):
             self.mailbox.put(read(message), stamp_numbers(stamp) if stamp else None, lifespan.seconds())
             self._on_command()
 
-        self._node.make_subscription(message_type, topic, receive, depth=1)
+        self._node.make_subscription(message_type, topic, with_sending_time(receive), depth=1)
 
     def _forget(self) -> None:
         self.mailbox.forget()

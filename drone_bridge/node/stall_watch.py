@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notices that this process stood still: it was stopped, swapped out, or its machine was suspended.
 
-Whatever waited in queues meanwhile arrives as if it were new: DDS stamps a message when it is read. And the silence of
+Whatever waited in queues meanwhile arrives as if it were new: DDS notes a message's reception only after the process
+goes on, and reliable writers send what was lost again, for instance Fast DDS's up to 3 s later. And the silence of
 peers is this process's own, as it neither asked nor listened.
 
 A virtual machine that is paused as a whole stops its clocks as well, so nothing inside can notice. Stamped commands
@@ -12,6 +13,9 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
+
+from rclpy.subscription import Subscription
 
 #: The time between two ticks.
 TICK_S = 0.1
@@ -19,8 +23,11 @@ TICK_S = 0.1
 STALL_S = 0.3
 #: For how long after a stall no command is taken. What had queued up is read within some milliseconds.
 SETTLING_S = 0.2
-#: Why a command is refused meanwhile.
-AFTER_A_STALL = f"this process has just stood still for more than {STALL_S:g} s, and it may have waited as long."
+#: For how long after a stall messages are judged by when they were sent: writers send again what was lost every 3 s
+#: (Fast DDS) to 8 s (Cyclone DDS).
+RESENDING_S = 10.0
+#: How fast the least delay of a topic's messages is forgotten, in s per s: a sender's clock may be set.
+_FORGETTING = 0.01
 
 # Of Linux, which counts suspension; elsewhere some systems' monotonic clocks do.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -46,7 +53,10 @@ class StallWatch:
         self._thread: threading.Thread | None = None
 
     def running_s(self) -> float:
-        """Return for how long the process has been running since its last stall; infinity without one."""
+        """Return for how long the process has been running since its last stall; infinity without one.
+
+        Whoever draws conclusions from a peer's silence waits until it has spoken and listened for that long again.
+        """
         # The gap is judged by whoever comes first after it, and that need not be the thread that ticks.
         with self._noticing:
             now_s = self._clock()
@@ -76,3 +86,41 @@ class StallWatch:
 
 #: This process's own. Every node starts it.
 PROCESS = StallWatch()
+
+
+class Arrivals:
+    """Recognizes, after a stall, messages of one topic that were sent before or during it. For one thread."""
+
+    def __init__(self, watch: StallWatch = PROCESS) -> None:
+        self._watch = watch
+        self._arrived_s = elapsed_s()
+        self._least_s: float | None = None  # of the differences between our clock, elapsed_s, and the senders'
+
+    def refusal(self, sent_s: float | None) -> str | None:
+        """Return why a command that has just arrived is refused, or None.
+
+        Args:
+            sent_s: when it was sent by its sender's clock, which may differ from ours; None if that is not known.
+        """
+        running_s = self._watch.running_s()
+        if running_s < SETTLING_S:
+            return f"this process stood still until {running_s:.2f} s ago, and it may have waited meanwhile."
+        if sent_s is None:
+            return None
+        now_s = elapsed_s()
+        least_s = self._least_s
+        if least_s is None:  # the sender's clock is our own, as far as anybody knows
+            least_s = now_s - time.time()
+        least_s += _FORGETTING * (now_s - self._arrived_s)
+        waited_s = now_s - sent_s - least_s
+        if running_s < RESENDING_S and waited_s > STALL_S:
+            return f"this process stood still until {running_s:.1f} s ago, and it was sent {waited_s:.1f} s ago."
+        self._arrived_s, self._least_s = now_s, min(now_s - sent_s, least_s) if self._least_s else now_s - sent_s
+        return None
+
+
+def with_sending_time(callback: Callable[[Any, float | None], None]) -> Callable[..., None]:
+    """Return a callback for a subscription that passes a message on with the time at which it was sent, if known."""
+    if not hasattr(Subscription, "CallbackType"):  # Humble
+        return lambda message: callback(message, None)
+    return lambda message, info: callback(message, info["source_timestamp"] / 1e9 or None)
