@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.emulators.wind import Wind
+from drone_bridge.emulators.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.flight_control import DroneModel
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
-from drone_bridge.geometry.matrices import Triple, Vector
+from drone_bridge.geometry.matrices import Triple
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 
 STEP_S: Final = 1 / 60
@@ -57,6 +57,7 @@ def fly(
     *,
     airframe: Airframe | None = None,
     start: DroneState | None = None,
+    rotation: WindRotation = NO_ROTATION,
 ) -> list[Moment]:
     """Fly a script of (seconds, velocity) and return every step of it."""
     airframe = airframe or Airframe()
@@ -72,13 +73,16 @@ def fly(
             control.flown(command, is_velocity=True)
             pitch, roll, yaw = map(math.degrees, (command.pitch_rate, command.roll_rate, -command.yaw_rate))
             motion = Motion(pitch, roll, yaw, command.thrust)
-            before, state = state, state.advance(airframe, motion, air.velocity, STEP_S)
+            before, state = (
+                state,
+                state.advance(airframe, motion, air.velocity, STEP_S, rotation.at(state.time + STEP_S / 2)),
+            )
             air.advance(STEP_S)
             flight.append(Moment(wanted, _velocity(before, state), state))
     return flight
 
 
-def _seen(layout: str, state: DroneState) -> tuple[MeasuredAttitude, Vector | None]:
+def _seen(layout: str, state: DroneState) -> tuple[MeasuredAttitude, Triple | None]:
     """Return what the layout carries of a state."""
     heading, pitch, roll = (math.radians(float(np.float32(angle))) for angle in state.angles)
     attitude = MeasuredAttitude(
@@ -87,7 +91,7 @@ def _seen(layout: str, state: DroneState) -> tuple[MeasuredAttitude, Vector | No
         yaw=None if layout == "pitch_roll" else math.remainder(math.pi / 2 - heading, math.tau),
     )
     x, y, z = (float(np.float32(value)) for value in state.position)
-    return attitude, np.array([x, -z, y]) if layout == "pose" else None
+    return attitude, (x, -z, y) if layout == "pose" else None
 
 
 def _velocity(before: DroneState, state: DroneState) -> VelocityCommand:

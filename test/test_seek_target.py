@@ -15,6 +15,7 @@ from drone_bridge.controllers.seek_target.target_estimator import TargetEstimato
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M, Flight
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed.world import GREY, RED, Sphere, World
+from drone_bridge.emulators.wind import WindRotation
 from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 from drone_bridge.flight.flight_control import (
     Command,
@@ -24,6 +25,13 @@ from drone_bridge.flight.flight_control import (
     hover,
 )
 from drone_bridge.geometry.matrices import angles_from_rotation, rotation_from_angles, rotation_from_vector
+from drone_bridge.geometry.quaternions import (
+    IDENTITY,
+    multiplied,
+    quaternion_from_euler,
+    quaternion_from_vector,
+    rotated,
+)
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 from drone_bridge.vision.pinhole import Pinhole
 
@@ -123,6 +131,12 @@ def assert_reached_and_held(outcome, rate=60):
 @pytest.mark.parametrize(("seed", "delay"), [(3, 0), (8, 2)])
 def test_it_reaches_the_target_and_holds(layout, seed, delay):
     assert_reached_and_held(fly(World.random(seed), layout=layout, delay=delay))
+
+
+@pytest.mark.parametrize(("seed", "rotation"), [(0, "9 8 -9"), (4, "-11 -8 6"), (7, "0 15 15 -15, 8 -15 15 15")])
+def test_it_reaches_the_target_in_wind_that_turns_the_drone(seed, rotation):
+    world = World.random(seed, wind_rotation=WindRotation.parse(rotation))
+    assert_reached_and_held(fly(world, layout="pitch_roll"))
 
 
 def test_it_holds_for_as_long_as_it_runs():
@@ -392,7 +406,7 @@ def turned(rates, time, start=None):
 def test_commanded_rates_are_integrated():
     estimator = AttitudeEstimator(MeasuredAttitude())
     for _ in range(60):
-        estimator.predict(np.array([0.3, -0.2, 0.5]), STEP)
+        estimator.predict((0.3, -0.2, 0.5), STEP)
     assert estimator.rotation == pytest.approx(turned([0.3, -0.2, 0.5], 1.0))
 
 
@@ -448,31 +462,35 @@ def control(**limits):
 
 
 def test_thrust_carries_the_weight():
-    command = control().command(np.eye(3), np.array([0, 0, 9.81]), 0.0, STEP)
+    command = control().command(IDENTITY, (0, 0, 9.81), 0.0, STEP)
     assert (command.roll_rate, command.pitch_rate, command.yaw_rate) == (0, 0, 0)
     assert command.thrust == pytest.approx(9.81)
 
 
 def test_it_leans_where_it_wants_to_go():
-    forward = control().command(np.eye(3), np.array([1, 0, 9.81]), 0.0, STEP)
+    forward = control().command(IDENTITY, (1, 0, 9.81), 0.0, STEP)
     assert forward.pitch_rate > 0
     assert forward.roll_rate == pytest.approx(0)
-    left = control().command(np.eye(3), np.array([0, 1, 9.81]), 0.0, STEP)
+    left = control().command(IDENTITY, (0, 1, 9.81), 0.0, STEP)
     assert left.roll_rate < 0
     assert left.pitch_rate == pytest.approx(0)
 
 
+def steered(angles, force, steps):
+    """The rotation of a drone that was steered to point its thrust along a force."""
+    attitude = quaternion_from_euler(*angles)
+    for _ in range(steps):
+        rates = control().command(attitude, force, 0.0, STEP).rates
+        attitude = multiplied(attitude, quaternion_from_vector(*(rate * STEP for rate in rates)))
+    return np.array(rotated(attitude, 0, 0, 1))
+
+
 def test_the_attitude_converges_to_the_wanted_thrust_within_the_tilt_limit():
-    rotation = rotation_from_angles(-0.3, 0.2, 1.0)
-    for _ in range(120):
-        rotation = turned(control().command(rotation, np.array([20, 5, 9.81]), 0.0, STEP).rates, STEP, rotation)
-    tilt = math.acos(rotation[2, 2])
+    up = steered((-0.3, 0.2, 1.0), (20, 5, 9.81), 120)
+    tilt = math.acos(up[2])
     assert tilt == pytest.approx(0.5, abs=1e-3)
-    assert rotation[:2, 2] / math.sin(tilt) == pytest.approx(np.array([4, 1]) / math.sqrt(17), abs=1e-3)
+    assert up[:2] / math.sin(tilt) == pytest.approx(np.array([4, 1]) / math.sqrt(17), abs=1e-3)
 
 
 def test_upside_down_it_turns_over():
-    rotation = rotation_from_angles(math.pi - 0.01, 0, 0)
-    for _ in range(240):
-        rotation = turned(control().command(rotation, np.array([0, 0, 9.81]), 0.0, STEP).rates, STEP, rotation)
-    assert rotation[2, 2] == pytest.approx(1, abs=1e-3)
+    assert steered((math.pi - 0.01, 0, 0), (0, 0, 9.81), 240)[2] == pytest.approx(1, abs=1e-3)

@@ -112,7 +112,7 @@ def test_a_drone_that_moves_by_itself_is_watched_and_righted(layout, changes, in
     # From the frame before it on; a turned or displaced start is where the drone is at home, until it moves.
     starts_elsewhere = index == 0 and "pitch" not in changes and "roll" not in changes
     assert len(estimates) == (10 if starts_elsewhere else 11 - max(index, 1))
-    assert answers[index + 1] != flight.neutral
+    assert any(answer != flight.neutral for answer in answers[index : index + 2])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -6,7 +6,7 @@ import pytest
 
 from drone_bridge.emulators.testbed.flight import Flight
 from drone_bridge.emulators.testbed.world import Sphere, World
-from drone_bridge.emulators.wind import Wind
+from drone_bridge.emulators.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.vehicle_side.testbed.motion import (
     Airframe,
     DroneState,
@@ -64,6 +64,36 @@ def test_tilted_forward_at_constant_height_it_accelerates_by_the_tangent(heading
     state = fly(facing(heading, pitch), Airframe(drag=0), Motion(thrust=thrust), 60)
     forward = np.array([math.sin(math.radians(heading)), 0, -math.cos(math.radians(heading))])
     assert state.velocity == pytest.approx(9.81 * math.tan(math.radians(pitch)) * forward, abs=1e-9)
+
+
+def test_wind_turns_the_drone_about_the_world_s_axes_whatever_its_attitude():
+    state = facing(heading=90, roll=90)  # its nose points to +x, its right side down
+    for _ in range(60):
+        state = state.advance(Airframe(), Motion(), CALM, STEP, np.array([0.0, 0.0, 30.0]))
+    assert state.angles == pytest.approx((90, -30, 90), abs=1e-9)
+    commanded = facing(pitch=20).advance(Airframe(), Motion(pitch_rate=9, roll_rate=5, yaw_rate=-7), CALM, STEP)
+    blown = facing(pitch=20)
+    rates = blown.rotation @ [-9.0, 7.0, -5.0]  # about the body's axes, right-handed
+    assert blown.advance(Airframe(), Motion(), CALM, STEP, rates).rotation == pytest.approx(commanded.rotation)
+
+
+def test_the_wind_s_rotation_is_linear_between_its_points():
+    rotation = WindRotation.parse("0 0 0 4, 10 0 8 4")
+    assert rotation.at(5.0) == pytest.approx([0, 4, 4])
+    assert rotation.at(99.0) == pytest.approx([0, 8, 4])
+    assert WindRotation.parse("1 -2 3").at(7.0) == pytest.approx([1, -2, 3])
+    assert not NO_ROTATION.at(1.0).any()
+    world = World.random(0, wind=(0.0, 0.0, 0.0), wind_rotation=rotation)
+    flight = Flight(world, Airframe(), STEP)
+    for _ in range(60):
+        flight.advance(Motion(thrust=9.81))
+    assert flight.state.angles == pytest.approx((-0.4, 0.0, -4.0), abs=0.05)
+
+
+@pytest.mark.parametrize("text", ["", "1 2", "1 2 3 4 5", "1 2 nan", "0 1 1 1, 0 2 2 2", "1 2 3, 4 5 6"])
+def test_a_rotation_of_the_wind_that_makes_no_sense_is_refused(text):
+    with pytest.raises(ValueError, match=r"number|rotation|could not convert"):
+        WindRotation.parse(text)
 
 
 def test_banked_right_it_slides_right():

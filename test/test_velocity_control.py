@@ -12,6 +12,7 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drone_bridge.emulators.wind import WindRotation
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.flight_control import Command, DroneModel
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
@@ -71,6 +72,21 @@ def test_zero_holds_the_place_in_gusts():
     assert max(np.linalg.norm(moment.state.position) for moment in flight) < 0.3
 
 
+@pytest.mark.parametrize("layout", ["pose", "pitch_roll"])
+@pytest.mark.parametrize(
+    ("rotation", "farthest"), [("-2 3 1.7", 0.2), ("0 4 4 4, 15 -4 4 4, 30 0 -4 -4", 0.2), ("9 8 -9", 0.5)]
+)
+def test_wind_that_turns_the_drone_does_not_carry_it_away(layout, rotation, farthest):
+    flight = fly(layout, [(30.0, HOVER)], rotation=WindRotation.parse(rotation))
+    assert max(np.linalg.norm(moment.state.position) for moment in flight) < farthest
+
+
+def test_angles_that_are_rounded_to_hundredths_of_a_degree_are_good_enough_for_wind_that_turns(monkeypatch):
+    monkeypatch.setattr(measuring.np, "float32", lambda value: round(value, 2))
+    flight = fly("pitch_roll", [(30.0, HOVER)], rotation=WindRotation.parse("-2 3 1.7"))
+    assert max(np.linalg.norm(moment.state.position) for moment in flight) < 0.2
+
+
 @examples(40)
 @given(
     layout=st.sampled_from(LAYOUTS),
@@ -107,14 +123,14 @@ def test_raw_rates_in_between_leave_no_debt():
     """A place that raw rates have left is not returned to."""
     control = VelocityControl(DRONE, VelocityParameters())
     level = MeasuredAttitude(0.0, 0.0, 0.0)
-    control.measured(0.0, level, np.zeros(3))
+    control.measured(0.0, level, (0.0, 0.0, 0.0))
     control.flown(control.command(HOVER), is_velocity=True)
     for step in range(1, 60):
         control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=False)
-        control.measured(step * STEP_S, level, np.array([step * 0.1, 0.0, 0.0]))
+        control.measured(step * STEP_S, level, (step * 0.1, 0.0, 0.0))
     control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=False)
     for step in range(60, 600):
-        control.measured(step * STEP_S, level, np.array([6.0, 0.0, 0.0]))
+        control.measured(step * STEP_S, level, (6.0, 0.0, 0.0))
         command = control.command(HOVER)
         control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=True)
     assert abs(command.pitch_rate) < 0.2
@@ -125,10 +141,10 @@ def test_a_new_simulation_starts_over():
     control = VelocityControl(DRONE, VelocityParameters())
     level = MeasuredAttitude(0.0, 0.0, 0.0)
     for step in range(60):
-        control.measured(step * STEP_S, level, np.array([0.0, 0.0, -0.2 * step]))
+        control.measured(step * STEP_S, level, (0.0, 0.0, -0.2 * step))
         control.flown(control.command(HOVER), is_velocity=True)
     assert control.velocity.up < -1
-    control.measured(0.0, level, np.zeros(3))
+    control.measured(0.0, level, (0.0, 0.0, 0.0))
     assert control.velocity == HOVER
     assert control.command(HOVER) == Command(0.0, 0.0, 0.0, 9.81)
 
@@ -150,7 +166,7 @@ def test_any_measurements_give_commands_that_can_be_flown(steps):
     time_s = 0.0
     for step_s, angles, position, wanted in steps:
         time_s += step_s
-        control.measured(time_s, MeasuredAttitude(*angles), np.array(position))
+        control.measured(time_s, MeasuredAttitude(*angles), position)
         command = control.command(VelocityCommand(*wanted))
         assert command.is_finite
         assert 0 <= command.thrust <= DRONE.max_thrust

@@ -119,7 +119,7 @@ class VelocityBehaviour:
         stamp = self._odometry_stamp = message.header.stamp
         wanted, expires_s = self._wanted
         is_fresh = time.monotonic() <= expires_s
-        self._control.measured(seconds_of(stamp), MeasuredAttitude(roll, pitch, yaw), position)
+        self._control.measured(seconds_of(stamp), MeasuredAttitude(roll, pitch, yaw), position.tolist())
         flown = self._control.command(wanted if is_fresh else HOVER)
         self._control.flown(flown, is_velocity=True)
         command = CommandRates(

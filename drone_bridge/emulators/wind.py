@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wind and gusts."""
+"""Wind, gusts, and how wind turns what flies."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
@@ -34,3 +37,42 @@ class Wind:
             kept = math.exp(-step / self._correlation_time)
             fresh = self._gusts * math.sqrt(1 - kept * kept)
             self._gust = kept * self._gust + fresh * self._generator.standard_normal(3)
+
+
+@dataclass(frozen=True, slots=True)
+class WindRotation:
+    """How fast the wind turns a drone, degrees/s about the world's axes: piecewise linear between points in time.
+
+    Before the first and after the last point it is constant. Raises ValueError for times that do not increase, and for
+    numbers that are not finite.
+    """
+
+    points: tuple[tuple[float, Triple], ...]  # time in s, rates about x, y, z
+
+    def __post_init__(self) -> None:
+        times = [time for time, _ in self.points]
+        if not times or any(later <= earlier for earlier, later in pairwise(times)):
+            raise ValueError(f"times of the wind's rotation have to increase, and are {times}")
+        if not np.isfinite([(time, *rates) for time, rates in self.points]).all():
+            raise ValueError(f"the wind's rotation has to be finite, not {self.points}")
+
+    @classmethod
+    def parse(cls, text: str) -> WindRotation:
+        """Read 'X Y Z', or 'T X Y Z, T X Y Z, ...'. Raises ValueError."""
+        points = [tuple(map(float, point.split())) for point in text.split(",")]
+        if len(points) == 1 and len(points[0]) == 3:
+            points = [(0.0, *points[0])]
+        if any(len(point) != 4 for point in points):
+            raise ValueError(f"three numbers, or four for each of several points, not {text!r}")
+        return cls(tuple((time, (x, y, z)) for time, x, y, z in points))
+
+    def at(self, time: float) -> Vector:
+        """Return the rates about x, y, z at a time, s."""
+        times = [point for point, _ in self.points]
+        return np.array(
+            [np.interp(time, times, rates) for rates in zip(*(rates for _, rates in self.points), strict=True)]
+        )
+
+
+#: Wind that turns nothing.
+NO_ROTATION: Final = WindRotation(((0.0, (0.0, 0.0, 0.0)),))

@@ -6,9 +6,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from drone_bridge.geometry.matrices import Matrix, Vector
+from drone_bridge.geometry.matrices import Triple
+from drone_bridge.geometry.quaternions import Quaternion, rotated_back
 
 LEAST_UPWARD_SHARE = 0.3  # of gravity: thrust never gets weaker, as it could not steer then
 
@@ -51,9 +50,9 @@ class Command:
     thrust: float
 
     @property
-    def rates(self) -> Vector:
+    def rates(self) -> Triple:
         """The body rates about x, y, z."""
-        return np.array([self.roll_rate, self.pitch_rate, self.yaw_rate])
+        return self.roll_rate, self.pitch_rate, self.yaw_rate
 
     @property
     def is_finite(self) -> bool:
@@ -88,41 +87,43 @@ class FlightControl:
         self._attitude_gain = attitude_gain
         self._yaw_gain = yaw_gain
 
-    def command(self, rotation: Matrix, specific_force: Vector, yaw_error: float, step: float) -> Command:
+    def command(
+        self,
+        attitude: Quaternion,
+        specific_force: Triple,
+        yaw_error: float,
+        step: float,
+        drift: Triple = (0.0, 0.0, 0.0),
+    ) -> Command:
         """Return the command for a wanted force of thrust per mass (levelled frame, m/s^2) and a turn left by rad.
 
-        `step` is how long it will act, s.
+        `step` is how long it will act, s, and `drift` what else turns the drone, rad/s about the levelled axes.
         """
         drone, limits = self._drone, self._limits
-        force = self._feasible(specific_force)
-        wanted_up = rotation.T @ (force / np.linalg.norm(force))  # in the body
-        axis = np.array([-wanted_up[1], wanted_up[0], 0.0])  # z x wanted_up
-        sine = float(np.linalg.norm(axis))
-        angle = math.atan2(sine, wanted_up[2])
-        rates = _share(self._attitude_gain, step) * angle / max(sine, 1e-9) * axis
-        fastest = min(1.0, limits.max_turn_rate / max(float(np.linalg.norm(rates)), 1e-9))
-        rates = rates * fastest
-        yaw_rate = _share(self._yaw_gain, step) * yaw_error
-        thrust = drone.mass * float(force @ rotation[:, 2])
+        x, y, z = rotated_back(attitude, *self._feasible(*specific_force))
+        sideways = math.hypot(x, y)
+        rate = _share(self._attitude_gain, step) * math.atan2(sideways, z)
+        rate = min(rate, limits.max_turn_rate) / max(sideways, 1e-9)
+        yaw_rate = _clamp(_share(self._yaw_gain, step) * yaw_error, limits.max_yaw_rate)
+        drift_x, drift_y, drift_z = rotated_back(attitude, *drift)
         return Command(
-            roll_rate=_clamp(rates[0], drone.max_roll_rate),
-            pitch_rate=_clamp(rates[1], drone.max_pitch_rate),
-            yaw_rate=_clamp(yaw_rate, min(limits.max_yaw_rate, drone.max_yaw_rate)),
-            thrust=min(max(thrust, 0.0), drone.max_thrust),
+            roll_rate=_clamp(-y * rate - drift_x, drone.max_roll_rate),
+            pitch_rate=_clamp(x * rate - drift_y, drone.max_pitch_rate),
+            yaw_rate=_clamp(yaw_rate - drift_z, drone.max_yaw_rate),
+            thrust=min(max(drone.mass * z, 0.0), drone.max_thrust),
         )
 
     def yaw_turn(self, yaw_rate: float, step: float = 0.0) -> float:
         """Return the turn, rad, to ask `command` for in order to yaw with this rate during a step, s."""
         return yaw_rate / (_share(self._yaw_gain, step) if step else self._yaw_gain)
 
-    def _feasible(self, force: Vector) -> Vector:
+    def _feasible(self, x: float, y: float, z: float) -> Triple:
         """Limit thrust and tilt; height has priority over lateral acceleration."""
         strongest = self._drone.max_thrust / self._drone.mass
-        upward = min(max(float(force[2]), LEAST_UPWARD_SHARE * self._drone.gravity), strongest)
-        sideways = float(np.linalg.norm(force[:2]))
+        upward = min(max(z, LEAST_UPWARD_SHARE * self._drone.gravity), strongest)
         allowed = min(upward * math.tan(self._limits.max_tilt), math.sqrt(max(strongest**2 - upward**2, 0.0)))
-        share = min(1.0, allowed / max(sideways, 1e-9))
-        return np.array([force[0] * share, force[1] * share, upward])
+        share = min(1.0, allowed / max(math.hypot(x, y), 1e-9))
+        return x * share, y * share, upward
 
 
 def _share(gain: float, step: float) -> float:
@@ -131,4 +132,4 @@ def _share(gain: float, step: float) -> float:
 
 
 def _clamp(value: float, limit: float) -> float:
-    return float(min(max(value, -limit), limit))
+    return min(max(value, -limit), limit)

@@ -12,22 +12,14 @@ if none is measured.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from drone_bridge.described import described
 from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
-from drone_bridge.flight.flight_control import Command, DroneModel, FlightControl, Limits
-from drone_bridge.geometry.matrices import (
-    Matrix,
-    Vector,
-    angles_from_rotation,
-    limited,
-    rotation_from_angles,
-    rotation_from_vector,
-)
+from drone_bridge.flight.flight_control import Command, DroneModel, FlightControl, Limits, hover
+from drone_bridge.geometry.quaternions import rotated
 
 LONGEST_STEP_S: Final = 1.0  # between measurements; after a longer one everything is estimated afresh
 _MEMORY_S: Final = 0.2  # of the filter that positions correct the estimate by
@@ -79,21 +71,18 @@ class VelocityControl:
         self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
         self._time_s: float | None = None
         self._step_s = 1 / 60
-        self._flown: Command | None = None
+        self._flown = hover(drone)
         self._is_led = True  # by velocities, since the last measurement
-        # Where a perfect drone would be.
-        self._reference: Vector = np.zeros(3)
-        self._yaw_reference = 0.0
         self._begin(MeasuredAttitude(), None)
 
     @property
     def velocity(self) -> VelocityCommand:
         """The estimated velocity, in the frame of commands, without the turn rate."""
         cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
-        x, y, z = self._velocity.tolist()
+        x, y, z = self._velocity
         return VelocityCommand(cosine * x + sine * y, cosine * y - sine * x, z)
 
-    def measured(self, time_s: float, attitude: MeasuredAttitude, position: Vector | None) -> None:
+    def measured(self, time_s: float, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
         """Take what was measured at a time (s), under the command that was `flown` since the last one.
 
         `position` is in m, in the frame that the measured yaw refers to.
@@ -110,31 +99,40 @@ class VelocityControl:
         if position is not None:
             self._correct(step_s, position)
         if not self._is_led:  # whatever way it went was as it should be
-            self._reference, self._yaw_reference = self._position, self._yaw
+            self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
     def command(self, wanted: VelocityCommand) -> Command:
         """Return what to fly until the next measurement."""
-        parameters, step_s = self._parameters, self._step_s
+        parameters, step_s, most = self._parameters, self._step_s, self._parameters.max_acceleration
         forward, left, up, yaw_rate = self.limited(wanted)
         cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
-        feed = np.array([cosine * forward - sine * left, sine * forward + cosine * left, up])
+        feed = (cosine * forward - sine * left, sine * forward + cosine * left, up)
 
         # A perfect drone goes ahead, and this one after it: what wind or braking cost of the way is made up for.
-        self._reference = self._position + limited(self._reference - self._position, _LEASH_M)
-        velocity = feed + parameters.position_gain * (self._reference - self._position)
-        self._reference = self._reference + feed * step_s
+        behind = [reference - here for reference, here in zip(self._reference, self._position, strict=True)]
+        share = min(1.0, _LEASH_M / max(math.hypot(*behind), 1e-9))
+        self._reference = [
+            here + share * way + speed * step_s for here, way, speed in zip(self._position, behind, feed, strict=True)
+        ]
         yaw_error = math.remainder(self._yaw_reference - self._yaw, math.tau)
         yaw_error = max(-_YAW_LEASH, min(_YAW_LEASH, yaw_error))
         self._yaw_reference = self._yaw + yaw_error + yaw_rate * step_s
 
-        acceleration = parameters.velocity_gain * (velocity - self._velocity)
-        acceleration = acceleration + yaw_rate * np.array([-feed[1], feed[0], 0.0])  # a way that turns is an arc
-        sideways = limited(acceleration[:2], parameters.max_acceleration)
-        upwards = max(-parameters.max_acceleration, min(parameters.max_acceleration, float(acceleration[2])))
-        force = self._drone.decay * self._velocity - self._disturbance
-        force = force + np.array([sideways[0], sideways[1], upwards + self._drone.gravity])
+        x, y, z = (
+            parameters.velocity_gain * (speed + parameters.position_gain * share * way - flown)
+            for speed, way, flown in zip(feed, behind, self._velocity, strict=True)
+        )
+        x, y = x - yaw_rate * feed[1], y + yaw_rate * feed[0]  # a way that turns is an arc
+        share = min(1.0, most / max(math.hypot(x, y), 1e-9))
+        wanted_acceleration = (share * x, share * y, max(-most, min(most, z)) + self._drone.gravity)
+        x, y, z = (
+            acceleration + self._drone.decay * speed - disturbance
+            for acceleration, speed, disturbance in zip(
+                wanted_acceleration, self._velocity, self._disturbance, strict=True
+            )
+        )
         turn = yaw_error + self._control.yaw_turn(yaw_rate, step_s)
-        command = self._control.command(self._rotation, force, turn, step_s)
+        command = self._control.command(self._attitude.attitude, (x, y, z), turn, step_s, self._attitude.drift)
         return Command(
             round(command.roll_rate, _DECIMALS),
             round(command.pitch_rate, _DECIMALS),
@@ -159,41 +157,49 @@ class VelocityControl:
         self._flown = command
         self._is_led = is_velocity
 
-    def _begin(self, attitude: MeasuredAttitude, position: Vector | None) -> None:
+    def _begin(self, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
         """Start estimating, at rest until measurements show otherwise."""
-        self._flown = None
+        self._flown = hover(self._drone)
         self._attitude = AttitudeEstimator(attitude)
-        self._turn_to(self._attitude.rotation)
-        self._position: Vector = np.zeros(3) if position is None else position
-        self._velocity: Vector = np.zeros(3)
-        self._disturbance: Vector = np.zeros(3)
-        self._reference, self._yaw_reference = self._position, self._yaw
+        self._look()
+        self._position = [0.0, 0.0, 0.0] if position is None else list(position)
+        self._velocity = [0.0, 0.0, 0.0]
+        self._disturbance = [0.0, 0.0, 0.0]
+        #: Where a perfect drone would be.
+        self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
-    def _turn_to(self, rotation: Matrix) -> None:
-        self._rotation = rotation
-        _, _, self._yaw = angles_from_rotation(rotation)
+    def _look(self) -> None:
+        """Note where the thrust and the nose point."""
+        attitude = self._attitude.attitude
+        self._up = rotated(attitude, 0.0, 0.0, 1.0)
+        x, y, _ = rotated(attitude, 1.0, 0.0, 0.0)
+        self._yaw = math.atan2(y, x)
 
     def _predict(self, step_s: float, attitude: MeasuredAttitude) -> None:
-        """Predict by the model, with the measured attitude, or the rates that were flown."""
-        flown = self._flown or Command(0.0, 0.0, 0.0, self._drone.mass * self._drone.gravity)
-        halfway = self._rotation @ rotation_from_vector(flown.rates * step_s / 2)
-        acceleration = flown.thrust / self._drone.mass * halfway[:, 2] + self._disturbance
-        acceleration = acceleration - self._drone.decay * self._velocity
-        acceleration[2] -= self._drone.gravity
-        self._position = self._position + (self._velocity + acceleration * step_s / 2) * step_s
-        self._velocity = self._velocity + acceleration * step_s
-        if attitude.roll is not None and attitude.pitch is not None and attitude.yaw is not None:
-            self._turn_to(rotation_from_angles(attitude.roll, attitude.pitch, attitude.yaw))
-        else:
-            self._attitude.predict(flown.rates, step_s)
-            self._attitude.correct(attitude)
-            self._turn_to(self._attitude.rotation)
+        """Predict by the model, with the attitudes at both ends of the step, which show all that turned the drone."""
+        before = self._up
+        self._attitude.predict(self._flown.rates, step_s)
+        self._attitude.correct(attitude)
+        self._look()
+        middle = [one + other for one, other in zip(before, self._up, strict=True)]
+        length = max(math.hypot(*middle), 1e-9)
+        push = self._flown.thrust / self._drone.mass
+        decay, gravity = self._drone.decay, (0.0, 0.0, self._drone.gravity)
+        for axis in range(3):
+            up = (before[axis] + 4 * middle[axis] / length + self._up[axis]) / 6  # Simpson's rule
+            speed = self._velocity[axis]
+            acceleration = push * up + self._disturbance[axis] - gravity[axis] - decay * speed
+            self._position[axis] += (speed + acceleration * step_s / 2) * step_s
+            self._velocity[axis] += acceleration * step_s
 
-    def _correct(self, step_s: float, position: Vector) -> None:
+    def _correct(self, step_s: float, position: Sequence[float]) -> None:
         """Correct the state by a measured position: a critically damped filter of third order."""
         kept = math.exp(-step_s / _MEMORY_S)
-        missed = position - self._position
-        self._position = self._position + (1 - kept**3) * missed
-        self._velocity = self._velocity + 1.5 * (1 - kept) ** 2 * (1 + kept) / step_s * missed
-        disturbance = self._disturbance + (1 - kept) ** 3 / step_s**2 * missed
-        self._disturbance = np.clip(disturbance, -_MAX_DISTURBANCE, _MAX_DISTURBANCE)
+        of_velocity = 1.5 * (1 - kept) ** 2 * (1 + kept) / step_s
+        of_disturbance = (1 - kept) ** 3 / step_s**2
+        for axis, measured in enumerate(position):
+            missed = measured - self._position[axis]
+            self._position[axis] += (1 - kept**3) * missed
+            self._velocity[axis] += of_velocity * missed
+            disturbance = self._disturbance[axis] + of_disturbance * missed
+            self._disturbance[axis] = max(-_MAX_DISTURBANCE, min(_MAX_DISTURBANCE, disturbance))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotations as unit quaternions in the order x, y, z, w, as ROS has them, and as Euler angles."""
 
-from math import asin, atan2, cos, sin
+from math import asin, atan2, cos, sin, sqrt
 from typing import Final, NamedTuple
 
 
@@ -37,6 +37,13 @@ def euler_from_quaternion(q: Quaternion) -> tuple[float, float, float]:
     pitch = asin(max(-1.0, min(1.0, 2 * (q.w * q.y - q.z * q.x))))
     yaw = atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
     return roll, pitch, yaw
+
+
+def quaternion_from_vector(x: float, y: float, z: float) -> Quaternion:
+    """Return the rotation about a vector by its length, rad."""
+    angle = sqrt(x * x + y * y + z * z)
+    share = sin(angle / 2) / angle if angle > 1e-9 else 0.5
+    return Quaternion(share * x, share * y, share * z, cos(angle / 2))
 
 
 def multiplied(a: Quaternion, b: Quaternion) -> Quaternion:

@@ -15,8 +15,6 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.flight_control import Command, DroneModel
 from drone_bridge.flight.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
@@ -86,7 +84,7 @@ class Pilot:
             self._began_s = frame.time
         self.elapsed_s = frame.time - self._began_s
         self._say(frame)
-        position = None if frame.position is None else np.array(_levelled(*frame.position))
+        position = None if frame.position is None else _levelled(*frame.position)
         self._control.measured(frame.time, self._attitude(frame), position)
         leg = self._plan.leg_at(self.elapsed_s)
         command = self._control.command(VelocityCommand(leg.forward, leg.left, leg.up, leg.turn))

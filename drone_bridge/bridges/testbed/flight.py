@@ -4,8 +4,6 @@
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from drone_bridge.flight.flight_control import Command as FlownCommand
 from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
@@ -118,7 +116,7 @@ class TestbedFlight:
             return
         position = translate.measured_position(frame)
         attitude = translate.measured_attitude(frame, self._unit)
-        self._control.measured(frame.time, attitude, None if position is None else np.array(position))
+        self._control.measured(frame.time, attitude, position)
 
     def _flight_of(self, motion: MotionParameters) -> FlownCommand:
         rates, thrust = translate.command_from_motion_parameters(motion, self._unit)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 from drone_bridge.flight.flight_control import Command
-from drone_bridge.geometry.matrices import rotation_from_vector
 
 LONGEST_DELAY = 4  # frames
 DELAY_DEVIATION = 2e-3  # rad, of an angle after a step with the right command
@@ -47,8 +46,8 @@ class CommandsInFlight:
         """Return the command of the last step, given the attitude before and the angles after it."""
         costs: npt.NDArray[np.float64] = np.zeros(LONGEST_DELAY + 1)
         for delay in range(LONGEST_DELAY + 1):
-            turned = attitude.rotation @ rotation_from_vector(self._late_by(delay).rates * step)
-            costs[delay] = sum(residual**2 for _, residual in attitude.residuals(measured, turned))
+            turned = attitude.turned(self._late_by(delay).rates, step)
+            costs[delay] = sum(residual**2 for residual in attitude.residuals(measured, turned))
         costs = np.minimum(costs / DELAY_DEVIATION**2, 100.0)
         self._costs += 0.05 * (costs - costs.min() - self._costs * (np.ptp(costs) > 1))
         costs += 9.0 * (np.arange(LONGEST_DELAY + 1) != self.usual_delay)

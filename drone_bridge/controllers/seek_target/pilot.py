@@ -34,7 +34,8 @@ from drone_bridge.flight.flight_control import (
     Limits,
     hover,
 )
-from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_vector
+from drone_bridge.geometry.matrices import Triple, Vector
+from drone_bridge.geometry.quaternions import Quaternion, multiplied, quaternion_from_vector, rotated
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 LONGEST_GAP = 1.0  # s between frames, after which everything starts over
@@ -100,11 +101,11 @@ class SeekTarget:
         self._target.correct(outlines, self._attitude.rotation)
         self._look(outlines, stamp)
 
-        rotation, position, velocity = self._predicted()
+        attitude, position, velocity = self._predicted()
         if self._target.is_tracking:
-            decision = self._approach(rotation, position, velocity)
+            decision = self._approach(attitude, position, velocity)
         else:
-            decision = self._search(rotation, velocity)
+            decision = self._search(attitude, velocity)
         self._in_flight.add(decision.command)
         return decision
 
@@ -155,20 +156,23 @@ class SeekTarget:
             self._searching_direction = math.copysign(1.0, towards[1])
             self._restart_search(math.copysign(1.0, self._target.position[2]))
 
-    def _predicted(self) -> tuple[Matrix, Vector, Vector]:
+    def _predicted(self) -> tuple[Quaternion, Vector, Vector]:
         """Return attitude, target position and velocity at the time the next command takes effect."""
-        rotation, position, velocity = self._attitude.rotation, self._target.position, self._target.velocity
+        attitude, position, velocity = self._attitude.attitude, self._target.position, self._target.velocity
         for command in self._in_flight.waiting:
-            rotation = rotation @ rotation_from_vector(command.rates * self._step)
-            acceleration = self._acceleration(command, rotation[:, 2]) + self._target.disturbance
+            turn = quaternion_from_vector(*(rate * self._step for rate in command.rates))
+            attitude = multiplied(attitude, turn)
+            up = np.array(rotated(attitude, 0.0, 0.0, 1.0))
+            acceleration = self._acceleration(command, up) + self._target.disturbance
             acceleration = acceleration - self._drone.decay * velocity
             position = position - (velocity + acceleration * self._step / 2) * self._step
             velocity = velocity + acceleration * self._step
-        return rotation, position, velocity
+        return attitude, position, velocity
 
-    def _approach(self, rotation: Matrix, position: Vector, velocity: Vector) -> Decision:
+    def _approach(self, attitude: Quaternion, position: Vector, velocity: Vector) -> Decision:
         parameters = self._parameters
-        heading = rotation[:2, 0] / max(float(np.linalg.norm(rotation[:2, 0])), 1e-9)
+        heading = np.array(rotated(attitude, 1.0, 0.0, 0.0)[:2])
+        heading = heading / max(float(np.linalg.norm(heading)), 1e-9)
         beside = float(np.linalg.norm(position[:2]))
         direction = position[:2] / beside if beside > UNDERFOOT else heading
         distance = float(np.linalg.norm(position))
@@ -192,7 +196,8 @@ class SeekTarget:
             azimuth = math.atan2(heading[0] * direction[1] - heading[1] * direction[0], float(heading @ direction))
             closing = float(velocity @ position) / distance
             yaw_error = azimuth - self._off_axis(distance - max(closing, 0.0) / parameters.yaw_gain, azimuth)
-        command = self._control.command(rotation, self._specific_force(acceleration, velocity), yaw_error, self._step)
+        force = self._specific_force(acceleration, velocity)
+        command = self._control.command(attitude, force, yaw_error, self._step, self._attitude.drift)
         self._note_state(distance, bool(slowing.any()), velocity)
         return Decision(command, self._state, self._reason(distance), distance)
 
@@ -235,11 +240,11 @@ class SeekTarget:
         )
         return math.copysign(min(max(excess, 0.0), 1.0), azimuth)
 
-    def _specific_force(self, acceleration: Vector, velocity: Vector) -> Vector:
+    def _specific_force(self, acceleration: Vector, velocity: Vector) -> Triple:
         """Return the specific force for an acceleration, m/s^2."""
         gravity = np.array([0, 0, self._drone.gravity])
-        force: Vector = acceleration + gravity + self._drone.decay * velocity - self._target.disturbance
-        return force
+        x, y, z = (acceleration + gravity + self._drone.decay * velocity - self._target.disturbance).tolist()
+        return x, y, z
 
     def _note_state(self, distance: float, slows_down: bool, velocity: Vector) -> None:
         parameters = self._parameters
@@ -266,7 +271,7 @@ class SeekTarget:
         self._level = 0
         self._first_side = first_side
 
-    def _search(self, rotation: Matrix, velocity: Vector) -> Decision:
+    def _search(self, attitude: Quaternion, velocity: Vector) -> Decision:
         """Turn on the spot; after each full turn change the height: 0, +1, -1, +2, -2, ... times the search height."""
         parameters = self._parameters
         if self._turned > FULL_TURN:
@@ -283,7 +288,8 @@ class SeekTarget:
         acceleration[2:] += lifting
         acceleration = _limited(acceleration, parameters.max_acceleration)
         yaw_error = self._control.yaw_turn(self._searching_direction * 1.5 * parameters.search_yaw_rate)
-        command = self._control.command(rotation, self._specific_force(acceleration, velocity), yaw_error, self._step)
+        force = self._specific_force(acceleration, velocity)
+        command = self._control.command(attitude, force, yaw_error, self._step, self._attitude.drift)
         self._state = SeekState.SEARCHING
         place = "here" if not self._level else f"{abs(goal):.0f} m {'higher' if goal > 0 else 'lower'}"
         return Decision(command, self._state, f"nothing in sight, looking around {place}", None)

@@ -22,6 +22,7 @@ from drone_bridge.emulators.testbed.flight import COLUMNS
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed.vehicle import Scenario
 from drone_bridge.emulators.testbed.world import World
+from drone_bridge.emulators.wind import NO_ROTATION, WindRotation
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector
@@ -34,6 +35,7 @@ from drone_bridge.programs.options import (
     count,
     not_negative,
     positive,
+    read_by,
     triple,
 )
 from drone_bridge.programs.program import TrajectoryFile, run_program, say
@@ -122,7 +124,13 @@ def make_setup(options: argparse.Namespace) -> Setup:
     TestbedConnection(options.layout, options.angle_unit).send(constants)  # complain now, not to each autopilot
     dialect = Dialect(options.layout, options.angle_unit, options.negative_gravity, options.default_sockets)
     scenario = Scenario(
-        world=World.random(options.seed, options.obstacles, target=options.target, wind=options.wind),
+        world=World.random(
+            options.seed,
+            options.obstacles,
+            target=options.target,
+            wind=options.wind,
+            wind_rotation=options.wind_rotation,
+        ),
         airframe=Airframe(options.mass, options.gravity, options.drag),
         camera=StereoCamera(options.width, options.height, options.hfov, options.vfov, options.separation),
         constants=constants,
@@ -185,6 +193,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--target", type=triple, metavar="'X Y Z'", help="centre of the target, m, instead of a random one"
     )
     world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of a random one")
+    world.add_argument(
+        "--wind-rotation",
+        type=read_by(WindRotation.parse, "X Y Z or T X Y Z, ..."),
+        default=NO_ROTATION,
+        metavar="'X Y Z'|'T X Y Z, ...'",
+        help="how the wind turns the drone about the world's axes, degrees/s; linear between points in time, s (none)",
+    )
     world.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
     run = add_run(
         parser,

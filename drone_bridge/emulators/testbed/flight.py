@@ -31,6 +31,7 @@ class Flight:
         self._airframe = airframe
         self._step = step
         self._wind = Wind(world.wind, gusts, seed=seed)
+        self._wind_rotation = world.wind_rotation
         self._look_at_distance()
 
     @property
@@ -44,7 +45,8 @@ class Flight:
         return math.hypot(*self.state.position) > EDGE_OF_THE_WORLD_M
 
     def advance(self, motion: Motion) -> None:
-        self.state = self.state.advance(self._airframe, motion, self._wind.velocity, self._step)
+        turned = self._wind_rotation.at(self.state.time + self._step / 2)
+        self.state = self.state.advance(self._airframe, motion, self._wind.velocity, self._step, turned)
         self._wind.advance(self._step)
         self.steps += 1
         self._look_at_distance()

@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
+from drone_bridge.emulators.wind import NO_ROTATION, WindRotation
 from drone_bridge.geometry.matrices import Triple, Vector
 
 Colour = tuple[int, int, int]  # red, green, blue, 0 to 255
@@ -42,6 +43,7 @@ class World:
     targets: tuple[Sphere, ...]  # where to fly; the first one counts
     obstacles: tuple[Sphere, ...] = ()  # they hide targets from view, but nothing collides
     wind: Triple = (0.0, 0.0, 0.0)  # constant velocity of the air in the world frame, m/s
+    wind_rotation: WindRotation = NO_ROTATION
 
     def __post_init__(self) -> None:
         if not self.targets:
@@ -56,7 +58,13 @@ class World:
 
     @classmethod
     def random(
-        cls, seed: int, obstacles: int = 0, *, target: Triple | None = None, wind: Triple | None = None
+        cls,
+        seed: int,
+        obstacles: int = 0,
+        *,
+        target: Triple | None = None,
+        wind: Triple | None = None,
+        wind_rotation: WindRotation = NO_ROTATION,
     ) -> World:
         """Return the world of a seed, with another target (x, y, z) or wind if given.
 
@@ -81,6 +89,7 @@ class World:
             targets=(spheres[0],),
             obstacles=tuple(spheres[1:]),
             wind=wind if wind is not None else _triple(seeded_wind),
+            wind_rotation=wind_rotation,
         )
 
 

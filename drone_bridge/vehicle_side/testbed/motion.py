@@ -20,6 +20,7 @@ from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameter
 # drone turns less than about half a revolution in it.
 _NODES, _WEIGHTS = (np.array(values) / 2 for values in np.polynomial.legendre.leggauss(8))
 _NODES += 0.5
+_STILL = np.zeros(3)
 
 
 def degrees_per_unit(unit: AngleUnit) -> float:
@@ -79,13 +80,18 @@ class DroneState:
         """Heading, pitch, roll in degrees."""
         return angles_of_testbed_rotation(self.rotation)
 
-    def advance(self, airframe: Airframe, motion: Motion, wind: Vector, step: float) -> DroneState:
-        """Return the state after step seconds of constant rates, thrust and wind.
+    def advance(
+        self, airframe: Airframe, motion: Motion, wind: Vector, step: float, wind_rotation: Vector = _STILL
+    ) -> DroneState:
+        """Return the state after step seconds of constant rates, thrust and wind (m/s).
+
+        The wind turns the drone as well, by `wind_rotation` in degrees/s about the world's axes, right-handed.
 
         m dv/dt = thrust * body up + m g down - drag (v - wind) is linear in v, so its exact solution is a convolution
         of the forces with exp(-drag t / m). It is evaluated with the attitude turning through the step, not frozen.
         """
         rates = -np.radians([motion.pitch_rate, motion.yaw_rate, motion.roll_rate])  # about body x, y, z
+        rates = rates + np.radians(wind_rotation) @ self.rotation
         speed = math.sqrt(float(rates @ rates))
         axis = rates / speed if speed else np.array([0.0, 1.0, 0.0])
 
