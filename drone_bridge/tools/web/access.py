@@ -71,4 +71,7 @@ def _name_of(host: str) -> str:
 
 
 def _secret_in(path: str) -> str:
-    return parse_qs(urlsplit(path).query, max_num_fields=8).get("secret", [""])[0]
+    try:
+        return parse_qs(urlsplit(path).query, max_num_fields=8).get("secret", [""])[0]
+    except ValueError:  # no address, or a query of more fields
+        return ""

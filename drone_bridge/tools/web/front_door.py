@@ -5,14 +5,16 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from drone_bridge.tools.web import page
@@ -27,6 +29,12 @@ MAX_MESSAGE_BYTES: Final = 2**20
 PING_PERIOD_S: Final = 5.0
 PING_TIMEOUT_S: Final = 15.0
 OPEN_TIMEOUT_S: Final = 5.0
+MAX_SILENCE_S = 5.0
+"""Of somebody who is not needed, while others wait."""
+MESSAGE_TIMEOUT_S = 5.0
+"""From the first fragment of a message to its last one."""
+MAX_FRAGMENTS = 1024
+MAX_METHOD_BYTES = 16
 CLOSE_TIMEOUT_S: Final = 1.0
 #: The page runs its own code only, and talks to us only.
 CONTENT_SECURITY_POLICY: Final = (
@@ -41,20 +49,82 @@ class CannotListenError(Exception):
     """The address can't be listened on; the text says why."""
 
 
-class _BoundedConnection(ServerConnection):
-    """A connection that is aborted at once when there are too many."""
+class _Connection(ServerConnection):
+    """A connection of which there are not too many: one whose request is not there yet makes room for a newer one."""
 
     open_ones: int = 0
+    waiting: ClassVar[dict["_Connection", None]] = {}
+    """Those that have not become a WebSocket yet, the oldest first."""
+    method: bytes = b""
+    """Of the request."""
+    heard_s: float = 0.0
+    """When it was made, or its last whole message came, by the clock of the event loop."""
+    _first_bytes: bytes = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        type(self).open_ones += 1
+        cls = type(self)
+        cls.open_ones += 1
+        self.heard_s = self.loop.time()
+        cls.waiting[self] = None
         super().connection_made(transport)
-        if type(self).open_ones > MAX_CONNECTIONS:
-            self.transport.abort()
+        # Viewers and pilots are fewer (max_viewers, MAX_PILOTS), so whoever fills the house has not come in yet.
+        if cls.open_ones > MAX_CONNECTIONS:
+            longest = next(iter(cls.waiting))
+            cls.waiting.pop(longest)
+            longest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         type(self).open_ones -= 1
+        self.waiting.pop(self, None)
         super().connection_lost(exc)
+
+    def admit(self) -> None:
+        """Note that this is a WebSocket, which never makes room."""
+        self.waiting.pop(self, None)
+
+    def data_received(self, data: bytes) -> None:
+        if not self.method:
+            self._first_bytes += data
+            method, space, rest = self._first_bytes.partition(b" ")
+            if not space and len(method) <= MAX_METHOD_BYTES:
+                return
+            self.method, self._first_bytes = method or b"-", b""
+            # The library reads GET only (websockets 16), and ends anything else without a word.
+            data = b"GET " + rest
+        super().data_received(data)
+
+
+async def messages_from(connection: ServerConnection) -> AsyncIterator[str | bytes]:
+    """Yield the messages of a viewer or pilot, each of which has to be whole in time. Ends when the connection does."""
+    loop = asyncio.get_running_loop()
+    while True:
+        parts: list[Any] = []
+        deadline = None
+        try:
+            async for part in connection.recv_streaming():
+                deadline = deadline or loop.call_later(MESSAGE_TIMEOUT_S, connection.transport.abort)
+                parts.append(part)
+                if len(parts) > MAX_FRAGMENTS:
+                    await connection.close(CloseCode.MESSAGE_TOO_BIG, f"More than {MAX_FRAGMENTS} fragments.")
+                    return
+        except ConnectionClosed:
+            return
+        finally:
+            if deadline:
+                deadline.cancel()
+        if isinstance(connection, _Connection):
+            connection.heard_s = loop.time()
+        yield parts[0] if len(parts) == 1 else type(parts[0])().join(parts)
+
+
+async def make_room(dispensable: Iterable[ServerConnection]) -> bool:
+    """Close the one that has said nothing for longest, unless all have said something lately. Returns whether."""
+    silent = [each for each in dispensable if isinstance(each, _Connection) and each.state is State.OPEN]
+    longest = min(silent, key=lambda each: each.heard_s, default=None)
+    if longest is None or longest.loop.time() - longest.heard_s < MAX_SILENCE_S:
+        return False
+    await longest.close(CloseCode.TRY_AGAIN_LATER, "Others wait, and nothing came from here.")
+    return True
 
 
 class FrontDoor:
@@ -150,12 +220,25 @@ class FrontDoor:
             close_timeout=CLOSE_TIMEOUT_S,
             server_header=None,
             logger=self._logger,
-            create_connection=_BoundedConnection,
+            create_connection=_Connection,
         )
         return server
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Hand out a file or an explanation; None lets a WebSocket through."""
+        assert isinstance(connection, _Connection)
+        if connection.method not in (b"GET", b"HEAD"):
+            refusal = _response(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"Files are read with GET and HEAD.")
+            refusal.headers["Allow"] = "GET, HEAD"
+            return refusal
+        answer = self._answer_to(request)
+        if answer is None:
+            connection.admit()
+        elif connection.method == b"HEAD":
+            answer.body = b""
+        return answer
+
+    def _answer_to(self, request: Request) -> Response | None:
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
         if not is_websocket:

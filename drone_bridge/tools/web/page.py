@@ -43,7 +43,10 @@ def find(path: str) -> tuple[str, bytes] | None:
 
     Only files that are there by name are handed out: what a path means is never left to the file system.
     """
-    name = urlsplit(path).path.lstrip("/") or "index.html"
+    try:
+        name = urlsplit(path).path.lstrip("/") or "index.html"
+    except ValueError:  # "//[" is no address
+        return None
     if name == "index.html" and not is_built():
         return TYPES[".html"], NOT_BUILT.encode()
     files = {file.relative_to(folder()).as_posix(): file for file in folder().rglob("*") if file.is_file()}

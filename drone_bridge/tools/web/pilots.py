@@ -20,6 +20,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
+from drone_bridge.tools.web.front_door import make_room, messages_from
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle
 
@@ -70,14 +71,15 @@ class Pilots:
 
     async def __call__(self, connection: ServerConnection) -> None:
         """Serve a page until it leaves."""
-        if len(self._pilots) >= MAX_PILOTS:
+        idle = [pilot.connection for pilot in self._pilots.values() if not pilot.vehicle]
+        if len(self._pilots) >= MAX_PILOTS and not await make_room(idle):
             await connection.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_PILOTS} pages are connected already.")
             return
         pilot = Pilot(next(self._numbers), connection)
         self._pilots[pilot.number] = pilot
         try:
             await connection.send(self._description_for(pilot))
-            async for message in connection:
+            async for message in messages_from(connection):
                 await self._receive(pilot, message)
         finally:
             del self._pilots[pilot.number]
