@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """web_bridge over real sockets and real DDS: topics, services, and who is let in."""
 
+import array
+import contextlib
 import json
+import os
 import random
 import socket
+import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from ament_index_python.resources import get_resource
@@ -23,6 +28,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from drone_bridge.tools.interfaces import import_interface
+from drone_bridge.tools.web.front_door import MAX_CONNECTIONS, MAX_SILENCE_S, OPEN_TIMEOUT_S
+from drone_bridge.tools.web.pilots import MAX_PILOTS
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -206,6 +213,46 @@ def test_a_stopped_viewer_costs_the_others_nothing(bridge, ros):
         assert len(stopped.messages) < 50
 
 
+def memory_bytes(pid):
+    """Return what a process has for itself: what it shares with others is DDS's."""
+    fields = Path(f"/proc/{pid}/statm").read_text().split()
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_viewers_who_do_not_read_cost_little_memory_and_are_dropped_for_others(ros):
+    bound = 32 * 2**20
+    publisher = ros.node.create_publisher(Image, "/large/image_raw", BEST_EFFORT)
+    picture = Image(height=1200, width=1600, encoding="rgb8", step=4800, data=array.array("B", bytes(5760000)))
+    data = serialize_message(picture)
+    with web_bridge(viewers_memory=bound // 2**20) as process, contextlib.ExitStack() as open_ones:
+
+        def viewer(**options):
+            new = open_ones.enter_context(Viewer(process.address, **options))
+            new.subscribe("/large/image_raw")
+            return new
+
+        awake = viewer()
+        wait_until(lambda: publisher.get_subscription_count() == 1, "a subscription")
+
+        def pass_on(count):
+            for _ in range(count):
+                wait_until(lambda: is_published(publisher, data), "a writer that has room")
+                awake.next_of("/large/image_raw")
+
+        pass_on(20)
+        before = memory_bytes(process.pid)
+        highest = before
+        stopped = [viewer(max_queue=1) for _ in range(8)]
+        for _ in range(10):
+            pass_on(10)
+            highest = max(highest, memory_bytes(process.pid))
+        # Beside what waits, Python and rclpy keep some images that are on their way.
+        assert highest - before < bound + 16 * 2**20
+        for each in stopped:
+            each.connection.socket.close()
+        wait_until(lambda: memory_bytes(process.pid) - before < 16 * 2**20, "the memory of those who left")
+
+
 def test_a_service_is_called_and_its_answer_comes_back(viewer, ros):
     def flip(request, response):
         response.success, response.message = not request.data, "flipped"
@@ -249,8 +296,70 @@ def test_the_page_is_served_and_nothing_else(bridge):
     status, text = get(bridge.address)
     assert status == 200
     assert "<title>drone_bridge</title>" in text
-    for path in ("/../setup.py", "/%2e%2e/package.xml", "//etc/passwd", "/index.html/..", "/a\\b", "/package.xml"):
+    for path in (
+        "//[",
+        "/../setup.py",
+        "/%2e%2e/package.xml",
+        "//etc/passwd",
+        "/index.html/..",
+        "/a\\b",
+        "/package.xml",
+    ):
         assert get(bridge.address, path)[0] == 404, path
+
+
+def answer_of(address, request):
+    """Return everything that is answered to the bytes of a request, until the end of the connection."""
+    host, _, port = address.strip("/").partition(":")
+    with socket.create_connection((host, int(port)), TIMEOUT_S) as connection:
+        for byte in request:
+            connection.send(bytes([byte]))
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_the_headers_alone_are_answered_and_other_methods_refused(bridge):
+    host = f"Host: {bridge.address.strip('/')}\r\n\r\n".encode()
+    whole = answer_of(bridge.address, b"GET / HTTP/1.1\r\n" + host)
+    headers, _, body = whole.partition(b"\r\n\r\n")
+    assert f"Content-Length: {len(body)}".encode() in headers
+    assert answer_of(bridge.address, b"HEAD / HTTP/1.1\r\n" + host) == headers + b"\r\n\r\n"
+    assert answer_of(bridge.address, b"POST / HTTP/1.1\r\n" + host).startswith(b"HTTP/1.1 405 ")
+
+
+def test_a_query_of_many_fields_is_answered(bridge):
+    assert get(bridge.address, f"/?{'a=1&' * 20}")[0] == 200
+
+
+def test_idle_connections_and_half_requests_lock_nobody_out(bridge):
+    host, _, port = bridge.address.strip("/").partition(":")
+    with contextlib.ExitStack() as open_ones, Pilot(bridge.address) as pilot, Viewer(bridge.address) as viewer:
+        for half in (b"", b"GET / HTTP/1.1\r\nHost: ", b"G"):
+            for _ in range(MAX_CONNECTIONS):
+                idle = open_ones.enter_context(socket.create_connection((host, int(port)), TIMEOUT_S))
+                with contextlib.suppress(OSError):
+                    idle.send(half)
+            began_s = time.monotonic()
+            assert get(bridge.address)[0] == 200
+            assert time.monotonic() - began_s < OPEN_TIMEOUT_S / 2
+        # Whoever is in stays in.
+        pilot.next_token()
+        viewer.wait_for(lambda: viewer.info, "the greeting")
+        viewer.connection.ping().wait(TIMEOUT_S)
+
+
+def fragment(opcode, payload=b""):
+    """Return a masked frame that is not the last one of its message."""
+    return bytes([opcode, 0x80 | len(payload), 0, 0, 0, 0]) + payload
+
+
+def test_a_message_has_to_be_whole_in_time_and_in_not_too_many_pieces(bridge):
+    with Pilot(bridge.address) as slow, Pilot(bridge.address) as fragmented:
+        # Python's peer can't stop in the middle of a message, so these bytes go past it.
+        slow.connection.socket.sendall(fragment(1, b"{"))
+        fragmented.connection.socket.sendall(fragment(1, b"{") + fragment(0) * 2000)
+        for pilot in (fragmented, slow):
+            with pytest.raises(ConnectionClosed):
+                pilot.wait_for(lambda: False, "the end")
 
 
 @pytest.mark.parametrize("protocol", [FOXGLOVE, "drone_bridge.helm.v1"])
@@ -318,6 +427,32 @@ def test_viewers_are_counted(ros):
         first.connection.send("x" * (2**20 + 1))
         with pytest.raises(ConnectionClosed, match="1009"):
             first.wait_for(lambda: False, "the end")
+
+
+def test_a_full_house_drops_who_has_said_nothing_for_longest(ros):
+    publisher = ros.node.create_publisher(String, "/latched", LATCHED)
+    publisher.publish(String(data="seen"))
+    ros.node.create_subscription(TwistStamped, "/robot/cmd_vel_stamped", print, 1)
+    with web_bridge(max_viewers=2) as process, contextlib.ExitStack() as open_ones:
+        viewers = [open_ones.enter_context(Viewer(process.address)) for _ in range(2)]
+        viewers[0].subscribe("/latched")
+        pilots = [open_ones.enter_context(Pilot(process.address)) for _ in range(MAX_PILOTS)]
+        pilots[0].take("/robot/cmd_vel_stamped")
+        with pytest.raises(ConnectionClosed, match="pages are connected already"):
+            open_ones.enter_context(Pilot(process.address)).next_token()
+        silent_since_s = time.monotonic()
+        wait_until(lambda: time.monotonic() - silent_since_s > MAX_SILENCE_S, "the time that the silent have")
+        pilots[0].send(op="take", vehicle="/robot/cmd_vel_stamped")
+        newcomer = open_ones.enter_context(Viewer(process.address))
+        newcomer.wait_for(lambda: newcomer.info, "the greeting")
+        open_ones.enter_context(Pilot(process.address)).next_token()
+        for dropped in (viewers[1], pilots[1]):
+            with pytest.raises(ConnectionClosed, match="Others wait"):
+                dropped.wait_for(lambda: False, "the end")
+        viewers[0].next_of("/latched")
+        for each in pilots:
+            with contextlib.suppress(OSError):  # those who do not read would say goodbye for 1 s each
+                each.connection.socket.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.parametrize("garbage", ["", "{", "[]", "null", "[" * 100000, '{"op": "steer"}', b"\xff", '{"op": 1}'])

@@ -5,7 +5,20 @@ import pytest
 
 from drone_bridge.tools.web.access import Access, is_loopback
 from drone_bridge.tools.web.address import links, qr_code
-from drone_bridge.tools.web.outbox import LARGE_BYTES, MAX_CONTROL_BYTES, MAX_SMALL, Outbox, OverflowingError
+from drone_bridge.tools.web.outbox import (
+    FRAGMENT_BYTES,
+    LARGE_BYTES,
+    MAX_CONTROL_BYTES,
+    MAX_SMALL,
+    MAX_SUBSCRIPTIONS,
+    OVERHEAD_BYTES,
+    STALL_S,
+    Backlog,
+    Frame,
+    Message,
+    Outbox,
+    OverflowingError,
+)
 
 HERE = Access.of("127.0.0.1", steer=False)
 BEYOND = Access.of("0.0.0.0", steer=False, secret="s3cret")
@@ -31,7 +44,8 @@ def test_beyond_this_machine_viewing_needs_a_secret_and_steering_has_to_be_allow
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/?secret=", "/?secret=wrong", "/?secret", "/s3cret", "/?a=1&secret=s3cre", "/?é"]
+    "path",
+    ["/", "/?secret=", "/?secret=wrong", "/?secret", "/s3cret", "/?a=1&secret=s3cre", "/?é", "//[", f"/?{'a=1&' * 8}a"],
 )
 def test_a_wrong_secret_is_refused(path):
     assert "secret" in BEYOND.refusal(path, "192.0.2.7:8765", None)
@@ -70,37 +84,127 @@ def test_the_first_link_is_a_picture():
     assert len(qr_code(links(BEYOND, 8765)[0]).splitlines()) > 10
 
 
-def data(subscription, size, filling=b"x"):
-    return b"\x01" + bytes([subscription, 0, 0, 0]) + filling * (size - 5)
+class Box(Outbox):
+    """An outbox with subscriptions 1 to 9 to the channels 11 to 19, and what it was told to do."""
+
+    def __init__(self, backlog=None):
+        self.woken, self.overflowed = 0, False
+        super().__init__(backlog or Backlog(2**26), wake=self._count, on_overflow=self._overflow)
+        for number in range(1, 10):
+            assert self.subscribe(number, 10 + number) == ""
+
+    def _count(self):
+        self.woken += 1
+
+    def _overflow(self):
+        self.overflowed = True
+
+    def receive(self, subscription, data):
+        message = Message(data)
+        self.put(10 + subscription, message)
+        return message
+
+    def empty(self):
+        """Return what is sent, as (subscription, data)."""
+        return [(frame.subscription, frame.message.data) for frame in iter(self.pop, None)]
 
 
-def emptied(outbox):
-    return list(iter(outbox.pop, None))
+PICTURE = b"x" * LARGE_BYTES
 
 
 def test_of_pictures_only_the_newest_waits_and_each_camera_gets_its_turn():
-    outbox = Outbox()
-    for filling in b"abc":
+    outbox = Box()
+    for filling in (b"a", b"b", b"c"):
         for camera in (1, 2):
-            outbox.put(data(camera, LARGE_BYTES, bytes([filling])))
-    assert emptied(outbox) == [data(1, LARGE_BYTES, b"c"), data(2, LARGE_BYTES, b"c")]
-    assert outbox.dropped == 4
+            outbox.receive(camera, filling * LARGE_BYTES)
+    assert outbox.empty() == [(1, b"c" * LARGE_BYTES), (2, b"c" * LARGE_BYTES)]
+    assert (outbox.dropped, outbox.woken) == (4, 1)
 
 
 def test_small_messages_go_before_pictures_in_order_and_what_is_said_about_channels_before_all():
-    outbox = Outbox()
-    picture, small, other = data(1, LARGE_BYTES), data(2, 20), data(3, 30)
-    for frame in (picture, small, other, '{"op": "advertise"}', b"\x03answer"):
-        outbox.put(frame)
-    assert emptied(outbox) == ['{"op": "advertise"}', b"\x03answer", small, other, picture]
+    outbox = Box()
+    outbox.receive(1, PICTURE)
+    outbox.receive(2, b"small")
+    outbox.receive(3, b"other")
+    for frame in ('{"op": "advertise"}', b"\x03answer"):
+        outbox.put_control(frame)
+    said = [(None, '{"op": "advertise"}'), (None, b"\x03answer")]
+    assert outbox.empty() == [*said, (2, b"small"), (3, b"other"), (1, PICTURE)]
+
+
+def test_a_frame_has_the_subscription_and_the_time_in_front_of_the_message_whole_or_in_pieces():
+    header = bytes([1, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0])
+    assert Frame(Message(b"small", 9), 7).content() == header + b"small"
+    data = bytes(range(256)) * 3000
+    taken = []
+    pieces = list(Frame(Message(data, 9), 7).fragments(lambda: taken.append(1)))
+    assert b"".join(pieces) == header + data
+    assert max(map(len, pieces)) <= FRAGMENT_BYTES
+    assert len(taken) == len(pieces) - 1 == 3
 
 
 def test_the_queue_is_bounded():
-    outbox = Outbox()
-    for number in range(MAX_SMALL + 10):
-        outbox.put(data(1, 13, bytes([number % 256])))
-    assert len(emptied(outbox)) == MAX_SMALL
+    outbox = Box()
+    for _ in range(MAX_SMALL + 10):
+        outbox.receive(1, b"small")
+    assert len(outbox.empty()) == MAX_SMALL
     assert outbox.dropped == 10
-    outbox.put("x" * MAX_CONTROL_BYTES)
+    outbox.put_control("x" * (MAX_CONTROL_BYTES - OVERHEAD_BYTES))
     with pytest.raises(OverflowingError):
-        outbox.put("x")
+        outbox.put_control("x")
+
+
+def test_a_message_is_counted_once_however_many_viewers_it_waits_for():
+    backlog = Backlog(10 * (LARGE_BYTES + OVERHEAD_BYTES))
+    outboxes = [Box(backlog) for _ in range(20)]
+    message = Message(PICTURE)
+    for outbox in outboxes:
+        outbox.put(11, message)
+        outbox.pop()  # and it is on its way, slowly
+    assert backlog.size == message.size
+    for outbox in outboxes[1:]:
+        outbox.pop()
+    assert backlog.size == message.size
+    outboxes[0].close()
+    assert backlog.size == 0
+
+
+def test_beyond_the_bound_for_all_nothing_is_taken_and_who_takes_nothing_is_dropped():
+    backlog = Backlog(3 * (LARGE_BYTES + OVERHEAD_BYTES))
+    stopped, alive = Box(backlog), Box(backlog)
+    stopped.receive(1, PICTURE)
+    alive.receive(1, PICTURE)
+    alive.receive(2, PICTURE)
+    assert (alive.dropped, alive.overflowed) == (0, False)
+    alive.receive(3, PICTURE)
+    assert (alive.dropped, stopped.overflowed) == (1, False)
+    assert backlog.size <= backlog.max_bytes
+    stopped.taken_s -= STALL_S
+    alive.receive(3, PICTURE)
+    assert (stopped.overflowed, alive.overflowed) == (True, False)
+    stopped.close()
+    alive.receive(3, PICTURE)
+    assert [number for number, _ in alive.empty()] == [1, 2, 3]
+    assert backlog.size == 0
+
+
+def test_what_waits_goes_with_the_subscription():
+    backlog = Backlog(2**20)
+    outbox = Box(backlog)
+    outbox.receive(1, PICTURE)
+    assert outbox.unsubscribe(1) == 11
+    assert outbox.unsubscribe(1) is None
+    outbox.receive(1, PICTURE)
+    outbox.receive(2, PICTURE)
+    outbox.withdraw(12)
+    assert backlog.size == 0
+    assert outbox.channels() == list(range(13, 20))
+
+
+def test_a_channel_is_subscribed_to_once_and_a_number_given_once():
+    outbox = Box()
+    assert "there already" in outbox.subscribe(20, 11)
+    assert "there already" in outbox.subscribe(1, 30)
+    for number in range(10, MAX_SUBSCRIPTIONS + 1):
+        assert outbox.subscribe(number, 10 + number) == ""
+    assert f"{MAX_SUBSCRIPTIONS} subscriptions" in outbox.subscribe(100_000, 100_000)

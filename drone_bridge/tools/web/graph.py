@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of the graph as channels of a Foxglove server, each message byte for byte as it came.
+"""Topics of the graph as channels of a Foxglove server, each message given on byte for byte as it came.
 
 A topic without viewers has no subscription here, so that bridges need not produce what nobody sees. One that is
 latched has a subscription per viewer, which DDS fills with what was published before; any other has one for all.
@@ -26,6 +26,9 @@ DEPTH: Final = 100
 PICTURES: Final = frozenset(
     {"sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2"},
 )
+Publish = Callable[[int, int | None, bytes, int], None]
+"""Sends a message: of which channel, to which viewer (None: all), its bytes, and its time in ns."""
+
 # Before Iron a callback gets the message alone.
 HAS_MESSAGE_INFO: Final = hasattr(Subscription, "CallbackType")
 
@@ -73,9 +76,12 @@ class Feed:
 class Graph:
     """Keeps a channel per topic, and subscribes for its viewers."""
 
-    def __init__(self, node: Node, context: Context) -> None:
+    def __init__(self, node: Node, context: Context, publish: Publish, withdraw: Callable[[int], None]) -> None:
+        """Prepare; `withdraw` is called with the number of each channel that ends."""
         self._node = node
         self._context = context
+        self._publish = publish
+        self._on_withdrawn = withdraw
         self._feeds: dict[tuple[str, str], Feed] = {}
         self._by_channel: dict[int, Feed] = {}
         self._refused: set[tuple[str, str]] = set()
@@ -103,12 +109,13 @@ class Graph:
             if feed.viewers:
                 self._subscribe(feed)
 
-    def add_viewer(self, viewer: int, channel: int) -> None:
-        """Send a viewer the messages of a channel, latched ones first."""
+    def add_viewer(self, viewer: int, channel: int) -> bool:
+        """Send a viewer the messages of a channel, latched ones first. Returns whether there is such a channel."""
         feed = self._by_channel.get(channel)
         if feed:
             feed.viewers.add(viewer)
             self._subscribe(feed)
+        return feed is not None
 
     def remove_viewer(self, viewer: int, channel: int) -> None:
         feed = self._by_channel.get(channel)
@@ -139,7 +146,9 @@ class Graph:
         feed = self._feeds.pop(key)
         feed.viewers.clear()
         self._subscribe(feed)
-        del self._by_channel[feed.channel.id()]
+        number = feed.channel.id()
+        del self._by_channel[number]
+        self._on_withdrawn(number)
         feed.channel.close()
 
     def _refuse(self, topic: str, type_name: str, reason: str) -> None:
@@ -158,14 +167,14 @@ class Graph:
                 self._node.destroy_subscription(feed.for_each.pop(viewer))
         if offers.latched_reliable is not None:
             for viewer in feed.viewers - feed.for_each.keys():
-                send = _sender(feed.channel, viewer)
+                send = self._sender(feed, viewer)
                 feed.for_each[viewer] = self._create(feed, offers.latched_reliable, send, latched=True)
         changed = (offers.volatile_reliable, offers.latched_ids) != (before.volatile_reliable, before.latched_ids)
         if feed.for_all and changed:
             self._node.destroy_subscription(feed.for_all)
             feed.for_all = None
         if not feed.for_all and offers.volatile_reliable is not None:
-            send = _sender(feed.channel, None, offers.latched_ids)
+            send = self._sender(feed, None, offers.latched_ids)
             feed.for_all = self._create(feed, offers.volatile_reliable, send, latched=False)
 
     def _create(self, feed: Feed, reliable: bool, send: Callable[..., None], *, latched: bool) -> Any:
@@ -178,21 +187,19 @@ class Graph:
         callback: Any = send if HAS_MESSAGE_INFO else lambda data: send(data, {})
         return self._node.create_subscription(feed.message_class, feed.topic, callback, profile, raw=True)
 
+    def _sender(
+        self, feed: Feed, viewer: int | None, others: frozenset[bytes] = frozenset()
+    ) -> Callable[[bytes, dict[str, Any]], None]:
+        """Return a callback that sends messages to one viewer, or to all, but for those of some `others`.
 
-def _sender(
-    channel: Channel, viewer: int | None, others: frozenset[bytes] = frozenset()
-) -> Callable[[bytes, dict[str, Any]], None]:
-    """Return a callback that sends messages to one viewer, or to all, but for those of some `others`.
+        These are the latched publishers beside volatile ones. Where rclpy does not tell who sent a message (before
+        Kilted), what they publish comes twice.
+        """
+        channel = feed.channel.id()
 
-    These are the latched publishers beside volatile ones. Where rclpy does not tell who sent a message (before
-    Kilted), what they publish comes twice.
-    """
-    log = channel.base.log
+        def send(data: bytes, info: dict[str, Any]) -> None:
+            if others and "publisher_gid" in info and bytes(info["publisher_gid"]["data"]) in others:
+                return
+            self._publish(channel, viewer, data, info.get("received_timestamp") or time.time_ns())
 
-    def send(data: bytes, info: dict[str, Any]) -> None:
-        if others and "publisher_gid" in info and bytes(info["publisher_gid"]["data"]) in others:
-            return
-        # In this process no sink but a viewer's connection ever exists, and both are numbered as they are made.
-        log(data, info.get("received_timestamp") or time.time_ns(), viewer)
-
-    return send
+        return send

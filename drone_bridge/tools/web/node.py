@@ -8,8 +8,7 @@ from typing import Final
 
 import foxglove
 from builtin_interfaces.msg import Time
-from foxglove.websocket import Capability, ChannelView, ServerListener
-from foxglove.websocket import Client as Viewer
+from foxglove.websocket import Capability
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 
@@ -29,8 +28,6 @@ from drone_bridge.tools.web.relay import Relay
 
 LOOK_PERIOD_S: Final = 0.5
 CALL_PERIOD_S: Final = 0.05
-#: Messages that may wait inside the Foxglove server for a viewer's relay, which takes them at once.
-BACKLOG: Final = 512
 
 PARAMETERS: Final = (
     ParameterDeclaration(
@@ -44,28 +41,18 @@ PARAMETERS: Final = (
         "origins", list(FOXGLOVE_ORIGINS), "Origins, as browsers send them, of other web pages that may connect."
     ),
     ParameterDeclaration("max_viewers", 16, "The maximum number of viewers.", range=(1, 32)),
+    ParameterDeclaration(
+        "viewers_memory",
+        64,
+        "What may wait for all viewers together, in MiB. Beyond it, what is too much for a viewer is left out.",
+        range=(1, 4096),
+    ),
     ParameterDeclaration("max_speed", 1.0, "Speed at full stick deflection, m/s.", range=(0.0, 20.0), live=True),
     ParameterDeclaration(
         "max_turn_rate", 1.0, "Turn rate at full stick deflection, rad/s.", range=(0.0, 10.0), live=True
     ),
     ParameterDeclaration("open_browser", False, "Open the page in a browser, if there is a screen."),
 )
-
-
-class _Listener(ServerListener):
-    """Passes subscriptions from the Foxglove server's threads on to the executor's."""
-
-    def __init__(self, inbox: Inbox, graph: Graph) -> None:
-        self._inbox = inbox
-        self._graph = graph
-
-    def on_subscribe(self, client: Viewer, channel: ChannelView) -> None:
-        viewer, number = client.id, channel.id
-        self._inbox.put(lambda: self._graph.add_viewer(viewer, number))
-
-    def on_unsubscribe(self, client: Viewer, channel: ChannelView) -> None:
-        viewer, number = client.id, channel.id
-        self._inbox.put(lambda: self._graph.remove_viewer(viewer, number))
 
 
 class WebBridge(Node):
@@ -85,7 +72,6 @@ class WebBridge(Node):
         get = self._declared.__getitem__
         foxglove.set_log_level("ERROR")  # viewers' mistakes don't belong in our log
         context = foxglove.Context()
-        self._graph = Graph(self, context)
         capabilities = [Capability.Services] if self._access.may_change else []
         # No browser finds this address, one of 16 million of this machine: all come through the front door.
         hidden_host = "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))
@@ -95,13 +81,13 @@ class WebBridge(Node):
             port=0,
             capabilities=capabilities,
             supported_encodings=["cdr"] if capabilities else None,
-            server_listener=_Listener(self._inbox, self._graph),
             context=context,
-            message_backlog_size=BACKLOG,
         )
         self._calls = Calls(self, self._inbox, self._foxglove, self._watch_calls) if capabilities else None
         self._recording = Recording(self)
-        self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"))
+        max_bytes = get("viewers_memory") * 2**20
+        self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"), max_bytes, self._subscribed)
+        self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
         self._pilots = Pilots(self._command, self._now, may_steer=self._access.may_change)
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
         self._door.run_alongside(self._pilots.watch)
@@ -138,6 +124,15 @@ class WebBridge(Node):
         self._recording.look()
         if self._fleet.look():
             self._door.loop.call_soon_threadsafe(self._pilots.set_vehicles, list(self._fleet.vehicles))
+
+    def _subscribed(self, viewer: int, channel: int, is_subscribed: bool) -> None:
+        def follow() -> None:
+            if not is_subscribed:
+                self._graph.remove_viewer(viewer, channel)
+            elif not self._graph.add_viewer(viewer, channel):
+                self._relay.refuse(viewer, channel)
+
+        self._inbox.put(follow)
 
     def _watch_calls(self) -> None:
         self._call_timer.reset()

@@ -1,98 +1,184 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Viewers: each has a connection of its own to the Foxglove server, and an outbox between the two."""
+"""Viewers: each has a connection of its own to the Foxglove server, and an outbox for what it subscribes to.
+
+The Foxglove server says which topics and services there are, and calls services. Messages of topics do not go through
+it: it would queue them by number, however large they are.
+"""
 
 import asyncio
+import contextlib
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL
-from drone_bridge.tools.web.outbox import Outbox, OverflowingError
-from drone_bridge.tools.web.subscriptions import RETRY_DELAY_S, Subscriptions
+from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL, make_room, messages_from
+from drone_bridge.tools.web.outbox import Backlog, Message, Outbox, OverflowingError
+
+_WARNING, _ERROR = 1, 2  # levels of a status message in Foxglove's protocol
+_MAX_ID = 2**32 - 1
 
 
 class Relay:
-    """Passes frames between viewers and the Foxglove server, at the pace that each viewer can take."""
+    """Sends viewers what they subscribe to, at the pace that each of them can take."""
 
-    def __init__(self, host: str, port: int, max_viewers: int) -> None:
-        """Prepare to connect viewers to the Foxglove server that listens there."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        max_viewers: int,
+        max_bytes: int,
+        on_subscribed: Callable[[int, int, bool], None],
+    ) -> None:
+        """Prepare to connect viewers to the Foxglove server.
+
+        Args:
+            host: where the Foxglove server listens.
+            port: of the Foxglove server.
+            max_viewers: who are served at a time.
+            max_bytes: what may wait for all viewers together.
+            on_subscribed: called in the event loop with the numbers of a viewer and of a channel, and whether it
+                subscribes or no longer does.
+        """
         self._address = f"ws://{host}:{port}"
         self._max_viewers = max_viewers
-        self.viewers: set[ServerConnection] = set()
-        self._entering = asyncio.Lock()
+        self._backlog = Backlog(max_bytes)
+        self._on_subscribed = on_subscribed
+        self._numbers = itertools.count(1)
+        self._outboxes: dict[int, Outbox] = {}
+        self._viewers: dict[int, ServerConnection] = {}
+
+    def publish(self, channel: int, viewer: int | None, data: bytes, time_ns: int) -> None:
+        """Send a message of a topic to one viewer, or to all who subscribe to it. From any thread."""
+        message = Message(data, time_ns)
+        for number, outbox in list(self._outboxes.items()):
+            if viewer is None or viewer == number:
+                outbox.put(channel, message)
+
+    def refuse(self, viewer: int, channel: int) -> None:
+        """Tell a viewer that there is no such channel, or no longer. From any thread."""
+        if outbox := self._outboxes.get(viewer):
+            outbox.withdraw(channel)
+            with contextlib.suppress(OverflowingError):
+                outbox.put_control(_status(_ERROR, f"Unknown channel ID: {channel}"))
+
+    def withdraw(self, channel: int) -> None:
+        """End all subscriptions to a channel. From any thread."""
+        for outbox in list(self._outboxes.values()):
+            outbox.withdraw(channel)
 
     async def __call__(self, viewer: ServerConnection) -> None:
         """Serve a viewer until either side leaves."""
-        if len(self.viewers) >= self._max_viewers:
+        idle = [each for number, each in self._viewers.items() if not self._outboxes[number].channels()]
+        if len(self._viewers) >= self._max_viewers and not await make_room(idle):
             await viewer.close(CloseCode.TRY_AGAIN_LATER, f"{self._max_viewers} viewers are looking already.")
             return
-        self.viewers.add(viewer)
+        loop = asyncio.get_running_loop()
+        filled, overflowed = asyncio.Event(), asyncio.Event()
+        outbox = Outbox(
+            self._backlog,
+            wake=lambda: loop.call_soon_threadsafe(filled.set),
+            on_overflow=lambda: loop.call_soon_threadsafe(overflowed.set),
+        )
+        number = next(self._numbers)
+        self._outboxes[number], self._viewers[number] = outbox, viewer
         try:
-            # One after the other, so that the server numbers its clients and its sinks alike: graph.py relies on it.
-            async with self._entering:
-                server = await connect(
-                    self._address,
-                    subprotocols=[FOXGLOVE_SUBPROTOCOL],
-                    compression=None,
-                    proxy=None,
-                    max_size=None,
-                    ping_interval=None,
-                    close_timeout=0.2,
+            async with connect(
+                self._address,
+                subprotocols=[FOXGLOVE_SUBPROTOCOL],
+                compression=None,
+                proxy=None,
+                max_size=None,
+                ping_interval=None,
+                close_timeout=0.2,
+            ) as server:
+                await self._serve(
+                    viewer,
+                    self._take_from_server(server, outbox),
+                    self._send_to_viewer(viewer, outbox, filled),
+                    self._take_from_viewer(viewer, server, number, outbox),
+                    _overflow_after(overflowed),
                 )
-                greeting = await server.recv()
-            async with server:
-                await self._pass_on(viewer, server, greeting)
         finally:
-            self.viewers.discard(viewer)
+            del self._outboxes[number], self._viewers[number]
+            for channel in outbox.channels():
+                self._on_subscribed(number, channel, False)
+            outbox.close()
 
-    async def _pass_on(self, viewer: ServerConnection, server: ClientConnection, greeting: str | bytes) -> None:
-        outbox = Outbox()
-        outbox.put(greeting)
-        filled = asyncio.Event()
-        filled.set()
-
-        subscriptions = Subscriptions()
-        refused = asyncio.Event()
-
-        async def read_server() -> None:
-            async for frame in server:
-                if isinstance(frame, str) and subscriptions.refuses(frame):
-                    refused.set()
-                    continue
-                outbox.put(frame)
-                filled.set()
-
-        async def subscribe_again() -> None:
-            while True:
-                await refused.wait()
-                refused.clear()
-                await asyncio.sleep(RETRY_DELAY_S)
-                if request := subscriptions.request_again():
-                    await server.send(request)
-
-        async def write_viewer() -> None:
-            while True:
-                await filled.wait()
-                filled.clear()
-                while (frame := outbox.pop()) is not None:
-                    await viewer.send(frame)  # waits while the viewer's socket is full
-
-        async def read_viewer() -> None:
-            async for frame in viewer:
-                if isinstance(frame, str):
-                    subscriptions.note(frame)
-                await server.send(frame)
-
-        tasks = [asyncio.ensure_future(work()) for work in (read_server, subscribe_again, write_viewer, read_viewer)]
+    async def _serve(self, viewer: ServerConnection, *work: Any) -> None:
+        """Do all the work of a viewer at the same time, until any of it ends."""
+        tasks = [asyncio.ensure_future(each) for each in work]
         done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        errors = [error for task in done if (error := task.exception())]
+        if any(isinstance(error, OverflowingError) for error in errors):
+            # A frame may be half sent, and the viewer does not read: there is no way to tell it more.
+            viewer.transport.abort()
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
-        for task in done:
-            error = task.exception()
-            if isinstance(error, OverflowingError):
-                await viewer.close(CloseCode.TRY_AGAIN_LATER, "The connection is too slow.")
-            elif error is not None and not isinstance(error, ConnectionClosed):
+        for error in errors:
+            if not isinstance(error, OverflowingError | ConnectionClosed):
                 raise error
+
+    async def _take_from_server(self, server: ClientConnection, outbox: Outbox) -> None:
+        async for frame in server:
+            outbox.put_control(frame)
+
+    async def _send_to_viewer(self, viewer: ServerConnection, outbox: Outbox, filled: asyncio.Event) -> None:
+        while True:
+            await filled.wait()
+            filled.clear()
+            while frame := outbox.pop():
+                # Waits while the viewer's socket is full.
+                await viewer.send(frame.fragments(outbox.note_taken) if frame.is_large else frame.content())
+
+    async def _take_from_viewer(
+        self, viewer: ServerConnection, server: ClientConnection, number: int, outbox: Outbox
+    ) -> None:
+        async for frame in messages_from(viewer):
+            if isinstance(frame, bytes) or not self._subscribe(frame, number, outbox):
+                await server.send(frame)
+
+    def _subscribe(self, frame: str, viewer: int, outbox: Outbox) -> bool:
+        """Follow a request to subscribe or unsubscribe. Anything else is left to the server to answer or refuse."""
+        if "ubscribe" not in frame:
+            return False
+        try:
+            request = json.loads(frame)
+            if request["op"] == "subscribe":
+                wanted = [(_id(each["id"]), _id(each["channelId"])) for each in request["subscriptions"]]
+                for subscription, channel in wanted:
+                    if problem := outbox.subscribe(subscription, channel):
+                        outbox.put_control(_status(_WARNING, problem))
+                    else:
+                        self._on_subscribed(viewer, channel, True)
+            elif request["op"] == "unsubscribe":
+                for subscription in [_id(each) for each in request["subscriptionIds"]]:
+                    left = outbox.unsubscribe(subscription)
+                    if left is not None:
+                        self._on_subscribed(viewer, left, False)
+            else:
+                return False
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return False
+        return True
+
+
+async def _overflow_after(overflowed: asyncio.Event) -> None:
+    await overflowed.wait()
+    raise OverflowingError
+
+
+def _id(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_ID:
+        raise ValueError
+    return value
+
+
+def _status(level: int, text: str) -> str:
+    return json.dumps({"op": "status", "level": level, "message": text})
