@@ -21,6 +21,8 @@ ALLOWED = {
     "links": set(),
     "geometry": set(),
     "described": set(),
+    "kind": set(),
+    **{key: {"kind", "protocols"} for key in ("testbed", "dronegui", "simulator", "robot", "telemetry")},
     "flight": {"described", "geometry"},
     "vision": {"described", "geometry"},
     "translate": {"flight", "geometry", "protocols", "msg", "srv"},
@@ -46,14 +48,12 @@ ALLOWED = {
     "programs": {"links", "protocols"},
     "emulators": {"geometry", "links", "missing_package", "programs", "protocols", "vehicle_side"},
     "operators": {"flight", "geometry", "links", "programs", "protocols"},
-    "tools": {"geometry", "translate", "node", "missing_package", "msg", "srv"},
-    "tools/emulate": {"emulators"},
-    "tools/operate": {"operators"},
+    "tools": {"geometry", "kind", "translate", "node", "missing_package", "msg", "srv"},
     "tools/view": {"programs"},
     "tools/wire": {"links", "programs", "protocols"},
     # Shows a flight, and so knows its world.
     "tools/demo": {"emulators", "operators", "geometry", "translate", "node", "msg", "srv"},
-    "tools/fleet": {"bridges", "controllers", "emulators", "node", "programs"},  # many of them in one process
+    "tools/fleet": {"kind", "node", "programs"},  # many of them in one process
     "missing_package": set(),
     "__init__": set(),
 }

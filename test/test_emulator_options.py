@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that no emulator can start with: each is refused in a sentence, and with the exit status for that."""
 
-import importlib
 import signal
 
 import pytest
 
+from drone_bridge.kind import kinds, load
 from drone_bridge.programs.program import CANNOT_START
 
 REFUSED = {
@@ -88,9 +88,9 @@ def signals_afterwards():
 )
 @pytest.mark.usefixtures("signals_afterwards")
 def test_impossible_options_are_refused_with_a_sentence(capsys, name, arguments, sentence):
-    program = importlib.import_module(f"drone_bridge.emulators.{name}.__main__")
+    run = load(next(kind.emulator.main for kind in kinds().values() if kind.emulator.name == name))
     try:
-        status = program.main([*BESIDE[name], *arguments])
+        status = run([*BESIDE[name], *arguments])
     except SystemExit as exit_:
         status = exit_.code
     assert status == CANNOT_START

@@ -11,9 +11,11 @@ import sys
 import pytest
 from processes import TIMEOUT_S, executable
 
-EMULATORS = ("testbed", "dronegui", "robot", "simulator", "landing")
+from drone_bridge.kind import kinds
+
+MAINS = {kind.emulator.name: kind.emulator.main for kind in kinds().values()}
 LISTENING = ("testbed", "robot", "simulator")  # over TCP
-each = pytest.mark.parametrize("name", EMULATORS)
+each = pytest.mark.parametrize("name", MAINS)
 each_listening = pytest.mark.parametrize("name", LISTENING)
 
 
@@ -25,7 +27,7 @@ def options(name, port=0):
 @each
 @pytest.mark.parametrize("how", ["executable", "command", "module"])
 def test_help_names_the_command_that_started_it(name, how):
-    module = f"drone_bridge.emulators.{name}"
+    module = MAINS[name].partition(":")[0].removesuffix(".__main__")
     command, program = {
         "executable": ([executable(f"{name}_emulator")], f"{name}_emulator"),
         "command": ([executable("drone-bridge"), "emulate", name], f"drone-bridge emulate {name}"),

@@ -19,7 +19,7 @@ REFUSED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A module with `main(argv) -> exit status`, imported on first use."""
+    """A module with `main(argv) -> exit status`, or module:function, imported on first use."""
 
     module: str
     summary: str
@@ -28,8 +28,10 @@ class Command:
 
 
 COMMANDS: Final = {
-    "emulate": Command("drone_bridge.tools.emulate", "emulate a vehicle, for trials without hardware", needs_ros=False),
-    "operate": Command("drone_bridge.tools.operate", "steer a vehicle as a legacy operator program", needs_ros=False),
+    "emulate": Command("drone_bridge.tools.emulate:emulate", "emulate a vehicle, for trials without hardware", False),
+    "operate": Command(
+        "drone_bridge.tools.emulate:operate", "steer a vehicle as a legacy operator program", needs_ros=False
+    ),
     "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
     "fleet": Command("drone_bridge.tools.fleet.command", "bridge many vehicles in one process"),
     "demo": Command("drone_bridge.tools.demo.command", "run a demonstration that needs no hardware"),
@@ -107,7 +109,8 @@ def _run(chosen: argparse.Namespace) -> int:
         )
         return REFUSED
     try:
-        status: int = importlib.import_module(command.module).main(chosen.arguments)
+        module, _, function = command.module.partition(":")
+        status: int = getattr(importlib.import_module(module), function or "main")(chosen.arguments)
     except ModuleNotFoundError as error:
         words = ["drone-bridge", chosen.command]
         if chosen.command in WITH_SUBCOMMANDS:

@@ -1,21 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge emulate`: emulated vehicles, without hardware and without ROS."""
+"""`drone-bridge emulate` and `drone-bridge operate`: emulated vehicles and scripted operators, without ROS."""
 
+import argparse
 from collections.abc import Sequence
-from typing import Final
 
-from drone_bridge.tools.subcommands import run_named
-
-EMULATORS: Final = {
-    "testbed": "a drone with two cameras in a seeded world",
-    "dronegui": "a drone behind its control GUI",
-    "robot": "a tracked robot",
-    "simulator": "an underwater simulator",
-    "landing": "a drone without GPS above a rover, and its telemetry",
-}
+from drone_bridge.kind import Program, kinds, load
 
 
-def main(argv: Sequence[str]) -> int:
+def emulate(argv: Sequence[str]) -> int:
     """Run the emulator that `argv` names with the options after it; returns its exit status."""
-    modules = {name: f"drone_bridge.emulators.{name}.__main__" for name in EMULATORS}
-    return run_named("emulate", "Emulate a vehicle.", EMULATORS, modules, argv)
+    return _run("emulate", "Emulate a vehicle.", [kind.emulator for kind in kinds().values()], argv)
+
+
+def operate(argv: Sequence[str]) -> int:
+    """Run the operator that `argv` names with the options after it; returns its exit status."""
+    what = "Steer a vehicle as a legacy program does: an operator that follows a plan."
+    return _run("operate", what, [kind.operator for kind in kinds().values()], argv)
+
+
+def _run(command: str, what: str, programs: Sequence[Program], argv: Sequence[str]) -> int:
+    by_name = {program.name: program for program in programs}
+    parser = argparse.ArgumentParser(
+        prog=f"drone-bridge {command}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=what,
+        epilog="programs:\n" + "\n".join(f"  {each.name:10} {each.summary}" for each in programs),
+    )
+    parser.add_argument(
+        "program", choices=by_name, metavar="program", help=f"'drone-bridge {command} <program> --help' explains"
+    )
+    parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="options of the program")
+    chosen = parser.parse_args(argv or ["--help"])
+    status: int = load(by_name[chosen.program].main)(chosen.options)
+    return status

@@ -89,6 +89,8 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
 
         Raises LocalProtocolError for one that a controller would refuse, or take for another one.
         """
+        if not isinstance(block, Navdata):
+            raise LocalProtocolError(f"A GUI does not send {type(block).__name__}.")
         try:
             datagram = _encoded(navdata.write(block))
             is_same = _read_navdata(datagram) == block

@@ -12,6 +12,7 @@ from typing import Final
 
 from drone_bridge.tools.fleet.plan import Vehicle
 
+COMMAND = "drone_bridge.tools.cli"
 _STOP_TIMEOUT_S: Final = 2.0
 _PR_SET_PDEATHSIG: Final = 1  # <linux/prctl.h>
 _LIBC: Final = ctypes.CDLL(None)
@@ -25,7 +26,14 @@ class EmulatedVehicle:
         self.name = vehicle.name
         self._is_stopping = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"drone_bridge.emulators.{vehicle.kind.emulator}", *vehicle.emulator_options],
+            [
+                sys.executable,
+                "-m",
+                COMMAND,
+                "emulate",
+                vehicle.kind.emulator.name,
+                *vehicle.emulator_options,
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -8,10 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import rclpy
 from rclpy.logging import get_logger
 
+from drone_bridge.kind import NodeKind
 from drone_bridge.tools.fleet.emulated import EmulatedVehicle, stop_all
-from drone_bridge.tools.fleet.kinds import MODEL
 from drone_bridge.tools.fleet.member import Member
 from drone_bridge.tools.fleet.plan import Vehicle
+
+MODEL = NodeKind("drone_bridge.tools.vehicle_model:VehicleModel")
 
 
 class Fleet:

@@ -12,8 +12,8 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from drone_bridge.kind import NodeKind, Value
 from drone_bridge.node.program import Stoppable, executor_of
-from drone_bridge.tools.fleet.kinds import NodeKind, Value
 
 #: Delay before a failed node is restarted, s: doubled each time, up to the longest.
 FIRST_RESTART_S: Final = 1.0
@@ -73,7 +73,8 @@ class Member:
 
     def _make(self) -> Stoppable:
         overrides = [Parameter(name, value=value) for name, value in self._parameters.items()]
-        return self._kind.make(namespace=self._namespace, parameter_overrides=overrides)
+        node: Stoppable = self._kind.make(namespace=self._namespace, parameter_overrides=overrides)
+        return node
 
     def _serve(self) -> None:
         delay_s = FIRST_RESTART_S

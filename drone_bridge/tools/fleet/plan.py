@@ -2,7 +2,6 @@
 """The file of a fleet: YAML with ranges, read into one description per vehicle. See docs/fleet.md for its keys."""
 
 import contextlib
-import importlib
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,8 +12,9 @@ import yaml
 from rclpy.exceptions import InvalidNamespaceException
 from rclpy.validate_namespace import validate_namespace
 
+from drone_bridge import kind as registry
+from drone_bridge.kind import NodeKind, ProtocolKind, Value, kinds
 from drone_bridge.node.parameters import ParameterDeclaration
-from drone_bridge.tools.fleet.kinds import KINDS, NodeKind, Value, VehicleKind
 from drone_bridge.tools.fleet.ranges import expand, has_range
 from drone_bridge.tools.launch import yaml_text
 
@@ -40,9 +40,9 @@ class Vehicle:
     control: Mapping[str, Value] | None = None  # parameters of the controller; None: there is none
 
     @property
-    def kind(self) -> VehicleKind:
+    def kind(self) -> ProtocolKind:
         """What belongs to its protocol."""
-        return KINDS[self.protocol]
+        return kinds()[self.protocol]
 
     @property
     def emulator_options(self) -> list[str]:
@@ -123,12 +123,14 @@ class _File:
         names = self._expanded(key, text)
         entry = self._map(node, f"'{text}'", KEYS)
         if "protocol" not in entry:
-            raise self._error(key, f"'{text}' has no protocol; it is one of {', '.join(KINDS)}.")
+            raise self._error(key, f"'{text}' has no protocol; it is one of {', '.join(kinds())}.")
         protocols = self._series(entry["protocol"], "protocol", names)
-        if str(protocols[0]) not in KINDS:
-            raise self._error(entry["protocol"][1], f"protocol is '{protocols[0]}', and is one of {', '.join(KINDS)}.")
+        if str(protocols[0]) not in kinds():
+            raise self._error(
+                entry["protocol"][1], f"protocol is '{protocols[0]}', and is one of {', '.join(kinds())}."
+            )
         protocol = str(protocols[0])
-        kind = KINDS[protocol]
+        kind = kinds()[protocol]
         given = self._parameters(entry, names, kind.bridge, f"{protocol}_bridge")
         texts = {
             name: [str(value) for value in self._series(entry[name], name, names)]
@@ -158,9 +160,9 @@ class _File:
         """Refuse options that the emulator would refuse."""
         said = io.StringIO()
         try:
-            emulator = importlib.import_module(f"drone_bridge.emulators.{vehicle.kind.emulator}.__main__")
+            parse = registry.load(f"{vehicle.kind.emulator.main.partition(':')[0]}:parse")
             with contextlib.redirect_stderr(said):
-                emulator.parse(vehicle.emulator_options)
+                parse(vehicle.emulator_options)
         except ModuleNotFoundError:  # it will say so itself
             return
         except SystemExit as error:
@@ -195,7 +197,7 @@ class _File:
             pairs = self._flat(self._map(node, f"'{key}'"))
             if kind is None:
                 return {name: self._series(pair, name, names) for name, pair in pairs.items()}
-            what = f"the controller {kind.class_name}"
+            what = f"the controller {kind.node.partition(':')[2]}"
             return {name: self._checked(pair, name, names, kind, what) for name, pair in pairs.items()}
         value = self._value(node)
         if not isinstance(value, bool):
@@ -313,13 +315,14 @@ def _completed(vehicle: Vehicle, host: str) -> Vehicle:
         parameters = {**kind.emulated, **parameters}
         agreed = {
             option: parameters[name] if name in parameters else declarations[name].default
-            for name, option in kind.agreed.items()
+            for name, option in kind.emulator.agreed.items()
         }
-        if vehicle.protocol == "testbed":
-            layout = parameters.get("attitude_layout", "auto")
-            agreed["role"] = "connect" if parameters.get("role") == "listen" else "listen"
-            agreed |= {} if layout == "auto" else {"layout": layout}
-        emulate = {**kind.apart, **agreed, **{name.replace("_", "-"): value for name, value in emulate.items()}}
+        agreed |= kind.emulator.agree(parameters) if kind.emulator.agree else {}
+        emulate = {
+            **kind.emulator.apart,
+            **agreed,
+            **{name.replace("_", "-"): value for name, value in emulate.items()},
+        }
     control = None if vehicle.control is None else {**kind.control, **vehicle.control}
     return replace(vehicle, parameters=parameters, emulate=emulate, control=control)
 

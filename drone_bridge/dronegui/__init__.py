@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control GUI of an AR.Drone: JSON datagrams, controls to the GUI and navdata back."""
+
+from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
+
+_SERVICES = ("takeoff", "land", "hover")
+
+KIND = ProtocolKind(
+    name="dronegui",
+    summary="a drone behind its control GUI",
+    ports=(Port("port", 5560, Side.VEHICLE), Port("navdata_port", 5561, Side.OPERATOR)),
+    operator_role=Role("controller", "drone_bridge.protocols.dronegui:ControllerConnection"),
+    vehicle_role=Role("gui", "drone_bridge.protocols.dronegui:ReceiverConnection"),
+    is_stream=False,
+    conversation="drone_bridge.dronegui.conversation:conversation",
+    bridge=NodeKind("drone_bridge.bridges.dronegui.bridge:DroneGuiBridge"),
+    server=NodeKind("drone_bridge.servers.dronegui.server:DroneGuiServer"),
+    emulator=Program(
+        "dronegui",
+        "a drone behind its control GUI",
+        "drone_bridge.emulators.dronegui.__main__:main",
+        agreed={"host": "host", "port": "port", "navdata_port": "navdata-port"},
+        apart={"navdata-source-port": 0},
+    ),
+    operator=Program("dronegui", "a client of the control GUI", "drone_bridge.operators.dronegui:main"),
+    launch_file="dronegui.launch.xml",
+    controller=NodeKind(
+        "drone_bridge.controllers.drone_controller:DroneController",
+        tuple(f"{name}:=dronegui_bridge/{name}" for name in _SERVICES),
+    ),
+    control={"behaviour": "flight_plan"},
+)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One conversation with each message of the protocol."""
+
+from drone_bridge.kind import Sent, Side
+from drone_bridge.protocols.dronegui import (
+    MAJOR_STATE_SHIFT,
+    ControlPacket,
+    Controls,
+    Demo,
+    Feature,
+    FlightState,
+    OtherNavdata,
+    VisionDetect,
+)
+
+
+def conversation() -> tuple[Sent, ...]:
+    """Return packets of a controller, and the navdata of a drone that flies."""
+    controls = (Controls(), Controls(take_off=True), Controls(hover=False, roll=0.25, pitch=-0.5, yaw=1.0, gas=-1.0))
+    state = FlightState.FLYING << MAJOR_STATE_SHIFT
+    navdata = (
+        Demo(state, 87.0, -1500.0, 2500.0, 90_000.0, 1200.0, 250.0, -125.0, 0.0, 7),
+        VisionDetect((Feature(500.0, 250.0, 120.0, 80.0, 150.0), Feature(0.0, 1000.0, 10.0, 10.0, 75.0))),
+        VisionDetect(),
+        OtherNavdata("checksum", {"value": 12345}),
+    )
+    return (
+        *(Sent(Side.OPERATOR, each, ControlPacket(seq, each)) for seq, each in enumerate(controls, 1)),
+        *(Sent(Side.VEHICLE, block) for block in navdata),
+    )

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What there is to know of a protocol before any of its code is read, and the list of all protocols.
+
+A protocol is a folder: codec, device, emulator, operator, topics, bridge, server. Its `__init__` holds one
+ProtocolKind, `KIND`, which names these parts as text, `module:attribute`, so that asking which protocols there are
+takes milliseconds and imports no part, no NumPy and no rclpy. Everything that does something for each protocol goes by
+`kinds()`: `emulate`, `operate`, `fleet`, `wire`, the launch files' common parts, the page, fuzzing, the conformance
+tests and the generated reference.
+
+A package of somebody else adds a protocol by an entry point, with no edit here:
+
+    [options.entry_points]
+    drone_bridge.protocols =
+        tello = tello_bridge:KIND
+"""
+
+import functools
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+ENTRY_POINTS = "drone_bridge.protocols"
+#: Our own, which are there also where no package metadata is: a colcon build has none.
+OWN = ("testbed", "dronegui", "simulator", "robot", "telemetry")
+
+Value = bool | int | float | str | list[Any]
+
+
+class Side(str, Enum):
+    """The two ends of a conversation."""
+
+    OPERATOR = "operator"
+    VEHICLE = "vehicle"
+
+    @property
+    def other(self) -> "Side":
+        return Side.VEHICLE if self is Side.OPERATOR else Side.OPERATOR
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message of a conversation: who sends it, and what the other end reads where that is more than the message."""
+
+    side: Side
+    message: Any
+    read: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port by its number in the protocol's document."""
+
+    parameter: str  # of the bridge
+    default: int
+    side: Side  # who listens on it
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One end of the conversation."""
+
+    name: str  # in the protocol's words
+    connection: str
+    """What makes a connection of this role, without arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An emulator or an operator, a plain program."""
+
+    name: str
+    summary: str
+    main: str
+    """Takes the arguments of the command line, and returns the exit status. Beside it `parse` only reads them."""
+    agreed: Mapping[str, str] = field(default_factory=dict)
+    """Its options by the parameters of the bridge that they have to agree with."""
+    apart: Mapping[str, Value] = field(default_factory=dict)
+    """Options without which several of them would be in each other's way."""
+    agree: Callable[[Mapping[str, Value]], dict[str, Value]] | None = None
+    """What a mapping can't say of `agreed`: takes the bridge's parameters, and returns options."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """A class of nodes and its parameters, imported only when somebody wants one."""
+
+    node: str
+    remappings: tuple[str, ...] = ()
+    """As on the command line: old:=new"""
+
+    @property
+    def make(self) -> Any:
+        """The class: takes rclpy's options of a node, such as `namespace`."""
+        made = load(self.node)
+        arguments = [word for remapping in self.remappings for word in ("-r", remapping)]
+        return functools.partial(made, cli_args=["--ros-args", *arguments]) if arguments else made
+
+    @property
+    def declarations(self) -> Mapping[str, Any]:
+        """The declarations of its parameters by name: PARAMETERS of its module."""
+        return {each.name: each for each in load(f"{self.node.partition(':')[0]}:PARAMETERS")}
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolKind:
+    """A protocol and where its parts are."""
+
+    name: str
+    summary: str
+    ports: tuple[Port, ...]  # the first one is the conversation's
+    operator_role: Role
+    vehicle_role: Role
+    is_stream: bool
+    conversation: str
+    """A function that returns one conversation in which each message of the protocol occurs, as a tuple of Sent.
+
+    What is sent and read back, split anywhere and mutated in tests, goes by it."""
+    bridge: NodeKind
+    server: NodeKind
+    emulator: Program
+    operator: Program
+    launch_file: str  # with the bridge, the emulator and a controller
+    controller: NodeKind
+    control: Mapping[str, Value]
+    """The controller's parameters, unless somebody has others."""
+    emulated: Mapping[str, Value] = field(default_factory=dict)
+    """The bridge's parameters when its vehicle is emulated, unless somebody has others."""
+    model: str = "drone"
+    """What the vehicle looks like: a model of `vehicle_model`."""
+    package: str = "drone_bridge"
+    """The ament package that has the launch file."""
+
+    def role(self, side: Side) -> Role:
+        return self.operator_role if side is Side.OPERATOR else self.vehicle_role
+
+    def connect(self, side: Side) -> Any:
+        """Return a new connection of one end."""
+        return load(self.role(side).connection)()
+
+
+def load(part: str) -> Any:
+    """Return what `module:attribute` names. Raises ImportError and AttributeError."""
+    module, _, attribute = part.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+@functools.cache
+def kinds() -> Mapping[str, ProtocolKind]:
+    """Return all protocols by name: ours, then those of other packages in the order of their names.
+
+    A name that is taken is skipped, as is an entry point that can't be loaded; the latter with a warning.
+    """
+    # It doubles the time that a codec's import takes, and only who asks for all protocols needs it.
+    from importlib.metadata import entry_points
+
+    found: dict[str, ProtocolKind] = {name: load(f"drone_bridge.{name}:KIND") for name in OWN}
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+        if entry.name in found:
+            continue
+        try:
+            kind = entry.load()
+            if not isinstance(kind, ProtocolKind) or kind.name != entry.name:
+                raise TypeError(f"it is {kind!r}, and has to be a ProtocolKind of the name {entry.name!r}")
+        except Exception as error:  # whatever somebody else's module raises
+            reason = f"{type(error).__name__}: {error}"
+            warnings.warn(f"The protocol {entry.name!r} ({entry.value}) is left out: {reason}", stacklevel=2)
+            continue
+        found[entry.name] = kind
+    return found

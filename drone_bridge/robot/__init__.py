@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tracked robot that runs robotd: found by multicast, driven by TCP packets, with subsystems and sensors."""
+
+from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
+
+KIND = ProtocolKind(
+    name="robot",
+    summary="a tracked robot",
+    ports=(Port("port", 25600, Side.VEHICLE), Port("discovery_port", 25601, Side.VEHICLE)),
+    operator_role=Role("driver", "drone_bridge.protocols.robot:DriverConnection"),
+    vehicle_role=Role("robot", "drone_bridge.robot.conversation:robot_connection"),
+    is_stream=True,
+    conversation="drone_bridge.robot.conversation:conversation",
+    bridge=NodeKind("drone_bridge.bridges.robot.bridge:RobotBridge"),
+    server=NodeKind("drone_bridge.servers.robot.server:RobotServer"),
+    emulator=Program(
+        "robot",
+        "a tracked robot",
+        "drone_bridge.emulators.robot.__main__:main",
+        agreed={"host": "host", "port": "port"},
+        apart={"no-discovery": True},
+    ),
+    operator=Program("robot", "a driver of a tracked robot", "drone_bridge.operators.robot:main"),
+    launch_file="robot.launch.xml",
+    controller=NodeKind("drone_bridge.controllers.rover_controller:RoverController"),
+    control={"pattern": "square"},
+    model="rover",
+)

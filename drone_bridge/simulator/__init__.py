@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CUAUV underwater simulator: typed binary messages, requests, streams and triggers, over TCP."""
+
+from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
+
+KIND = ProtocolKind(
+    name="simulator",
+    summary="an underwater simulator",
+    ports=(Port("port", 7772, Side.VEHICLE),),
+    operator_role=Role("client", "drone_bridge.protocols.simulator:ClientConnection"),
+    vehicle_role=Role("simulator", "drone_bridge.protocols.simulator:ServerConnection"),
+    is_stream=True,
+    conversation="drone_bridge.simulator.conversation:conversation",
+    bridge=NodeKind("drone_bridge.bridges.simulator.bridge:SimulatorBridge"),
+    server=NodeKind("drone_bridge.servers.simulator.server:SimulatorServer"),
+    emulator=Program(
+        "simulator",
+        "an underwater simulator",
+        "drone_bridge.emulators.simulator.__main__:main",
+        agreed={"host": "host", "port": "port"},
+    ),
+    operator=Program("simulator", "a client of the underwater simulator", "drone_bridge.operators.simulator:main"),
+    launch_file="simulator.launch.xml",
+    controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
+    control={"behaviour": "waypoints"},
+    emulated={"run_on_connect": True},
+    model="submarine",
+)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One conversation with each message of the protocol."""
+
+from drone_bridge.kind import Sent, Side
+from drone_bridge.protocols import simulator as sim
+
+UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+NOWHERE, SOMEWHERE = (0.0, 0.0, 0.0), (2.0, -0.5, 1.25)
+NOTE = sim.ExtendedAttribute("note", b"hello")
+#: Each request with an answer to it.
+ASKED: tuple[tuple[sim.Request, sim.Response], ...] = (
+    (sim.Reassure(), sim.Ok()),
+    (sim.GetConfig(), sim.Configured(100.0, 1.0, False, True)),
+    (sim.ListEntities(), sim.EntitiesListed((1, 0))),
+    (
+        sim.AddEntity(
+            1.0, 0.25, SOMEWHERE, UPRIGHT, SOMEWHERE, UPRIGHT, True, (sim.ExtendedAttribute("render", b"x"),)
+        ),
+        sim.Added(sim.ItemType.ENTITY, 1),
+    ),
+    (sim.SetEntity(0, sim.Attribute.VELOCITY, SOMEWHERE), sim.Ok()),
+    (sim.SetEntity(0, sim.Attribute.CORPOREAL, False), sim.Ok()),
+    (sim.GetEntity(0, sim.Attribute.ORIENTATION), sim.EntityGot(sim.Attribute.ORIENTATION, UPRIGHT)),
+    (sim.GetEntity(7, sim.Attribute.POSITION), sim.Error(0, "No entity with given ID.")),
+    (sim.ListObjectClasses(), sim.ObjectClassesListed(("turbulence",))),
+    (sim.ListObjects(), sim.ObjectsListed((0,))),
+    (sim.AddObject("turbulence", bytes(8)), sim.Added(sim.ItemType.OBJECT, 1)),
+    (sim.SetObject(1, sim.PARAMETERS, bytes(8)), sim.Ok()),
+    (sim.GetObject(1), sim.ObjectGot(sim.PARAMETERS, bytes(8))),
+    (sim.ListCameras(), sim.CamerasListed((0, 2))),
+    (sim.AddCamera(0, UPRIGHT, SOMEWHERE, 0.5), sim.Added(sim.ItemType.CAMERA, 0)),
+    (sim.SetCamera(0, sim.CameraAttribute.FOCAL_LENGTH, 1.5), sim.Ok()),
+    (sim.ViewCamera(0, 1), sim.CameraGot(0.25, -0.5, 0.125, 2.0)),
+    (sim.StreamCamera(0, 2, 1), sim.Added(sim.ItemType.CAMERA_STREAM, 0)),
+    (sim.BroadcastCamera(0), sim.Added(sim.ItemType.CAMERA_BROADCAST, 0)),
+    (sim.AddTrigger(sim.CollisionTrigger(0, 1, 0.5)), sim.Added(sim.ItemType.TRIGGER, 0)),
+    (sim.AddTrigger(sim.SweepCollisionTrigger(0, 1)), sim.Added(sim.ItemType.TRIGGER, 1)),
+    (sim.AddTrigger(sim.PathTrigger(0, NOWHERE, SOMEWHERE, 0.125)), sim.Added(sim.ItemType.TRIGGER, 2)),
+    (sim.AddTrigger(sim.BytecodeTrigger(b"code")), sim.Error(0)),
+    (sim.AddTrigger(sim.UnknownTrigger(77, b"later")), sim.Error(0)),
+    (
+        sim.StreamEntity(0, 1, (sim.Attribute.POSITION, sim.Attribute.CORPOREAL)),
+        sim.Added(sim.ItemType.ENTITY_STREAM, 0),
+    ),
+    (sim.SetExtended(1, "note", b"hello"), sim.Ok()),
+    (sim.GetExtended(1, "note"), sim.ExtendedGot("note", b"hello")),
+    (sim.StreamExtended(1, 2, ("note", "render")), sim.Added(sim.ItemType.EXTENDED_STREAM, 0)),
+    (sim.Spy(), sim.Added(sim.ItemType.SPY, 0)),
+    (sim.Run(10), sim.Ok()),
+    (sim.Pause(), sim.Ok()),
+    (sim.Remove(sim.ItemType.CAMERA, 0), sim.Ok()),
+)
+#: What comes unasked.
+TOLD: tuple[sim.Response, ...] = (
+    sim.EntityData(0, (sim.Attribute.POSITION, sim.Attribute.CORPOREAL), (SOMEWHERE, True)),
+    sim.CameraData(0, 0.25, -0.5, 0.125, 2.0),
+    sim.ExtendedData(0, (NOTE, sim.ExtendedAttribute("render", b""))),
+    sim.Triggered(0),
+    sim.Untriggered(0),
+    sim.PathStarted(2),
+    sim.PathFailed(2),
+    sim.PathEnded(2),
+    sim.Spied(True, sim.ItemType.ENTITY, 1),
+    sim.Spied(False, sim.ItemType.ENTITY, 1, id_bytes=4),
+    sim.Completed(),
+)
+
+
+def conversation() -> tuple[Sent, ...]:
+    """Return each request with its answer, then what comes unasked."""
+    asked = (
+        sent
+        for request, response in ASKED
+        for sent in (Sent(Side.OPERATOR, request), Sent(Side.VEHICLE, response, sim.Answer(request, response)))
+    )
+    return (*asked, *(Sent(Side.VEHICLE, response) for response in TOLD))

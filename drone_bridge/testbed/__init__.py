@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual drone testbed of a university course: stereo frames in lockstep, over TCP."""
+
+from collections.abc import Mapping
+
+from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side, Value
+
+
+def _emulator_options(parameters: Mapping[str, Value]) -> dict[str, Value]:
+    """The two ends of a testbed's connection have to agree on who listens, and on a layout that is not announced."""
+    layout = parameters.get("attitude_layout", "auto")
+    role: Value = "connect" if parameters.get("role") == "listen" else "listen"
+    return {"role": role} if layout == "auto" else {"role": role, "layout": layout}
+
+
+KIND = ProtocolKind(
+    name="testbed",
+    summary="a drone with two cameras in a seeded world",
+    ports=(Port("port", 8000, Side.VEHICLE),),
+    operator_role=Role("autopilot", "drone_bridge.protocols.testbed:AutopilotConnection"),
+    vehicle_role=Role("testbed", "drone_bridge.protocols.testbed:TestbedConnection"),
+    is_stream=True,
+    conversation="drone_bridge.testbed.conversation:conversation",
+    bridge=NodeKind("drone_bridge.bridges.testbed.bridge:TestbedBridge"),
+    server=NodeKind("drone_bridge.servers.testbed.server:TestbedServer"),
+    emulator=Program(
+        "testbed",
+        "a drone with two cameras in a seeded world",
+        "drone_bridge.emulators.testbed.__main__:main",
+        agreed={"host": "host", "port": "port"},
+        apart={"realtime": True},
+        agree=_emulator_options,
+    ),
+    operator=Program(
+        "testbed", "an autopilot that flies by body rates and thrust", "drone_bridge.operators.testbed:main"
+    ),
+    launch_file="testbed.launch.xml",
+    controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
+    control={"behaviour": "seek_target"},
+)
