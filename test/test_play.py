@@ -229,9 +229,12 @@ class TestBag:
         (tmp_path / "broken" / "a.mcap").write_bytes(b"no")
         (tmp_path / "broken" / "metadata.yaml").write_text("rosbag2_bagfile_information: [")
         (tmp_path / "loose.mcap").write_bytes(b"no mcap")
+        (write_bag(tmp_path / "whole", [("/number", START, Int32(data=1))]) / "metadata.yaml").unlink()
         killed = write_bag(tmp_path / "killed", [("/number", START, Int32(data=1))]) / "killed.mcap"
         killed.write_bytes(killed.read_bytes()[:-9])
         (tmp_path / "killed.mcap").write_bytes(killed.read_bytes())
+        (tmp_path / "no_metadata").mkdir()
+        (tmp_path / "no_metadata" / "a.mcap").write_bytes(killed.read_bytes())
         for name, said in (
             ("absent", "does not exist"),
             ("old.bag", "rosbags-convert"),
@@ -239,9 +242,10 @@ class TestBag:
             ("loose.mcap", "loose.mcap"),
             ("killed.mcap", "drone-bridge recover"),
             ("killed", "drone-bridge recover"),
-            (".", "no metadata.yaml"),
+            ("no_metadata", "drone-bridge recover"),
+            ("whole", "no metadata.yaml, so it is not a bag; the file in it can be read by itself: "),
         ):
-            for command in ("play", "info"):
+            for command in ("play", "info", "report"):
                 assert main([command, str(tmp_path / name)]) == 1
                 errors = capsys.readouterr().err
                 assert said in errors
@@ -274,6 +278,20 @@ class TestBag:
             assert main(["recover", str(path), str(saved)]) == 0
             with Bag(saved) as bag:
                 assert [message.data[4] for message in bag.messages()] == [0, 1, 2]
+        capsys.readouterr()
+        end_ns = START + 2 * SECOND
+        lost = struct.pack("<BQQQ", 0x06, 1000, end_ns, end_ns + 1500 * MILLISECOND)  # a chunk that is cut off
+        path.write_bytes(whole[:data_end] + lost)
+        os.utime(path, ns=(end_ns, end_ns + 3600 * SECOND))  # as if it were copied later
+        saved.unlink()
+        assert main(["recover", str(path), str(saved)]) == 0
+        printed = capsys.readouterr().out
+        assert "2.0 s of messages, until 20" in printed
+        assert f"Missing: 1.5 s with the last {len(lost)} bytes, and what the recorder" in printed
+        os.utime(path, ns=(end_ns, end_ns + 1700 * MILLISECOND))
+        saved.unlink()
+        assert main(["recover", str(path), str(saved)]) == 0
+        assert "Missing: 1.7 s" in capsys.readouterr().out
         path.write_bytes(whole[:100])
         saved.unlink()
         assert main(["recover", str(path), str(saved)]) == 0

@@ -26,6 +26,7 @@ from std_msgs.msg import Bool, String
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.tools import recorder
+from drone_bridge.tools.bags.recover import recover
 from drone_bridge.tools.recording.node import Recorder
 from drone_bridge.tools.recording.settings import Settings
 
@@ -250,6 +251,30 @@ def test_further_signals_do_no_harm(node, tmp_path):
     assert status == 0, errors
     assert table(output)["/image"][1:] == (50, 0)
     assert len(recorded(tmp_path / "flight", "/image")) == 50
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("killed_after_s", [1.5, 2.1, 2.9, 3.6])
+def test_a_kill_costs_a_second_at_most(node, tmp_path, killed_after_s):
+    publisher = node.create_publisher(String, "text", RELIABLE)
+    published_s = []
+    with Recording(tmp_path / "flight") as recording:
+        wait_for_subscription(node, publisher)
+        began_s = time.monotonic()
+        while time.monotonic() < began_s + killed_after_s:
+            published_s.append(time.monotonic())
+            publisher.publish(String(data=f"{len(published_s):06}"))
+            time.sleep(0.01)
+        recording.process.kill()
+        killed_s = time.monotonic()
+    saved = tmp_path / "saved.mcap"
+    with (tmp_path / "flight/flight.mcap").open("rb") as damaged, saved.open("xb") as complete:
+        recover(damaged, complete)
+    with AnyReader([saved]) as reader:
+        connections = [each for each in reader.connections if each.topic == "/text"]
+        texts = [reader.deserialize(data, each.msgtype).data for each, _, data in reader.messages(connections)]
+    assert texts == [f"{number + 1:06}" for number in range(len(texts))]
+    assert killed_s - published_s[len(texts)] < 1.0
 
 
 def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):

@@ -316,6 +316,7 @@ def test_on_a_busy_machine_messages_wait_for_those_that_are_taken_later(tmp_path
     """As long as the longest delay of late makes likely; what is much older has a clock of its own."""
     monkeypatch.setattr("drone_bridge.tools.recording.background.ORDERING_S", 0.0)
     monkeypatch.setattr("drone_bridge.tools.recording.background.MAX_DELAY_S", 100.0)
+    monkeypatch.setattr("drone_bridge.tools.recording.background.MAX_ORDERING_S", 200.0)
     bag = NotingBag(tmp_path / "flight")
     topic = make_topic()
     writer = BackgroundWriter(bag, 10**6, on_failure=pytest.fail)

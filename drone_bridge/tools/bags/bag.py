@@ -2,7 +2,7 @@
 """Read a ROS 2 bag, MCAP or sqlite3, of any origin that the rosbags library understands."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -58,12 +58,7 @@ class Bag:
         except BagError:
             raise
         except (AnyReaderError, OSError) as error:
-            for file in [path, *path.glob("*.mcap")]:
-                if _is_unfinished(file):
-                    raise BagError(
-                        f"'{file}' has no end, as when its recorder is killed: "
-                        f"'drone-bridge recover {file} <new file>' saves what is whole."
-                    ) from error
+            _refuse_unfinished([path, *path.glob("*.mcap")])
             raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # a damaged file can raise anything from the library that reads its parts
             raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
@@ -139,13 +134,24 @@ def _bag_of(path: Path) -> Path:
         raise BagError(f"'{path}' is a bag of ROS 1: convert it with 'rosbags-convert --src {path} --dst <folder>'.")
     if path.is_dir() and not (path / "metadata.yaml").exists():
         files = [*path.glob("*.mcap"), *path.glob("*.db3")]
+        _refuse_unfinished(files)
         raise BagError(
             f"'{path}' has no metadata.yaml, so it is not a bag"
-            + (f"; 'ros2 bag reindex {path}' makes one, or name a file in it: {files[0].name}." if files else ".")
+            + (f"; the file in it can be read by itself: {files[0]}." if files else ".")
         )
     if path.is_file() and (path.parent / "metadata.yaml").exists():
         return path.parent
     return path
+
+
+def _refuse_unfinished(files: Iterable[Path]) -> None:
+    """Name what completes a file whose recorder was killed, if there is one. Raises BagError."""
+    for file in files:
+        if _is_unfinished(file):
+            raise BagError(
+                f"'{file}' has no end, as when its recorder is killed: "
+                f"'drone-bridge recover {file} <new file>' saves what is whole."
+            )
 
 
 def _is_unfinished(path: Path) -> bool:

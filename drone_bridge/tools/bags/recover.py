@@ -5,17 +5,22 @@ What is whole is copied; the file itself is not changed.
 """
 
 import argparse
+import datetime
 import os
 import struct
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
 #: See https://mcap.dev/spec.
 MAGIC: Final = b"\x89MCAP0\r\n"
-FOOTER, DATA_END = 0x02, 0x0F
+FOOTER, MESSAGE, CHUNK, DATA_END = 0x02, 0x05, 0x06, 0x0F
 _RECORD: Final = struct.Struct("<BQ")  # kind, length of what follows (bytes)
+_CHUNK_TIMES = struct.Struct("<QQ")
+_MESSAGE_TIME = struct.Struct("<6xQ")
+_PLAUSIBLE_NS = 60 * 10**9  # from the last message on the disk until the recorder wrote there for the last time
 _DATA_END: Final = struct.pack("<I", 0)  # no CRC
 _FOOTER: Final = struct.pack("<QQI", 0, 0, 0)  # no summary, no CRC: readers scan the file instead
 _COPY_BYTES: Final = 1 << 20
@@ -31,7 +36,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     try:
         with options.file.open("rb") as damaged, options.output.open("xb") as complete:
-            lost_bytes = recover(damaged, complete)
+            saved = recover(damaged, complete)
+            written_ns = os.fstat(damaged.fileno()).st_mtime_ns
     except OSError as error:
         print(f"drone-bridge recover: {error.filename or options.output}: {error.strerror}.", file=sys.stderr)
         return 1
@@ -39,15 +45,46 @@ def main(argv: Sequence[str]) -> int:
         options.output.unlink()
         print(f"drone-bridge recover: '{options.file}' {error}.", file=sys.stderr)
         return 1
-    print(f"{options.output} ({options.output.stat().st_size / 1e6:.1f} MB), without the last {lost_bytes} bytes")
+    print(f"{options.output} ({options.output.stat().st_size / 1e6:.1f} MB): {saved.describe(written_ns)}")
     return 0
 
 
-def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
-    """Copy the records that are whole, and end the file; return how many bytes are left out.
+@dataclass(slots=True)
+class Saved:
+    """What is in the new file, and what is not. Times are the recorder's, ns; those of messages are 0 without any."""
+
+    lost_bytes: int = 0
+    start_ns: int = 0
+    end_ns: int = 0
+    lost_end_ns: int = 0
+    """Of the messages that are known to be left out."""
+
+    def note(self, start_ns: int, end_ns: int) -> None:
+        """Add the times of a chunk or message that is whole."""
+        self.start_ns = min(self.start_ns, start_ns) if self.end_ns else start_ns
+        self.end_ns = max(self.end_ns, end_ns)
+
+    def describe(self, written_ns: int) -> str:
+        """Say how much is there and how much is missing, of a file that was written to at `written_ns` at last."""
+        if not self.end_ns:
+            return f"no message is whole, and the last {self.lost_bytes} bytes are left out."
+        lost_end_ns = max(self.lost_end_ns, self.end_ns)
+        if 0 < written_ns - self.end_ns < _PLAUSIBLE_NS:  # else it was copied, or the times are simulated ones
+            lost_end_ns = max(lost_end_ns, written_ns)
+        end = datetime.datetime.fromtimestamp(self.end_ns / 1e9).astimezone()
+        return (
+            f"{(self.end_ns - self.start_ns) / 1e9:.1f} s of messages, until {end:%Y-%m-%d %H:%M:%S}. Missing: "
+            f"{(lost_end_ns - self.end_ns) / 1e9:.1f} s with the last {self.lost_bytes} bytes, and what the recorder "
+            "had not written when it ended (that of drone_bridge: up to 1 s)."
+        )
+
+
+def recover(damaged: IO[bytes], complete: IO[bytes]) -> Saved:
+    """Copy the records that are whole, and end the file.
 
     Raises OSError, and ValueError if there is nothing to recover.
     """
+    saved = Saved()
     size = damaged.seek(0, os.SEEK_END)
     damaged.seek(-min(size, len(MAGIC)), os.SEEK_END)
     has_end = damaged.read() == MAGIC
@@ -60,8 +97,14 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
     while len(head := damaged.read(_RECORD.size)) == _RECORD.size:
         kind, length = _RECORD.unpack(head)
         following = end + _RECORD.size + length
-        if kind in (0, DATA_END, FOOTER) or following > size:
+        if kind in (0, DATA_END, FOOTER):
             break
+        times = _times_of(kind, damaged)
+        if following > size:
+            saved.lost_end_ns = times[1] if times else 0
+            break
+        if times:
+            saved.note(*times)
         end = damaged.seek(following)
     damaged.seek(0)
     for begin in range(0, end, _COPY_BYTES):
@@ -69,4 +112,16 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
     for kind, content in ((DATA_END, _DATA_END), (FOOTER, _FOOTER)):
         complete.write(_RECORD.pack(kind, len(content)) + content)
     complete.write(MAGIC)
-    return size - end
+    saved.lost_bytes = size - end
+    return saved
+
+
+def _times_of(kind: int, file: IO[bytes]) -> tuple[int, int] | None:
+    """Return the times (ns) of the first and last message in the record whose content is next, if it holds any."""
+    layout = {CHUNK: _CHUNK_TIMES, MESSAGE: _MESSAGE_TIME}.get(kind)
+    content = file.read(layout.size) if layout else b""
+    if not layout or len(content) < layout.size:
+        return None
+    times = layout.unpack(content)
+    # A chunk without messages has times of 0 or of the clock's ends.
+    return (times[0], times[-1]) if 0 < times[0] <= times[-1] < 2**63 else None

@@ -12,10 +12,12 @@ from typing import NamedTuple
 from drone_bridge.tools.recording.bag import Bag, Topic
 
 MESSAGE_OVERHEAD = 200  # bytes that a queued message takes beside its data, roughly
-FLUSH_INTERVAL_S = 2.0  # what a power cut can cost
+# With the longest wait for order below a second together: what a recorder that is killed has not written yet.
+FLUSH_INTERVAL_S = 0.4
 # The executor takes topics and publishers in turn, not in the order of time: each message waits for earlier ones still
 # to be taken. On a busy machine that takes longer, so the wait follows the longest recent delay.
 ORDERING_S = 0.3  # at least
+MAX_ORDERING_S = 0.5  # beyond that, order matters less than what a kill would cost
 DELAYS_WAITED_FOR = 2  # times the longest recent delay
 MAX_DELAY_S = 2.5  # older messages are stamped by another clock, such as simulated time
 DELAY_DECAY = 0.1  # s per second by which the longest delay is forgotten
@@ -136,4 +138,5 @@ class BackgroundWriter:
             return None
         if self._deadline is not None or self._room < self._room_for_ordering:
             return 0.0
-        return self._queue[0].arrived_s + max(ORDERING_S, DELAYS_WAITED_FOR * self._delay_s)
+        wait_s = max(ORDERING_S, DELAYS_WAITED_FOR * self._delay_s)
+        return self._queue[0].arrived_s + min(MAX_ORDERING_S, wait_s)
