@@ -4,9 +4,12 @@
 import contextlib
 import math
 import signal
+import socket
+import time
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from flooder import flooding
 from geometry_msgs.msg import Twist
 from ports import free_port
 from processes import Process
@@ -235,16 +238,50 @@ def test_it_is_found_by_multicast_and_directly(shared):
     cancellation.close()
 
 
-def test_a_seventeenth_driver_is_refused_and_one_that_does_not_read_blocks_nobody(shared, commands, connect):
+def test_sixteen_idle_connections_lock_nobody_out(shared, commands, connect):
+    with contextlib.ExitStack() as stack:
+        driver = connect(shared, "alice")
+        driver.settle()
+        for _ in range(16):
+            stack.enter_context(socket.create_connection(("127.0.0.1", shared.port)))
+        driver.settle()
+        connect(shared, "bob").settle()
+        driver.settle()
+
+
+def test_an_idle_connection_ends_by_itself(connect):
+    with serving("idle", driver_timeout=0.3) as server, connect(server) as idle:
+        assert isinstance(idle.next_event(), ConnectionClosed)
+
+
+def test_one_that_does_not_read_blocks_nobody(shared, commands, connect):
     drivers = [connect(shared, f"driver{number}") for number in range(16)]
     for driver in drivers:
         driver.settle()
-    refused = connect(shared)
-    assert isinstance(refused.next_event(), ConnectionClosed)
     deaf = drivers.pop()
     deaf.send_bytes_until_closed(bytes.fromhex("0008 01 0000000000000000") * 1000)
     for driver in drivers:
         driver.settle()
+
+
+FLOOD = bytes.fromhex("0008 01 0000000000000000 0000 02")  # keep-alives, and queries, whose answers are long
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("is_reading", [True, False], ids=["reading", "not reading"])
+def test_a_flood_of_others_does_not_delay_the_stop_of_a_silent_driver(connect, ros, is_reading):
+    with serving("flooded", command_timeout=1.0) as server, connect(server, "alice") as driver:
+        commands = ros.subscribe(Twist, "/flooded/cmd_vel")
+        driver.bind(TRACKS)
+        with flooding(server.port, FLOOD, is_reading=is_reading):
+            for number in range(1, 4):
+                wait_until(lambda: driver.send(SkidSteerUpdate(TRACKS, 100, 100)) or len(commands), "one", period_s=0.1)
+                commands.clear()
+                driver.send(SkidSteerUpdate(TRACKS, 100 + number, 100))
+                sent_s = time.monotonic()
+                commands.wait(lambda twist: not is_neutral(twist))
+                commands.wait(is_neutral)
+                assert time.monotonic() - sent_s < 1.2
 
 
 def test_a_silent_driver_is_stopped_goes_on_with_its_next_update_and_is_dropped_in_the_end(connect, ros):

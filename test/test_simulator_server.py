@@ -2,15 +2,18 @@
 """simulator_server and its clients, where ROS has no more than topics: a vehicle's odometry, and perhaps others."""
 
 import asyncio
+import contextlib
 import math
 import os
 import signal
 import socket
 import struct
 import threading
+import time
 
 import pytest
 from diagnostics import status, wait_for_count
+from flooder import flooding
 from geometry_msgs.msg import PoseStamped, TransformStamped, Twist
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S as PATIENCE_S
@@ -373,20 +376,41 @@ def test_speaking_as_the_cuauv_server(ros):
         server.close()
 
 
-def test_no_more_clients_than_allowed(ros):
+def test_a_full_house_drops_the_idle_and_not_who_is_heard(ros):
     server = Server(ros, "few", max_clients=2)
     try:
-        kept = [server.connect() for _ in range(2)]
-        for client in kept:
-            client.settle()
-        with socket.create_connection(("127.0.0.1", server.port)) as other:
-            other.settimeout(PATIENCE_S)
-            assert other.recv(1) == b""
-        kept[0].settle()
-        report = status(ros, lambda values: values.get("refused peers") == "1")
-        assert report["clients"] == "2"
+        kept = server.connect()
+        kept.settle()
+        with contextlib.ExitStack() as stack:
+            for sent in (b"", b"\3", b"\3\0\0"):  # nothing, and parts of a header
+                idle = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+                idle.sendall(sent)
+                idle.settimeout(PATIENCE_S)
+            kept.settle()
+            server.connect().settle()
+            assert idle.recv(1) == b""
+            kept.settle()
+            assert status(ros, lambda values: values.get("lost connections") == "3")["clients"] == "2"
     finally:
         server.close()
+
+
+FLOOD = b"\x21\0\0\0\0" + b"\1\0\0\0\0" + b"\4\0\0\0\5\0\0\0\0\0"  # REASSURE, ELIST, EGET x
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("is_reading", [True, False], ids=["reading", "not reading"])
+def test_a_flood_of_others_does_not_delay_the_stop_of_a_vehicle(ros, server, client, is_reading):
+    with server.feed(), flooding(server.port, FLOOD, is_reading=is_reading):
+        wait_for_state(client)
+        for _ in range(3):
+            server.steer(client)
+            client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.25, 0.0, 0.0)))
+            sent_s = time.monotonic()
+            server.commands.wait(lambda twist: twist.linear.x == pytest.approx(0.25))
+            server.commands.wait(lambda twist: twist == Twist())
+            assert time.monotonic() - sent_s < 1.2 * TIMEOUT_S
+            server.commands.clear()
 
 
 def test_the_clients_in_the_wild_read_five_bytes_and_then_the_body(server):

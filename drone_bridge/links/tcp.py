@@ -53,6 +53,8 @@ class TcpStream:
         self._unsent = (memoryview(b""), False)  # the rest of what was being sent when cancelled; whether it is pixels
         self._acknowledges_at_once = False
         self._heard_s = time.monotonic()
+        #: Whether anything has been received.
+        self.has_heard = False
         self._removal = ""  # why the peer has lost its place
 
     @property
@@ -104,7 +106,7 @@ class TcpStream:
                 count = self._socket.recvmsg_into(buffers)[0]
                 if self._removal:
                     raise LinkError(self._removal)
-                self._heard_s = time.monotonic()
+                self._heard_s, self.has_heard = time.monotonic(), True
                 if self._log:
                     self._log.received(buffers, count, pixel_bytes=pixel_bytes)
                 if self._acknowledges_at_once and count < sum(map(len, buffers)):  # Linux goes back to delays by itself

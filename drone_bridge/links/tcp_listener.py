@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from drone_bridge.links.wire_log import WireLog
 
 ACCEPT_RETRY_S: Final = 0.5
+#: A peer that has said nothing at all for so long loses its place to the next one, however silent others may be.
+FIRST_MESSAGE_S = 2.0
 _OUT_OF_RESOURCES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -39,7 +41,9 @@ class TcpListener:
     """Listens for one peer at a time. While one is connected, others are refused without disturbing it.
 
     A peer that connects after the current one has hung up, but before that was noticed here, is served next. So is one
-    that connects when the current peer has been silent for too long; it replaces that peer.
+    that connects when the current peer has been silent for too long; it replaces that peer. One that has never said
+    anything, as a port scanner or a health check, loses its place soon, but is not hung up on for that: some programs
+    connect, and begin when their user does.
     """
 
     def __init__(
@@ -124,7 +128,8 @@ class TcpListener:
 
     def _refuse_or_prefer(self, other: socket.socket, stream: TcpStream) -> None:
         silence_s = stream.silence_s
-        if silence_s <= self._allowed_silence_s():
+        allowed_s = self._allowed_silence_s()
+        if silence_s <= (allowed_s if stream.has_heard else min(allowed_s, FIRST_MESSAGE_S)):
             self._on_refused(peer_name(other))
             return
         reason = f"{stream.peer} was silent for {silence_s:.1f} s, and is replaced by {peer_name(other)}."

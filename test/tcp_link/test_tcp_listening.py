@@ -132,6 +132,24 @@ def test_a_silent_peer_loses_its_place_to_the_next_one_that_connects(listener):
     assert len(listener.refused) == 1
 
 
+def test_who_never_said_anything_loses_its_place_soon(monkeypatch, listener):
+    """By default a peer may be silent for ever, but not from the start."""
+    monkeypatch.setattr(tcp_listener, "FIRST_MESSAGE_S", 0.0)
+    with connect(listener.port), connect(listener.port) as talker:
+        stream = listener.open()
+        with pytest.raises(LinkError, match="is replaced by"):
+            stream.receive_into(memoryview(bytearray(1)))
+        stream.close()
+        stream = listener.open()
+        talker.sendall(b"hello")
+        assert receive(stream) == b"hello"
+        with connect(listener.port) as too_many:
+            assert wait_readable([too_many], LONG_S)[0]  # refused
+        talker.sendall(b"again")
+        assert receive(stream) == b"again"
+        stream.close()
+
+
 def test_a_waiting_successor_is_closed_with_the_listener(cancellation):
     listener = TcpListener("127.0.0.1", 0, cancellation, pytest.fail, allowed_silence_s=lambda: 0.0)
     with connect(listener.port), connect(listener.port) as next_one:

@@ -39,6 +39,8 @@ ROBOT_GONE: Final = "the robot behind this server is not available"
 OTHER_ROBOT: Final = "the subsystems or sensors of the robot behind this server have changed"
 #: The condition of a robot behind a bridge that says nothing.
 SILENT_ROBOT: Final = "silent robot"
+#: How long a driver may take for its first packet, with `driver_timeout: 0` as well: drivers send keep-alives at once.
+FIRST_MESSAGE_S = 10.0
 #: Maximum delay in noticing the silence of a driver that does not drive.
 WATCH_PERIOD_S: Final = 0.25
 
@@ -115,6 +117,7 @@ class RobotServer(LinkNode):
                 most=MAX_DRIVERS,
                 ends=(ProtocolError, HangUpError),
                 on_refused=self._refuse,
+                first_message_s=FIRST_MESSAGE_S,
                 wire_log=self.wire_log,
             )
         except Exception:
@@ -152,6 +155,7 @@ class RobotServer(LinkNode):
         conversation = Conversation(
             self._control, connection.peer, connection.send, connection.abort, _now, is_suppressed=answers.keeps
         )
+        self._endpoint.changed()  # also if it never says anything: its time is up one day
         self._late_answers[conversation.driver] = answers
         if not self._is_robot_connected:
             conversation.driver.drop(ROBOT_GONE)
@@ -253,15 +257,30 @@ class _DriverClient:
     def __init__(self, node: RobotServer, conversation: Conversation) -> None:
         self._node = node
         self._conversation = conversation
+        self._is_heard = False  # and the node has not been told
+
+    @property
+    def inside_message(self) -> bool:
+        return self._conversation.inside_message
 
     def receive_data(self, data: bytes) -> None:
-        """Handle received bytes. Raises ProtocolError or HangUpError."""
+        self._conversation.receive_data(data)
+
+    def handle_next(self) -> bool:
+        """See Client. Raises ProtocolError or HangUpError."""
         try:
-            self._conversation.receive_data(data)
+            is_handled = self._conversation.handle_next()
         except ProtocolError as error:
             self._reject(error)
             raise
-        self._node.heard()
+        self._is_heard |= is_handled
+        return is_handled
+
+    def flush(self) -> None:
+        """Note what has changed, once per turn."""
+        if self._is_heard:
+            self._is_heard = False
+            self._node.heard()
 
     def receive_eof(self) -> None:
         """Handle the end of the driver's stream. Raises ProtocolError."""

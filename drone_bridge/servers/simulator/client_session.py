@@ -38,8 +38,13 @@ class ClientSession(Conversation):
     def peer(self) -> str:
         return self._connection.peer
 
+    @property
+    def inside_message(self) -> bool:
+        """See Client. While a service answers, what comes after has not been looked at."""
+        return not self._pending and self.protocol.inside_message
+
     def receive_data(self, data: bytes) -> None:
-        """Answer the requests in what was received. Raises RemoteProtocolError and HangUpError."""
+        """Take what was received. Raises HangUpError."""
         self._heard()
         self.receive(data)
         if self._pending:
@@ -47,19 +52,22 @@ class ClientSession(Conversation):
             if self._ahead_bytes > MAX_AHEAD_BYTES:
                 raise HangUpError(f"it has sent more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
         self._server.update_time()
-        try:
-            self._handle_requests()
-        finally:
-            self._server.flush()
 
-    def _handle_requests(self) -> None:
-        while not self._pending and not self.drop_reason and (request := self.next_request()) is not None:
-            call = self._server.forwarder.call_for(self, request)
-            if isinstance(call, ServiceCall):
-                self._pending, self._ahead_bytes = request, 0
-                self._send(call)
-            else:
-                self.answer(call or self._server.answer_locally(self, request))
+    def handle_next(self) -> bool:
+        """Answer a request, or have a service answer it. Raises RemoteProtocolError and HangUpError."""
+        if self._pending or self.drop_reason or (request := self.next_request()) is None:
+            return False
+        call = self._server.forwarder.call_for(self, request)
+        if isinstance(call, ServiceCall):
+            self._pending, self._ahead_bytes = request, 0
+            self._send(call)
+        else:
+            self.answer(call or self._server.answer_locally(self, request))
+        return True
+
+    def flush(self) -> None:
+        """Send what is queued, for the other clients and the vehicle as well."""
+        self._server.flush()
 
     def _send(self, call: ServiceCall) -> None:
         def take(response: object) -> None:
@@ -79,15 +87,11 @@ class ClientSession(Conversation):
                 return
             self._pending = None
             self.answer(result)
-            try:
-                self._handle_requests()
-            except ENDS as error:
-                self._connection.close(str(error))
-            self._server.flush()
+            self._connection.proceed()
 
         self._server.bridge.call(call.service, call.request, take)
 
-    def flush(self) -> None:
+    def send_queued(self) -> None:
         """Send queued messages, and drop a client that does not read them."""
         for piece in self.take():
             self._connection.send(piece)

@@ -238,7 +238,7 @@ class SimulatorServer(LinkNode):
         """Send all queued commands and messages, to all clients."""
         self._commands.flush()
         for session in tuple(self._sessions):
-            session.flush()
+            session.send_queued()
 
     def answer_locally(self, client: Client, request: sim.Request) -> sim.Response:
         """Answer without calling a service."""
@@ -313,7 +313,7 @@ class SimulatorServer(LinkNode):
     def _send_completed(self) -> None:
         for session in self._sessions:
             session.post(sim.Completed())
-            session.flush()
+            session.send_queued()
 
     def _post(self, kind: ItemType, number: int, message: sim.Response) -> None:
         item = self._world.items.of(kind).get(number)

@@ -42,26 +42,35 @@ class Conversation:
         self.driver = Driver(peer, self._send_packet, close, clock().steady_s)
         control.join(self.driver)
 
+    @property
+    def inside_message(self) -> bool:
+        return self._connection.inside_message
+
     def receive_data(self, data: bytes) -> None:
-        """Handle received bytes. Raises RemoteProtocolError and HangUpError, which end the connection."""
         self._connection.receive_data(data)
-        self._handle_events()
+
+    def handle_next(self) -> bool:
+        """See Client. Raises RemoteProtocolError and HangUpError, which end the connection."""
+        if self.driver.drop_reason:
+            return False
+        event = self._connection.next_event()
+        if event is NEED_DATA or isinstance(event, ConnectionClosed):
+            return False
+        self._control.handle(self.driver, event, self._clock())
+        return True
+
+    def flush(self) -> None:
+        """See Client. Nothing is queued."""
 
     def receive_eof(self) -> None:
         """Handle the end of the driver's stream. Raises RemoteProtocolError if it is inside a packet."""
         self._connection.receive_eof()
-        self._handle_events()
+        while self.handle_next():
+            pass
 
     def leave(self, reason: str) -> None:
         self._control.leave(self.driver, self._clock())
         self._control.report(f"{self.driver} is gone: {self.driver.drop_reason or reason}")
-
-    def _handle_events(self) -> None:
-        while not self.driver.drop_reason:
-            event = self._connection.next_event()
-            if event is NEED_DATA or isinstance(event, ConnectionClosed):
-                return
-            self._control.handle(self.driver, event, self._clock())
 
     def _send_packet(self, packet: FromRobot) -> None:
         if not self.driver.drop_reason and not self._is_suppressed(packet):
