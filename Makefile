@@ -8,7 +8,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 4)))
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect bench fuzz soak
-.PHONY: kills signals stalls architecture clean
+.PHONY: kills signals stalls clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -36,10 +36,6 @@ demo-worlds: setup
 
 demo-fleet: setup
 	@$(ACTIVATE) && drone-bridge demo fleet
-
-# Draws the diagram in docs/architecture.md from the imports in the code.
-architecture:
-	@$(PYTHON) docs/draw_architecture.py
 
 lint: setup
 	@$(ACTIVATE) && ruff check . && ruff format --check . && mypy

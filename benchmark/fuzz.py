@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from drone_bridge.protocols import dronegui, robot, simulator, telemetry, testbed
+from drone_bridge.protocols import dronegui, robot, simulator, testbed
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
+from drone_bridge.telemetry import codec as telemetry
 
 CAPTURES = Path(__file__).resolve().parent.parent / "test" / "captures"
 MAX_EVENTS = 10_000  # of one input: more than its bytes can hold

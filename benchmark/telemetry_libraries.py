@@ -4,7 +4,7 @@
 import sys
 import timeit
 
-from drone_bridge.protocols.telemetry import json_and_base64
+from drone_bridge.telemetry.codec import json_and_base64
 
 ROUNDS = 5
 READS = 2000

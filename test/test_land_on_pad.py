@@ -17,9 +17,9 @@ from drone_bridge.controllers.land_on_pad.behaviour import PARAMETERS
 from drone_bridge.controllers.land_on_pad.data import LandState, Measured, PadSighting
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
-from drone_bridge.emulators.landing.pad import PAD_HEIGHT
-from drone_bridge.emulators.landing.world import LANDING_GEAR
-from drone_bridge.vehicle_side.telemetry import PERIOD_S
+from drone_bridge.telemetry.device import PERIOD_S
+from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
+from drone_bridge.telemetry.emulator.world import LANDING_GEAR
 
 pytestmark = pytest.mark.slow
 

@@ -15,13 +15,13 @@ from std_msgs.msg import Bool
 
 from drone_bridge.controllers.land_on_pad.frame import pad_message, read_measured
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
-from drone_bridge.emulators.landing.rover import Pattern
-from drone_bridge.emulators.landing.vehicle import Setup, Vehicle
 from drone_bridge.geometry.quaternions import quaternion_from_euler
 from drone_bridge.msg import ControllerState, LandingPad
+from drone_bridge.telemetry.emulator.rover import Pattern
+from drone_bridge.telemetry.emulator.vehicle import Setup, Vehicle
+from drone_bridge.telemetry.topics.to_ros import FullScale, LandingFrameNames, command_from_twist
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import JpegDecoder
-from drone_bridge.translate.telemetry import FullScale, LandingFrameNames, command_from_twist
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import set_quaternion
 

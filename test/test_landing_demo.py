@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.landing.touchdown import Touchdown
+from drone_bridge.telemetry.emulator.touchdown import Touchdown
 from drone_bridge.tools.demo.landing_recording import LandingRecording, Span, View, along
 from drone_bridge.tools.demo.landings import PATTERNS, TOUCHDOWN, Landing, Task, report
 

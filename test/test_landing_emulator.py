@@ -14,7 +14,7 @@ from processes import TIMEOUT_S, Process
 from ros_session import undisturbed
 
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.telemetry import (
+from drone_bridge.telemetry.codec import (
     ControllerConnection,
     DroneCommand,
     DroneTelemetry,
@@ -24,7 +24,7 @@ from drone_bridge.protocols.telemetry import (
     Vector,
 )
 
-MODULE = "drone_bridge.emulators.landing"
+MODULE = "drone_bridge.telemetry.emulator"
 
 
 class Bridge:

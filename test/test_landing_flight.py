@@ -9,7 +9,8 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.emulators.landing.flight import (
+from drone_bridge.telemetry.codec import DroneCommand
+from drone_bridge.telemetry.emulator.flight import (
     GRAVITY,
     MAX_THRUST_TO_WEIGHT,
     VERTICAL_SHARE_OF_GUSTS,
@@ -18,8 +19,7 @@ from drone_bridge.emulators.landing.flight import (
     GustyWind,
     rotation_from_euler,
 )
-from drone_bridge.emulators.landing.world import STEP_S
-from drone_bridge.protocols.telemetry import DroneCommand
+from drone_bridge.telemetry.emulator.world import STEP_S
 
 STILL = np.zeros(3)
 START = (1.0, -2.0, 5.0)

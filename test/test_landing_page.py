@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from drone_bridge.emulators.landing.__main__ import parse
+from drone_bridge.telemetry.emulator.__main__ import parse
 
 PAGE = (Path(__file__).parent.parent / "docs" / "landing.md").read_text()
 MODULES = [
-    importlib.import_module(f"drone_bridge.emulators.landing.{name}")
+    importlib.import_module(f"drone_bridge.telemetry.emulator.{name}")
     for name in ("pad", "world", "sensors", "touchdown", "flight")
 ]
 CONSTANTS = re.findall(r"^\| `([A-Z][\w.]+)` \| (\S+)", PAGE, re.MULTILINE)
@@ -35,7 +35,7 @@ def test_options_match_the_page():
     spoken_of = set(re.findall(r"`(--[\w-]+)", PAGE))
     known = {f"--{name.replace('_', '-')}" for name in vars(parse([]))}
     assert spoken_of <= known
-    line = re.search(r"python3 -m drone_bridge\.emulators\.landing (.*)", PAGE)[1]
+    line = re.search(r"python3 -m drone_bridge\.telemetry\.emulator (.*)", PAGE)[1]
     assert parse(line.split()).until_landed
 
 

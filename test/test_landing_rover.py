@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.landing.rover import ACCELERATION, RANDOM_PERIOD_S, SILENCE_S, Pattern, Rover
+from drone_bridge.telemetry.emulator.rover import ACCELERATION, RANDOM_PERIOD_S, SILENCE_S, Pattern, Rover
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from markers import detect
 
-from drone_bridge.emulators.landing.camera import DownwardCamera
-from drone_bridge.emulators.landing.flight import rotation_from_euler
-from drone_bridge.emulators.landing.pad import (
+from drone_bridge.telemetry.emulator.camera import DownwardCamera
+from drone_bridge.telemetry.emulator.flight import rotation_from_euler
+from drone_bridge.telemetry.emulator.pad import (
     INK,
     LARGE_MARKER,
     PAD_HEIGHT,
@@ -20,7 +20,7 @@ from drone_bridge.emulators.landing.pad import (
     draw_marker,
     draw_pad,
 )
-from drone_bridge.emulators.landing.scene import (
+from drone_bridge.telemetry.emulator.scene import (
     GROUND_SIDE,
     ROVER_FRONT,
     ROVER_LENGTH,
@@ -31,7 +31,7 @@ from drone_bridge.emulators.landing.scene import (
     Surface,
     paint_ground,
 )
-from drone_bridge.emulators.landing.vehicle import jpeg
+from drone_bridge.telemetry.emulator.vehicle import jpeg
 
 pytestmark = pytest.mark.slow
 

@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.landing import sensors
-from drone_bridge.emulators.landing.camera import DownwardCamera
-from drone_bridge.emulators.landing.flight import GRAVITY, Drone
-from drone_bridge.emulators.landing.pad import PAD_HEIGHT
-from drone_bridge.emulators.landing.sensors import Sensors, expected_confidence, levelled
-from drone_bridge.emulators.landing.world import STEP_S
-from drone_bridge.protocols.telemetry import DroneCommand
+from drone_bridge.telemetry.codec import DroneCommand
+from drone_bridge.telemetry.emulator import sensors
+from drone_bridge.telemetry.emulator.camera import DownwardCamera
+from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone
+from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
+from drone_bridge.telemetry.emulator.sensors import Sensors, expected_confidence, levelled
+from drone_bridge.telemetry.emulator.world import STEP_S
 
 STILL = np.zeros(3)
 CAMERA = DownwardCamera()

@@ -10,12 +10,7 @@ import pytest
 from landing_pilot import Pilot
 from markers import detect
 
-from drone_bridge.emulators.landing.pad import PAD_HEIGHT
-from drone_bridge.emulators.landing.rover import ROVER_Z, Pattern
-from drone_bridge.emulators.landing.sensors import levelled
-from drone_bridge.emulators.landing.vehicle import IMAGE_EVERY, PERIOD_S, Setup, Vehicle
-from drone_bridge.emulators.landing.world import LANDING_GEAR, Phase
-from drone_bridge.protocols.telemetry import (
+from drone_bridge.telemetry.codec import (
     ControllerConnection,
     DroneCommand,
     DroneConnection,
@@ -24,6 +19,11 @@ from drone_bridge.protocols.telemetry import (
     RoverTelemetry,
     Vector,
 )
+from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
+from drone_bridge.telemetry.emulator.rover import ROVER_Z, Pattern
+from drone_bridge.telemetry.emulator.sensors import levelled
+from drone_bridge.telemetry.emulator.vehicle import IMAGE_EVERY, PERIOD_S, Setup, Vehicle
+from drone_bridge.telemetry.emulator.world import LANDING_GEAR, Phase
 
 pytestmark = pytest.mark.slow
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.landing.flight import Drone, GustyWind
-from drone_bridge.emulators.landing.pad import PAD_HEIGHT
-from drone_bridge.emulators.landing.rover import Pattern, Rover
-from drone_bridge.emulators.landing.scene import ROVER_LENGTH
-from drone_bridge.emulators.landing.touchdown import (
+from drone_bridge.telemetry.codec import DroneCommand
+from drone_bridge.telemetry.emulator.flight import Drone, GustyWind
+from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
+from drone_bridge.telemetry.emulator.rover import Pattern, Rover
+from drone_bridge.telemetry.emulator.scene import ROVER_LENGTH
+from drone_bridge.telemetry.emulator.touchdown import (
     MAX_POSITION_ERROR,
     MAX_RELATIVE_SPEED,
     MAX_VERTICAL_SPEED,
     Touchdown,
 )
-from drone_bridge.emulators.landing.world import COLUMNS, LANDING_GEAR, STEP_S, Phase, World, drone_near
-from drone_bridge.protocols.telemetry import DroneCommand
+from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, STEP_S, Phase, World, drone_near
 
 ON_PAD = PAD_HEIGHT + LANDING_GEAR
 GOOD = Touchdown(time=1.0, on_rover=True, position_error=0.1, vertical_speed=0.5, relative_speed=0.2)

@@ -85,7 +85,7 @@ def test_a_stopped_drone_is_a_warning_until_it_resumes(ros):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with Process.node("telemetry_bridge", transport="udp", port=0, telemetry_timeout=SILENCE_S) as node:
         port = node.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
-        with Process.module("drone_bridge.emulators.landing", "--port", port, "--no-images") as drone:
+        with Process.module("drone_bridge.telemetry.emulator", "--port", port, "--no-images") as drone:
             wait_for_status(reports, is_ok)
             drone.send(signal.SIGSTOP)
             try:

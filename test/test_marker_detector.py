@@ -10,11 +10,11 @@ import pytest
 from pad_flight import PATTERNS, PadFlight
 
 from drone_bridge.controllers.land_on_pad.data import PadSighting
-from drone_bridge.emulators.landing.camera import DownwardCamera
-from drone_bridge.emulators.landing.pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
-from drone_bridge.emulators.landing.scene import Scene
-from drone_bridge.emulators.landing.vehicle import jpeg
 from drone_bridge.geometry.matrices import rotation_from_angles
+from drone_bridge.telemetry.emulator.camera import DownwardCamera
+from drone_bridge.telemetry.emulator.pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
+from drone_bridge.telemetry.emulator.scene import Scene
+from drone_bridge.telemetry.emulator.vehicle import jpeg
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.vision.pinhole import Pinhole

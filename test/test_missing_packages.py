@@ -28,7 +28,7 @@ NEEDED = {
     "drone-bridge info bag": {"rosbags": "rosbags"},
     "drone-bridge play bag": {"rosbags": "rosbags"},
     "drone-bridge report bag": {"rosbags": "rosbags"},
-    "-m drone_bridge.emulators.landing": {"cv2": "opencv-python-headless"},
+    "-m drone_bridge.telemetry.emulator": {"cv2": "opencv-python-headless"},
 }
 #: What these can't do without when they have read a bag with an image.
 NEEDED_FOR_A_BAG = {

@@ -12,7 +12,10 @@ import pytest
 import setuptools
 
 ROOT = Path(__file__).resolve().parent.parent
-WITHOUT_ROS = ("protocols", "links", "emulators", "operators", "tools/bags", "tools/reporting", "tools/wire")
+WITHOUT_ROS = (
+    *("protocols", "links", "emulators", "operators", "tools/bags", "tools/reporting", "tools/wire"),
+    *("*/codec", "*/device", "*/emulator", "*/operator.py"),
+)
 #: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing.
 PIP_NAMES = {"cv2": "opencv-python-headless"}
 ROSDEP_KEYS = {
@@ -39,10 +42,10 @@ ROSDEP_KEYS = {
 }
 
 
-def imported(folder):
-    """Return the foreign top-level modules that the files of a folder import."""
+def imported(part):
+    """Return the foreign top-level modules that a file, or the files of a folder, import."""
     names = set()
-    for path in folder.rglob("*.py"):
+    for path in part.rglob("*.py") if part.is_dir() else [part]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 names.update(alias.name.split(".")[0] for alias in node.names)
@@ -90,7 +93,7 @@ def test_package_xml_names_what_cmake_finds():
 def test_pip_gets_what_programs_without_ros_import(distribution):
     extras = [requirement for requirements in distribution["extras_require"].values() for requirement in requirements]
     required = {re.split("[<>=]", requirement)[0] for requirement in (*distribution["install_requires"], *extras)}
-    modules = set().union(*(imported(ROOT / "drone_bridge" / part) for part in WITHOUT_ROS))
+    modules = set().union(*(imported(path) for part in WITHOUT_ROS for path in (ROOT / "drone_bridge").glob(part)))
     assert required == {PIP_NAMES.get(name, name) for name in modules}
 
 

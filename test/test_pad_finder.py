@@ -12,9 +12,9 @@ from telemetry_peer import jpeg
 
 from drone_bridge.geometry.matrices import rotation_from_angles
 from drone_bridge.geometry.quaternions import quaternion_from_euler
-from drone_bridge.servers.telemetry.pad_finder import PadFinder, Photo, pinhole
+from drone_bridge.telemetry.server.pad_finder import PadFinder, Photo, pinhole
+from drone_bridge.telemetry.topics.from_ros import landing_pad
 from drone_bridge.translate.frames import TelemetrySigns
-from drone_bridge.translate.telemetry_from_ros import landing_pad
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import set_quaternion
 from drone_bridge.vision.markers import MarkerParameters

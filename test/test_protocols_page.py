@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from drone_bridge import protocols
-from drone_bridge.protocols import dronegui, robot, simulator, telemetry, testbed
+from drone_bridge.protocols import dronegui, robot, simulator, testbed
 from drone_bridge.protocols.events import EventSource
+from drone_bridge.telemetry import codec as telemetry
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "protocols.md").read_text()
 EXAMPLES = dict(re.findall(r"## (.*?)\n\n```python\n(.*?)```", PAGE, re.DOTALL))
@@ -28,7 +29,7 @@ def test_an_example_runs(name):
 def test_protocols_export_the_same_names(module):
     assert "DEFAULT_PORT" in module.__all__
     assert all(hasattr(module, name) for name in module.__all__)
-    assert f"| `{module.__name__.rpartition('.')[2]}` |" in PAGE
+    assert f"| `{module.__name__.removesuffix('.codec').rpartition('.')[2]}` |" in PAGE
     assert f" {module.DEFAULT_PORT}" in PAGE
     connections = [getattr(module, name) for name in module.__all__ if name.endswith("Connection")]
     assert len(connections) >= 2

@@ -12,7 +12,7 @@ from processes import Process, executable
 from ros_session import undisturbed, wait_until
 from std_msgs.msg import String
 
-from drone_bridge.protocols.telemetry import ControllerConnection
+from drone_bridge.telemetry.codec import ControllerConnection
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.time import seconds_between, time_from_seconds
 from drone_bridge.translate.wheel_odometry import WheelOdometry

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from drone_bridge.protocols.telemetry import json_and_base64
+from drone_bridge.telemetry.codec import json_and_base64
 
 pytest.importorskip("pybase64", reason="rosdep has no key for it")
 

@@ -5,9 +5,9 @@ from composition import launch
 from ports import free_port
 from processes import Process
 
-from drone_bridge.operators import telemetry
 from drone_bridge.operators.plan import Leg
-from drone_bridge.protocols.telemetry import DroneCommand
+from drone_bridge.telemetry import operator as telemetry
+from drone_bridge.telemetry.codec import DroneCommand
 
 
 class Drone:
@@ -24,9 +24,9 @@ def test_legs_are_fractions_of_full_scale():
 
 def test_it_answers_an_emulated_drone_and_leaves_it_hovering():
     options = ("--port", "0", "--plan", "1s up 0.5, 0.5s turn 0.5")
-    with Process.module("drone_bridge.operators.telemetry", *options) as operator:
+    with Process.module("drone_bridge.telemetry.operator", *options) as operator:
         port = operator.wait_for_line(r"waits for telemetry on 127\.0\.0\.1:(\d+)")[1]
-        with Process.module("drone_bridge.emulators.landing", "--port", port, "--no-images") as drone:
+        with Process.module("drone_bridge.telemetry.emulator", "--port", port, "--no-images") as drone:
             assert operator.wait() == 0
             operator.wait_for_line("1s up 0.5: thrust 0.5, pitch 0, roll 0, yaw 0")
             operator.wait_for_line("receives height .* m, velocity")

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from drone_bridge.protocols import jpeg
 from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.telemetry import (
+from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_MAGNITUDE,
     MAX_TIMESTAMP_S,
@@ -36,7 +37,6 @@ from drone_bridge.protocols.telemetry import (
     RoverConnection,
     RoverTelemetry,
     Vector,
-    jpeg,
 )
 
 

@@ -15,7 +15,7 @@ from rclpy.serialization import serialize_message
 from rotations import matrix, turned
 from twists import twist
 
-from drone_bridge.protocols.telemetry import (
+from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_MAGNITUDE,
     MAX_TIMESTAMP_S,
@@ -30,16 +30,16 @@ from drone_bridge.protocols.telemetry import (
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.translate import frames
-from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
-from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder
-from drone_bridge.translate.telemetry import (
+from drone_bridge.telemetry.topics.to_ros import (
     FullScale,
     LandingFrameNames,
     command_from_twist,
     rover_odometry,
     static_transforms,
 )
+from drone_bridge.translate import frames
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
 PICTURE_RIGHT, PICTURE_DOWN, INTO_PICTURE = np.eye(3)  # optical

@@ -17,20 +17,20 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 from telemetry_peer import DRONE, ROVER
 
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.telemetry import ControllerConnection, DroneCommand
-from drone_bridge.protocols.telemetry.jpeg import read_size
-from drone_bridge.translate import telemetry_from_ros
-from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
-from drone_bridge.translate.jpeg import encoded
-from drone_bridge.translate.telemetry import (
+from drone_bridge.protocols.jpeg import read_size
+from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
+from drone_bridge.telemetry.device import DroneSide, without_image
+from drone_bridge.telemetry.topics import from_ros as telemetry_from_ros
+from drone_bridge.telemetry.topics.to_ros import (
     FullScale,
     LandingFrameNames,
     command_from_twist,
     rover_odometry,
     twist_from_command,
 )
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.jpeg import encoded
 from drone_bridge.vehicle_side.rate_limit import RateLimit
-from drone_bridge.vehicle_side.telemetry import DroneSide, without_image
 
 STAMP = Time(sec=12, nanosec=34)
 NAMES = LandingFrameNames("d1/")

@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 from drone_bridge.kind import Sent, Side
-from drone_bridge.protocols.telemetry import (
+from drone_bridge.telemetry.codec import (
     Altimeter,
     Camera,
     DroneCommand,

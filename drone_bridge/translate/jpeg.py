@@ -8,7 +8,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image
 
-from drone_bridge.protocols.telemetry import jpeg
+from drone_bridge.protocols import jpeg
 from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL, Rgb8Image
 from drone_bridge.translate.opencv import opencv
 

@@ -12,8 +12,8 @@ from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import LandingPad
-from drone_bridge.protocols.telemetry import DroneTelemetry
-from drone_bridge.translate.telemetry import DroneMessages
+from drone_bridge.telemetry.codec import DroneTelemetry
+from drone_bridge.telemetry.topics.to_ros import DroneMessages
 
 Make = Callable[[DroneMessages, DroneTelemetry, Time], Any]
 

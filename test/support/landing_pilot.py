@@ -3,8 +3,8 @@
 
 import numpy as np
 
-from drone_bridge.emulators.landing.vehicle import PERIOD_S
-from drone_bridge.protocols.telemetry import DroneCommand
+from drone_bridge.telemetry.codec import DroneCommand
+from drone_bridge.telemetry.emulator.vehicle import PERIOD_S
 
 
 class Pilot:

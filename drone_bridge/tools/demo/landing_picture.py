@@ -11,10 +11,10 @@ import numpy.typing as npt
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Circle, Polygon, Rectangle
 
-from drone_bridge.emulators.landing.camera import OPTICAL_FROM_BODY
-from drone_bridge.emulators.landing.flight import rotation_from_euler
-from drone_bridge.emulators.landing.pad import PAD_HEIGHT, PAD_SIDE, draw_pad
-from drone_bridge.emulators.landing.touchdown import MAX_POSITION_ERROR
+from drone_bridge.telemetry.emulator.camera import OPTICAL_FROM_BODY
+from drone_bridge.telemetry.emulator.flight import rotation_from_euler
+from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT, PAD_SIDE, draw_pad
+from drone_bridge.telemetry.emulator.touchdown import MAX_POSITION_ERROR
 from drone_bridge.tools.demo.landing_recording import LandingRecording, View, along
 from drone_bridge.tools.demo.plotting import INK, finish, label, new_figure, save, show_square
 

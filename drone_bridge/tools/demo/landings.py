@@ -126,7 +126,7 @@ class _Landings:
     def _land(self, task: Task, port: int) -> tuple[Landing | None, str]:
         """Return how the drone came down, None if it did not, and a summary."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "drone_bridge.emulators.landing", *_options(task, port)],
+            [sys.executable, "-m", "drone_bridge.telemetry.emulator", *_options(task, port)],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -13,9 +13,9 @@ from drone_bridge.protocols import (
     dronegui,
     robot,
     simulator,
-    telemetry,
     testbed,
 )
+from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side
 from drone_bridge.tools.wire.describing import describe, without_pixels
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from drone_bridge.links.connector import address_name
-from drone_bridge.protocols import dronegui, robot, simulator, telemetry, testbed
+from drone_bridge.protocols import dronegui, robot, simulator, testbed
+from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
 
 _SEQUENCES: Final = 1 << 32

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""telemetry_bridge: the controller's side of the telemetry protocol, as a ROS 2 node. See docs/telemetry.md."""
+
+import math
+import time
+from functools import partial
+from typing import Any, Final
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+from std_msgs.msg import String
+
+from drone_bridge.link_node.commands import CommandIntake
+from drone_bridge.link_node.common_parameters import frame_names, read_allowed_peers, read_group
+from drone_bridge.link_node.farewell import repeat_farewell
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_thread import Endpoint
+from drone_bridge.link_node.simulated_time import Stamps
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.connector import address_name
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.udp import Datagram, UdpListener
+from drone_bridge.links.udp import name as name_of
+from drone_bridge.node.program import run
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.telemetry.bridge.outputs import TelemetryOutputs
+from drone_bridge.telemetry.bridge.parameters import MEBIBYTE, PARAMETERS
+from drone_bridge.telemetry.bridge.transports import Drone, TopicTransport, Transport, UdpTransport
+from drone_bridge.telemetry.codec import (
+    ControllerConnection,
+    Document,
+    DroneCommand,
+    DroneTelemetry,
+    LateTelemetry,
+    Limits,
+    RoverTelemetry,
+    Sender,
+)
+from drone_bridge.telemetry.topics.parameters import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
+from drone_bridge.telemetry.topics.to_ros import HOVER, DroneMessages, FullScale, LandingFrameNames, command_from_twist
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.time import time_from_seconds
+
+DEPTH: Final = 10  # of documents that wait for the executor
+SILENT: Final = "no telemetry"
+
+
+class TelemetryBridge(LinkNode):
+    """Publishes the telemetry of drone and rover, and commands the drone at a steady rate.
+
+    With UDP the link's thread reads and writes; with topics telemetry arrives in the executor.
+    """
+
+    open_state = "talking"
+    silence_parameter = "telemetry_timeout"
+    rates = ("documents", "rover documents", "late documents", "images", "images decoded", "commands")
+    problems = (
+        *LinkNode.problems,
+        "undecodable images",
+        "silences",
+        "undelivered commands",
+        "undelivered rover documents",
+        "refused commands",
+        "dropped messages",
+    )
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("telemetry_bridge", PARAMETERS, **options)
+        self._is_active = False
+
+    # The lifecycle.
+
+    def set_up(self) -> None:
+        get = self.parameters.__getitem__
+        self._limits = Limits(get("max_image_mebibytes") * MEBIBYTE, get("max_width"), get("max_height"))
+        self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
+        signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
+        self._stamps = Stamps(self)
+        names = frame_names(self.parameters, LandingFrameNames)
+        messages = DroneMessages(names, signs, get("default_fov"), get("is_levelled"))
+        clock_publisher = self._stamps.clock_publisher
+        self._outputs = TelemetryOutputs(self, names, messages, clock_publisher, get("altitude_as_range"))
+        self._commands: CommandIntake[DroneCommand] = CommandIntake(self, now=self._stamps.command_clock)
+        self._commands.take_limited_velocities(self._read_twist, ("linear.x", "linear.y", "linear.z", "angular.z"))
+        self._is_udp = get("transport") == "udp"
+        self._allowed_peers = read_allowed_peers(self.parameters)
+        self._relays_rover = self._is_udp and get("relay_rover")
+        if not self._is_udp:
+            self._command_publisher = self.make_publisher(String, COMMAND_TOPIC, DEPTH)
+            self.make_subscription(String, DRONE_TOPIC, self._take_drone_text, DEPTH)
+        self.make_subscription(String, ROVER_TOPIC, self._take_rover_text, DEPTH)
+
+    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
+        """Listen on a port, or publish on a topic."""
+        # For the drone, other senders to the same port, and the rover's topic.
+        self._from_drone, self._from_others, self._from_rover = (ControllerConnection(self._limits) for _ in range(3))
+        self._heard_s = -math.inf  # when the drone was last heard
+        self._outputs.restart()
+        self._transport: Transport
+        if self._is_udp:
+            host = self.parameters["host"]
+            listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log)
+            self.get_logger().info(f"Waiting for telemetry on {address_name(host, listener.port)}.")
+            self._udp = self._transport = UdpTransport(
+                listener, cancellation, self._take_datagram, self._connecting_failed
+            )
+        else:
+            self._transport = TopicTransport(cancellation, partial(self.publish, self._command_publisher))
+        self._is_active = True
+        return self._transport
+
+    def stop_waiting(self) -> None:
+        """Ignore further messages from topics."""
+        self._is_active = False
+
+    # The conversation, on the link's thread.
+
+    def prepare(self) -> None:
+        """Forget old commands."""
+        self._commands.mailbox.clear()
+
+    def converse(self, stream: Drone) -> None:
+        """Send commands and receive telemetry until cancelled, and leave the drone hovering."""
+        self._send(HOVER)
+        due_s = time.monotonic()
+        try:
+            while True:
+                # After a delay, continue from now without catching up.
+                due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
+                self._transport.receive_until(due_s)
+                if self._check_silence():
+                    self._send(self._commanded())
+        except LinkCancelledError:
+            repeat_farewell(partial(self._send, HOVER))
+            raise
+
+    def _commanded(self) -> DroneCommand:
+        """Return the command to send."""
+        command = self._commands.follow()
+        if command is None:
+            self.statistics.counts["hover commands"] += 1
+            return HOVER
+        return command
+
+    def _send(self, command: DroneCommand) -> None:
+        try:
+            self._transport.send(self._from_drone.send(command))
+        except LinkError as error:
+            self.count_and_warn("undelivered commands", str(error))
+        else:
+            self.statistics.counts["sent commands"] += 1
+
+    def _check_silence(self) -> bool:
+        """Return whether to send commands, and report a drone that is silent.
+
+        On topics commands continue, as the drone may still receive them. A datagram's source may be forged, so what one
+        document triggers is limited.
+        """
+        timeout_s = self.parameters["telemetry_timeout"]
+        is_silent = time.monotonic() - self._heard_s > timeout_s
+        if not is_silent:
+            self.statistics.state = self.open_state
+        elif self.statistics.state != SILENT:
+            self.statistics.state = SILENT
+            self._from_drone.forget("drone")  # which may have been restarted, so none of its timestamps are late
+            if self._is_udp:
+                repeat_farewell(partial(self._send, HOVER))
+            if self._heard_s > -math.inf:
+                consequence = (
+                    "The drone was commanded to hover, and gets no commands until it is heard."
+                    if self._is_udp
+                    else "Commands are still sent."
+                )
+                self.count_and_warn("silences", f"No telemetry was received for {timeout_s:g} s. {consequence}")
+        return not (is_silent and self._is_udp)
+
+    # Telemetry: by UDP on the link's thread, by topics in the executor.
+
+    def _take_datagram(self, datagram: Datagram) -> None:
+        if not self._allowed_peers.allows(datagram.source[0]):
+            self._refuse(datagram.source, "it is not in allowed_peers.")
+            return
+        is_drones = datagram.source == self._udp.drone
+        connection = self._from_drone if is_drones else self._from_others
+        event = self._read(connection, datagram.data, datagram.source)
+        if isinstance(event, DroneTelemetry):
+            if is_drones or self._adopt(datagram.source):
+                self._publish_drone(event)
+        elif event:
+            self._publish_rover(event)
+
+    def _adopt(self, source: Any) -> bool:
+        """Command the sender of telemetry, unless there is another drone; return whether it is commanded."""
+        peer = name_of(source)
+        if self._udp.drone is not None:
+            silent_s = time.monotonic() - self._heard_s
+            present = name_of(self._udp.drone)
+            if silent_s <= self.parameters["telemetry_timeout"]:
+                self._peer_refused(peer)
+                return False
+            if silent_s <= self.parameters["takeover_timeout"]:
+                allowed_s = self.parameters["takeover_timeout"]
+                self._refuse(
+                    source,
+                    f"{present} keeps its place for {allowed_s:g} s of silence (takeover_timeout), and has been silent "
+                    f"for {silent_s:.1f} s.",
+                )
+                return False
+            self.statistics.counts["connections"] += 1
+            self.inform(f"{peer} takes the place of {present}, which has been silent for {silent_s:.1f} s.")
+            self._commands.mailbox.clear()  # commands for the previous one
+        self._udp.drone = source
+        self._from_drone = ControllerConnection(self._limits)
+        self.statistics.peer = peer
+        return True
+
+    def _refuse(self, source: Any, reason: str) -> None:
+        self.count_and_warn("refused peers", f"{name_of(source)} was refused: {reason}")
+
+    def _take_drone_text(self, message: String) -> None:
+        if not self._is_active:
+            return
+        event = self._read(self._from_drone, message.data, DRONE_TOPIC, "drone")
+        if isinstance(event, DroneTelemetry):
+            self._publish_drone(event)
+
+    def _take_rover_text(self, message: String) -> None:
+        if not self._is_active:
+            return
+        event = self._read(self._from_rover, message.data, ROVER_TOPIC, "rover")
+        if not isinstance(event, RoverTelemetry):
+            return
+        self._publish_rover(event)
+        if self._relays_rover and self._udp.drone is not None:
+            if self.statistics.state == SILENT:
+                self.statistics.counts["undelivered rover documents"] += 1
+                return
+            try:
+                self._udp.send(message.data.encode())
+            except LinkError as error:
+                self.count_and_warn("undelivered rover documents", str(error))
+
+    def _read(
+        self, connection: ControllerConnection, document: Document, source: Any, sender: Sender | None = None
+    ) -> DroneTelemetry | RoverTelemetry | None:
+        """Decode a document; one that is late or refused is counted."""
+        connection.receive_data(document, sender)
+        try:
+            event = connection.next_event()
+        except RemoteProtocolError as error:
+            where = source if isinstance(source, str) else name_of(source)
+            self.count_and_warn("rejected input", f"A document from {where} was refused: {error}")
+            return None
+        if isinstance(event, LateTelemetry):
+            self.statistics.counts["late documents"] += 1
+            return None
+        assert isinstance(event, (DroneTelemetry, RoverTelemetry))
+        return event
+
+    def _publish_drone(self, telemetry: DroneTelemetry) -> None:
+        received_s = self._heard_s = time.monotonic()
+        self.statistics.liveness.heard()
+        self.statistics.counts["documents"] += 1
+        stamp = self._stamps.stamp(_time(telemetry.timestamp))
+        self._outputs.publish_drone(telemetry, stamp)
+        self.statistics.took("document read to published", time.monotonic() - received_s)
+
+    def _publish_rover(self, telemetry: RoverTelemetry) -> None:
+        self.statistics.counts["rover documents"] += 1
+        self._outputs.publish_rover(telemetry, self._stamps.of(_time(telemetry.timestamp)))
+
+    # What the executor does.
+
+    def _read_twist(self, twist: Twist) -> tuple[DroneCommand, bool]:
+        full_scale = read_group(self.parameters, "full_scale", FullScale)
+        return command_from_twist(twist, full_scale, self._command_signs)
+
+
+def _time(timestamp: float | None) -> Time | None:
+    return None if timestamp is None else time_from_seconds(timestamp)
+
+
+def main() -> int:
+    """Run the node."""
+    return run(TelemetryBridge)

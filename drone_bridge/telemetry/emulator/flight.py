@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flight dynamics of a drone commanded by thrust, tilt and turn rate, with drag and wind, without ground or rover.
+
+World and body have the axes of REP 103: x forward, y left, z up. Angles are radians: roll + banks right, pitch + lowers
+the nose, yaw + turns left; the attitude is yaw about z, then pitch about the new y, then roll about the newest x.
+
+Of a command, thrust is a share of the margin around hover, pitch and roll are angles, and yaw is a rate in rad/s, each
+with the sign of its angle. A command stays in force until the next one: real receivers have no timeout.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from drone_bridge.emulators.wind import Wind
+from drone_bridge.geometry.matrices import Triple
+from drone_bridge.telemetry.codec import DroneCommand
+
+Vector = npt.NDArray[np.float64]  # 3 elements
+Matrix = npt.NDArray[np.float64]  # 3 x 3
+
+GRAVITY: Final = 9.81  # m/s^2
+#: What the propellers can do at most, as a multiple of the drone's weight.
+MAX_THRUST_TO_WEIGHT: Final = 2.5
+#: Gusts along z are weaker than those along x and y, as they are near the ground.
+VERTICAL_SHARE_OF_GUSTS: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Airframe:
+    """Constants of the flight dynamics."""
+
+    thrust_margin: float = 5.0  # m/s^2 up or down at a thrust of 1 or -1
+    thrust_lag: float = 0.1  # s, first order
+    attitude_frequency: float = 10.0  # rad/s: natural frequency of roll and pitch, second order
+    attitude_damping: float = 0.8  # of 1, critical
+    yaw_lag: float = 0.15  # s, first order, of the rate
+    horizontal_drag: float = 0.4  # 1/s: deceleration per unit of air speed
+    vertical_drag: float = 2.0  # 1/s: propellers brake along their axis far more than the body does across
+
+
+class Drone:
+    """One drone in the air. The caller lets it `stand` while it is in contact."""
+
+    def __init__(self, position: Triple, yaw: float = 0.0, airframe: Airframe | None = None) -> None:
+        """Start at rest in the air. `position` is in m, `yaw` in rad."""
+        self.position: Vector = np.array(position, dtype=float)  # m, world
+        self.velocity: Vector = np.zeros(3)  # m/s, world
+        self.acceleration: Vector = np.zeros(3)  # m/s^2, world, over the last step
+        self.roll = self.pitch = 0.0  # rad
+        self.yaw = yaw  # rad
+        self.command = DroneCommand()
+        self.thrust = 0.0  # what the motors have come to, of what was commanded
+        self._roll_rate = self._pitch_rate = self._yaw_rate = 0.0  # rad/s, of these three angles
+        self._airframe = airframe or Airframe()
+
+    @property
+    def rotation(self) -> Matrix:
+        """The matrix that takes vectors from the body frame to the world frame."""
+        return rotation_from_euler(self.roll, self.pitch, self.yaw)
+
+    @property
+    def body_rates(self) -> Vector:
+        """Angular velocity about the body's x, y and z, rad/s."""
+        sr, cr, sp, cp = math.sin(self.roll), math.cos(self.roll), math.sin(self.pitch), math.cos(self.pitch)
+        return np.array(
+            [
+                self._roll_rate - self._yaw_rate * sp,
+                self._pitch_rate * cr + self._yaw_rate * sr * cp,
+                self._yaw_rate * cr * cp - self._pitch_rate * sr,
+            ]
+        )
+
+    def advance(self, step: float, wind: Vector) -> None:
+        """Fly for `step` s, a few milliseconds, in air that moves with `wind` (m/s, world)."""
+        self._turn(step)
+        frame = self._airframe
+        self._spin(self.command.thrust, step)
+        up = self.rotation[:, 2]
+        # The flight controller keeps the lift while tilting: more thrust the further the propellers lean.
+        lift = (GRAVITY + frame.thrust_margin * self.thrust) / max(float(up[2]), 0.1)
+        pull = min(lift, MAX_THRUST_TO_WEIGHT * GRAVITY) * up
+        drag = np.array([frame.horizontal_drag, frame.horizontal_drag, frame.vertical_drag])
+        self.acceleration = pull - drag * (self.velocity - wind)
+        self.acceleration[2] -= GRAVITY
+        self.velocity += self.acceleration * step
+        self.position += self.velocity * step
+
+    def stand(self, step: float, position: Vector, velocity: Vector) -> None:
+        """Stand level on a moving surface for `step` s. The motors idle unless commanded to climb."""
+        self._spin(max(self.command.thrust, 0.0), step)
+        self.position = position.copy()
+        self.velocity = velocity.copy()
+        self.acceleration = np.zeros(3)
+        self.roll = self.pitch = self._roll_rate = self._pitch_rate = self._yaw_rate = 0.0
+
+    def _spin(self, thrust: float, step: float) -> None:
+        self.thrust += (thrust - self.thrust) * -math.expm1(-step / self._airframe.thrust_lag)
+
+    def _turn(self, step: float) -> None:
+        frame, command = self._airframe, self.command
+        stiffness, damping = frame.attitude_frequency**2, 2 * frame.attitude_damping * frame.attitude_frequency
+        self._roll_rate += (stiffness * (command.roll - self.roll) - damping * self._roll_rate) * step
+        self._pitch_rate += (stiffness * (command.pitch - self.pitch) - damping * self._pitch_rate) * step
+        self._yaw_rate += (command.yaw - self._yaw_rate) * -math.expm1(-step / frame.yaw_lag)
+        self.roll += self._roll_rate * step
+        self.pitch += self._pitch_rate * step
+        self.yaw = math.remainder(self.yaw + self._yaw_rate * step, math.tau)
+
+
+class GustyWind:
+    """Steady wind and seeded gusts."""
+
+    def __init__(self, steady: Triple, gusts: float, seed: int) -> None:
+        """Both in m/s; `gusts` is the standard deviation along x and y."""
+        self._steady: Vector = np.array(steady, dtype=float)
+        self._gusts = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
+
+    @property
+    def velocity(self) -> Vector:
+        """Velocity of the air in the world frame now, m/s."""
+        x, y, z = self._gusts.velocity
+        velocity: Vector = self._steady + np.array([x, y, VERTICAL_SHARE_OF_GUSTS * z])
+        return velocity
+
+    def advance(self, step: float) -> None:
+        """Let `step` s pass."""
+        self._gusts.advance(step)
+
+
+def rotation_from_euler(roll: float, pitch: float, yaw: float) -> Matrix:
+    """Return the matrix that takes vectors from the body frame to the world frame."""
+    sr, cr, sp, cp = math.sin(roll), math.cos(roll), math.sin(pitch), math.cos(pitch)
+    sy, cy = math.sin(yaw), math.cos(yaw)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )

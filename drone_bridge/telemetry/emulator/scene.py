@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Renders the camera image: endless textured ground with the rover, a box with the landing pad on top.
+
+Every surface is flat, so what the camera sees of it is a perspective warp of what is painted on it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from drone_bridge.telemetry.emulator.camera import DownwardCamera, Points
+from drone_bridge.telemetry.emulator.flight import Matrix, Vector
+from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT, PAD_SIDE, draw_pad
+
+Image = npt.NDArray[np.uint8]  # rows x columns x 3 (blue, green, red), as OpenCV has them
+Colour = tuple[int, int, int]  # blue, green, red
+
+GROUND_SIDE: Final = 16.0  # m, after which the ground repeats itself: more than is seen at once from 13 m
+GROUND_PIXELS: Final = 2048
+ROVER_LENGTH: Final = 1.3  # m, along x
+ROVER_WIDTH: Final = 1.1  # m, along y
+ROVER_PIXELS_PER_METRE: Final = 800
+
+EARTH: Final[Colour] = (62, 88, 112)
+GRASS: Final[Colour] = (70, 128, 96)
+ROVER_TOP: Final[Colour] = (92, 78, 70)
+ROVER_SIDES: Final[Colour] = (58, 48, 42)
+ROVER_FRONT: Final[Colour] = (40, 140, 235)  # a stripe, to tell where forward is
+STRIPE: Final = 0.08  # m
+
+NEAREST: Final = 0.01  # m: what is nearer to the camera's plane is cut off
+SMALLEST_LEVEL: Final = 16  # pixels
+
+
+class Surface:
+    """A horizontal rectangle with an image painted on it.
+
+    It is a mipmap: kept in several sizes, each half the previous one, and sampled in the one whose pixels are about as
+    large as the camera's, so that nothing flickers.
+    """
+
+    def __init__(self, painted: Image, length: float, width: float, repeats: bool = False) -> None:
+        """`painted` has the front (+x) in its top row and the left in its left column; `length` is along x. In m."""
+        self._levels = [painted]
+        while min(self._levels[-1].shape[:2]) >= 2 * SMALLEST_LEVEL:
+            rows, columns = self._levels[-1].shape[:2]
+            self._levels.append(_halved(self._levels[-1], rows, columns))
+        self._length = length
+        self._width = width
+        self._repeats = repeats
+
+    def show(self, image: Image, view: Matrix, centre: Vector, focal_length: float) -> None:
+        """Draw the surface; `centre` is its middle as seen from the camera, in the world frame, in m."""
+        footprint = -float(centre[2]) / focal_length
+        finest = self._length / self._levels[0].shape[0]
+        wanted = math.floor(math.log2(max(footprint / finest, 1.0)))
+        painted = self._levels[min(wanted, len(self._levels) - 1)]
+        rows, columns = painted.shape[:2]
+        dx, dy = self._length / rows, self._width / columns
+        # Columns and rows of the painting to where they are, from the camera.
+        place = np.array(
+            [
+                [0.0, -dx, centre[0] + self._length / 2 - dx / 2],
+                [-dy, 0.0, centre[1] + self._width / 2 - dy / 2],
+                [0.0, 0.0, centre[2]],
+            ]
+        )
+        cv2.warpPerspective(
+            painted,
+            view @ place,
+            (image.shape[1], image.shape[0]),
+            dst=image,
+            flags=cv2.INTER_LINEAR,
+            borderMode=cv2.BORDER_WRAP if self._repeats else cv2.BORDER_TRANSPARENT,
+        )
+
+
+class Scene:
+    """The ground, which depends on the seed, and the rover."""
+
+    def __init__(self, camera: DownwardCamera, seed: int = 0) -> None:
+        self.camera = camera
+        self._ground = _ground(seed)
+        self._top = Surface(paint_rover(), ROVER_LENGTH, ROVER_WIDTH)
+
+    def render(self, position: Vector, rotation: Matrix, rover: Vector) -> Image:
+        """Return a new image.
+
+        Args:
+            position: of the camera in the world frame, m, above what it looks at.
+            rotation: takes the body frame to the world frame.
+            rover: where the middle of the rover stands on the ground, x and y in m.
+        """
+        camera = self.camera
+        view = camera.view(rotation)
+        image = np.empty((camera.height, camera.width, 3), np.uint8)
+        self._ground.show(image, view, -position, camera.focal_length)
+        if position[2] > PAD_HEIGHT:
+            top = np.array([rover[0], rover[1], PAD_HEIGHT]) - position
+            self._show_sides(image, view, top)
+            self._top.show(image, view, top, camera.focal_length)
+        return image
+
+    def _show_sides(self, image: Image, view: Matrix, top: Vector) -> None:
+        """Draw the box without its top, which hides the sides that face away."""
+        corners = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]]) * (ROVER_LENGTH / 2, ROVER_WIDTH / 2)
+        upper = np.column_stack([corners, np.zeros(4)]) + top
+        lower = upper - (0.0, 0.0, PAD_HEIGHT)
+        for first in range(4):
+            second = (first + 1) % 4
+            _fill(image, view, np.array([upper[first], upper[second], lower[second], lower[first]]), ROVER_SIDES)
+
+
+@functools.lru_cache(maxsize=2)
+def _ground(seed: int) -> Surface:
+    """Return the ground, painted once for all vehicles of a process that share a seed: it takes a moment."""
+    return Surface(paint_ground(seed), GROUND_SIDE, GROUND_SIDE, repeats=True)
+
+
+def paint_ground(seed: int) -> Image:
+    """Return the ground: patches of grass on earth and grain of every size, the same at opposite edges."""
+    generator = np.random.default_rng([seed, 2])  # not the noise of the wind or of the sensors
+    frequency = _frequencies()
+    patches = _noise(generator, frequency**1.6)
+    grain = _noise(generator, frequency**0.8)
+    grass = np.clip(0.5 + 0.4 * patches, 0.0, 1.0)
+    light = 1.0 + 0.22 * grain
+    painted = np.empty((*grass.shape, 3), np.uint8)
+    for channel, (of_earth, of_grass) in enumerate(zip(EARTH, GRASS, strict=True)):
+        painted[..., channel] = np.clip((of_earth + (of_grass - of_earth) * grass) * light, 0, 255)
+    return painted
+
+
+def paint_rover() -> Image:
+    """Return the rover's top from above: the pad, and a stripe along the front edge."""
+    scale = ROVER_PIXELS_PER_METRE
+    painted = np.full((round(ROVER_LENGTH * scale), round(ROVER_WIDTH * scale), 3), ROVER_TOP, np.uint8)
+    painted[: round(STRIPE * scale)] = ROVER_FRONT
+    side = round(PAD_SIDE * scale)
+    row, column = (painted.shape[0] - side) // 2, (painted.shape[1] - side) // 2
+    painted[row : row + side, column : column + side] = draw_pad(side)[..., np.newaxis]
+    return painted
+
+
+def _frequencies() -> npt.NDArray[np.float32]:
+    """Return the spatial frequency, in cycles per pixel, of each element of a spectrum, and infinity for the mean.
+
+    The spectrum is packed as cv2.dft does it: real and imaginary parts beside each other, in the first and the last
+    column below each other.
+    """
+    packed = (np.arange(GROUND_PIXELS) + 1) // 2 / GROUND_PIXELS
+    frequency = np.hypot(np.fft.fftfreq(GROUND_PIXELS)[:, np.newaxis], packed)
+    frequency[:, [0, -1]] = np.hypot(packed[:, np.newaxis], packed[[0, -1]])
+    frequency[0, 0] = np.inf
+    packed_frequency: npt.NDArray[np.float32] = frequency.astype(np.float32)
+    return packed_frequency
+
+
+def _noise(generator: np.random.Generator, smoothing: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return periodic noise of variance 1, whose spectrum is that of white noise divided by `smoothing`."""
+    white = generator.standard_normal((GROUND_PIXELS, GROUND_PIXELS), np.float32)
+    noise = cv2.dft(cv2.dft(white) / smoothing, flags=cv2.DFT_INVERSE)
+    coloured: npt.NDArray[np.float32] = noise / noise.std()
+    return coloured
+
+
+def _halved(painted: Image, rows: int, columns: int) -> Image:
+    halved: Image = np.asarray(cv2.resize(painted, (columns // 2, rows // 2), interpolation=cv2.INTER_AREA), np.uint8)
+    return halved
+
+
+def _fill(image: Image, view: Matrix, corners: Points, colour: Colour) -> None:
+    """Fill a flat convex shape, given relative to the camera in the world frame, where it is in front of the camera."""
+    seen = corners @ view.T
+    kept: list[npt.NDArray[np.float64]] = []
+    for one, other in zip(seen, np.roll(seen, -1, axis=0), strict=True):
+        if one[2] >= NEAREST:
+            kept.append(one)
+        if (one[2] >= NEAREST) != (other[2] >= NEAREST):
+            kept.append(one + (other - one) * ((NEAREST - one[2]) / (other[2] - one[2])))
+    if len(kept) < 3:
+        return
+    shape = np.array(kept)
+    pixels = np.clip(shape[:, :2] / shape[:, 2:], -1e4, 1e4)
+    cv2.fillConvexPoly(image, np.rint(pixels).astype(np.int32), colour)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sensors of a drone without GPS, with seeded noise.
+
+Levelled means: turned with the drone's yaw, but not tilted with it; x forward, y left, z up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from drone_bridge.telemetry.codec import Altimeter, Imu, LandingPad, Orientation
+from drone_bridge.telemetry.codec import Vector as Vector3
+from drone_bridge.telemetry.emulator.camera import DownwardCamera
+from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone, Vector
+
+# Standard deviations of the noise.
+ATTITUDE_NOISE: Final = 0.003  # rad
+RATE_NOISE: Final = 0.005  # rad/s
+ACCELERATION_NOISE: Final = 0.05  # m/s^2
+ALTITUDE_NOISE: Final = 0.02  # m
+CLIMB_NOISE: Final = 0.03  # m/s
+FLOW_NOISE: Final = 0.03  # m/s
+FLOW_NOISE_PER_METRE: Final = 0.005  # m/s for each m of height: far ground moves by fewer pixels
+PAD_NOISE: Final = 0.01  # m
+PAD_NOISE_PER_METRE: Final = 0.01  # m for each m of distance
+CONFIDENCE_NOISE: Final = 0.02
+
+PAD_RANGE: Final = 10.0  # m of vertical distance, beyond which the pad is too small to be found
+PAD_NEAREST: Final = 0.05  # m, below which it fills the image
+#: Share of the detections that are lost at no confidence; none is at a confidence of 1.
+LARGEST_MISS_RATE: Final = 0.2
+
+
+class Measurements(NamedTuple):
+    """All measurements except the image, as on the wire."""
+
+    imu: Imu  # accelerometer in the body frame: at rest and level 9.81 along z
+    altimeter: Altimeter  # a barometer, zeroed on the ground: above the rover it reads the height above ground as well
+    velocity: Vector3  # m/s, levelled, over the ground
+    landing_pad: LandingPad | None  # levelled; None: the pad is out of sight, or was missed
+
+
+class Sensors:
+    """The drone's sensors, all at its centre."""
+
+    def __init__(self, camera: DownwardCamera, seed: int = 0) -> None:
+        self._camera = camera
+        self._generator = np.random.default_rng([seed, 1])  # not the noise of the wind or of the ground
+
+    def measure(self, drone: Drone, towards_pad: Vector) -> Measurements:
+        """Return the current readings; `towards_pad` points to the pad's centre in the world frame, m."""
+        height, climb = float(drone.position[2]), float(drone.velocity[2])
+        force = drone.rotation.T @ (drone.acceleration + np.array([0.0, 0.0, GRAVITY]))
+        roll, pitch, yaw = (np.array([drone.roll, drone.pitch, drone.yaw]) + self._noise(ATTITUDE_NOISE, 3)).tolist()
+        velocity = levelled(drone.velocity, drone.yaw) + self._noise(FLOW_NOISE + FLOW_NOISE_PER_METRE * height, 3)
+        return Measurements(
+            imu=Imu(
+                orientation=Orientation(roll, pitch, math.remainder(yaw, math.tau)),
+                angular_velocity=_told(drone.body_rates + self._noise(RATE_NOISE, 3)),
+                linear_acceleration=_told(force + self._noise(ACCELERATION_NOISE, 3)),
+            ),
+            altimeter=Altimeter(
+                altitude=height + float(self._noise(ALTITUDE_NOISE, 1)[0]),
+                vertical_velocity=climb + float(self._noise(CLIMB_NOISE, 1)[0]),
+            ),
+            velocity=_told(velocity),
+            landing_pad=self._look(drone, towards_pad),
+        )
+
+    def _look(self, drone: Drone, towards_pad: Vector) -> LandingPad | None:
+        """Detect the pad, as software that processes the camera's images would."""
+        # Drawn in any case, so that what is seen does not change the noise of everything after it.
+        noise = self._noise(1.0, 4)
+        chance = self._generator.random()
+        distance = -float(towards_pad[2])
+        if not PAD_NEAREST <= distance <= PAD_RANGE or not self._camera.sees(drone.rotation, towards_pad):
+            return None
+        confidence = expected_confidence(towards_pad, drone.rotation[:, 2]) + CONFIDENCE_NOISE * float(noise[3])
+        confidence = min(max(confidence, 0.0), 1.0)
+        if chance < LARGEST_MISS_RATE * (1 - confidence):
+            return None
+        deviation = PAD_NOISE + PAD_NOISE_PER_METRE * distance
+        forward, left, up = levelled(towards_pad, drone.yaw) + deviation * noise[:3]
+        return LandingPad(float(forward), float(left), -float(up), confidence)
+
+    def _noise(self, deviation: float, count: int) -> Vector:
+        return deviation * self._generator.standard_normal(count)
+
+
+def expected_confidence(towards_pad: Vector, up: Vector) -> float:
+    """Return 0 to 1, decreasing with the distance and with the angles off the axes of the camera and the plate.
+
+    Both vectors are in the world frame; `up` is the body's.
+    """
+    reach = float(np.linalg.norm(towards_pad))
+    off_axis = -float(towards_pad @ up) / reach
+    off_plate = -float(towards_pad[2]) / reach
+    return max(0.0, (1.0 - (reach / (1.25 * PAD_RANGE)) ** 2) * off_axis * off_plate)
+
+
+def levelled(vector: Vector, yaw: float) -> Vector:
+    """Return a vector of the world frame in the level frame of a drone with this yaw, rad."""
+    sine, cosine = math.sin(yaw), math.cos(yaw)
+    x, y, z = vector
+    return np.array([cosine * x + sine * y, cosine * y - sine * x, z])
+
+
+def _told(vector: Vector) -> Vector3:
+    return Vector3(*vector.tolist())

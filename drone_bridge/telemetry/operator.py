@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that answers a drone's telemetry with commands, following a plan.
+
+    drone-bridge operate telemetry --plan '2s up 0.3, 4s forward 0.5'
+
+As landing programs do, it waits for telemetry on its port, and sends each command to where that comes from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.links.udp import UdpListener, name
+from drone_bridge.operators.options import OperatorParser
+from drone_bridge.operators.plan import Leg
+from drone_bridge.programs.options import positive
+from drone_bridge.programs.program import run_program, say
+from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.telemetry.codec import (
+    DEFAULT_PORT,
+    MAX_THRUST,
+    MAX_TILT,
+    ControllerConnection,
+    DroneCommand,
+    DroneTelemetry,
+    RoverTelemetry,
+)
+
+REPORT_PERIOD_S: Final = 1.0
+FAREWELLS: Final = 3
+HOVER: Final = DroneCommand()
+
+
+def command_for(leg: Leg, options: argparse.Namespace) -> DroneCommand:
+    """Return a leg as a command."""
+
+    def share(value: float, full: float, most: float) -> float:
+        return most * max(-1.0, min(1.0, value / full))
+
+    return DroneCommand(
+        thrust=share(leg.up, options.full_climb, MAX_THRUST),
+        pitch=share(leg.forward, options.full_speed, MAX_TILT),
+        roll=share(0.0 - leg.left, options.full_speed, MAX_TILT),
+        yaw=share(leg.turn, options.full_turn, MAX_TILT),
+    )
+
+
+def described(telemetry: DroneTelemetry) -> str:
+    """Return telemetry as text, in m, m/s and degrees."""
+    x, y, z = telemetry.velocity
+    pad = telemetry.landing_pad
+    parts = [
+        f"height {telemetry.altimeter.altitude:.2f} m",
+        f"velocity {x:.2f} {y:.2f} {z:.2f} m/s",
+        f"heading {math.degrees(telemetry.imu.orientation.yaw):.0f} degrees",
+        f"pad {pad.relative_x:.2f} {pad.relative_y:.2f} m away" if pad else "no pad in sight",
+    ]
+    return ", ".join([*parts, "landed"] if telemetry.landed else parts)
+
+
+class Pilot:
+    """Follows the plan from the first telemetry on."""
+
+    def __init__(self, listener: UdpListener, options: argparse.Namespace) -> None:
+        self._listener = listener
+        self._options = options
+        self._protocol = ControllerConnection()
+        self._drone: Any = None  # where telemetry comes from
+        self._began_s = self._reported_s = -math.inf
+        self._documents = self._images = 0
+        self._leg: Leg | None = None
+
+    def fly(self) -> None:
+        """Answer telemetry until the plan is over. Raises LinkError and LinkCancelledError."""
+        while self._drone is None or time.monotonic() < self._began_s + self._options.plan.duration_s:
+            datagram = self._listener.receive()
+            self._protocol.receive_data(datagram.data)
+            try:
+                event = self._protocol.next_event()
+            except RemoteProtocolError as error:
+                say(f"received something invalid: {error}")
+                continue
+            if isinstance(event, DroneTelemetry):
+                self._answer(event, datagram.source)
+            elif isinstance(event, RoverTelemetry) and not self._documents % 25:
+                say(f"rover at {event.position.x:.2f} {event.position.y:.2f} m")
+
+    def leave(self) -> None:
+        """Leave the drone hovering."""
+        say(f"leaves, hovering: {self._documents} documents, {self._images} images")
+        with contextlib.suppress(LinkError):
+            for _ in range(FAREWELLS if self._drone else 0):
+                self._listener.send(self._protocol.send(HOVER), self._drone)
+
+    def _answer(self, telemetry: DroneTelemetry, source: Any) -> None:
+        now_s = time.monotonic()
+        if self._drone is None:
+            say(f"receives a drone at {name(source)}")
+            self._began_s = now_s
+        self._drone = source
+        self._documents += 1
+        self._images += telemetry.camera.jpeg is not None
+        if now_s >= self._reported_s + REPORT_PERIOD_S:
+            self._reported_s = now_s
+            say(f"receives {described(telemetry)}")
+        leg = self._options.plan.leg_at(now_s - self._began_s)
+        command = command_for(leg, self._options)
+        if leg is not self._leg and leg.duration_s:
+            self._leg = leg
+            say(
+                f"{leg}: thrust {command.thrust:g}, pitch {command.pitch:g}, roll {command.roll:g}, yaw {command.yaw:g}"
+            )
+        self._listener.send(self._protocol.send(command), source)
+
+
+def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
+    listener = UdpListener(options.host, options.port, cancellation)
+    stack.callback(listener.close)
+    say(f"waits for telemetry on {options.host}:{listener.port}")
+    pilot = Pilot(listener, options)
+    try:
+        with contextlib.suppress(LinkCancelledError):
+            pilot.fly()
+    finally:
+        pilot.leave()
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    parser = OperatorParser(
+        "telemetry",
+        "A program that answers a drone's telemetry with commands, and follows a plan.",
+        DEFAULT_PORT,
+        "our own side, where telemetry comes",
+    )
+    drone = parser.add_argument_group("drone: what its commands mean")
+    drone.add_argument("--full-speed", type=positive, default=1.0, help="at full pitch or roll, m/s (%(default)s)")
+    drone.add_argument("--full-climb", type=positive, default=1.0, help="at full thrust, m/s (%(default)s)")
+    drone.add_argument("--full-turn", type=positive, default=1.0, help="at full yaw, rad/s (%(default)s)")
+    return run_program("telemetry operator", operate, parser.parse_args(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

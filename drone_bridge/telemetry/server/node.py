@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""telemetry_server: stands in for the drone and rover of the landing challenge, for programs written to land it.
+
+The mirror of telemetry_bridge, see docs/telemetry.md: topics of a drone in ROS are sent as documents, and
+commands become cmd_vel.
+"""
+
+import contextlib
+import threading
+import time
+from typing import Any, Final
+
+from nav_msgs.msg import Odometry
+from rclpy.qos import qos_profile_sensor_data
+from std_msgs.msg import String
+
+from drone_bridge.link_node.common_parameters import read_group
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_thread import Endpoint
+from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.links.errors import LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.links.udp import UdpConnector
+from drone_bridge.node.program import run
+from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.servers.velocity_output import OPERATORS_LOST, VelocityOutput
+from drone_bridge.telemetry.codec import DroneCommand, RoverTelemetry
+from drone_bridge.telemetry.device import MAX_DATAGRAM_BYTES, ROVER_EVERY, DroneSide, without_image
+from drone_bridge.telemetry.server.pad_source import BAD_IMAGES
+from drone_bridge.telemetry.server.parameters import PARAMETERS
+from drone_bridge.telemetry.server.sources import DroneSources
+from drone_bridge.telemetry.server.transports import Stream, TopicEndpoint, TopicStream
+from drone_bridge.telemetry.topics.from_ros import rover_telemetry
+from drone_bridge.telemetry.topics.parameters import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
+from drone_bridge.telemetry.topics.to_ros import FullScale, LandingFrameNames, twist_from_command
+from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.time import seconds_of
+from drone_bridge.vehicle_side.rate_limit import RateLimit
+
+UNHEARD: Final = "undelivered documents"
+UNSENT: Final = "unsent documents"
+TOO_LARGE: Final = "images too large"
+INCOMPLETE: Final = "sources"
+DEPTH: Final = 10
+
+
+class TelemetryServer(LinkNode):
+    """Sends documents from the executor; takes commands on the link's thread (UDP) or in the executor (topics).
+
+    After `command_timeout` without a command, zero is published once.
+    """
+
+    open_state = "talking"
+    peer_may_be_silent = True
+    rates = ("documents", "rover documents", "images", "commands")
+    problems = (*LinkNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, OPERATORS_LOST, "dropped messages")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("telemetry_server", PARAMETERS, **options)
+        self._stream: Stream | None = None  # while there is a link
+
+    # The lifecycle.
+
+    def set_up(self) -> None:
+        get = self.parameters.__getitem__
+        self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
+        signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
+        self._velocities = VelocityOutput(self)
+        self._taking = threading.Lock()  # commands on topics arrive in the executor
+        self._sources = DroneSources(self, signs, LandingFrameNames(get("frame_prefix")), self._send_telemetry)
+        self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
+        self._is_udp = get("transport") == "udp"
+        if self._is_udp:
+            self._texts = {ROVER_TOPIC: self.make_publisher(String, ROVER_TOPIC, DEPTH)}  # of the operator's rover
+        else:
+            self._texts = {topic: self.make_publisher(String, topic, DEPTH) for topic in (DRONE_TOPIC, ROVER_TOPIC)}
+            self.make_subscription(String, COMMAND_TOPIC, self._take_text, DEPTH)
+
+    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
+        self._side = DroneSide(self)
+        self._drone_rate_limit, self._rover_rate_limit = RateLimit(), RateLimit()
+        self._since_image: int = self.parameters["image_every"]  # documents; the first one may have an image
+        if not self._is_udp:
+            return TopicEndpoint(TopicStream(cancellation, self._publish_text))
+        host, port = self.parameters["host"], self.parameters["port"]
+        return UdpConnector(host, port, cancellation, self._connecting_failed, self.wire_log)
+
+    def stop_waiting(self) -> None:
+        self._stream = None
+
+    # The conversation, on the link's thread.
+
+    def converse(self, stream: Stream) -> None:
+        """Handle commands until cancelled; publish zero at the end."""
+        self._sources.begin()
+        self._stream = stream
+        due_s = time.monotonic()
+        try:
+            while True:
+                with contextlib.suppress(LinkTimeoutError, LinkRefusedError):
+                    self._take(stream.receive(max(0.0, due_s - time.monotonic())), stream.peer)
+                if time.monotonic() >= due_s:
+                    with self._taking:
+                        self._velocities.repeat(stream.peer)
+                    self._report_sources()
+                    due_s = max(due_s + 1 / self.parameters["repeat_rate"], time.monotonic())
+        finally:
+            self._stream = None
+            with self._taking:
+                self._velocities.finish()
+            self._sources.end()
+
+    def follow_command(self, command: DroneCommand) -> None:
+        full_scale = read_group(self.parameters, "full_scale", FullScale)
+        self._velocities.command(twist_from_command(command, full_scale, self._command_signs))
+
+    def move_rover(self, rover: RoverTelemetry) -> None:
+        self._publish_text(ROVER_TOPIC, String(data=self._side.rover(rover).decode()))
+
+    def _take(self, document: bytes | str, source: str) -> None:
+        with self._taking:
+            try:
+                self._side.receive(document)
+            except RemoteProtocolError as error:
+                self.count_and_warn("rejected input", f"A document from {source} was refused: {error}")
+                return
+        self.opened()
+        self.statistics.liveness.heard()
+
+    def _report_sources(self) -> None:
+        missing = self._sources.missing
+        problem = f"no topic gives {missing}, so no telemetry is sent" if missing else None
+        self.reports.update_condition(INCOMPLETE, problem, "outdated values are not sent")
+
+    # What the executor does.
+
+    def _take_text(self, message: String) -> None:
+        if self._stream:
+            self._take(message.data, COMMAND_TOPIC)
+
+    def _send_telemetry(self) -> None:
+        if self._stream is None or not self._drone_rate_limit.is_due(time.monotonic(), self.parameters["rate"]):
+            return
+        self._since_image += 1
+        telemetry = self._sources.telemetry(takes_image=self._since_image >= self.parameters["image_every"])
+        if telemetry is None:
+            return
+        try:
+            document = self._side.telemetry(telemetry)
+            if self._is_udp and len(document) > MAX_DATAGRAM_BYTES:
+                sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
+                self.reports.count_and_warn_ongoing(TOO_LARGE, f"{sentence} {MAX_DATAGRAM_BYTES}: it was left out.")
+                telemetry = without_image(telemetry)
+                document = self._side.telemetry(telemetry)
+        except LocalProtocolError as error:
+            self.count_and_warn(UNSENT, str(error))
+            return
+        if telemetry.camera.jpeg is not None:
+            self._since_image = 0
+        if self._send(document):
+            self.statistics.counts["documents"] += 1
+            self.statistics.counts["images"] += telemetry.camera.jpeg is not None
+
+    def _send_rover(self, message: Odometry) -> None:
+        rate = self.parameters["rate"] / ROVER_EVERY
+        if self._stream is None or not self._rover_rate_limit.is_due(time.monotonic(), rate):
+            return
+        timestamp = seconds_of(message.header.stamp)
+        try:
+            document = self._side.rover(rover_telemetry(message, self.parameters["rover_pattern"], timestamp))
+        except LocalProtocolError as error:
+            self.count_and_warn(UNSENT, str(error))
+            return
+        self.statistics.counts["rover documents"] += self._send(document)
+
+    def _send(self, document: bytes) -> bool:
+        """Send a document; return whether that worked."""
+        stream = self._stream
+        if stream is None:
+            return False
+        try:
+            stream.send(document)
+        except LinkRefusedError as error:
+            self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Documents are still sent.")
+        except LinkError as error:
+            self.count_and_warn(UNSENT, str(error))
+            return False
+        else:
+            self.reports.end_ongoing(UNHEARD)
+        return True
+
+    def _publish_text(self, topic: str, message: String) -> None:
+        self.publish(self._texts[topic], message)
+
+
+def main() -> int:
+    """Run the node."""
+    return run(TelemetryServer)
