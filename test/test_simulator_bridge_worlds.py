@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What simulator_bridge leaves behind: a world's mark, how the vehicle is built, and a simulator that lives on."""
 
+import itertools
 import math
+import signal
 import sys
+import time
 
 import pytest
+from fork_server import executable
+from geometry_msgs.msg import Twist, Vector3
 from nav_msgs.msg import Odometry
-from processes import Process
+from processes import Process, when_listening
 from ros_session import Inbox, wait_until
+from simulator_client import SimulatorClient
 from simulator_fixtures import BUOY, LEARNED, VEHICLE, bridge, make_peer
 from simulator_peer import SILENCE, STILL
 
 from drone_bridge import srv
+from drone_bridge.bridges.simulator.steering_mark import MOST_UNCHANGED
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute
 
@@ -92,12 +99,97 @@ def test_a_vehicle_that_a_killed_bridge_has_left_moving_is_stopped_and_others_ar
     with bridge(peer):
         requests, _ = peer.wait_until_settled()
         assert not requests.asked_for(sim.SetEntity)
-    peer.extended[STEERED] = b"1"  # as a bridge that is killed leaves it
+    peer.extended[STEERED] = b"1"  # as a killed bridge of version 0.2 leaves it
     with bridge(peer) as process:
         peer.wait_for(sim.SetEntity)
         process.wait_for_line("A bridge was killed while it steered entity 0")
         wait_until(lambda: peer.extended[STEERED] == b"0", "the end of the mark")
         assert all(not any(request.value) for request in peer.clients[0].asked_for(sim.SetEntity))
+
+
+def test_a_vehicle_that_another_bridge_steers_is_left_alone_for_as_long_as_that_one_lives(peer):
+    beats = itertools.count()
+    is_alive = True
+
+    def answer(request):
+        if is_alive and request.key == STEERED[1]:
+            peer.extended[STEERED] = b"somebody else's " + bytes([next(beats) % 256])
+        return peer._usual_answer(request)
+
+    peer.answers[sim.GetExtended] = answer
+    with bridge(peer):
+        looks = [lambda request: request.key == STEERED[1]] * 3 * MOST_UNCHANGED
+        for look in looks:
+            peer.wait_for(sim.GetExtended, look)
+        assert not peer.requests(sim.SetEntity)
+        is_alive = False
+        assert not any(peer.wait_for(sim.SetEntity).value)
+        wait_until(lambda: peer.extended[STEERED] == b"0", "the end of the mark")
+
+
+def test_a_bridge_that_lost_its_connection_knows_its_own_mark(peer, ros):
+    with bridge(peer, command_timeout=60.0, item_events="none") as process:
+        peer.wait_until_settled()
+        commands = ros.publisher(Twist, "cmd_vel")
+        commands.publish(Twist(linear=Vector3(x=1.0)))
+        peer.wait_for(sim.SetExtended, lambda request: request.key == STEERED[1])
+        own = peer.extended[STEERED][:16]
+        for _ in range(2):
+            peer.hang_up()
+            peer.wait_until_settled()
+            peer.wait_for(sim.SetExtended, lambda request: request.key == STEERED[1])
+            assert peer.extended[STEERED][:16] == own
+        ros.transition("simulator_bridge", "deactivate")
+        peer.extended[STEERED] = own + b"1234"  # as if it had been deactivated without a connection
+        ros.transition("simulator_bridge", "activate")
+        process.wait_for_line("This bridge lost its connection, or was deactivated without one, while it steered")
+        wait_until(lambda: peer.extended[STEERED] == b"0", "the end of the mark")
+        assert not process.count_lines("was killed")
+
+
+def test_whoever_is_left_stops_what_a_killed_bridge_has_left_moving(ros, start_child, closing):
+    """Three real ones, one after the other."""
+    emulator = when_listening(start_child(executable("simulator_emulator"), "--port", 0))
+    client = closing(SimulatorClient(emulator.port))
+    commands = {name: ros.publisher(Twist, f"{name}/cmd_vel", subscribers=0) for name in ("first", "second")}
+
+    parameters = {"command_timeout": 60.0, "body_to_model": [1.0, 0.0, 0.0, 0.0]}
+
+    def join(name):
+        node = Process.node("simulator_bridge", port=emulator.port, remap=[f"__ns:=/{name}"], **parameters)
+        node.wait_for_line("Connected to")
+        return node
+
+    def velocity():
+        return client.get(sim.GetEntity(VEHICLE, Attribute.VELOCITY)).value
+
+    def steer(name):
+        def moves():
+            commands[name].publish(Twist(linear=Vector3(x=0.5)))
+            return any(velocity())
+
+        wait_until(moves, "motion", period_s=0.05)
+
+    def kill(node):
+        node.send(signal.SIGKILL)
+        node.wait()
+
+    with join("first") as first:
+        client.ask(sim.Run(0))
+        steer("first")
+        with join("second") as second:
+            until_s = time.monotonic() + 3.0
+            while time.monotonic() < until_s:
+                assert any(velocity())
+            kill(first)
+            wait_until(lambda: not any(velocity()), "a vehicle that stands")
+            assert second.count_lines("A bridge was killed") == 1
+            steer("second")
+            kill(second)
+    assert any(velocity())
+    with join("third") as third:
+        wait_until(lambda: not any(velocity()), "a vehicle that stands")
+        third.wait_for_line("A bridge was killed")
 
 
 @pytest.mark.parametrize("mark", [b"", b"x" * 1000], ids=len)

@@ -3,6 +3,7 @@
 
 import math
 import time
+import uuid
 from typing import Any, Final
 
 from geometry_msgs.msg import Twist
@@ -29,6 +30,7 @@ from drone_bridge.bridges.simulator.parameters import AUTO, PARAMETERS
 from drone_bridge.bridges.simulator.services import PATIENCE_S, Call, SimulatorServices
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.steering import Steering
+from drone_bridge.bridges.simulator.steering_mark import SteeringMark
 from drone_bridge.bridges.simulator.tasks import Result, TaskRunner
 from drone_bridge.bridges.simulator.time import TimeKeeper
 from drone_bridge.bridges.simulator.turns import Turns
@@ -72,6 +74,7 @@ class SimulatorBridge(LinkNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_bridge", PARAMETERS, **options)
+        self._owner = uuid.uuid4().bytes
         self._wakeup = Wakeup()
         self._turns = Turns(self._start_requests)
         self._simulator_services = SimulatorServices(self, self._call)
@@ -101,7 +104,8 @@ class SimulatorBridge(LinkNode):
             self, now=keeper.clock.message if keeper.stamps_are_simulated else None, on_command=self._wakeup.wake
         )
         self._commands.take_limited_velocities(self._read)
-        self._steering = Steering(self, self._commands, self._axes, self._vehicle)
+        mark = SteeringMark(self, self._owner, self._axes, self._vehicle)
+        self._steering = Steering(self, self._commands, self._axes, mark)
         self._world: bytes | None = None  # the mark of the world with our cameras
 
     def _read_items(self, entities: dict[int, str]) -> list[DesiredItem]:

@@ -11,21 +11,17 @@ from typing import Any, Final
 from drone_bridge.bridges.simulator.desired_items import DesiredItems
 from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
-from drone_bridge.geometry.quaternions import IDENTITY
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.layouts import MisfitError
 from drone_bridge.protocols.simulator import Attribute
-from drone_bridge.translate.simulator import STILL, STREAMED, BodyToModel, set_velocity
+from drone_bridge.translate.simulator import STREAMED, BodyToModel
 
 #: Extended attributes of the vehicle. The first is a world's mark, which tells after a reconnect whether it is still
 #: the one with our cameras; the second keeps what can be learned only while the simulation is paused.
 WORLD_KEY: Final = "drone_bridge.world"
 BODY_TO_MODEL_KEY: Final = "drone_bridge.btom"
-#: Another one: STEERED while a bridge steers the vehicle, so that the next one can stop it if that one was killed.
-STEERED_KEY: Final = "drone_bridge.steered"
-STEERED, LEFT_ALONE = b"1", b"0"
 TOKEN_BYTES: Final = 16
 #: What the vehicle is asked for at first.
 FIRST_ATTRIBUTES: Final = (
@@ -68,7 +64,6 @@ class Handshake:
         ask(sim.GetConfig(), self._take_configuration)
         ask(sim.GetExtended(self._vehicle, WORLD_KEY), self._recognize)
         ask(sim.GetExtended(self._vehicle, BODY_TO_MODEL_KEY), self._take_stored_rotation)
-        ask(sim.GetExtended(self._vehicle, STEERED_KEY), self._stop_what_was_left)
         for attribute in FIRST_ATTRIBUTES[:-1]:
             ask(sim.GetEntity(self._vehicle, attribute), self._take_vehicle)
         ask(sim.GetEntity(self._vehicle, FIRST_ATTRIBUTES[-1]), self._prepare)
@@ -114,15 +109,6 @@ class Handshake:
                 self._stored_rotation = decode_rotation(outcome.data)
             except ValueError as error:
                 self._node.count_and_warn("bad numbers", str(error))
-
-    def _stop_what_was_left(self, outcome: Outcome) -> None:
-        """Stop a vehicle that a killed bridge has left moving. A bridge that still steers it will set it again."""
-        if not isinstance(outcome, sim.ExtendedGot) or outcome.data != STEERED:
-            return
-        self._node.warn(f"A bridge was killed while it steered entity {self._vehicle}: the entity is stopped.")
-        for request in set_velocity(self._vehicle, STILL, IDENTITY, self._outputs.axes):
-            self._requests.ask(request, ignore)
-        self._requests.ask(sim.SetExtended(self._vehicle, STEERED_KEY, LEFT_ALONE), ignore)
 
     def _take_vehicle(self, outcome: Outcome) -> None:
         if isinstance(outcome, sim.EntityGot):

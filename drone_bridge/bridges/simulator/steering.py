@@ -3,11 +3,10 @@
 
 import math
 import time
-from collections.abc import Callable
 from typing import Final
 
-from drone_bridge.bridges.simulator.handshake import LEFT_ALONE, STEERED, STEERED_KEY
 from drone_bridge.bridges.simulator.link import Outcome, ignore
+from drone_bridge.bridges.simulator.steering_mark import Ask, SteeringMark
 from drone_bridge.geometry.quaternions import IDENTITY, Quaternion
 from drone_bridge.link_node.commands import CommandIntake
 from drone_bridge.link_node.link_node import LinkNode
@@ -19,8 +18,6 @@ _UNKNOWN_ATTITUDE: Final = (
     "principal axes to its model has not been learned, which takes a moment in which the simulation is paused."
 )
 
-Ask = Callable[[sim.Request, Callable[[Outcome], None]], None]
-
 
 class Steering:
     """Sends the newest command at a rate; zero when there is none, for a while.
@@ -28,11 +25,12 @@ class Steering:
     A vehicle without commands is left alone, as others may steer it.
     """
 
-    def __init__(self, node: LinkNode, commands: CommandIntake[Velocity], axes: Axes, vehicle: int) -> None:
+    def __init__(self, node: LinkNode, commands: CommandIntake[Velocity], axes: Axes, mark: SteeringMark) -> None:
         self._node = node
         self._commands = commands
         self._axes = axes
-        self._vehicle = vehicle
+        self._vehicle = mark.vehicle
+        self._mark = mark
         self._is_engaged = False
         self._stale_since_s: float | None = None
         self._sent_s = -math.inf
@@ -41,14 +39,21 @@ class Steering:
     @property
     def due_s(self) -> float:
         """When `tick` is due, unless a command comes before."""
+        return min(self._velocities_due_s, self._mark.due_s)
+
+    @property
+    def _velocities_due_s(self) -> float:
         if self._is_engaged or self._commands.is_held or self._commands.newest():
             return self._sent_s + 1.0 / float(self._node.parameters["rate"])
         return math.inf
 
     def tick(self, now_s: float, attitude: Quaternion | None, ask: Ask) -> None:
         """Send what is due. Without an attitude, only zero can be sent, as the direction of forward is unknown."""
-        if now_s < self.due_s:
-            return
+        if now_s >= self._velocities_due_s:
+            self._steer(now_s, attitude, ask)
+        self._mark.tick(now_s, ask)
+
+    def _steer(self, now_s: float, attitude: Quaternion | None, ask: Ask) -> None:
         self._sent_s = now_s
         # Others may steer it as well: on hold it is kept still for as long as that lasts.
         command = STILL if self._commands.is_held else self._commands.newest()
@@ -57,8 +62,8 @@ class Steering:
                 self._node.reports.count_and_warn_ongoing("unsteered commands", _UNKNOWN_ATTITUDE)
                 return
             self._node.reports.end_ongoing("unsteered commands")
-            if not self._is_engaged:
-                ask(self._mark(STEERED), ignore)
+            self._mark.take()
+            self._mark.tick(now_s, ask)  # before the vehicle moves
             self._is_engaged, self._stale_since_s = True, None
         elif self._stale_since_s is None:
             self._stale_since_s = now_s
@@ -71,14 +76,11 @@ class Steering:
         self._node.statistics.counts["velocities"] += 1
         self._release(now_s, ask)
 
-    def _mark(self, state: bytes) -> sim.SetExtended:
-        return sim.SetExtended(self._vehicle, STEERED_KEY, state)
-
     def _release(self, now_s: float, ask: Ask) -> None:
         release_s = float(self._node.parameters["release_after"])
         if self._stale_since_s is not None and release_s and now_s - self._stale_since_s >= release_s:
-            self.disengage()
-            ask(self._mark(LEFT_ALONE), ignore)
+            self._is_engaged, self._stale_since_s = False, None
+            ask(self._mark.release(), ignore)
 
     def _answered(self, outcome: Outcome) -> None:
         self._unanswered -= 1
@@ -92,14 +94,18 @@ class Steering:
         self._unanswered = 0
         self._sent_s = -math.inf
         self._stale_since_s = time.monotonic() if self._is_engaged else None
+        self._mark.start_over()
+        if self._is_engaged:
+            self._mark.take()
 
     def disengage(self) -> None:
         """Leave the vehicle alone until the next command."""
         self._is_engaged, self._stale_since_s = False, None
+        self._mark.release()
 
     def last_requests(self) -> list[bytes]:
         """Return the last messages, which stop a vehicle that is being steered."""
         if not self._is_engaged:
             return []
         still = set_velocity(self._vehicle, STILL, IDENTITY, self._axes)
-        return [sim.frame(request) for request in (*still, self._mark(LEFT_ALONE))]
+        return [sim.frame(request) for request in (*still, self._mark.clearing)]
