@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks, frames and services, as all bridges have them."""
 
+import re
+import socket
 import threading
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.srv import GetState
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process
@@ -107,8 +109,48 @@ def test_tf_and_map_to_odom_can_be_switched_off_and_frames_named(ros, peer):
 
 def test_a_frame_prefix_that_begins_with_a_slash_is_refused():
     with Process.node("testbed_bridge", frame_prefix="/d1/") as node:
-        assert node.wait() == 1
-        assert "frame_prefix is '/d1/', and must not begin with /" in node.output
+        node.wait_for_line(r"ERROR.*frame_prefix is '/d1/', and must not begin with /")
+
+
+def state_of(ros, node):
+    return ros.call(GetState, f"{node}/get_state", GetState.Request()).current_state.label
+
+
+def level_of(report):
+    return report.status[0].level
+
+
+def test_a_node_whose_port_is_taken_stays_up_and_starts_once_it_is_free(ros, free_port):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    taken = socket.create_server(("127.0.0.1", free_port))
+    with taken, Process.node("testbed_server", role="listen", port=free_port) as node:
+        sentence = f"Can't listen on 127.0.0.1:{free_port}: Address already in use"
+        reports.wait(lambda report: level_of(report) == DiagnosticStatus.ERROR and sentence in report.status[0].message)
+        reports.wait(lambda report: level_of(report) == DiagnosticStatus.ERROR)  # it goes on
+        assert state_of(ros, "testbed_server") == "unconfigured"
+        taken.close()
+        reports.wait(lambda report: level_of(report) < DiagnosticStatus.ERROR)
+        wait_until(lambda: state_of(ros, "testbed_server") == "active", "the node to start by itself")
+        assert node.count_lines(re.escape(sentence)) == 1
+        with socket.create_connection(("127.0.0.1", free_port)):
+            pass
+
+
+def test_a_node_whose_parameter_is_refused_stays_up_and_starts_once_it_is_set(ros, free_port):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with Process.node("robot_bridge", port=70000, wheel_separation="'wide'") as node:
+        status = reports.wait().status[0]
+        assert status.level == DiagnosticStatus.ERROR
+        assert "value: 70000" in status.message
+        assert "wheel_separation" in status.message
+        node.wait_for_line("ERROR.*The node stays unconfigured until its parameters are set")
+        (result,) = ros.set_parameters("robot_bridge", port=free_port)
+        assert result.successful
+        reports.wait(lambda report: "70000" not in report.status[0].message)
+        assert state_of(ros, "robot_bridge") == "unconfigured"
+        (result,) = ros.set_parameters("robot_bridge", wheel_separation=0.5)  # the default
+        assert result.successful
+        wait_until(lambda: state_of(ros, "robot_bridge") == "active", "the node to start by itself")
 
 
 def test_services_are_below_the_nodes_name_and_under_their_old_ones(ros, free_port):

@@ -343,7 +343,6 @@ def test_a_port_in_use_is_reported_and_a_source_port_in_use_replaced(serve, oper
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         with Process.node("dronegui_server", port=port, navdata_source_port=0) as node:
-            assert node.wait() == 1
-            assert f"Can't listen on 127.0.0.1:{port}: Address already in use" in node.output
+            node.wait_for_line(f"ERROR.*Can't listen on 127.0.0.1:{port}: Address already in use")
         with Process.node("dronegui_server", port=0, navdata_source_port=port) as node:
             node.wait_for_line(rf"127.0.0.1:{port}: Address already in use. Navdata goes out from port \d+ instead")

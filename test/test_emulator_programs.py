@@ -72,22 +72,3 @@ def test_a_port_in_use_is_reported_with_a_remedy(name, start_child):
         assert child.wait() == 2
     assert re.match(rf"{name}: .*\b{port}\b.*address already in use", child.lines[-1], re.IGNORECASE)
     assert child.lines[-1].endswith("Another port is chosen by --port, or by the ..._port:= of the launch file.")
-
-
-def test_it_ends_the_launch_that_started_it_only_if_told_to(start_child):
-    launching = """import subprocess, sys
-try:
-    print("ended with", subprocess.run(sys.argv[1:]).returncode, flush=True)
-    sys.stdin.read()
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        command = [executable("testbed_emulator"), "--port", server.getsockname()[1]]
-        told = start_child(sys.executable, "-c", launching, *command, "--ends-launch")
-        assert told.wait() == 0
-        untold = start_child(sys.executable, "-c", launching, *command)
-        assert untold.wait() == 0
-    assert "interrupted" in told.lines
-    assert "ended with 2" in untold.lines
-    assert "interrupted" not in untold.lines

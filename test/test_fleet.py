@@ -9,6 +9,7 @@ import threading
 
 import pytest
 import rclpy
+from composition import INTERRUPTED, launch
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
 from lifecycle_msgs.msg import State
@@ -298,6 +299,13 @@ def test_a_file_that_is_refused_starts_nothing(start_child, tmp_path):
     process = start_child(executable("drone-bridge"), "fleet", tmp_path / "fleet.yaml")
     assert process.wait() == 2
     assert "fleet.yaml:2: 'a' has no key 'prot'; it has protocol, namespace" in process.output
+
+
+def test_a_launch_file_whose_fleet_is_refused_ends_instead_of_starting_it_again(tmp_path):
+    (tmp_path / "fleet.yaml").write_text("vehicles: 3")
+    with launch("fleet.launch.xml", fleet_file=tmp_path / "fleet.yaml") as composition:
+        assert composition.wait() == INTERRUPTED
+        assert composition.count_lines(r"\[launch\] fleet-1 started") == 1
 
 
 def test_the_demonstration_flies_a_fleet_by_its_launch_file_and_draws_it(start_child, tmp_path):

@@ -181,6 +181,29 @@ def test_ros2_launch_leaves_an_including_file_s_values_alone(monkeypatch):
     ]
 
 
+def test_ros2_launch_ends_with_a_process_that_ends_the_launch(monkeypatch):
+    """`ends_launch.launch.py`, which `ros2 launch` needs because humble has no on_exit in XML."""
+    if importlib.util.find_spec("launch") is None:
+        modules = {
+            "launch": dict.fromkeys(("LaunchContext", "LaunchDescriptionEntity"), object) | {"LaunchDescription": list},
+            "launch.actions": {"RegisterEventHandler": lambda handler: handler, "Shutdown": SimpleNamespace},
+            "launch.event_handlers": {"OnProcessExit": SimpleNamespace},
+            "launch.events": {},
+            "launch.events.process": {"ProcessExited": object},
+        }
+        for name, content in modules.items():
+            module = ModuleType(name)
+            vars(module).update(content)
+            monkeypatch.setitem(sys.modules, name, module)
+    loader = importlib.machinery.SourceFileLoader("ends_launch", str(PART.parent / "ends_launch.launch.py"))
+    part = importlib.util.module_from_spec(importlib.util.spec_from_loader("ends_launch", loader))
+    loader.exec_module(part)
+    assert part.generate_launch_description()
+    for word, is_shut_down, actions in (("--ends-launch", False, 1), ("--other", False, 0), ("--ends-launch", True, 0)):
+        event = SimpleNamespace(cmd=["testbed_emulator", word], process_name="testbed-1")
+        assert len(part._end(event, SimpleNamespace(is_shutdown=is_shut_down))) == actions
+
+
 @each_owner
 def test_each_file_asks_for_old_names_before_it_declares_any(owner):
     first = ElementTree.parse(LAUNCH / f"{owner}.launch.xml").getroot()[0]

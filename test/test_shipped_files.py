@@ -15,6 +15,8 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import parameter_value_to_python
 from ros_session import RosSession
 
+from drone_bridge.programs.options import ENDS_LAUNCH
+
 try:
     from drone_bridge.tools.web.node import PARAMETERS as WEB_BRIDGE
 except ModuleNotFoundError:  # foxglove-sdk, for which rosdep has no key
@@ -178,8 +180,20 @@ def test_a_launch_file_leaves_the_environment_of_others_alone(path):
 def test_a_launch_file_starts_programs_of_the_package_alone(path):
     """Whatever python3 there is on the PATH."""
     for executable in ElementTree.parse(path).iter("executable"):
-        started = re.match(r"\$\(exec-in-pkg (\w+) drone_bridge\) --ends-launch ", executable.get("cmd"))
+        started = re.match(r"\$\(exec-in-pkg (\w+) drone_bridge\) ", executable.get("cmd"))
         assert started[1] in EXECUTABLES
+
+
+@by_name(LAUNCH_FILES)
+def test_bridges_and_servers_come_back_and_emulators_and_operators_end_the_launch(path):
+    """Nothing does both: ros2 launch would start again what has ended it."""
+    for element in ElementTree.parse(path).iter():
+        if element.tag not in ("node", "executable"):
+            continue
+        name = element.get("exec") or element.get("cmd").split()[1]
+        comes_back = (element.get("respawn"), element.get("respawn_delay")) == ("true", "0.5")
+        assert comes_back == bool(re.fullmatch(r"(\w+_(bridge|server))|fleet", name)), name
+        assert (f" {ENDS_LAUNCH} " in element.get("cmd", "")) == bool(re.fullmatch(r"\w+_(emulator|operator)", name))
 
 
 @by_name([path for path in LAUNCH_FILES if path.name != "fleet.launch.xml"])  # which has no view of its own

@@ -183,12 +183,27 @@ def test_a_value_that_is_none_of_the_choices_is_refused_before_anything_starts(a
     assert run.count_lines("started") == 0
 
 
+def test_a_killed_bridge_comes_back_and_a_killed_emulator_ends_the_launch(free_port):
+    with launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL) as composition:
+        composition.wait_for_line("Connected to")
+        pids = dict(re.findall(r"\[launch\] (\S+)-\d started \(pid (\d+)\)", composition.output))
+        killed_s = time.monotonic()
+        os.kill(int(pids["testbed_bridge"]), signal.SIGKILL)
+        composition.wait_for_count(r"\[launch\] testbed_bridge-2 started", 2)
+        composition.wait_for_count("Connected to", 2)
+        print(f"connected again {time.monotonic() - killed_s:.2f} s after it was killed")
+        os.kill(int(pids["testbed"]), signal.SIGKILL)
+        assert composition.wait() == 128 + signal.SIGKILL
+        assert composition.leftovers() == []
+        composition.wait_for_line(r"\[launch\] testbed-1 is required: stopping everything")
+
+
 def test_a_composition_whose_port_is_taken_ends_and_says_so_last(free_port):
     with launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL) as first:
         first.wait_for_line("Connected to")
         second = launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL)
         try:
-            assert second.wait() == INTERRUPTED
+            assert second.wait() == 2
             assert re.match(
                 rf"\[launch\] testbed-1 failed with exit status 2: testbed: .*{free_port}.*in use\. .*_port:= ",
                 second.lines[-1],

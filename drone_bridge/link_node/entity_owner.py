@@ -31,14 +31,14 @@ Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
 
 def log_failure(transition: Transition) -> Transition:
-    """Wrap a transition to log why it failed, which rclpy does not do."""
+    """Wrap a transition of an EntityOwner to log why it failed, which rclpy does not do."""
 
     @functools.wraps(transition)
-    def guarded(node: LifecycleNode, state: LifecycleState) -> TransitionCallbackReturn:
+    def guarded(node: "EntityOwner", state: LifecycleState) -> TransitionCallbackReturn:
         try:
             return transition(node, state)
         except (LinkError, ValueError) as error:
-            node.get_logger().error(str(error))
+            node.transition_failed(error)
             return TransitionCallbackReturn.FAILURE
         except Exception:
             if node.context.ok():  # else ROS is being shut down, and everything fails
@@ -56,9 +56,13 @@ class EntityOwner(LifecycleNode):
         #: Undoes what configure has done, last things first.
         self.cleanup = contextlib.ExitStack()
         super().__init__(name, **options)
-        self.parameters = DeclaredParameters(self, declarations)
+        self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
         self._old_names = OldServiceNames(self)
         PROCESS.start()
+
+    def transition_failed(self, error: Exception) -> None:
+        """Tell the user why a transition failed."""
+        self.get_logger().error(str(error))
 
     def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
         """Create a publisher whose QoS can be overridden by parameters."""
@@ -138,7 +142,11 @@ class EntityOwner(LifecycleNode):
         So that what `ros2 param dump` wrote can be loaded again.
         """
         changed = [parameter for parameter in parameter_list if not has_value(self, parameter)]
-        return super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
+        result = super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
+        if result.successful:
+            for parameter in parameter_list:
+                self.parameters.refused.pop(parameter.name, None)
+        return result
 
     def destroy_node(self) -> None:
         self.cleanup.close()

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 
@@ -22,6 +23,7 @@ from drone_bridge.link_node.ticker import Ticker
 from drone_bridge.link_node.wire_log import open_wire_log
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
+from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector
 from drone_bridge.links.tcp_listener import TcpListener
 from drone_bridge.node.clock_publishers import clock_conflict, is_time_simulated
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from drone_bridge.links.wire_log import WireLog
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
+#: How often a node whose port is taken tries to start.
+START_PERIOD_S: Final = 2.0
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED: Final = "undelivered commands"
 
@@ -65,6 +69,8 @@ class LinkNode(EntityOwner):
     def __init__(self, name: str, declarations: Iterable[ParameterDeclaration], **options: Any) -> None:
         """Make the node; the options are rclpy's, such as `namespace` and `parameter_overrides`."""
         super().__init__(name, declarations, **options)
+        # Several vehicles report on the one topic.
+        self._status_name = f"{self.get_fully_qualified_name().lstrip('/')}: link"
         self.reports = Reports(self.get_logger(), self.open_state)
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
         self.hold = Hold(self, "~/held" if type(self).__name__.endswith("Server") else "held")
@@ -74,6 +80,9 @@ class LinkNode(EntityOwner):
         self._leaving = threading.Lock()
         self._is_time_simulated = False
         self._is_publishing = False
+        self._start_failure: Exception | None = None  # of the last attempt to start by itself
+        self._is_starting = False
+        self._next_start_s = 0.0  # by time.monotonic()
 
     # What a bridge has to provide.
 
@@ -152,18 +161,76 @@ class LinkNode(EntityOwner):
     # The lifecycle.
 
     def start(self) -> bool:
-        """Configure and activate, if autostart is true; return whether that worked."""
-        if not self.parameters["autostart"]:
-            return True
+        """Configure and activate, if autostart is true; return True.
+
+        A node that can't stays up, unconfigured: it reports an error until its port is free, its parameters are set
+        to what is allowed, or somebody configures it. Whoever started it can't start it any better than before.
+        """
+        if self.parameters["autostart"] and not self._has_started():
+            advice = (
+                f"This is tried again every {START_PERIOD_S:g} s."
+                if isinstance(self._start_failure, LinkError)
+                else "The node stays unconfigured until its parameters are set to what is allowed."
+            )
+            self.get_logger().error(f"{self._start_failure or 'The start failed.'} {advice}")
+            self._unconfigured_diagnostics = self._make_diagnostics()
+            self._start_timer = self.create_timer(
+                DIAGNOSTICS_PERIOD_S, self._start_again, clock=Clock(clock_type=ClockType.STEADY_TIME)
+            )
+        return True
+
+    def _has_started(self) -> bool:
+        """Try to configure and activate; return whether that worked. If not, `_start_failure` says why."""
         success = TransitionCallbackReturn.SUCCESS
-        return self.trigger_configure() == success and self.trigger_activate() == success
+        self._start_failure, self._is_starting = None, True
+        self._tried_settings = self._settings()
+        try:
+            if self.trigger_configure() != success:
+                return False
+            if self.trigger_activate() == success:
+                return True
+            self.trigger_cleanup()  # so that the parameters can be changed
+            return False
+        finally:
+            self._is_starting = False
+            self._next_start_s = time.monotonic() + START_PERIOD_S
+
+    def _settings(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the values of the parameters, and which values were refused."""
+        return self.parameters.values(), dict(self.parameters.refused)
+
+    def _start_again(self) -> None:
+        """Report an unconfigured node, and try to start it where that may help."""
+        is_unconfigured = self._state_machine.current_state[1] == UNCONFIGURED
+        waits_for_port = isinstance(self._start_failure, LinkError) and time.monotonic() >= self._next_start_s
+        if is_unconfigured and (waits_for_port or self._settings() != self._tried_settings):
+            is_unconfigured = not self._has_started()
+        if is_unconfigured:
+            status = DiagnosticStatus(name=self._status_name, hardware_id=self.hardware_id())
+            status.level = DiagnosticStatus.ERROR
+            status.message = f"{UNCONFIGURED}: {self._start_failure or 'the start failed, see the log.'}"
+            report = DiagnosticArray(status=[status])
+            report.header.stamp = self.now()
+            self._unconfigured_diagnostics.publish(report)
+        else:
+            self._start_timer.cancel()
+            self.destroy_publisher(self._unconfigured_diagnostics)
+
+    def transition_failed(self, error: Exception) -> None:
+        """Tell the user why a transition failed, if they asked for it themselves."""
+        if self._is_starting:
+            self._start_failure = error  # which `start` tells, and not each attempt
+        else:
+            super().transition_failed(error)
 
     @log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, start reporting."""
         self._is_time_simulated = is_time_simulated(self)
         self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_be_silent)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS)
+        if self.parameters.refused:
+            raise ValueError("; ".join(why.rstrip(".") for why in self.parameters.refused.values()) + ".")
+        self._diagnostics = self._make_diagnostics()
         self.cleanup.callback(self.destroy_publisher, self._diagnostics)
         try:
             self.set_up()
@@ -171,8 +238,6 @@ class LinkNode(EntityOwner):
             self.cleanup.close()
             raise
         self._publishes_clock = "publish_clock" in self.parameters and self.parameters["publish_clock"]
-        # Several vehicles report on the one topic.
-        self._status_name = f"{self.get_fully_qualified_name().lstrip('/')}: link"
         self._hardware_id = self.hardware_id()
         self.make_ticker("report", DIAGNOSTICS_PERIOD_S, self._report)
         self.parameters.freeze("configured")
@@ -235,6 +300,9 @@ class LinkNode(EntityOwner):
             self.wire_log = None
 
     # Reports.
+
+    def _make_diagnostics(self) -> "Publisher[Any]":
+        return self.create_publisher(DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS)
 
     @property
     def statistics(self) -> LinkStatistics:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -60,21 +61,34 @@ class ParameterDeclaration:
 class DeclaredParameters:
     """The declared parameters of a node."""
 
-    def __init__(self, node: Node, declarations: Iterable[ParameterDeclaration]) -> None:
-        """Declare all parameters. Raises rclpy's exceptions for overrides of the wrong type or out of range."""
+    def __init__(self, node: Node, declarations: Iterable[ParameterDeclaration], *, keep_refused: bool = False) -> None:
+        """Declare all parameters. Raises ValueError and rclpy's exceptions for values that are refused.
+
+        With `keep_refused` these are kept in `refused` instead, and such a parameter has its default until it is set.
+        """
         self._node = node
         self._declarations = {declaration.name: declaration for declaration in declarations}
         self._frozen = ""
+        #: Why the value with which a parameter was to begin was refused, by name; until it is set to another.
+        self.refused: dict[str, str] = {}
         for declaration in self._declarations.values():
-            node.declare_parameter(
-                declaration.name,
-                declaration.default,
-                declaration.descriptor(),
-                ignore_override=declaration.read_only,
-            )
-            if problem := declaration.problem_with(self[declaration.name], self._frozen):
-                raise ValueError(problem)
+            try:
+                self._declare(declaration, ignore_override=declaration.read_only)
+            except (ParameterException, ValueError) as error:
+                if not keep_refused:
+                    raise
+                self.refused[declaration.name] = str(error)
+                if node.has_parameter(declaration.name):
+                    node.undeclare_parameter(declaration.name)
+                self._declare(declaration, ignore_override=True)
         node.add_on_set_parameters_callback(self._check)
+
+    def _declare(self, declaration: ParameterDeclaration, *, ignore_override: bool) -> None:
+        self._node.declare_parameter(
+            declaration.name, declaration.default, declaration.descriptor(), ignore_override=ignore_override
+        )
+        if problem := declaration.problem_with(self[declaration.name], self._frozen):
+            raise ValueError(problem)
 
     def __getitem__(self, name: str) -> Any:
         return self._node.get_parameter(name).value

@@ -21,6 +21,11 @@ KindT = TypeVar("KindT", bound=Enum)
 KINDS: Final = {"emulate": "emulators", "operate": "operators"}
 
 
+#: On a command line of a launch file: its end is that of the whole launch. What started it reads this, as the attribute
+#: on_exit of XML files is unknown to humble: launch/parts/ends_launch.launch.py, and tools/launch/evaluate.py.
+ENDS_LAUNCH: Final = "--ends-launch"
+
+
 class ProgramParser(argparse.ArgumentParser):
     """The command line of one program, however it was started."""
 
@@ -32,7 +37,7 @@ class ProgramParser(argparse.ArgumentParser):
             description=f"{what} Exits with 0 on SIGINT, SIGTERM or {ends}, and with 2 if it can't start.",
         )
         self.add_argument(
-            "--ends-launch", action="store_true", help="for launch files: stop the whole launch if it can't start"
+            ENDS_LAUNCH, action="store_true", help="for launch files: its end is that of the whole launch"
         )
 
 

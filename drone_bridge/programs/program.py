@@ -36,8 +36,6 @@ def run_program(name: str, program: Program, options: argparse.Namespace) -> int
             return program(options, cancellation, stack)
     except (ValueError, OSError, LinkError, ProtocolError) as error:
         _print(f"{name}: {error}{_remedy(error)}", sys.stderr)
-        if options.ends_launch:
-            end_launch()
         return CANNOT_START
 
 
@@ -47,12 +45,6 @@ def _remedy(error: Exception) -> str:
     if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
         return " Another port is chosen by --port, or by the ..._port:= of the launch file."
     return ""
-
-
-def end_launch() -> None:
-    """Interrupt the launch that started this program, as Ctrl-C would, since humble's launch files lack on_exit."""
-    if os.getppid() > 1:
-        os.kill(os.getppid(), signal.SIGINT)
 
 
 async def cancelled_or_after(cancellation: Cancellation, duration_s: float | None) -> None:

@@ -2,12 +2,13 @@
 """`drone-bridge fleet`: many vehicles behind bridges in one process."""
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from drone_bridge.node.program import run_work
-from drone_bridge.programs.program import end_launch
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.fleet.fleet import Fleet
 from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, Vehicle, load
@@ -24,8 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (FleetFileError, OSError) as error:
         problem = f"{options.file} can't be read: {error.strerror}." if isinstance(error, OSError) else error
         print(f"drone-bridge fleet: {problem}", file=sys.stderr)
-        if options.ends_launch:
-            end_launch()
+        if options.refusal_ends_launch:
+            _end_launch()
         return REFUSED
     if options.dry_run:
         print("\n".join(map(_line, vehicles)))
@@ -50,9 +51,17 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     ):
         parser.add_argument(name, type=_truth, nargs="?", const=True, default=False, metavar="true", help=what)
     parser.add_argument(
-        "--ends-launch", action="store_true", help="for launch files: stop the whole launch if it can't start"
+        "--refusal-ends-launch",
+        action="store_true",
+        help="for launch files: stop the whole launch if the file is refused, instead of being started again",
     )
     return parser.parse_args(words)
+
+
+def _end_launch() -> None:
+    """Interrupt the launch that started this program, as Ctrl-C would."""
+    if os.getppid() > 1:
+        os.kill(os.getppid(), signal.SIGINT)
 
 
 def _truth(text: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.tools.launch import parameters, renamed, substitutions
 from drone_bridge.tools.launch.arguments import Argument, declared_in, first_missing, refuse_unknown
 from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
@@ -18,6 +19,8 @@ _INCLUDE_DEPTH = 20  # files; more means that one includes itself
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # The launch variable in which <push_ros_namespace> keeps the namespace, so that groups scope it.
 _NAMESPACE = "ros_namespace"
+# The part of our launch files by which `ros2 launch` ends with the processes that have ENDS_LAUNCH among their words.
+_ENDS_LAUNCH_PART = "ends_launch.launch.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,8 @@ class _Evaluation:
             owner = self._pairs(element.named("arg"))[renamed.OWNER]
             renamed.rename(self._scope.configurations, owner, () if self._depth else self._typed, self._warn)
             return
+        if path.name == _ENDS_LAUNCH_PART:  # `_add` does the same
+            return
         if path.suffix in (".py", ".yaml", ".yml"):
             raise SubstitutionError(f"{path}: this runner includes XML launch files only")
         if self._depth == _INCLUDE_DEPTH:
@@ -262,7 +267,7 @@ class _Evaluation:
                 command=tuple(command),
                 environment=environment,
                 directory=directory,
-                is_required=on_exit is not None,
+                is_required=on_exit is not None or ENDS_LAUNCH in command,
                 respawn_delay=self._respawn_delay(element),
                 files=files,
             )
