@@ -9,7 +9,7 @@ import pytest
 
 from drone_bridge.controllers.seek_target.commands_in_flight import CommandsInFlight
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
-from drone_bridge.controllers.seek_target.pilot import SeekState, SeekTarget
+from drone_bridge.controllers.seek_target.pilot import STANDING_TIME, SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M, Flight
@@ -32,7 +32,7 @@ from drone_bridge.geometry.quaternions import (
     quaternion_from_vector,
     rotated,
 )
-from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
+from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion, rotation_from_testbed_angles
 from drone_bridge.vision.pinhole import Pinhole
 
 pytestmark = pytest.mark.slow
@@ -225,6 +225,36 @@ def test_without_a_target_it_stays_about_where_it_is_and_keeps_looking():
     assert max(heights) == pytest.approx(6, abs=0.5)
     assert min(heights) == pytest.approx(-6, abs=0.5)
     assert np.abs(flight.state.position[[0, 2]]).max() < 0.5
+
+
+@pytest.mark.parametrize("wind", [(0, 0, 0), (0, 0, 1)])
+def test_a_drone_that_is_told_its_pose_stands_before_it_looks_around(wind):
+    eyes, start = Eyes(16, 16), DroneState.at_start()
+    behaviour = SeekTarget(SeekParameters(), DRONE, eyes.pinhole, BASELINE)
+    images = eyes.camera.render(start, ())
+    state = replace(start, velocity=np.array([3.0, -1.0, -4.0]), rotation=rotation_from_testbed_angles(40, 10, -5))
+    states, reasons = [], []
+    for _ in range(15 * 60):
+        heading, pitch, roll = map(math.radians, state.angles)
+        east, up, south = state.position.tolist()
+        attitude = MeasuredAttitude(roll, pitch, math.pi / 2 - heading)
+        decision = behaviour.update(state.time, *images, attitude, (east, -south, up))
+        rates = (decision.command.pitch_rate, decision.command.roll_rate, -decision.command.yaw_rate)
+        state = state.advance(
+            Airframe(), Motion(*map(math.degrees, rates), decision.command.thrust), np.array(wind), STEP
+        )
+        states.append(state)
+        reasons.append(decision.reason)
+    last = len(reasons) - 1 - reasons[::-1].index("nothing in sight, stopping to look around")
+    stood = last + round(STANDING_TIME / STEP)
+    assert states[stood].time < 4
+    assert abs(states[stood].angles[0] - 40) < 10, "it turned before it stood"
+    assert np.linalg.norm(states[stood].velocity) < 0.5
+    drifted = [np.linalg.norm((later.position - states[stood].position)[[0, 2]]) for later in states[stood:]]
+    assert max(drifted) < 0.3
+    heights = [later.position[1] - states[stood].position[1] for later in states[stood:]]
+    assert max(heights) == pytest.approx(3, abs=0.3)
+    assert min(heights) == pytest.approx(-3, abs=0.3)
 
 
 def test_commands_stay_within_what_the_drone_can_do():

@@ -6,13 +6,14 @@ from functools import partial
 from typing import Any, Final
 
 from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from std_msgs.msg import Header
 
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekTarget
-from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, TOPICS, StereoFrame
+from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, ODOMETRY, TOPICS, StereoFrame
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.flight.flight_control import Command, DroneModel
@@ -59,6 +60,8 @@ class SeekTargetBehaviour:
         self._send = self._make_sender(topic)
         self._state_publisher = StatePublisher(node, NAME)
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
+        self._odometry: Odometry | None = None  # the newest
+        subscribe(node, Odometry, ODOMETRY, self._on_odometry, 1)
         frames = StampedSets(TOPICS, self._on_frame)
         for topic, kind in zip(TOPICS, MESSAGE_TYPES, strict=True):
             subscribe(node, kind, topic, partial(frames.add, topic), _FRAME_QUEUE)
@@ -79,10 +82,16 @@ class SeekTargetBehaviour:
             self._drone = None
             self._log_error(f"The drone on drone_properties can't be flown: {error}.")
 
+    def _on_odometry(self, message: Odometry) -> None:
+        """Keep it for its frame, whose images come later: they are larger, and a bridge publishes them last."""
+        self._odometry = message
+
     def _on_frame(self, messages: dict[str, Any]) -> None:
         """Answer the images, camera infos and attitude of one moment."""
         if self._drone is None:
             return
+        if self._odometry and self._odometry.header.stamp == messages["left/camera_info"].header.stamp:
+            messages[ODOMETRY] = self._odometry
         try:
             frame = StereoFrame.read(messages)
             decision = self._decide(self._drone, frame)
@@ -96,7 +105,8 @@ class SeekTargetBehaviour:
     def _decide(self, drone: DroneModel, frame: StereoFrame) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
         try:
-            decision = self._seeker(drone, frame).update(frame.stamp, frame.left, frame.right, frame.attitude)
+            seeker = self._seeker(drone, frame)
+            decision = seeker.update(frame.stamp, frame.left, frame.right, frame.attitude, frame.place)
             if decision.command.is_finite:
                 return decision
             problem = "numbers are not finite"

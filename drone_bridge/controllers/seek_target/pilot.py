@@ -43,6 +43,8 @@ FULL_TURN = 1.1 * math.tau  # rad, with some overlap
 LEAST_VIEW_TILT = math.radians(6)  # may always be used, even if the target goes out of view
 UNDERFOOT = 0.3  # m; nearer than this beside the drone, a target has no heading
 HOLDING_SPEED = 0.4  # m/s
+STANDING_SPEED = 0.3  # m/s; only a drone that stands looks around
+STANDING_TIME = 0.1  # s for which it has to stand: the first frame alone does not show whether it moves
 BRAKING_SPEED = 0.5  # m/s
 BLIND_TIME = 0.3  # s without an edge of the target in view, after which the drone backs off
 BACKING_SPEED = 0.5  # m/s
@@ -86,11 +88,20 @@ class SeekTarget:
         self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
         self._stamp: float | None = None
 
-    def update(self, stamp: float, left: Image, right: Image, measured: MeasuredAttitude) -> Decision:
+    def update(
+        self,
+        stamp: float,
+        left: Image,
+        right: Image,
+        measured: MeasuredAttitude,
+        place: Triple | None = None,
+    ) -> Decision:
         """Return the answer to the frame of this time stamp (s).
 
-        Images are height x width x 3, red green blue. A stamp that runs back, or jumps by more than a second, resets
-        everything. Raises ValueError for an image that is not of the camera's size.
+        Images are height x width x 3, red green blue. `place` is the drone's position, m, in the frame that the
+        measured yaw refers to, where it is measured: it shows how the drone moves while there is no target in sight.
+        A stamp that runs back, or jumps by more than a second, resets everything. Raises ValueError for an image that
+        is not of the camera's size.
         """
         outlines = (self._detector.detect(left), self._detector.detect(right))
         if self._stamp is None or not 0 <= stamp - self._stamp <= LONGEST_GAP:
@@ -98,6 +109,8 @@ class SeekTarget:
         elif stamp > self._stamp:
             self._advance(measured, stamp - self._stamp)
         self._stamp = stamp
+        if place is not None:
+            self._target.correct_by_place(np.array(place))
         self._target.correct(outlines, self._attitude.rotation)
         self._look(outlines, stamp)
 
@@ -134,8 +147,9 @@ class SeekTarget:
         self._attitude.correct(measured)
         up = (before + self._attitude.rotation[:, 2]) / 2
         self._target.predict(self._acceleration(command, up), step)
-        self._turned += abs(command.yaw_rate) * step
-        self._height += float(self._target.velocity[2]) * step
+        if self._stood_for >= STANDING_TIME:
+            self._turned += abs(command.yaw_rate) * step
+            self._height += float(self._target.velocity[2]) * step
         self._step = step
 
     def _acceleration(self, command: Command, up: Vector) -> Vector:
@@ -265,7 +279,8 @@ class SeekTarget:
         return f"target in sight at {distance:.2f} m"
 
     def _restart_search(self, first_side: float) -> None:
-        """Search at this height first, then on the given side (1 above, -1 below), then on the other, and so on."""
+        """Stand first; search at this height, then on the given side (1 above, -1 below), on the other, and so on."""
+        self._stood_for = 0.0  # s
         self._turned = 0.0  # rad at the present level
         self._height = 0.0  # m above where the search began
         self._level = 0
@@ -274,6 +289,10 @@ class SeekTarget:
     def _search(self, attitude: Quaternion, velocity: Vector) -> Decision:
         """Turn on the spot; after each full turn change the height: 0, +1, -1, +2, -2, ... times the search height."""
         parameters = self._parameters
+        if self._stood_for < STANDING_TIME:
+            is_standing = float(np.linalg.norm(velocity)) < STANDING_SPEED
+            self._stood_for = self._stood_for + self._step if is_standing else 0.0
+        has_stood = self._stood_for >= STANDING_TIME
         if self._turned > FULL_TURN:
             self._turned = 0.0
             self._level += 1
@@ -287,10 +306,13 @@ class SeekTarget:
         acceleration = parameters.velocity_gain * (wanted - velocity)
         acceleration[2:] += lifting
         acceleration = _limited(acceleration, parameters.max_acceleration)
-        yaw_error = self._control.yaw_turn(self._searching_direction * 1.5 * parameters.search_yaw_rate)
+        yaw_rate = self._searching_direction * 1.5 * parameters.search_yaw_rate if has_stood else 0.0
+        yaw_error = self._control.yaw_turn(yaw_rate)
         force = self._specific_force(acceleration, velocity)
         command = self._control.command(attitude, force, yaw_error, self._step, self._attitude.drift)
         self._state = SeekState.SEARCHING
+        if not self._stood_for:
+            return Decision(command, self._state, "nothing in sight, stopping to look around", None)
         place = "here" if not self._level else f"{abs(goal):.0f} m {'higher' if goal > 0 else 'lower'}"
         return Decision(command, self._state, f"nothing in sight, looking around {place}", None)
 

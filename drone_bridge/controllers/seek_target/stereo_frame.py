@@ -12,13 +12,16 @@ from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
 
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
-from drone_bridge.controllers.pose_messages import read_angles
+from drone_bridge.controllers.pose_messages import read_angles, read_pose
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
+from drone_bridge.geometry.matrices import Triple
 from drone_bridge.translate.time import seconds_of
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 #: The topics that make a frame.
 TOPICS: Final = ("left/image_raw", "right/image_raw", "left/camera_info", "right/camera_info", "imu/data")
+#: And where it is published, this.
+ODOMETRY: Final = "odom"
 MESSAGE_TYPES: Final = (ImageMessage, ImageMessage, CameraInfo, CameraInfo, Imu)
 
 # An angle with a variance above this, rad^2, is not measured but anything.
@@ -35,11 +38,22 @@ class StereoFrame:
     pinhole: Pinhole  # of both cameras
     baseline: float  # m between the cameras
     attitude: MeasuredAttitude
+    place: Triple | None  # of the drone, m, if there is odometry
 
     @classmethod
     def read(cls, messages: Mapping[str, Any]) -> StereoFrame:
-        """Read the messages, by topic, of one stamp. Raises ValueError with a sentence for invalid ones."""
+        """Read the messages, by topic, of one stamp. Raises ValueError with a sentence for invalid ones.
+
+        Where there is odometry, it gives the attitude as well: its yaw and its position have the same frame.
+        """
         left_info, right_info = messages["left/camera_info"], messages["right/camera_info"]
+        place: Triple | None = None
+        if ODOMETRY in messages:
+            position, angles = read_pose(messages[ODOMETRY], ODOMETRY)
+            x, y, z = position.tolist()
+            attitude, place = MeasuredAttitude(*angles), (x, y, z)
+        else:
+            attitude = _attitude(messages["imu/data"])
         pinhole = read_pinhole(left_info, "left/camera_info")
         return cls(
             seconds_of(left_info.header.stamp),
@@ -47,7 +61,8 @@ class StereoFrame:
             read_pixels(messages["right/image_raw"], "right/image_raw", pinhole, "left/camera_info"),
             pinhole,
             _baseline(right_info),
-            _attitude(messages["imu/data"]),
+            attitude,
+            place,
         )
 
 

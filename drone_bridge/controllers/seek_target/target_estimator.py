@@ -29,6 +29,7 @@ DISTURBANCE_NOISE = 0.15  # m/s^2 after 1 s
 UNRELATED_DEVIATIONS = 5.0  # what is seen this far from where it was expected is not the same thing
 ITERATIONS = 6
 DOUBTED_SPEED_DEVIATION = 1.0  # m/s
+PLACE_DEVIATION = 3e-3  # m, of the drone's own position where it is measured
 DISTURBANCE_TIME = 30.0  # s after which a push that nothing shows any more is forgotten
 MIDDLE_DEVIATION = 3.0  # of the target's centre from the middle of what is seen, in apparent radii; errs for long
 LEAST_APPARENT_RADIUS = 0.01  # rad
@@ -56,6 +57,7 @@ class TargetEstimator:
         deviations = [0.0] * 3 + [START_SPEED_DEVIATION] * 3 + [START_DISTURBANCE_DEVIATION] * 3 + [radius_deviation]
         self._covariance = np.diag(deviations) ** 2
         self.is_tracking = False
+        self._origin: Vector | None = None  # while nothing is tracked: what the position is relative to, if measured
 
     @property
     def position(self) -> Vector:
@@ -85,6 +87,7 @@ class TargetEstimator:
     def forget(self) -> None:
         """Forget the target, not the velocity."""
         self.is_tracking = False
+        self._origin = None
 
     def predict(self, acceleration: Vector, step: float) -> None:
         """Advance by `step` seconds under thrust and gravity (together as an acceleration, m/s^2)."""
@@ -105,6 +108,25 @@ class TargetEstimator:
         for axis in range(3):
             self._covariance[VELOCITY.start + axis, VELOCITY.start + axis] += ACCELERATION_NOISE**2 * step
             self._covariance[DISTURBANCE.start + axis, DISTURBANCE.start + axis] += DISTURBANCE_NOISE**2 * step
+
+    def correct_by_place(self, place: Vector) -> None:
+        """Correct velocity and disturbance by where the drone is, m, unless a target is tracked.
+
+        The first place takes the target's part, as a point that does not move.
+        """
+        if self.is_tracking:
+            return
+        if self._origin is None:
+            self._origin = place
+            self._state[POSITION] = 0
+            self._covariance[POSITION, :] = self._covariance[:, POSITION] = 0
+            return
+        cross = self._covariance[:, POSITION]
+        spread = cross[POSITION] + PLACE_DEVIATION**2 * np.eye(3)
+        gain = np.linalg.solve(spread, cross.T).T
+        self._state = self._state + gain @ (self._origin - place - self._state[POSITION])
+        self._covariance = self._covariance - gain @ cross.T
+        self._covariance = (self._covariance + self._covariance.T) / 2
 
     def correct(self, outlines: Sequence[Outline | None], rotation: Matrix) -> None:
         """Correct by the outlines in the left and right images, with the body's rotation."""
