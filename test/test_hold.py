@@ -12,6 +12,7 @@ from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 from twists import twist
+from web_viewer import Pilot, web_bridge
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
@@ -114,6 +115,38 @@ def test_hold_survives_the_death_of_the_bridge(ros, peer):
         assert not process.count_lines("still holds")
 
 
+@pytest.mark.parametrize("way", ["release", "leave", "killed browser", "killed server"])
+def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
+    held = ros.subscribe(Bool, "held", LATCHED)
+    with (
+        web_bridge() as server,
+        Pilot(server.address) as pilot,
+        stranger(ros),
+        stranger(ros, TwistStamped, "cmd_vel_stamped"),
+    ):
+        peer.wait(is_moving)
+        pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle that can be held")
+        assert pilot.vehicles["/cmd_vel_stamped"]["holds"] == ["/dronegui_bridge/hold"]
+        pilot.take("/cmd_vel_stamped")
+        wait_until(lambda: pilot.steer(y=1.0) or peer.packets[-1].state["roll"] == -1.0, "what the pilot wants")
+        peer.forget()
+        if way == "release":
+            pilot.send(op="release")
+        elif way == "leave":
+            pilot.connection.close()
+        elif way == "killed browser":
+            pilot.connection.socket.close()
+        else:
+            server.send(signal.SIGKILL)
+            server.wait()
+        held.wait(lambda message: message.data)
+        assert not any(map(is_moving, peer.packets))  # not for a moment
+        nothing_moves(peer)
+        assert all(packet.is_hover for packet in peer.packets)
+        hold(ros, False)
+        peer.wait(is_moving)
+
+
 class TestHelm:
     """Somebody at a stick, whose stream of commands is all that says so."""
 
@@ -133,6 +166,10 @@ class TestHelm:
                 assert not len(held)
             nothing_moves(peer)  # nobody has said anything
             assert held.wait().data
+            nothing_moves(peer)
+            with repeating(lambda _: stick(twist(left=1.0)), PERIOD_S):
+                peer.wait(lambda packet: packet.state["roll"] == -1.0)  # but who is at the helm may go on
+                assert not held.wait().data
             nothing_moves(peer)
             hold(ros, False)
             peer.wait(is_moving)

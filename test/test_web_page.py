@@ -338,6 +338,16 @@ def test_a_browser_that_is_killed_stops_the_robot(robot, robot_composition):
         browser.close()
 
 
+def test_the_vehicle_holds_when_the_helm_ends_until_resume_is_pressed(helm, robot):
+    helm.wait("document.querySelector('.hold').innerText === 'Hold'")
+    helm.click(".take")
+    helm.wait("document.querySelector('.hold').innerText === 'Resume'")
+    assert "Holding" in helm.text(".holding")
+    helm.click(".hold")
+    helm.wait("document.querySelector('.hold').innerText === 'Hold'")
+    assert helm.evaluate("document.querySelector('.holding').hidden")
+
+
 def test_a_gamepad_steers_and_its_rest_stops(helm, robot):
     """Of the browser's own interface only: a gamepad takes hardware."""
     push = "navigator.getGamepads = () => [{ connected: true, axes: [0, 0, 0, %s] }]"

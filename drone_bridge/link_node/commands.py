@@ -50,6 +50,7 @@ class CommandIntake(Generic[CommandT]):
         self._followed: Arrival[CommandT] | None = None
         self._overruled_until_s = 0.0
         self._warned_axes: set[str] = set()
+        self._helm_stamp: Time | None = None
         self._hold = node.hold
         node.hold.when_set(self._forget)
 
@@ -109,10 +110,10 @@ class CommandIntake(Generic[CommandT]):
             self._warn_of_unsupported_axes(twist, follows)
             return read(twist)
 
+        helm = read_helm or read_supported
+        self.take("~/helm", TwistStamped, lambda message: helm(message.twist), is_helm=True)  # first, in the executor
         self.take("cmd_vel", Twist, read_supported)
         self.take("cmd_vel_stamped", TwistStamped, lambda message: read_supported(message.twist), overrules=True)
-        helm = read_helm or read_supported
-        self.take("~/helm", TwistStamped, lambda message: helm(message.twist), is_helm=True)
 
     def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
         asked = {axis: value for axis, value in _floats(twist) if value and axis not in follows}
@@ -152,6 +153,10 @@ class CommandIntake(Generic[CommandT]):
             if refusal := refusal or (stamp and ages.refusal(stamp)):
                 self._node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
                 return
+            if is_helm:
+                self._helm_stamp = None if stamp == Time() else stamp
+            elif stamp is not None and stamp == self._helm_stamp:
+                return  # a copy, for whoever has no topic for helms
             if not self._hold.admits(topic, is_helm=is_helm):
                 return
             now_s = time.monotonic()

@@ -3,7 +3,8 @@
 
 It is set by the service `~/hold`, and by the end of a person's helm: commands on `~/helm` are those of somebody at a
 stick, and lock all others out; when they end, however they end, nothing has to be said any more for the vehicle to be
-held. A file keeps it for a node that is killed and comes back.
+held. Somebody may be at the helm again then, but after the service was called only that service helps. A file keeps it
+for a node that is killed and comes back.
 """
 
 import contextlib
@@ -31,6 +32,8 @@ HELM_ENDS_AFTER_S = 1.0
 #: The count of commands that were refused because the vehicle is held, or because somebody is at its helm.
 REFUSED = "commands refused on hold"
 HELD = "hold"  # of conditions
+# Why a vehicle is held, or will be if the node is killed.
+CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "somebody was at the helm", "the helm ended"
 _ADVICE = "call the service hold with false, or press Resume on the page, to let it follow commands"
 
 
@@ -81,7 +84,7 @@ class Hold:
         """Notice the end of a helm, and report. To be called now and then, in another thread than the link's."""
         with self._lock:
             if self._has_helm_ended:
-                self._set("the helm ended")
+                self._set(HELM_ENDED)
         problem = f"holding: {self._reason}" if self.is_held else None
         self._node.reports.update_condition(HELD, problem, _ADVICE)
 
@@ -93,21 +96,21 @@ class Hold:
     def _take_helm(self) -> bool:
         """Note a command from the helm; return whether it is followed."""
         with self._lock:
-            if self._has_helm_ended and not self._is_held:
-                self._set("the helm ended")
-            is_new = self._helm_heard_s is None
+            is_new = self._helm_heard_s is None or self._has_helm_ended
             self._helm_heard_s = time.monotonic()  # noted on hold as well: so nobody gets in between when it ends
-            if is_new and not self._is_held:
-                self._write("somebody was at the helm")  # for a bridge that is killed meanwhile
+            if is_new and (not self._is_held or self._reason in (AT_HELM, HELM_ENDED)):
+                self._write(AT_HELM)  # for a bridge that is killed meanwhile
                 self._node.inform("Somebody is at the helm: other commands are refused.")
                 self._forget_commands()
+                if self._is_held:
+                    self._reason, self._is_held = "", False
+                    self._publish()
             return not self._is_held
 
     def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         with self._lock:
             if request.data:
-                self._set("the service hold was called")
-                self._helm_heard_s = None
+                self._set(CALLED)
                 response.message = f"The vehicle is held: {_ADVICE}."
             else:
                 self._release()
@@ -117,9 +120,9 @@ class Hold:
         return response
 
     def _set(self, reason: str) -> None:
-        if self._is_held:
+        if self._is_held and self._reason == CALLED:
             return
-        self._reason, self._is_held, self._helm_heard_s = reason, True, None
+        self._reason, self._is_held, self._helm_heard_s = reason, True, None  # in this order, for other threads
         self._forget_commands()
         self._write(reason)
         self._publish()
@@ -130,8 +133,7 @@ class Hold:
         if self._has_helm_ended:
             self._helm_heard_s = None
         self._forget_commands()
-        if self._helm_heard_s is None:
-            self._write("")
+        self._write("" if self._helm_heard_s is None else AT_HELM)
         self._reason, self._is_held = "", False
         self._node.reports.end_ongoing(REFUSED)
         self._publish()

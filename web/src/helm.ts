@@ -13,6 +13,8 @@ export interface Vehicle {
   node: string;
   axes: Axis[];
   pilot: "you" | "other" | null;
+  /** The services that hold it: a vehicle without any follows whoever commands it next when the helm ends. */
+  holds: string[];
 }
 
 const SUBPROTOCOL = "drone_bridge.helm.v1";

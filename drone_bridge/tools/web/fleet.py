@@ -10,7 +10,15 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from drone_bridge.tools.web.helm import COMMAND_LIFESPAN_S, Motion
-from drone_bridge.tools.web.vehicles import AXES, COMMAND_TOPIC, COMMAND_TYPE, Vehicle
+from drone_bridge.tools.web.vehicles import (
+    AXES,
+    COMMAND_TOPIC,
+    COMMAND_TYPE,
+    HELM_TOPIC,
+    HOLD_SERVICE,
+    HOLD_TYPE,
+    Vehicle,
+)
 
 MAX_VEHICLES: Final = 64
 
@@ -26,30 +34,43 @@ class Fleet:
     def look(self) -> bool:
         """Update the vehicles from the graph; return whether they have changed."""
         found: dict[str, Vehicle] = {}
-        for topic, type_names in self._node.get_topic_names_and_types():
+        topics = dict(self._node.get_topic_names_and_types())
+        services = dict(self._node.get_service_names_and_types())
+        for topic, type_names in topics.items():
             if topic.rpartition("/")[2] != COMMAND_TOPIC or COMMAND_TYPE not in type_names:
                 continue
             takers = self._node.get_subscriptions_info_by_topic(topic)
-            nodes = sorted(taker.node_name for taker in takers if taker.topic_type == COMMAND_TYPE)
+            full_names = {
+                f"{taker.node_namespace.rstrip('/')}/{taker.node_name}": taker.node_name
+                for taker in takers
+                if taker.topic_type == COMMAND_TYPE
+            }
+            nodes = sorted(full_names.values())
             # A recorder listens, too.
             bridges = [node for node in nodes if node.endswith("_bridge") and node != self._node.get_name()]
             if nodes and len(found) < MAX_VEHICLES:
-                found[topic] = Vehicle(topic, (bridges or nodes)[0])
+                chosen = (bridges or nodes)[0]
+                helms = [f"{full}/{HELM_TOPIC}" for full in sorted(full_names)]
+                helms = [name for name in helms if COMMAND_TYPE in topics.get(name, ())]
+                holds = [f"{full}/{HOLD_SERVICE}" for full in sorted(full_names)]
+                holds = [name for name in holds if HOLD_TYPE in services.get(name, ())]
+                # In this order: who takes both of them knows the second one for a copy.
+                found[topic] = Vehicle(topic, chosen, (*helms, topic), tuple(holds))
         if list(found.values()) == self.vehicles:
             return False
-        for topic in found.keys() - self._publishers.keys():
+        targets_now = {target for vehicle in found.values() for target in vehicle.targets}
+        for topic in targets_now - self._publishers.keys():
             qos = QoSProfile(depth=1, lifespan=Duration(seconds=COMMAND_LIFESPAN_S))
             self._publishers[topic] = self._node.create_publisher(TwistStamped, topic, qos)
-        for topic in self._publishers.keys() - found.keys():
+        for topic in self._publishers.keys() - targets_now:
             self._node.destroy_publisher(self._publishers.pop(topic))
         self.vehicles = list(found.values())
         return True
 
     def command(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
         """Publish a command that was given at `stamp`, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""
-        publisher = self._publishers.get(topic)
         vehicle = next((each for each in self.vehicles if each.topic == topic), None)
-        if publisher is None or vehicle is None:
+        if vehicle is None:
             return
         x, y, z, yaw = (value if axis in vehicle.axes else 0.0 for axis, value in zip(AXES, motion, strict=True))
         message = TwistStamped()
@@ -60,4 +81,6 @@ class Fleet:
             max_speed * z,
         )
         message.twist.angular.z = max_turn_rate * yaw
-        publisher.publish(message)
+        for target in vehicle.targets:
+            if publisher := self._publishers.get(target):
+                publisher.publish(message)

@@ -125,6 +125,10 @@ class Helm:
                 stopped.append(lease.vehicle)
         return stopped
 
+    def silent(self, now_s: float) -> list[str]:
+        """Return the vehicles whose pilot is silent: they are told to stand still for as long as the lease lasts."""
+        return [lease.vehicle for lease in self._leases.values() if now_s - lease.heard_s > MAX_AGE_S]
+
     def expired(self, now_s: float) -> list[Lease]:
         """End the leases of those who have been silent for too long, and return them."""
         gone = [lease for lease in self._leases.values() if now_s - lease.heard_s > LEASE_S]

@@ -105,6 +105,8 @@ class Pilots:
                     self._announce()
                 tick += 1
                 if tick % 2 == 0:
+                    for topic in self._helm.silent(now_s):  # somebody is at the helm, and nobody else may steer
+                        self._send_command(topic, NEUTRAL, self._now())
                     self._hand_out_token(now_s)
         finally:
             for pilot in self._pilots.values():
@@ -149,6 +151,7 @@ class Pilots:
             raise RefusedError("There is no such vehicle.")
         self._helm.take(pilot.number, topic, time.monotonic())
         pilot.vehicle, pilot.refused = topic, ""
+        self._send_command(topic, NEUTRAL, self._now())  # whoever takes it expects it to stop
         self._announce()
 
     def _steer(self, pilot: Pilot, request: dict[str, Any]) -> None:
@@ -197,6 +200,7 @@ class Pilots:
                 "node": vehicle.node,
                 "axes": [axis for axis in AXES if axis in vehicle.axes],
                 "pilot": self._whose(vehicle.topic, pilot),
+                "holds": vehicle.holds,
             }
             for vehicle in sorted(self._vehicles.values(), key=lambda each: each.topic)
         ]

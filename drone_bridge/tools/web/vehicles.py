@@ -6,6 +6,8 @@ from typing import Final
 
 COMMAND_TOPIC: Final = "cmd_vel_stamped"
 COMMAND_TYPE: Final = "geometry_msgs/msg/TwistStamped"
+#: Where a node of ours takes the commands of a person at a stick, and what keeps its vehicle neutral: see hold.py.
+HELM_TOPIC, HOLD_SERVICE, HOLD_TYPE = "helm", "hold", "std_srvs/srv/SetBool"
 AXES: Final = ("x", "y", "z", "yaw")
 #: Of nodes that do not offer all of them, by the name that launch files give the node.
 AXES_OF: Final = {"robot_bridge": ("x", "yaw")}
@@ -19,6 +21,10 @@ class Vehicle:
     """Where it takes commands, as TwistStamped in its own frame."""
     node: str
     """The node that takes them."""
+    targets: tuple[str, ...] = ()
+    """Where the helm's commands go: a topic for helms of each node that has one, and `topic` for any other."""
+    holds: tuple[str, ...] = ()
+    """The services that hold it; a vehicle without any follows the next one who commands it when the helm ends."""
 
     @property
     def name(self) -> str:
