@@ -473,6 +473,29 @@ def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ro
         assert not emulator.count_lines("^motors")
 
 
+def test_a_robot_of_protocol_1_is_driven_and_its_battery_read(ros, start_child):
+    """Its bricks appear late, and both lists then come unasked."""
+    emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "protocol-1", "--verbose", "--appear-after", 1)
+    port = when_listening(emulator).port
+    with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
+        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
+        publisher = ros.publisher(Twist, "/own/cmd_vel")
+        wait_until(lambda: publisher.publish(twist(1.0)) or emulator.count_lines("motors 2048 2048"), "full speed")
+        battery = ros.subscribe(BatteryState, "/own/battery_state").wait()
+        assert 11.0 < battery.voltage < 12.6
+        assert ros.subscribe(SensorArray, "/own/sensors", LATCHED).wait().layout == "protocol-1"
+    assert emulator.count_lines("^connected to ") == 1
+
+
+def test_a_list_that_can_t_be_read_costs_neither_the_connection_nor_the_drive(ros, peer):
+    peer.wait_for(SkidSteerUpdate)
+    before, connections = status(ros), peer.connections
+    peer.send_bytes(b"\0\2\x07\0\1" * 3)
+    wait_for_count(ros, "unreadable lists", 1, before)
+    drive_until(peer, ros.publisher(Twist, "cmd_vel"), twist(1.0), 1024, 1024)
+    assert peer.connections == connections
+
+
 def test_a_subsystem_released_without_notice_is_bound(ros, start_child):
     emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light")
     port = when_listening(emulator).port
@@ -522,7 +545,7 @@ def test_a_robot_in_safe_mode_is_not_started_again(ros, peer):
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        (b"\0\2\x07\0\1", "a packet of type 0x07 that is broken"),
+        (b"\0\3\x09\xff\xff\0", "a packet of type 0x09 that is broken"),
         (b"\0\0\4", "a packet of type 0x04 that is broken"),
     ],
 )

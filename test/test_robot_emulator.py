@@ -364,6 +364,40 @@ def test_robotd_does_not_stop_on_unbind_but_on_an_old_keep_alive(emulate, connec
     assert emulator.count_lines("motors stopped") == 1
 
 
+# Protocol 1, as the recorded NXT adapter speaks it.
+
+
+def test_protocol_1_lists_batteries_and_sends_readings_without_ids_or_firmware(emulate, connect):
+    driver = connect(emulate("--dialect", "protocol-1", "--sensor-period", "0.05"), "alice")
+    assert driver.wait_for(LogMessage) == LogMessage("Hello, alice")
+    driver.bind(TRACKS)
+    subsystems = driver.list_subsystems()
+    assert subsystems == (Subsystem(1, "tracks", "alice"), Subsystem(2, "headlight"))
+    sensors = driver.wait_for(SensorInfo)  # after the subsystems
+    assert (sensors.layout, [s.name for s in sensors.sensors]) == (SensorLayout.PROTOCOL_1, ["battery"])
+    update = driver.wait_for(SensorUpdate)
+    assert (update.has_ids, len(update.readings)) == (False, 1)
+    driver.send(SkidSteerUpdate(TRACKS, 5, 5), UnbindSubsystem(TRACKS))
+    driver.settle()
+    assert not any(isinstance(event, (SubsystemBound, FirmwareInfo)) for event in driver.events)
+
+
+def test_protocol_1_lists_unasked_what_appears(emulate, connect):
+    driver = connect(emulate("--dialect", "protocol-1", "--sensor-period", "0.05", "--appear-after", "1"), "alice")
+    assert driver.list_subsystems() == ()
+    assert len(driver.wait_for(SubsystemInfo).subsystems) == 2
+    driver.wait_for(SensorInfo)
+    driver.bind(TRACKS)
+
+
+def test_a_peer_that_handles_one_packet_per_read_keeps_the_others_waiting(emulate, connect):
+    driver = connect(emulate("--one-packet-per-read"))
+    driver.send(KeepAlive(1), KeepAlive(2))
+    assert driver.wait_for(KeepAlive) == KeepAlive(1)
+    driver.send_bytes(b"\0")  # half of a header, and yet a reason to look again
+    assert driver.wait_for(KeepAlive) == KeepAlive(2)
+
+
 # Discovery, faults, the program.
 
 

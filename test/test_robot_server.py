@@ -26,14 +26,20 @@ from drone_bridge.protocols.robot import (
     BindFailure,
     BindSubsystem,
     ConnectionClosed,
+    FirmwareInfo,
     KeepAlive,
     LightUpdate,
     LogMessage,
+    QuerySubsystems,
+    Sensor,
     SensorInfo,
     SensorLayout,
+    SensorReading,
     SensorUpdate,
     SkidSteerUpdate,
+    Subsystem,
     SubsystemBound,
+    SubsystemInfo,
     UnbindSubsystem,
 )
 
@@ -327,6 +333,35 @@ def test_robotd_s_dialect(connect, ros):
         bob.bind(TRACKS)
         bob.settle()
         assert not any(isinstance(event, SubsystemBound) and not event.driver for event in bob.events)
+
+
+def test_protocol_1_s_dialect(connect, ros):
+    """Batteries with a value only, no firmware, and all values over and over."""
+    with serving("first", dialect="protocol-1", lights="['none']") as server:
+        driver = connect(server, "alice")
+        driver.send(QuerySubsystems())
+        assert driver.wait_for(SubsystemInfo).subsystems == (Subsystem(1, "tracks"),)
+        assert driver.wait_for(SensorInfo).sensors == ()
+        battery = ros.publisher(BatteryState, "/first/battery_state")
+
+        def lists():
+            battery.publish(BatteryState(voltage=7.654))
+            driver.settle()
+            return [event for event in driver.events if isinstance(event, SensorInfo) and event.sensors]
+
+        listed = wait_until(lists, "a list with a battery, unasked", period_s=0.1)[0]
+        assert listed == SensorInfo((Sensor(1, "battery", 7654, 24_000),), SensorLayout.PROTOCOL_1)
+        for _ in range(2):
+            assert driver.wait_for(SensorUpdate) == SensorUpdate((SensorReading(0, 7654),), has_ids=False)
+        commands = ros.subscribe(Twist, "/first/cmd_vel")
+        driver.bind(TRACKS)
+
+        def drives():
+            driver.send(SkidSteerUpdate(TRACKS, 100, 100))
+            return len(commands)
+
+        wait_until(drives, "a command", period_s=0.1)
+        assert not any(isinstance(event, (FirmwareInfo, SubsystemBound)) for event in driver.events)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -32,6 +32,7 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
     UnbindSubsystem,
     UnknownPacket,
+    UnreadableList,
 )
 from drone_bridge.translate.robot import Speeds
 
@@ -242,6 +243,23 @@ def test_another_list_means_other_subsystems(bound):
     assert bound.wait(0.0) == [BindSubsystem(0), BindSubsystem(1)]
     bound.hear(BindSuccess(1))
     assert bound.drive(3, 3) == [SkidSteerUpdate(1, 3, 3)]
+
+
+def test_a_list_that_grows_takes_nothing_away(bound):
+    """As an NXT adapter sends it unasked when one more brick appears."""
+    bound.drive(3, 3)
+    bound.now_s += BIND_PAUSE_S
+    assert bound.hear(SubsystemInfo((*ROBOT.subsystems, Subsystem(1, "second drive")))) == []
+    assert bound.session.bindings.bound == {0, 1}
+    assert bound.drive(4, 4) == [SkidSteerUpdate(0, 4, 4)]
+
+
+def test_a_list_that_can_t_be_read_is_told_once_and_left_aside(bound):
+    for _ in range(3):
+        bound.hear(UnreadableList(0x07, "it should end"), UnreadableList(0x05, "2 more follow"))
+    assert bound.counts() == ["unreadable lists"] * 2
+    assert "type 0x07 in an unknown layout: it should end" in bound.log.warnings[0][1]
+    assert bound.drive(3, 3) == [SkidSteerUpdate(0, 3, 3)]
 
 
 def test_the_same_list_again_changes_nothing(bound):

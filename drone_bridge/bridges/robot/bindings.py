@@ -151,13 +151,13 @@ class Bindings:
 
     def handle_list(self, info: SubsystemInfo, now_s: float) -> None:
         """Take the list of subsystems."""
-        # Another list means other subsystems: what was granted before says nothing about them.
-        is_other = self.info is not None and [(s.type, s.name) for s in self.info.subsystems] != [
-            (s.type, s.name) for s in info.subsystems
-        ]
+        before = [(s.type, s.name) for s in self.info.subsystems] if self.info else []
+        listed = [(s.type, s.name) for s in info.subsystems]
+        is_other = self.info is not None and before != listed
         if is_other:
             self._count_and_warn("unexpected packets", "The robot's subsystems have changed.")
-            self.bound.clear()
+            # What was granted says nothing about others in the same place. NXT adapters add to the list at any time.
+            self.bound = {number for number in self.bound if before[number : number + 1] == listed[number : number + 1]}
             self._to_bind.clear()
             self._refused.clear()
         is_first, self.info = self.info is None, info

@@ -73,6 +73,7 @@ class RobotBridge(LinkNode):
         "unknown packets",
         "unknown types",
         "unknown sensors",
+        "unreadable lists",
         "malformed strings",
         "other protocol versions",
         "dropped messages",

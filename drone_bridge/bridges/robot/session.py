@@ -25,6 +25,7 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
     SubsystemType,
     UnknownPacket,
+    UnreadableList,
 )
 from drone_bridge.translate.robot import STOPPED, Speeds
 
@@ -63,6 +64,7 @@ class RobotSession:
         self._started_s = self._heard_s = now_s
         self._sent_speeds: dict[int, Speeds] = {}
         self._sent_lights: dict[int, bool] = {}
+        self._unreadable: set[int] = set()  # types of lists
 
     def standstill_reason(self, now_s: float) -> str | None:
         """Return why the motors must not be driven now, or None."""
@@ -112,6 +114,8 @@ class RobotSession:
             self._listener.sensors_read(packet)
         elif isinstance(packet, LogMessage):
             self._handle_log(packet.text, now_s)
+        elif isinstance(packet, UnreadableList):
+            self._handle_unreadable(packet)
         else:
             self._holders.note_firmware(packet.type)
             self._listener.firmware_identified(packet)
@@ -127,6 +131,16 @@ class RobotSession:
         if round_trip_s >= SLOW_ROUND_TRIP_S:
             sentence = f"A keep-alive took {round_trip_s:.1f} s to the robot and back. Robots stop for one that is over"
             self._count_and_warn("slow keep-alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s old.")
+
+    def _handle_unreadable(self, packet: UnreadableList) -> None:
+        """Tell it once: it may come four times a second, and the robot can be driven all the same."""
+        if packet.type not in self._unreadable:
+            self._unreadable.add(packet.type)
+            self._count_and_warn(
+                "unreadable lists",
+                f"The robot sent a packet of type 0x{packet.type:02x} in an unknown layout: {packet.problem}. It and "
+                "others like it are left aside.",
+            )
 
     def _handle_log(self, text: str, now_s: float) -> None:
         stopped = self._holders.note_log(text)

@@ -16,6 +16,7 @@ import math
 import socket
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
@@ -36,8 +37,11 @@ from drone_bridge.programs.options import (
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.protocols.robot import PROTOCOL_VERSION, TCP_PORT, FirmwareInfo
 from drone_bridge.vehicle_side.robot.control import Control
+from drone_bridge.vehicle_side.robot.protocol_1 import Protocol1Control
 from drone_bridge.vehicle_side.robot.robotd import Dialect, FaultyRobotdControl
 from drone_bridge.vehicle_side.robot.vehicle import TRACKS
+
+SENSOR_PERIOD_S: Final = 1.0  # between readings, where the dialect has no period of its own
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
@@ -50,13 +54,23 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed, options.full_voltage, options.capacity)
     vehicle = Vehicle(chassis, charge=options.charge)
-    robot = SimulatedRobot(vehicle, options.subsystems, is_verbose=options.verbose)
+    robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
     if options.dialect is Dialect.ROBOTD_1_2:
         control: Control = FaultyRobotdControl(robot, say)
+    elif options.dialect is Dialect.PROTOCOL_1:
+        control = Protocol1Control(robot, say)
     else:
         control = Control(robot, say, FirmwareInfo("emulator", "1", PROTOCOL_VERSION))
     silence_s = options.silence_timeout or math.inf
-    server = Server(robot, control, options.host, options.port, fault=options.fault, silence_s=silence_s)
+    server = Server(
+        robot,
+        control,
+        options.host,
+        options.port,
+        fault=options.fault,
+        silence_s=silence_s,
+        reads_one_packet=options.one_packet_per_read,
+    )
     loop = asyncio.get_running_loop()
     with contextlib.ExitStack() as stack:
         stack.callback(server.clients.close)
@@ -66,7 +80,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         say(f"listening on {options.host}:{server.clients.port}")
         tasks = [
             asyncio.create_task(server.move(1 / options.rate, trajectory)),
-            asyncio.create_task(server.measure(options.sensor_period)),
+            asyncio.create_task(server.measure(options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S)),
         ]
         await cancelled_or_after(cancellation, options.duration)
         for task in tasks:
@@ -113,6 +127,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "(%(default)s); robotd-1.2 drops drivers only while 16 are connected",
     )
     link.add_argument(
+        "--one-packet-per-read",
+        action="store_true",
+        help="handle one packet per socket read, as the LEGO NXT adapters do; others that came with it wait",
+    )
+    link.add_argument(
         "--fault",
         type=fault_of(FaultKind),
         metavar="KIND@KEEPALIVE",
@@ -143,6 +162,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         const=(TRACKS,),
         help="tracks only: robotd's Java driver can't read a list with further subsystems",
     )
+    robot.add_argument(
+        "--appear-after",
+        type=not_negative,
+        default=0.0,
+        metavar="SECONDS",
+        help="until then it has no subsystems and sensors; protocol-1 then lists them unasked (%(default)s)",
+    )
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
     robot.add_argument("--full-voltage", type=positive, default=12.6, help="V (%(default)s)")
@@ -151,7 +177,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--charge", type=probability, default=1.0, help="of the battery at the start, 0 to 1 (%(default)s)"
     )
     run_options = add_run(parser, rate=(50.0, "steps of the physics per second"), duration="seconds")
-    run_options.add_argument("--sensor-period", type=positive, default=1.0, help="between readings, s (%(default)s)")
+    run_options.add_argument(
+        "--sensor-period", type=positive, help=f"between readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
+    )
     run_options.add_argument("--verbose", action="store_true", help="also report each change of the motors")
     return parser.parse_args(arguments)
 

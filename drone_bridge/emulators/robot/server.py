@@ -20,15 +20,15 @@ from drone_bridge.vehicle_side.robot.drivers import HangUpError, Instant
 
 MAX_STEP_S: Final = 0.1  # of the physics, when the machine was busy with something else for long
 COLUMNS: Final = ("time", "x", "y", "heading", "left", "right", "voltage", "light")
-# A list of one sensor that ends inside its name, in any layout.
-_GARBAGE: Final = b"\x00\x08\x07\x00\x01\x00\x01\xff\xff\x00\x00"
+# The name of a program that ends inside its length.
+_GARBAGE: Final = b"\x00\x03\x09\xff\xff\x00"
 
 
 class FaultKind(str, Enum):
     """Faults that can replace the answer to one keep-alive of the first driver."""
 
     TRUNCATE = "truncate"  # half of a packet, then the connection is closed
-    GARBAGE = "garbage"  # a list of sensors that is none
+    GARBAGE = "garbage"  # a packet that is none
     SILENCE = "silence"  # nothing is sent any more
 
 
@@ -44,12 +44,17 @@ class Server:
         *,
         fault: Fault[FaultKind] | None = None,
         silence_s: float,
+        reads_one_packet: bool = False,
     ) -> None:
-        """Listen. `silence_s` is the silence after which a driver is dropped. Raises LinkError."""
+        """Listen. Raises LinkError.
+
+        `silence_s` is the silence after which a driver is dropped; `reads_one_packet`: of those in each socket read.
+        """
         self._robot = robot
         self._control = control
         self._fault = fault
         self._silence_s = silence_s
+        self._reads_one_packet = reads_one_packet
         self.clients = TcpClients(
             host,
             port,
@@ -64,7 +69,13 @@ class Server:
         fault, self._fault = self._fault, None
         plan = _FaultPlan(fault, connection)
         return Conversation(
-            self._control, connection.peer, connection.send, connection.abort, now, is_suppressed=plan.takes_over
+            self._control,
+            connection.peer,
+            connection.send,
+            connection.abort,
+            now,
+            is_suppressed=plan.takes_over,
+            reads_one_packet=self._reads_one_packet,
         )
 
     async def hang_up(self) -> None:

@@ -22,11 +22,34 @@ SUBSYSTEMS: Final = {
 class SimulatedRobot:
     """A Vehicle whose motors drive the physics."""
 
-    def __init__(self, physics: Vehicle, names: Sequence[str] = tuple(SUBSYSTEMS), *, is_verbose: bool = False) -> None:
-        """`names`: of the subsystems, in order. `is_verbose`: report each change of the motors."""
+    def __init__(
+        self,
+        physics: Vehicle,
+        names: Sequence[str] = tuple(SUBSYSTEMS),
+        *,
+        appears_s: float = 0.0,
+        is_verbose: bool = False,
+    ) -> None:
+        """Prepare to drive.
+
+        Args:
+            physics: of the robot.
+            names: of the subsystems, in order.
+            appears_s: the age of the robot from which on it has them, and its sensors.
+            is_verbose: report each change of the motors.
+        """
         self.physics = physics
-        self.subsystems = tuple(SUBSYSTEMS[name] for name in names)
+        self._subsystems = tuple(SUBSYSTEMS[name] for name in names)
+        self._appears_s = appears_s
         self._is_verbose = is_verbose
+
+    @property
+    def _has_appeared(self) -> bool:
+        return self.physics.time >= self._appears_s
+
+    @property
+    def subsystems(self) -> Sequence[DrivenSubsystem]:
+        return self._subsystems if self._has_appeared else ()
 
     def drive(self, number: int, left: int, right: int) -> None:
         del number
@@ -44,6 +67,8 @@ class SimulatedRobot:
         say(f"light {'on' if is_on else 'off'}")
 
     def sensors(self) -> list[Sensor]:
+        if not self._has_appeared:
+            return []
         full_voltage_mv = round(1000 * self.physics.chassis.full_voltage)
         battery = Sensor(SensorType.BATTERY, "battery", round(1000 * self.physics.voltage), full_voltage_mv)
         sides = (("left", self.physics.left), ("right", self.physics.right))

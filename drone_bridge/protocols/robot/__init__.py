@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot control protocol, version 2: TCP, packets with a length and a type in front, big-endian.
+"""The robot control protocol, versions 1 and 2: TCP, packets with a length and a type in front, big-endian.
 
 A driver registers, queries the lists, binds what it wants to drive and updates it; keep-alives show both sides that the
 other one is alive. The robot answers, and informs all drivers of changes. Nothing is sent on connect, and nothing is in
@@ -35,6 +35,7 @@ from drone_bridge.protocols.robot.packets import (
     SubsystemBound,
     UnbindSubsystem,
     UnknownPacket,
+    UnreadableList,
 )
 from drone_bridge.protocols.robot.sensors import (
     Sensor,
@@ -84,4 +85,5 @@ __all__ = [
     "SubsystemType",
     "UnbindSubsystem",
     "UnknownPacket",
+    "UnreadableList",
 ]

@@ -23,6 +23,7 @@ from drone_bridge.protocols.robot.packets import (
     SubsystemBound,
     UnbindSubsystem,
     UnknownPacket,
+    UnreadableList,
 )
 from drone_bridge.protocols.robot.sensors import KNOWN_SENSOR_TYPES, SensorInfo, SensorUpdate
 from drone_bridge.protocols.robot.subsystems import SubsystemInfo, SubsystemType
@@ -47,6 +48,7 @@ FromRobot = (
     | LogMessage
     | FirmwareInfo
     | UnknownPacket
+    | UnreadableList
 )
 
 _UPDATES: Final[dict[int, type[SkidSteerUpdate | LightUpdate]]] = {
@@ -107,6 +109,10 @@ _FROM_ROBOT: Final = _by_type(
 )
 
 
+#: What a driver can do without: their layouts differ from robot to robot, and their lengths tell where they end.
+_LISTS: Final = (SubsystemInfo, SensorInfo, SensorUpdate)
+
+
 class _Listed:
     """The robot's lists on a connection, which determine the meaning of later packets."""
 
@@ -144,7 +150,10 @@ class _Listed:
 
 
 class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
-    """The driver's side. `next_event` returns the robot's packets, UnknownPacket for undocumented types."""
+    """The driver's side.
+
+    `next_event` returns the robot's packets, UnknownPacket for undocumented types, UnreadableList for unknown layouts.
+    """
 
     _peer, _us = "robot", "driver"
     _sent: ClassVar = {
@@ -173,7 +182,12 @@ class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
         return data
 
     def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
-        received = self._listed.decode(packet, payload)
+        try:
+            received = self._listed.decode(packet, payload)
+        except MisfitError as error:
+            if packet not in _LISTS:
+                raise
+            return UnreadableList(packet.ID, str(error))
         self._listed.note(received)
         return received
 
@@ -186,7 +200,10 @@ class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
     _received = _FROM_DRIVER
 
     def __init__(self, subsystem_types: Sequence[int]) -> None:
-        """`subsystem_types`: of the robot's subsystems in order, which determine the meaning of updates."""
+        """`subsystem_types`: of the robot's subsystems in order, which determine the meaning of updates.
+
+        A list that is sent later replaces them.
+        """
         super().__init__()
         self._subsystem_types = tuple(subsystem_types)
         self._listed = _Listed()
@@ -206,6 +223,8 @@ class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
             if not is_read_back:
                 raise LocalProtocolError(f"A driver would read {event!r:.500} as something else.")
         self._listed.note(event)
+        if isinstance(event, SubsystemInfo) and not event.missing:
+            self._subsystem_types = tuple(subsystem.type for subsystem in event.subsystems)
         return data
 
     def _decode(self, packet: type[Packet], payload: bytes) -> Packet:

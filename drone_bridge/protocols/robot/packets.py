@@ -176,3 +176,11 @@ class UnknownPacket(Packet):
 
     type: int
     payload: RestOfBody
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableList(Packet):
+    """A list from the robot (0x02, 0x05 or 0x07) in no known layout, left aside by its length."""
+
+    type: int
+    problem: str  # why it is not in the document's layout, as the end of a sentence

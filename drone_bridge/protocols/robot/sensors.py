@@ -36,6 +36,7 @@ class SensorLayout(str, Enum):
 
     DOCUMENT = "document"
     ROBOTD_1_2 = "robotd-1.2"  # the type is an int32, and only batteries have a value: full voltage in whole volts
+    PROTOCOL_1 = "protocol-1"  # batteries only: full voltage, voltage, name; the NXT adapters, robotd before 2017
 
 
 _TYPES: Final = {SensorLayout.DOCUMENT: Numbers("h"), SensorLayout.ROBOTD_1_2: _INT32}
@@ -68,13 +69,17 @@ class SensorInfo(Packet):
             raise LocalProtocolError(f"The layout of the sensors is {self.layout!r:.200}, and has to be SensorLayout.")
         parts = [encoded_count(self.sensors, Sensor, self.missing, "sensors")]
         for sensor in self.sensors:
-            parts.append(_TYPES[self.layout].pack(sensor.type, "type of a sensor"))
-            parts.append(_STRING.pack(sensor.name, "name of a sensor"))
-            parts.append(self._encode_value(sensor))
+            name = _STRING.pack(sensor.name, "name of a sensor")
+            if self.layout is SensorLayout.PROTOCOL_1:
+                parts += [self._encode_value(sensor), name]
+            else:
+                parts += [_TYPES[self.layout].pack(sensor.type, "type of a sensor"), name, self._encode_value(sensor)]
         return b"".join((*parts, REST.pack(self.opaque, "rest")))
 
     def _encode_value(self, sensor: Sensor) -> bytes:
         value, voltage = f"value of {sensor.name!r:.100}", f"full voltage of {sensor.name!r:.100}"
+        if self.layout is SensorLayout.PROTOCOL_1 and sensor.type != SensorType.BATTERY:
+            raise LocalProtocolError(f"{sensor.name!r:.100} is no battery, and protocol 1 lists nothing else.")
         if self.layout is SensorLayout.ROBOTD_1_2:
             if sensor.type != SensorType.BATTERY:
                 return b""
@@ -90,11 +95,12 @@ class SensorInfo(Packet):
 
     @classmethod
     def decode(cls, payload: bytes) -> "SensorInfo":
-        """Decode a payload in the document's layout or that of robotd 1.2. Raises MisfitError."""
+        """Decode a payload in any of the layouts. Raises MisfitError."""
         return best_fit(
             payload,
             cls._read_document,
             cls._read_robotd,
+            cls._read_protocol_1,
             fallback=lambda reader: cls._read_document(reader, may_be_opaque=True),
         )
 
@@ -134,6 +140,15 @@ class SensorInfo(Packet):
             sensors.append(Sensor(kind, name, full_voltage_mv=full_voltage_mv))
         reader.expect_end()
         return cls(tuple(sensors), SensorLayout.ROBOTD_1_2, has_replacements=reader.has_replacements)
+
+    @classmethod
+    def _read_protocol_1(cls, reader: Reader) -> "SensorInfo":
+        sensors: list[Sensor] = []
+        for _ in range(UINT16.read(reader, "count")):
+            full_voltage_mv, value = _INT32.read(reader, "full voltage"), _INT32.read(reader, "value")
+            sensors.append(Sensor(SensorType.BATTERY, _STRING.read(reader, "name"), value, full_voltage_mv))
+        reader.expect_end()
+        return cls(tuple(sensors), SensorLayout.PROTOCOL_1, has_replacements=reader.has_replacements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """robot_server: the robot's side of the robot protocol, as a ROS 2 node. See docs/robot.md."""
 
+import math
 import socket
 import time
 from typing import Any, Final
@@ -31,6 +32,7 @@ from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, STOPPE
 from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
 from drone_bridge.vehicle_side.robot.conversation import Conversation
 from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Instant
+from drone_bridge.vehicle_side.robot.protocol_1 import Protocol1Control
 from drone_bridge.vehicle_side.robot.robotd import Dialect, RobotdControl
 
 #: As told to drivers in packet 0x09.
@@ -94,8 +96,11 @@ class RobotServer(LinkNode):
         )
         self._is_robot_connected = self._listed is None
         self._late_answers: dict[Driver, LateAnswers] = {}
+        self._read_s = -math.inf  # when readings were sent last
         if get("dialect") == Dialect.ROBOTD_1_2.value:
             self._control: Control = RobotdControl(self._vehicle, self.inform)
+        elif get("dialect") == Dialect.PROTOCOL_1.value:
+            self._control = Protocol1Control(self._vehicle, self.inform)
         else:
             self._control = Control(self._vehicle, self.inform, FIRMWARE)
         responder = None
@@ -206,14 +211,21 @@ class RobotServer(LinkNode):
             sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
             self.count_and_warn("dropped drivers", sentence)
         self._commands.tick(now_s)
-        if now_s >= self._values.due_s(period_s):
+        if now_s >= self._readings_due_s(period_s):
+            self._read_s = now_s
             readings = readings_of(self._vehicle.listing, self._values.take(now_s))
             self.statistics.counts["readings"] += len(readings)
             self._control.send_readings(readings)
         for line in self._log_lines.take():
             self._control.send_log(line)
-        due_s = min(self._commands.due_s, self._values.due_s(period_s), self._control.silent_at_s(allowed_s))
+        due_s = min(self._commands.due_s, self._readings_due_s(period_s), self._control.silent_at_s(allowed_s))
         return min(due_s, now_s + WATCH_PERIOD_S) if self._control.drivers else due_s
+
+    def _readings_due_s(self, period_s: float) -> float:
+        """Return when readings are to be sent. `period_s`: the least time between new values."""
+        if self._control.readings_period_s is None:
+            return self._values.due_s(period_s)
+        return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
 
     def _follow_robot(self, listing: Listing | None, now: Instant) -> None:
         """Disconnect drivers if the robot is gone or another one, and revoke what is no longer available."""

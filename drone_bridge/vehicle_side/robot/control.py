@@ -47,6 +47,8 @@ class Control:
 
     #: Whether drivers are sent readings of sensors (0x05).
     sends_readings: ClassVar[bool] = True
+    #: How often `send_readings` is to be called, s; None for whenever there is a new value.
+    readings_period_s: ClassVar[float | None] = None
 
     vehicle: Vehicle
     report: Callable[[str], None]  # logs a sentence

@@ -23,6 +23,7 @@ class Conversation:
         clock: Callable[[], Instant],
         *,
         is_suppressed: Callable[[FromRobot], bool] = lambda packet: False,
+        reads_one_packet: bool = False,
     ) -> None:
         """Join.
 
@@ -33,26 +34,31 @@ class Conversation:
             close: ends the connection.
             clock: returns the time.
             is_suppressed: returns whether to drop a packet, for emulated faults.
+            reads_one_packet: handle one of the packets in each socket read, as the LEGO NXT adapters do.
         """
         self._control = control
         self._send = send
         self._clock = clock
         self._is_suppressed = is_suppressed
+        self._reads_one_packet = reads_one_packet
+        self._has_read = False
         self._connection = RobotConnection([subsystem.type for subsystem in control.vehicle.subsystems])
         self.driver = Driver(peer, self._send_packet, close, clock().steady_s)
         control.join(self.driver)
 
     @property
     def inside_message(self) -> bool:
-        return self._connection.inside_message
+        return self._connection.inside_message and not self._reads_one_packet
 
     def receive_data(self, data: bytes) -> None:
         self._connection.receive_data(data)
+        self._has_read = True
 
     def handle_next(self) -> bool:
         """See Client. Raises RemoteProtocolError and HangUpError, which end the connection."""
-        if self.driver.drop_reason:
+        if self.driver.drop_reason or (self._reads_one_packet and not self._has_read):
             return False
+        self._has_read = False
         event = self._connection.next_event()
         if event is NEED_DATA or isinstance(event, ConnectionClosed):
             return False

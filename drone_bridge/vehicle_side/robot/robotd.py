@@ -34,6 +34,7 @@ class Dialect(str, Enum):
 
     DOCUMENT = "document"
     ROBOTD_1_2 = "robotd-1.2"  # as that program behaves
+    PROTOCOL_1 = "protocol-1"  # as the LEGO NXT adapters behave
 
 
 @dataclass(slots=True)
@@ -115,7 +116,8 @@ class RobotdControl(Control):
             )
             for sensor in self.vehicle.sensors()
         )
-        return SensorInfo(sensors, SensorLayout.ROBOTD_1_2)
+        # Nothing on the wire tells the layout of an empty list, so it is that of the document.
+        return SensorInfo(sensors, SensorLayout.ROBOTD_1_2 if sensors else SensorLayout.DOCUMENT)
 
 
 @dataclass(slots=True)
