@@ -487,6 +487,28 @@ def test_a_robot_of_protocol_1_is_driven_and_its_battery_read(ros, start_child):
     assert emulator.count_lines("^connected to ") == 1
 
 
+def test_a_robot_that_handles_one_packet_per_read_stops_at_once_however_long_it_was_driven(ros, start_child):
+    """With each packet in one piece, what waited there after 8 s of driving held the stop up for seconds."""
+    emulator = start_child(*EMULATOR, "--no-discovery", "--verbose", "--one-packet-per-read")
+    port = when_listening(emulator).port
+    with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
+        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
+        publisher = ros.publisher(Twist, "/own/cmd_vel")
+
+        def measure():
+            until_s = time.monotonic() + 8.0
+            while time.monotonic() < until_s or not emulator.lines[-1].startswith("motors"):
+                publisher.publish(twist(random.uniform(0.3, 1.0)))
+                time.sleep(0.02)
+            stops = emulator.count_lines("^motors 0 0")
+            started_s = time.monotonic()
+            publisher.publish(twist())
+            wait_until(lambda: emulator.count_lines("^motors 0 0") > stops, "a stop", period_s=0.001)
+            return time.monotonic() - started_s
+
+        undisturbed(measure, lambda seconds: seconds < 0.3, attempts=3)
+
+
 def test_a_list_that_can_t_be_read_costs_neither_the_connection_nor_the_drive(ros, peer):
     peer.wait_for(SkidSteerUpdate)
     before, connections = status(ros), peer.connections

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from drone_bridge.bridges.robot.bindings import BIND_PAUSE_S, QUERY_PERIOD_S
 from drone_bridge.bridges.robot.desired import DesiredSubsystems
 from drone_bridge.bridges.robot.holders import Holders, Obstruction
-from drone_bridge.bridges.robot.keep_alives import KEEP_ALIVE_PERIOD_S, OLDEST_KEEP_ALIVE_S, SAFE_MODE_LASTS_S
-from drone_bridge.bridges.robot.session import RobotSession
+from drone_bridge.bridges.robot.keep_alives import (
+    BACKLOG_S,
+    KEEP_ALIVE_PERIOD_S,
+    OLDEST_KEEP_ALIVE_S,
+    SAFE_MODE_LASTS_S,
+)
+from drone_bridge.bridges.robot.session import STOP_REPETITION_S, RobotSession
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,
@@ -274,12 +279,67 @@ def test_the_same_list_again_changes_nothing(bound):
 def test_a_keep_alive_is_sent_every_half_second_with_the_time_of_day(scene):
     sent = []
     for _ in range(4):
-        scene.now_s = scene.session.due_s
+        scene.now_s = max(scene.now_s, scene.session.due_s)
         scene.session.tick(scene.now_s, round(1000 * scene.now_s))
-        scene.session.handle(LogMessage(""), scene.now_s)
         scene.session.bindings.info = ROBOT
-        sent += scene.sent()
+        sent += (asked := scene.sent())
+        scene.hear(*asked)
     assert sent == [KeepAlive(100_000 + 500 * i) for i in range(4)]
+
+
+def test_keep_alives_are_not_piled_up_on_a_backlog(bound):
+    """A robot that handles one packet per socket read goes on with each of them, so they do not end, either."""
+    started_s, sent_s = bound.now_s, []
+    for _ in range(600):
+        bound.now_s += 0.01
+        bound.hear(LogMessage("still here"))
+        bound.session.tick(bound.now_s, round(1000 * bound.now_s))
+        sent_s += [bound.now_s - started_s for packet in bound.sent() if isinstance(packet, KeepAlive)]
+    assert sent_s == pytest.approx([0, 0.8, 2.4, 5.6], abs=0.03)
+
+
+def test_changes_of_speed_wait_for_the_answer_to_a_keep_alive(bound):
+    late = bound.keep_alive()
+    bound.now_s += BACKLOG_S - 0.01
+    assert not bound.session.has_backlog(bound.now_s)
+    bound.now_s += 0.02
+    assert bound.session.has_backlog(bound.now_s)
+    bound.hear(*late)
+    assert not bound.session.has_backlog(bound.now_s)
+    bound.keep_alive()  # where all answers take that long, this one is not late
+    assert not bound.session.has_backlog(bound.now_s + BACKLOG_S + 0.1)
+
+
+def test_a_stop_outranks_whatever_is_queued(bound):
+    bound.session.tick(bound.now_s, 1)
+    bound.session.drive(Speeds(5, 5), bound.now_s)
+    bound.session.drive(Speeds(0, 0), bound.now_s)
+    first, *others = bound.sent()
+    assert first == SkidSteerUpdate(0, 0, 0)
+    assert not any(isinstance(packet, SkidSteerUpdate) for packet in others)
+
+
+def test_a_stop_is_repeated_until_a_keep_alive_after_it_is_answered(bound):
+    before = bound.keep_alive()
+    bound.drive(5, 5)
+    bound.now_s += 0.01
+    assert bound.drive(0, 0) == [SkidSteerUpdate(0, 0, 0)]
+    assert bound.wait(STOP_REPETITION_S) == [SkidSteerUpdate(0, 0, 0)]
+    bound.hear(*before)  # which says nothing about what was sent later
+    bound.session.tick(bound.now_s, 7)
+    (asked,) = bound.sent()
+    assert asked == KeepAlive(7)
+    assert bound.wait(2 * STOP_REPETITION_S) == [SkidSteerUpdate(0, 0, 0)]
+    bound.hear(asked)
+    for _ in range(20):
+        assert bound.wait(STOP_REPETITION_S) == []
+
+
+def test_a_new_command_ends_the_repetition_of_a_stop(bound):
+    bound.drive(0, 0)
+    assert bound.drive(5, 5) == [SkidSteerUpdate(0, 5, 5)]
+    for _ in range(20):
+        assert bound.wait(STOP_REPETITION_S) == []
 
 
 def test_the_round_trip_is_measured(scene):
@@ -343,11 +403,11 @@ def test_other_lines_of_the_log_stop_nothing(bound, text):
 
 
 def test_nothing_is_driven_when_keep_alives_come_back_late(bound):
-    delayed = []
-    for _ in range(round(OLDEST_KEEP_ALIVE_S / KEEP_ALIVE_PERIOD_S) + 2):
-        assert bound.session.standstill_reason(bound.now_s) is None
-        delayed += bound.keep_alive()
-        bound.hear(LogMessage("still here"))
+    delayed = bound.keep_alive()
+    bound.now_s += OLDEST_KEEP_ALIVE_S
+    assert bound.session.standstill_reason(bound.now_s) is None
+    bound.now_s += 0.5
+    bound.hear(LogMessage("still here"))
     assert bound.drive(5, 5) == [SkidSteerUpdate(0, 0, 0)]
     assert "answered no keep-alive" in bound.session.standstill_reason(bound.now_s)
     bound.hear(delayed[0])

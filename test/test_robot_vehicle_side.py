@@ -99,6 +99,8 @@ class Driver:
         """Say something, and return what is said meanwhile."""
         for packet in packets:
             self.conversation.receive_data(self._wire.send(packet))
+            while self.conversation.handle_next():
+                pass
         return self.heard()
 
     def heard(self):

@@ -130,10 +130,12 @@ class TcpStream:
             raise LinkCancelledError("Waiting was cancelled.")
         return is_readable
 
-    def send_all(self, data: bytes | memoryview, timeout_s: float | None = None, *, is_pixels: bool = False) -> None:
+    def send_all(
+        self, data: bytes | memoryview, timeout_s: float | None = None, *, is_pixels: bool = False, head_bytes: int = 0
+    ) -> None:
         """Send all the data. Raises as `receive_into` does; the amount sent is then unknown.
 
-        A wire log may leave out pixels of images.
+        A wire log may leave out pixels of images. The first `head_bytes` are sent in a piece of their own.
         After LinkCancelledError the data has to stay as it is until `leave` has returned.
         """
         rest = memoryview(data)
@@ -143,8 +145,11 @@ class TcpStream:
                 if len(rest) < size:
                     self._unsent = rest, is_pixels
                 raise LinkCancelledError("Sending was cancelled.")
-            rest = rest[self._send_some(rest, is_pixels=is_pixels) :]
-            if rest:
+            sent = size - len(rest)
+            piece = rest[: head_bytes - sent] if sent < head_bytes else rest
+            count = self._send_some(piece, is_pixels=is_pixels)
+            rest = rest[count:]
+            if count < len(piece):
                 self._wait(select.POLLOUT, timeout_s, "took no data")
 
     def leave(self, last_words: bytes | Sequence[bytes], timeout_s: float) -> None:

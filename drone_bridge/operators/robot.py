@@ -26,6 +26,7 @@ from drone_bridge.programs.options import port, positive
 from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.protocols.robot import (
     FULL_SPEED,
+    HEADER_BYTES,
     NEED_DATA,
     TCP_PORT,
     BindFailure,
@@ -48,6 +49,7 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
     SubsystemType,
     UnbindSubsystem,
+    in_pieces,
 )
 from drone_bridge.protocols.text import printable
 
@@ -212,7 +214,8 @@ def _converse(stream: TcpStream, driver: ScriptedDriver) -> None:
     try:
         while not driver.is_over:
             driver.tick(time.monotonic(), time.time_ns() // 1_000_000)
-            stream.send_all(b"".join(map(connection.send, driver.outbox)))
+            for packet in driver.outbox:
+                stream.send_all(connection.send(packet), head_bytes=HEADER_BYTES)
             driver.outbox.clear()
             if not stream.wait(nothing, STEP_S):
                 continue
@@ -223,7 +226,7 @@ def _converse(stream: TcpStream, driver: ScriptedDriver) -> None:
                     raise LinkError("The robot has closed the connection.")
                 driver.handle(event)
     finally:
-        stream.leave(b"".join(map(connection.send, driver.farewell())), LEAVE_TIMEOUT_S)
+        stream.leave(in_pieces(map(connection.send, driver.farewell())), LEAVE_TIMEOUT_S)
         nothing.close()
 
 

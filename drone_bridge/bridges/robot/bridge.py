@@ -33,6 +33,7 @@ from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.program import run
 from drone_bridge.node.qos import latched
 from drone_bridge.protocols.robot import (
+    HEADER_BYTES,
     NEED_DATA,
     ConnectionClosed,
     DriverConnection,
@@ -41,6 +42,7 @@ from drone_bridge.protocols.robot import (
     SensorUpdate,
     SubsystemType,
     UnknownPacket,
+    in_pieces,
 )
 from drone_bridge.protocols.text import printable
 from drone_bridge.translate import robot as translate
@@ -161,7 +163,7 @@ class RobotBridge(LinkNode):
             reason = str(error)
             raise
         finally:
-            stream.leave(b"".join(map(connection.send, session.farewell())), LEAVE_TIMEOUT_S)
+            stream.leave(in_pieces(map(connection.send, session.farewell())), LEAVE_TIMEOUT_S)
             self._driven = STOPPED
             session.end(reason)
             self._end_conditions()
@@ -173,9 +175,10 @@ class RobotBridge(LinkNode):
         while True:
             self._do_what_is_due(session)
             if session.outbox:
-                data = b"".join(map(connection.send, session.outbox))
+                packets = [connection.send(packet) for packet in session.outbox]
                 session.outbox.clear()
-                stream.send_all(data, self._link_timeout_s)
+                for packet in packets:
+                    stream.send_all(packet, self._link_timeout_s, head_bytes=HEADER_BYTES)
             if not stream.wait(self._wakeup, max(0.0, self._due_s(session) - time.monotonic())):
                 self._wakeup.clear()
                 continue
@@ -196,8 +199,8 @@ class RobotBridge(LinkNode):
         """Return when there is something to do, unless a packet arrives before."""
         due_s = min(session.due_s, self._dead_reckoning.due_s, self._lists_due_s)
         if command := self._commands.newest_arrival():
-            is_sent = command.command == self._driven
-            due_s = min(due_s, self._stale_s(command) if is_sent else self._next_update_s())
+            is_waiting = command.command != self._driven and not session.has_backlog(time.monotonic())
+            due_s = min(due_s, self._next_update_s() if is_waiting else self._stale_s(command))
         return due_s
 
     def _do_what_is_due(self, session: RobotSession) -> None:
@@ -220,7 +223,7 @@ class RobotBridge(LinkNode):
         command = self._commands.newest_arrival()
         speeds = command.command if command else STOPPED
         if speeds != self._driven:
-            if speeds != STOPPED and now_s < self._next_update_s():
+            if speeds != STOPPED and (now_s < self._next_update_s() or session.has_backlog(now_s)):
                 speeds = self._driven
             else:
                 self._updated_s = now_s

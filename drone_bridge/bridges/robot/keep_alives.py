@@ -12,21 +12,34 @@ OLDEST_KEEP_ALIVE_S: Final = 2.0
 SLOW_ROUND_TRIP_S: Final = 1.0
 #: robotd reports it at each late keep-alive. It is over after two keep-alives without such a report.
 SAFE_MODE_LASTS_S: Final = 3 * KEEP_ALIVE_PERIOD_S
-_MAX_IN_FLIGHT: Final = 100  # nearly a minute of them
+#: An answer that is later than usual by so much shows that the robot has not dealt yet with what it was sent.
+BACKLOG_S: Final = 0.3
+#: After a keep-alive without an answer, and twice as long after each further one: nothing is piled up on a backlog, and
+#: yet a robot that handles one packet per socket read is made to read on.
+UNANSWERED_PERIOD_S: Final = 0.8
+_MAX_IN_FLIGHT: Final = 100
 
 
 class KeepAlives:
     """Sends keep-alives, and checks whether they come back, or reach the robot, in time to drive."""
 
     def __init__(self, now_s: float) -> None:
-        self.due_s = now_s
+        self._sent_s = -math.inf  # the newest one
         self._in_flight: dict[int, float] = {}  # when each was sent, by its time in ms
         self._answered_s = now_s  # when the newest one that was answered was sent
+        self._fastest_s = math.inf  # of all round trips
         self._safe_mode_s = -math.inf  # when the robot last said that it is in safe mode
+
+    @property
+    def due_s(self) -> float:
+        """When the next one is due."""
+        if not self._in_flight:
+            return self._sent_s + KEEP_ALIVE_PERIOD_S
+        return float(self._sent_s + UNANSWERED_PERIOD_S * 2 ** (len(self._in_flight) - 1))
 
     def make(self, now_s: float, clock_ms: int) -> KeepAlive:
         """Return the next keep-alive. `clock_ms` is the time of day."""
-        self.due_s = now_s + KEEP_ALIVE_PERIOD_S
+        self._sent_s = now_s
         while len(self._in_flight) >= _MAX_IN_FLIGHT:
             del self._in_flight[next(iter(self._in_flight))]
         self._in_flight[clock_ms] = now_s
@@ -38,7 +51,22 @@ class KeepAlives:
         if sent_s is None:
             return None
         self._answered_s = max(self._answered_s, sent_s)
+        self._fastest_s = min(self._fastest_s, now_s - sent_s)
         return now_s - sent_s
+
+    @property
+    def are_answered(self) -> bool:
+        """Whether none waits for its answer."""
+        return not self._in_flight
+
+    def are_answered_since(self, time_s: float) -> bool:
+        """Return whether one that was sent at this time or later was answered, and so all that went before it."""
+        return self._answered_s >= time_s
+
+    def show_backlog(self, now_s: float) -> bool:
+        """Return whether an answer is late, so that whatever is sent now will wait at the robot as well."""
+        usual_s = self._fastest_s if math.isfinite(self._fastest_s) else 0.0
+        return any(now_s - sent_s > usual_s + BACKLOG_S for sent_s in self._in_flight.values())
 
     def note_safe_mode(self, now_s: float) -> None:
         """Note that the robot has stopped its motors."""

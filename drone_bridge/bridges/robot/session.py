@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A driver's conversation with a robot: registers, binds, sends keep-alives, drives. No sockets, no clock."""
 
+import math
+from typing import Final
+
 from drone_bridge.bridges.robot.anomalies import anomalies
 from drone_bridge.bridges.robot.bindings import Bindings
 from drone_bridge.bridges.robot.desired import DesiredSubsystems
@@ -28,6 +31,10 @@ from drone_bridge.protocols.robot import (
     UnreadableList,
 )
 from drone_bridge.translate.robot import STOPPED, Speeds
+
+#: Between a stop and its repetition, while no keep-alive after it was answered; from one to the next it grows.
+STOP_REPETITION_S: Final = 0.05
+_STOP_REPETITION_GROWTH: Final = 1.5
 
 
 class RobotSession:
@@ -65,6 +72,9 @@ class RobotSession:
         self._sent_speeds: dict[int, Speeds] = {}
         self._sent_lights: dict[int, bool] = {}
         self._unreadable: set[int] = set()  # types of lists
+        self._stopped_s: float | None = None  # when a stop was sent of which it is unknown whether the robot has it
+        self._repetition_s = STOP_REPETITION_S
+        self._repetition_due_s = math.inf
 
     def standstill_reason(self, now_s: float) -> str | None:
         """Return why the motors must not be driven now, or None."""
@@ -75,7 +85,9 @@ class RobotSession:
     @property
     def due_s(self) -> float:
         """When `tick` is due."""
-        due_s = min(self._keep_alives.due_s, self._heard_s + self._link_timeout_s, self.bindings.due_s)
+        due_s = min(
+            self._keep_alives.due_s, self._heard_s + self._link_timeout_s, self.bindings.due_s, self._repetition_due_s
+        )
         return due_s if self.bindings.info else min(due_s, self._started_s + self._link_timeout_s)
 
     def tick(self, now_s: float, clock_ms: int) -> None:
@@ -87,7 +99,25 @@ class RobotSession:
         if now_s >= self._keep_alives.due_s:
             # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))
+        self._confirm_stop(now_s, clock_ms)
         self.bindings.tick(now_s)
+
+    def _confirm_stop(self, now_s: float, clock_ms: int) -> None:
+        """Repeat a stop until the robot has answered a keep-alive after it.
+
+        Each repetition also makes a robot that handles one packet per socket read look at one more that it has.
+        """
+        if self._stopped_s is None:
+            return
+        if self._keep_alives.are_answered_since(self._stopped_s):
+            self._stopped_s, self._repetition_due_s = None, math.inf
+            return
+        if now_s >= self._repetition_due_s:
+            self._repetition_s *= _STOP_REPETITION_GROWTH
+            self._repetition_due_s = now_s + self._repetition_s
+            self._stop([number for number, speeds in self._sent_speeds.items() if speeds == STOPPED])
+        if self._keep_alives.are_answered:  # and so that none piles up, only one of them asks
+            self.outbox.append(self._keep_alives.make(now_s, clock_ms))
 
     # Packets of the robot.
 
@@ -154,11 +184,32 @@ class RobotSession:
         """Send changed speeds to every bound skid steer; return them. They are STOPPED while keep-alives are late."""
         if self.standstill_reason(now_s):
             speeds = STOPPED
-        for number in self.bindings.bound_of(SubsystemType.SKID_STEER):
-            if self._sent_speeds.get(number) != speeds:
-                self._sent_speeds[number] = speeds
-                self.outbox.append(SkidSteerUpdate(number, *speeds))
+        changed = [
+            number
+            for number in self.bindings.bound_of(SubsystemType.SKID_STEER)
+            if self._sent_speeds.get(number) != speeds
+        ]
+        self._sent_speeds.update(dict.fromkeys(changed, speeds))
+        if changed and speeds == STOPPED:
+            self._stop(changed)
+            self._stopped_s, self._repetition_s = now_s, STOP_REPETITION_S
+            self._repetition_due_s = now_s + STOP_REPETITION_S
+        elif changed:
+            self._stopped_s, self._repetition_due_s = None, math.inf
+            self.outbox += [SkidSteerUpdate(number, *speeds) for number in changed]
         return speeds
+
+    def _stop(self, numbers: list[int]) -> None:
+        """Send a stop before, and instead of, whatever is queued for these motors."""
+        numbers = [number for number in numbers if number in self.bindings.bound]
+        self.outbox[:] = [
+            *(SkidSteerUpdate(number, *STOPPED) for number in numbers),
+            *(p for p in self.outbox if not (isinstance(p, SkidSteerUpdate) and p.id in numbers)),
+        ]
+
+    def has_backlog(self, now_s: float) -> bool:
+        """Return whether the robot has not dealt yet with what it was sent: changes of speed wait, a stop does not."""
+        return self._keep_alives.show_backlog(now_s)
 
     def light(self, is_on: bool) -> None:
         """Switch every bound light, if its state has changed."""

@@ -11,6 +11,7 @@ Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header.
 from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
 from drone_bridge.protocols.robot.connections import (
     DEFAULT_PORT,
+    HEADER_BYTES,
     MAX_PAYLOAD_BYTES,
     PROTOCOL_VERSION,
     TCP_PORT,
@@ -18,6 +19,7 @@ from drone_bridge.protocols.robot.connections import (
     FromDriver,
     FromRobot,
     RobotConnection,
+    in_pieces,
 )
 from drone_bridge.protocols.robot.packets import (
     FULL_SPEED,
@@ -51,6 +53,7 @@ from drone_bridge.protocols.robot.wire import MAX_STRING_BYTES
 __all__ = [
     "DEFAULT_PORT",
     "FULL_SPEED",
+    "HEADER_BYTES",
     "MAX_PAYLOAD_BYTES",
     "MAX_STRING_BYTES",
     "NEED_DATA",
@@ -86,4 +89,5 @@ __all__ = [
     "UnbindSubsystem",
     "UnknownPacket",
     "UnreadableList",
+    "in_pieces",
 ]

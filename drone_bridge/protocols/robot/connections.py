@@ -2,7 +2,7 @@
 """The two ends of a conversation in the robot protocol."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from drone_bridge.protocols.errors import LocalProtocolError
@@ -58,10 +58,25 @@ _UPDATES: Final[dict[int, type[SkidSteerUpdate | LightUpdate]]] = {
 _TYPE: Final = Numbers("B")
 
 
+_HEADER: Final = struct.Struct(">HB")  # length of what follows, type
+HEADER_BYTES: Final = _HEADER.size
+
+
+def in_pieces(packets: Iterable[bytes]) -> list[bytes]:
+    """Return the header and the payload of each packet, to be sent one by one, as the protocol's own driver does.
+
+    A robot may handle one packet per socket read, as the LEGO NXT adapters do: of two packets that arrive in one piece,
+    the second waits for the next piece, and so does everything after it, for good. An additional piece per packet makes
+    such a robot catch up.
+    """
+    pieces = (piece for packet in packets for piece in (packet[:HEADER_BYTES], packet[HEADER_BYTES:]))
+    return [piece for piece in pieces if piece]
+
+
 class _Connection(StreamConnection[EventT]):
     """The base of both roles. `_sent` and `_received` are the packets of either direction, by type."""
 
-    _header = struct.Struct(">HB")  # length of what follows, type
+    _header = _HEADER
     _us: ClassVar[str]
     _sent: ClassVar[Mapping[int, tuple[type[Packet], ...]]]
     _received: ClassVar[Mapping[int, type[Packet]]]
