@@ -64,18 +64,24 @@ class Server:
             lambda client: None,
         )
         self.sent = bytearray()
-        connection = SimpleNamespace(peer="a client", send=self.sent.extend, close=pytest.fail, abort=pytest.fail)
+        connection = SimpleNamespace(peer="a client", send=self.sent.extend, abort=pytest.fail, proceed=self.proceed)
         self.session = ClientSession(connection, self, Quirks.NONE, lambda: None)
 
     def update_time(self):
         pass
 
     def flush(self):
+        self.session.send_queued()
+
+    def proceed(self):
+        while self.session.handle_next():
+            pass
         self.session.flush()
 
     def ask(self, request):
         client = sim.ClientConnection()
         self.session.receive_data(client.send(request))
+        self.proceed()
         client.receive_data(bytes(self.sent))
         self.sent.clear()
         return client.next_event().response
