@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, Pilot, messages, properties, stamp_of
+from nav_msgs.msg import Odometry
 from processes import Process, executable
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, ListParameters
@@ -29,10 +30,10 @@ from drone_bridge.controllers.seek_target.pilot import SeekTarget
 
 update = SeekTarget.update
 
-def update_or_fail(seek, stamp, left, right, measured):
+def update_or_fail(seek, stamp, left, right, *measured):
     if left.any():
         raise numpy.linalg.LinAlgError("Singular matrix")
-    return update(seek, stamp, left, right, measured)
+    return update(seek, stamp, left, right, *measured)
 
 SeekTarget.update = update_or_fail
 raise SystemExit(main())
@@ -266,6 +267,17 @@ def test_a_missing_attitude_is_not_invented():
     frame = messages(1.0, imu_data={"w": 0.0, "orientation_covariance": [-1.0] + [0.0] * 8})
     attitude = StereoFrame.read(frame).attitude
     assert (attitude.roll, attitude.pitch, attitude.yaw) == (None, None, None)
+
+
+def test_odometry_gives_the_place_and_the_attitude_that_goes_with_it():
+    odometry = Odometry()
+    odometry.pose.pose.position.x, odometry.pose.pose.position.z = 3.0, 2.0
+    odometry.pose.pose.orientation.z = 1.0  # half a turn, where imu/data says none
+    odometry.pose.pose.orientation.w = 0.0
+    frame = StereoFrame.read(messages(1.0) | {"odom": odometry})
+    assert frame.place == (3.0, 0.0, 2.0)
+    assert abs(frame.attitude.yaw) == pytest.approx(math.pi)
+    assert StereoFrame.read(messages(1.0)).place is None
 
 
 @pytest.mark.parametrize(
