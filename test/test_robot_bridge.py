@@ -518,6 +518,22 @@ def test_a_list_that_can_t_be_read_costs_neither_the_connection_nor_the_drive(ro
     assert peer.connections == connections
 
 
+def test_a_stall_of_the_bridge_does_not_lock_it_out_of_robotd(ros, start_child):
+    """Stopped for longer than its own link_timeout, it used to give up a robot that had waited for it."""
+    emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light", "--verbose")
+    port = when_listening(emulator).port
+    with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
+        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
+        publisher = ros.publisher(Twist, "/own/cmd_vel")
+        wait_until(lambda: publisher.publish(twist(0.5)) or emulator.count_lines("motors 1024 1024"), "half speed")
+        process.send(signal.SIGSTOP)
+        time.sleep(3.0)
+        process.send(signal.SIGCONT)
+        emulator.wait_for_line("^motors (0 0|stopped)")
+        wait_until(lambda: publisher.publish(twist(1.0)) or emulator.count_lines("motors 2048 2048"), "full speed")
+    assert emulator.count_lines("^connected to ") == 1
+
+
 def test_a_subsystem_released_without_notice_is_bound(ros, start_child):
     emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light")
     port = when_listening(emulator).port

@@ -312,6 +312,17 @@ def test_a_silent_driver_is_stopped_goes_on_with_its_next_update_and_is_dropped_
         server.wait_for_line(r"alice has been silent for 0.2 s \(driver_timeout\), and is dropped")
 
 
+def test_a_stall_of_the_server_costs_no_driver_its_place(connect, ros):
+    with serving("stalled", driver_timeout=1.0) as server:
+        driver = connect(server, "alice")
+        driver.bind(TRACKS)
+        server.send(signal.SIGSTOP)
+        time.sleep(1.5)
+        server.send(signal.SIGCONT)
+        driver.settle()
+        assert driver.list_subsystems()[TRACKS].driver == "alice"
+
+
 def test_robotd_s_dialect(connect, ros):
     with serving("robotd", dialect="robotd-1.2") as server:
         alice, bob = connect(server, "alice"), connect(server, "bob")

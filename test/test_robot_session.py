@@ -14,7 +14,7 @@ from drone_bridge.bridges.robot.keep_alives import (
     OLDEST_KEEP_ALIVE_S,
     SAFE_MODE_LASTS_S,
 )
-from drone_bridge.bridges.robot.session import STOP_REPETITION_S, RobotSession
+from drone_bridge.bridges.robot.session import ROBOTD_PATIENCE_S, STOP_REPETITION_S, RobotSession
 from drone_bridge.links.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,
@@ -354,6 +354,43 @@ def test_the_round_trip_is_measured(scene):
 def test_a_silent_robot_is_lost(bound):
     bound.wait(TIMEOUT_S - 0.01)
     with pytest.raises(LinkTimeoutError, match="been silent for 2 s"):
+        bound.wait(0.01)
+
+
+def test_after_its_own_stall_it_speaks_and_listens_before_it_judges(bound):
+    bound.keep_alive()
+    bound.now_s += 3 * TIMEOUT_S
+    bound.session.resume(bound.now_s)
+    (asked,) = bound.keep_alive()  # at once
+    assert bound.session.standstill_reason(bound.now_s) is None
+    bound.now_s += TIMEOUT_S / 2
+    bound.hear(asked)
+    assert bound.wait(TIMEOUT_S / 2) == []
+    assert bound.counts() == ["slow keep-alives"]  # this one took a second indeed
+    with pytest.raises(LinkTimeoutError, match="been silent for 2 s"):
+        bound.wait(TIMEOUT_S / 2)
+
+
+def test_a_stall_is_not_taken_for_the_robot_s_slowness(bound):
+    late = bound.keep_alive()
+    bound.now_s += 3 * TIMEOUT_S
+    bound.session.resume(bound.now_s)
+    bound.hear(*late)
+    assert bound.counts() == []
+
+
+def test_binds_are_waited_for_anew_after_a_stall(scene):
+    scene.hear(ROBOT)
+    scene.now_s += 3 * TIMEOUT_S
+    scene.session.resume(scene.now_s)
+    assert scene.wait(0.0) == []
+    assert scene.counts() == []
+
+
+def test_robotd_is_given_up_late_as_it_lets_nobody_in_again(bound):
+    bound.hear(FirmwareInfo("robotd", "1.2", 2))
+    bound.wait(ROBOTD_PATIENCE_S - 0.01)
+    with pytest.raises(LinkTimeoutError, match="been silent for 10 s"):
         bound.wait(0.01)
 
 

@@ -147,6 +147,11 @@ class Bindings:
             if number in self._wanted and number not in self.bound and not self.driver(number):
                 self._bind(number, now_s)
 
+    def resume(self, now_s: float) -> None:
+        """Wait anew for answers, as nobody listened until now."""
+        for attempt in self._attempts.values():
+            attempt.until_s = now_s + self._answer_timeout_s
+
     # Packets of the robot.
 
     def handle_list(self, info: SubsystemInfo, now_s: float) -> None:

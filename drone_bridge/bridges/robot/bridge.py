@@ -32,6 +32,7 @@ from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.program import run
 from drone_bridge.node.qos import latched
+from drone_bridge.node.stall_watch import STALL_S
 from drone_bridge.protocols.robot import (
     HEADER_BYTES,
     NEED_DATA,
@@ -172,14 +173,19 @@ class RobotBridge(LinkNode):
 
     def _exchange(self, stream: TcpStream, connection: DriverConnection, session: RobotSession) -> None:
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        awake_s = time.monotonic()  # when this turn has to begin at the latest
         while True:
+            if (now_s := time.monotonic()) > awake_s + STALL_S:
+                session.resume(now_s)
             self._do_what_is_due(session)
             if session.outbox:
                 packets = [connection.send(packet) for packet in session.outbox]
                 session.outbox.clear()
                 for packet in packets:
                     stream.send_all(packet, self._link_timeout_s, head_bytes=HEADER_BYTES)
-            if not stream.wait(self._wakeup, max(0.0, self._due_s(session) - time.monotonic())):
+            now_s = time.monotonic()
+            awake_s = max(now_s, self._due_s(session))
+            if not stream.wait(self._wakeup, awake_s - now_s):
                 self._wakeup.clear()
                 continue
             if count := stream.receive_into(buffer, timeout_s=0.0):

@@ -29,6 +29,7 @@ class KeepAlives:
         self._answered_s = now_s  # when the newest one that was answered was sent
         self._fastest_s = math.inf  # of all round trips
         self._safe_mode_s = -math.inf  # when the robot last said that it is in safe mode
+        self._resumed_s = -math.inf  # when this program last went on after it stood still
 
     @property
     def due_s(self) -> float:
@@ -51,8 +52,13 @@ class KeepAlives:
         if sent_s is None:
             return None
         self._answered_s = max(self._answered_s, sent_s)
-        self._fastest_s = min(self._fastest_s, now_s - sent_s)
-        return now_s - sent_s
+        round_trip_s = now_s - max(sent_s, self._resumed_s)
+        self._fastest_s = min(self._fastest_s, round_trip_s)
+        return round_trip_s
+
+    def resume(self, now_s: float) -> None:
+        """Ask at once, and judge from now on: this program stood still, and neither asked nor listened."""
+        self._resumed_s, self._sent_s = now_s, -math.inf
 
     @property
     def are_answered(self) -> bool:
@@ -82,6 +88,6 @@ class KeepAlives:
                 "The robot is in safe mode, as keep-alives are too old by its clock when they arrive: compare the "
                 "clocks of both machines, and look at the network's delay."
             )
-        if now_s - self._answered_s > OLDEST_KEEP_ALIVE_S:
+        if now_s - max(self._answered_s, self._resumed_s) > OLDEST_KEEP_ALIVE_S:
             return f"The robot has answered no keep-alive of the last {OLDEST_KEEP_ALIVE_S:g} s."
         return None

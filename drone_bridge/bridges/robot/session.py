@@ -35,6 +35,8 @@ from drone_bridge.translate.robot import STOPPED, Speeds
 #: Between a stop and its repetition, while no keep-alive after it was answered; from one to the next it grows.
 STOP_REPETITION_S: Final = 0.05
 _STOP_REPETITION_GROWTH: Final = 1.5
+#: How long robotd may be silent at least: whoever gives it up is never let in again, until it is restarted.
+ROBOTD_PATIENCE_S: Final = 10.0
 
 
 class RobotSession:
@@ -86,16 +88,27 @@ class RobotSession:
     def due_s(self) -> float:
         """When `tick` is due."""
         due_s = min(
-            self._keep_alives.due_s, self._heard_s + self._link_timeout_s, self.bindings.due_s, self._repetition_due_s
+            self._keep_alives.due_s, self._heard_s + self._patience_s, self.bindings.due_s, self._repetition_due_s
         )
-        return due_s if self.bindings.info else min(due_s, self._started_s + self._link_timeout_s)
+        return due_s if self.bindings.info else min(due_s, self._started_s + self._patience_s)
+
+    @property
+    def _patience_s(self) -> float:
+        return max(self._link_timeout_s, ROBOTD_PATIENCE_S) if self._holders.is_robotd else self._link_timeout_s
+
+    def resume(self, now_s: float) -> None:
+        """Go on after this program stood still: it has not listened, so that nobody was silent, and speaks first."""
+        self._heard_s = self._started_s = now_s
+        self._keep_alives.resume(now_s)
+        self.bindings.resume(now_s)
 
     def tick(self, now_s: float, clock_ms: int) -> None:
         """Do what is due. `clock_ms` is the time of day, for keep-alives. Raises LinkTimeoutError."""
-        if now_s - self._heard_s >= self._link_timeout_s:
-            raise LinkTimeoutError(f"The robot has been silent for {self._link_timeout_s:g} s.")
-        if self.bindings.info is None and now_s - self._started_s >= self._link_timeout_s:
-            raise LinkTimeoutError(f"The robot has not listed its subsystems within {self._link_timeout_s:g} s.")
+        allowed_s = self._patience_s
+        if now_s - self._heard_s >= allowed_s:
+            raise LinkTimeoutError(f"The robot has been silent for {allowed_s:g} s.")
+        if self.bindings.info is None and now_s - self._started_s >= allowed_s:
+            raise LinkTimeoutError(f"The robot has not listed its subsystems within {allowed_s:g} s.")
         if now_s >= self._keep_alives.due_s:
             # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))

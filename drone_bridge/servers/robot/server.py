@@ -17,6 +17,7 @@ from drone_bridge.links.cancellation import Cancellation, Wakeup
 from drone_bridge.links.discovery import DiscoveryResponder, DiscoveryRoute
 from drone_bridge.links.tcp_clients import Connection, TcpClients
 from drone_bridge.node.program import run
+from drone_bridge.node.stall_watch import PROCESS
 from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.robot import PROTOCOL_VERSION, FirmwareInfo
 from drone_bridge.servers.robot.drive_commands import DriveCommands
@@ -207,7 +208,9 @@ class RobotServer(LinkNode):
         for driver in self._control.halt_silent(now, allowed_s):
             sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
             self.count_and_warn("silent drivers", sentence)
-        for driver in self._control.drop_silent(now, dropped_s) if dropped_s else ():
+        # After a stall of our own they are listened to first.
+        is_judged = 0 < dropped_s < PROCESS.running_s()
+        for driver in self._control.drop_silent(now, dropped_s) if is_judged else ():
             sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
             self.count_and_warn("dropped drivers", sentence)
         self._commands.tick(now_s)
