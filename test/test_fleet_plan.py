@@ -137,6 +137,11 @@ def test_emulators_agree_with_their_bridges(tmp_path):
         ("vehicles:\n  a: {protocol: robot}\n  b: {protocol: robot, namespace: a}", 3, "'b' has the namespace of 'a'"),
         ("vehicles:\n  a[1-2]: {protocol: robot}", 2, "'a2' has the address 127.0.0.1:25600, and so has 'a1'"),
         (
+            "vehicles:\n  a: {protocol: robot, port: 9, host: localhost}\n  b: {protocol: testbed, port: 9}",
+            3,
+            "'b' (testbed) has the TCP address 127.0.0.1:9, and so has 'a' (robot).",
+        ),
+        (
             "vehicles:\n  a[1-2]: {protocol: dronegui, port: 5000}",
             2,
             "'a2' has the navdata_port 5561, and so has 'a1'",

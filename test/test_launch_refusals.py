@@ -78,6 +78,12 @@ NODE = '<node pkg="launch_test" exec="show"'
         (4, '<group if="true">\n<arg name="a"/></group>', r"the launch argument 'a' must be given"),
         (3, '<include file="$(dirname)/other.launch.py"/>', r".*/other.launch.py: this runner includes XML .* only"),
         (3, '<include file="$(dirname)/some.launch.xml"/>', r".*: more than 20 files include each other"),
+        (3, f"{NODE}><param from='/dev/zero'/></node>", r"there is no parameter file /dev/zero"),
+        (
+            17,
+            '<let name="a" value="0123456789"/>' + '\n<let name="a" value="$(var a)$(var a)"/>' * 40,
+            r"the substitutions give more than 131072 characters",
+        ),
         (
             3,
             '<include file="$(find-pkg-share launch_test)/included.launch.xml"/>',
@@ -126,6 +132,57 @@ def test_files_that_include_each_other_in_many_groups_are_refused(folder, capfd)
     assert "nested too deeply" in capfd.readouterr().err
 
 
+def test_files_that_include_each_other_many_times_are_refused(folder, capfd):
+    """A million of them would be within the depth that is allowed."""
+    last = write(folder, "", name="20.launch.xml")
+    for number in range(19):
+        write(folder, f'<include file="$(dirname)/{number + 2}.launch.xml"/>' * 2, name=f"{number + 1}.launch.xml")
+    assert main(["launch", str(last)]) == 0
+    assert main(["launch", str(folder / "1.launch.xml")]) == 2
+    assert "more than 1000 files are included" in capfd.readouterr().err
+
+
+def test_a_launch_file_that_is_endless_or_too_large_is_refused(folder, capfd):
+    assert main(["launch", str(write(folder, '<include file="/dev/zero"/>'))]) == 2
+    assert "/dev/zero: cannot be read: it is not a file" in capfd.readouterr().err
+    path = write(folder, "<!-- x -->" * 2**18)
+    assert main(["launch", str(path)]) == 2
+    assert f"{path}: cannot be read: it has more than 1048576 bytes" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a:\n  b: [1\n", ":3: this is not YAML: expected ',' or ']', but got '<stream end>'"),
+        ("a: *b", "aliases"),
+        ("just text", "holds no parameters"),
+    ],
+)
+def test_a_parameter_file_that_no_node_could_read_is_refused(folder, capfd, text, sentence):
+    parameters = folder / "mine.yaml"
+    parameters.write_text(text)
+    path = write(folder, f'{NODE}>\n<param from="{parameters}"/></node>')
+    assert main(["launch", "--dry-run", str(path)]) == 2
+    printed = capfd.readouterr().err
+    assert f"{path}:4: {parameters}" in printed
+    assert sentence in printed
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["robot.launch.xml", "robot_host=1.2.3.4"], "is not a launch argument; did you mean 'robot_host:=1.2.3.4'?"),
+        (["robot", "robot_host=1.2.3.4"], "did you mean 'robot.launch.xml'?"),
+        (["robot"], "did you mean 'robot.launch.xml'?"),
+        (["drone_bridge", "robot"], "did you mean 'robot.launch.xml'?"),
+    ],
+)
+def test_what_was_probably_meant_is_said(capfd, words, sentence):
+    assert main(["launch", *words]) == 2
+    assert sentence in capfd.readouterr().err
+
+
 def test_a_parameter_file_that_is_no_text_or_a_bomb_is_refused(folder):
     body = f'{NODE}>\n<param from="$(dirname)/p.yaml" allow_substs="true"/></node>'
     path = write(folder, body)
@@ -135,7 +192,7 @@ def test_a_parameter_file_that_is_no_text_or_a_bomb_is_refused(folder):
     (folder / "p.yaml").write_text(
         "a0: &a0 [x]\n" + "".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]\n" for n in range(40))
     )
-    with pytest.raises(LaunchFileError, match=r"some.launch.xml:4: .*p.yaml is not YAML .*: aliases"):
+    with pytest.raises(LaunchFileError, match=r"some.launch.xml:4: .*p.yaml: this is not YAML .*: aliases"):
         evaluate(path, {}, folder)
 
 
@@ -168,7 +225,7 @@ def test_arguments_of_included_files_may_be_given(folder):
         evaluate(by_argument, {"dept": "2"}, folder)
 
 
-@pytest.mark.parametrize("word", ["host", "host=1", ":=1", "host:="])
+@pytest.mark.parametrize("word", ["host", "host=", ":=1", "host:="])
 def test_malformed_arguments_are_refused(word):
     with pytest.raises(LaunchFileError, match="write name:=value"):
         parse_assignments([word])

@@ -17,6 +17,7 @@ from drone_bridge.kind import NodeKind, ProtocolKind, Value, kinds
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.tools.fleet.ranges import expand, has_range
 from drone_bridge.tools.launch import yaml_text
+from drone_bridge.tools.launch.parse import read_file
 
 KEYS: Final = ("protocol", "namespace", "frame_prefix", "host", "port", "parameters", "emulate", "control")
 MAX_VEHICLES: Final = 1000
@@ -44,6 +45,11 @@ class Vehicle:
         """What belongs to its protocol."""
         return kinds()[self.protocol]
 
+    def parameter(self, name: str) -> Value | None:
+        """Return the value of a parameter of the bridge, the default where the file has none."""
+        declarations = self.kind.bridge.declarations
+        return self.parameters.get(name, declarations[name].default if name in declarations else None)
+
     @property
     def emulator_options(self) -> list[str]:
         """The emulator's command line: true is an option without a value."""
@@ -65,7 +71,7 @@ class Overrides:
 def load(path: Path, overrides: Overrides | None = None) -> tuple[Vehicle, ...]:
     """Read a file. Raises OSError and FleetFileError."""
     try:
-        return _File(str(path), path.read_text(encoding="utf-8"), overrides or Overrides()).vehicles()
+        return _File(str(path), read_file(path).decode(), overrides or Overrides()).vehicles()
     except UnicodeDecodeError as error:
         raise FleetFileError(f"{path} is not text in UTF-8: {error}") from error
 
@@ -77,14 +83,13 @@ class _File:
     overrides: Overrides
     found: dict[str, Vehicle] = field(default_factory=dict)
     claimed: dict[tuple[str, str], str] = field(default_factory=dict)  # by whom, by protocol and claim
+    addresses: dict[tuple[str, str, Value], Vehicle] = field(default_factory=dict)
 
     def vehicles(self) -> tuple[Vehicle, ...]:
         try:
             root = yaml_text.compose(self.text)
         except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f"{self.path}:{mark.line + 1}" if mark else self.path
-            raise FleetFileError(f"{where}: this is not YAML: {getattr(error, 'problem', None) or error}.") from error
+            raise FleetFileError(f"{yaml_text.refusal(self.path, error)}.") from error
         if root is None:
             raise FleetFileError(f"{self.path} is empty, and has to have the key 'vehicles'.")
         top = self._map(root, "the file", ("vehicles",))
@@ -114,6 +119,14 @@ class _File:
             owner = self.claimed.setdefault((vehicle.protocol, claim), vehicle.name)
             if owner != vehicle.name:
                 raise self._error(key, f"'{vehicle.name}' has {claim}, and so has '{owner}'.")
+        if address := _address(vehicle):
+            other = self.addresses.setdefault(address, vehicle)
+            if other.protocol != vehicle.protocol:  # its bridge would talk to the other one's vehicle
+                raise self._error(
+                    key,
+                    f"'{vehicle.name}' ({vehicle.protocol}) has the {address[0]} address {address[1]}:{address[2]}, "
+                    f"and so has '{other.name}' ({other.protocol}).",
+                )
         if len(self.found) == MAX_VEHICLES:
             raise self._error(key, f"there are more than {MAX_VEHICLES} vehicles.")
         self.found[vehicle.name] = vehicle
@@ -290,11 +303,7 @@ class _File:
 
 def _claims(vehicle: Vehicle) -> Iterator[str]:
     """Yield what no other vehicle of its protocol may have as well."""
-    declarations = vehicle.kind.bridge.declarations
-
-    def value(name: str) -> Value | None:
-        return vehicle.parameters.get(name, declarations[name].default if name in declarations else None)
-
+    value = vehicle.parameter
     if value("transport") == "topic":
         yield "the transport 'topic', whose topics have no namespace"
         return
@@ -303,6 +312,15 @@ def _claims(vehicle: Vehicle) -> Iterator[str]:
         yield " and ".join([f"the address {value('host')}:{value('port')}", *which])
     if port := value("navdata_port"):
         yield f"the navdata_port {port}"
+
+
+def _address(vehicle: Vehicle) -> tuple[str, str, Value] | None:
+    """Return what no vehicle of another protocol may have as well: UDP or TCP, the host and the port."""
+    port = vehicle.parameter("port")
+    if vehicle.parameter("transport") == "topic" or not port:
+        return None
+    host = str(vehicle.parameter("host"))
+    return "TCP" if vehicle.kind.is_stream else "UDP", "127.0.0.1" if host == "localhost" else host, port
 
 
 def _completed(vehicle: Vehicle, host: str) -> Vehicle:

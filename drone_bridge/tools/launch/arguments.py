@@ -109,7 +109,9 @@ def parse_assignments(words: Iterable[str]) -> dict[str, str]:
     for word in words:
         name, separator, value = word.partition(":=")
         if not name or not separator or not value:
-            raise LaunchFileError(f"'{word}' is not a launch argument; write name:=value, with a value")
+            name, equals, value = word.partition("=")
+            meant = f"did you mean '{name}:={value}'?" if name.isidentifier() and equals and value else ""
+            raise LaunchFileError(f"'{word}' is not a launch argument; {meant or 'write name:=value, with a value'}")
         given[name] = value
     return given
 

@@ -68,7 +68,7 @@ def _find_file(words: Sequence[str]) -> tuple[Path, Sequence[str]]:
     first, *rest = words
     if Path(first).is_file():
         return Path(first), rest
-    if rest and ":=" not in rest[0]:
+    if rest and "=" not in rest[0]:
         return _file_of_package(first, rest[0]), rest[1:]
     return _file_of_package("drone_bridge", first), rest
 
@@ -82,8 +82,10 @@ def _file_of_package(package: str, name: str) -> Path:
     if found:
         raise LaunchFileError(f"'{name}' is in several places: {', '.join(map(str, found))}; name one by its path")
     there = sorted(path.name for path in share.rglob("*.launch.xml"))
+    full_name = f"{name}.launch.xml"
+    hint = f", did you mean '{full_name}'?" if full_name in there else suggestion(name, there)
     raise LaunchFileError(
-        f"there is no launch file '{name}', neither here nor in the package {package}{suggestion(name, there)}; "
+        f"there is no launch file '{name}', neither here nor in the package {package}{hint}; "
         f"it has {', '.join(there) or 'none'}"
     )
 

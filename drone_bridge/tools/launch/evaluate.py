@@ -16,6 +16,7 @@ from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Te
 
 _OUTPUTS = ("screen", "log", "both", "own_log", "full")
 _INCLUDE_DEPTH = 20  # files; more means that one includes itself
+_INCLUDES = 1000  # files that each include themselves twice are 2^20 within that depth
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # The launch variable in which <push_ros_namespace> keeps the namespace, so that groups scope it.
 _NAMESPACE = "ros_namespace"
@@ -70,6 +71,7 @@ class _Evaluation:
         self._warn = warn
         self._files = 0
         self._depth = 0
+        self._includes = 0
         self._scope = Scope({}, dict(os.environ), Path())
         self._actions = {
             "arg": self._arg,
@@ -179,6 +181,9 @@ class _Evaluation:
             raise SubstitutionError(f"{path}: this runner includes XML launch files only")
         if self._depth == _INCLUDE_DEPTH:
             raise SubstitutionError(f"{path}: more than {_INCLUDE_DEPTH} files include each other")
+        self._includes += 1
+        if self._includes > _INCLUDES:
+            raise SubstitutionError(f"{path}: more than {_INCLUDES} files are included")
         root = load(path)
         directory = self._scope.directory
         # As upstream has it, $(dirname) in the arguments is already that of the included file.
@@ -231,6 +236,7 @@ class _Evaluation:
                 if not path.is_file():
                     raise SubstitutionError(f"there is no parameter file {path}")
                 if not substitutions.truth(element.attributes.get("allow_substs", "false")):
+                    parameters.check_file(path)
                     return path
                 text = parameters.substituted_file(path, self._scope)
             else:

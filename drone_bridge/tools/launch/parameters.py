@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from drone_bridge.tools.launch import substitutions, yaml_text
-from drone_bridge.tools.launch.parse import Element
+from drone_bridge.tools.launch.parse import Element, read_file
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
 
 Scalar = bool | int | float | str
@@ -41,14 +41,30 @@ def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
 
 def substituted_file(path: Path, scope: Scope) -> str:
     """Return the text of a parameter file with its substitutions performed. Raises SubstitutionError and OSError."""
+    text = substitutions.perform(substitutions.parse(_text_of(path)), scope)
+    _check_text(text, path, " after its substitutions")
+    return text
+
+
+def check_file(path: Path) -> None:
+    """Refuse a parameter file that no node could read. Raises SubstitutionError and OSError."""
+    _check_text(_text_of(path), path)
+
+
+def _text_of(path: Path) -> str:
     try:
-        text = substitutions.perform(substitutions.parse(path.read_text(encoding="utf-8")), scope)
-        yaml_text.read(text)
+        return read_file(path).decode()
     except UnicodeDecodeError as error:
         raise SubstitutionError(f"{path} is not text in UTF-8: {error}") from error
+
+
+def _check_text(text: str, path: Path, when: str = "") -> None:
+    try:
+        nodes = yaml_text.read(text)
     except yaml.YAMLError as error:
-        raise SubstitutionError(f"{path} is not YAML after its substitutions: {error}") from error
-    return text
+        raise SubstitutionError(yaml_text.refusal(path, error, when)) from error
+    if nodes is not None and not isinstance(nodes, dict):
+        raise SubstitutionError(f"{path} holds no parameters: write 'node: {{ros__parameters: {{name: value}}}}'")
 
 
 def _flatten(element: Element, scope: Scope, prefix: str) -> Iterator[tuple[str, Value]]:

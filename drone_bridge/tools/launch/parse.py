@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from errno import EFBIG, EINVAL
 from pathlib import Path
 from xml.parsers import expat
 
@@ -82,13 +83,25 @@ GROUP_TAGS.update(_ACTIONS, keep=_PAIR)
 _ROOT = {"launch": _tag(literal="version", children=_ACTIONS)}
 
 
+MAX_FILE_BYTES = 2**20
 _DEEPEST = 50  # tags inside one another
+
+
+def read_file(path: Path) -> bytes:
+    """Return the content of a file of settings, which is no device and not endless. Raises OSError."""
+    if path.exists() and not path.is_file():
+        raise OSError(EINVAL, "it is not a file", str(path))
+    with path.open("rb") as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise OSError(EFBIG, f"it has more than {MAX_FILE_BYTES} bytes", str(path))
+    return content
 
 
 def load(path: Path) -> Element:
     """Return the <launch> element of a file, all of it checked. Raises LaunchFileError."""
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except OSError as error:
         raise LaunchFileError(f"{path}: cannot be read: {error.strerror}") from error
     root = _build_tree(path, content)

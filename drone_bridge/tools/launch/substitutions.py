@@ -45,9 +45,12 @@ def parse(text: str) -> Template:
 
 def perform(template: Template, scope: Scope) -> str:
     """Return the text that a template stands for in this scope; raises SubstitutionError."""
-    return "".join(
-        part if isinstance(part, str) else KNOWN[part.name].perform(scope, part.arguments) for part in template
-    )
+    text = ""
+    for part in template:
+        text += part if isinstance(part, str) else KNOWN[part.name].perform(scope, part.arguments)
+        if len(text) > MAX_TEXT:
+            raise SubstitutionError(f"the substitutions give more than {MAX_TEXT} characters")
+    return text
 
 
 def is_plain(template: Template) -> bool:
@@ -98,6 +101,8 @@ def split_command(template: Template) -> tuple[Template, ...]:
     return (*words, word) if word else tuple(words)
 
 
+#: Of one value: Linux takes no longer word on a command line. Variables that hold themselves twice grow without end.
+MAX_TEXT = 2**17
 _DEEPEST: Final = 20  # substitutions inside one another
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """YAML in launch files. Like rcl, it refuses aliases."""
 
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -39,6 +40,13 @@ def scalar(node: yaml.Node) -> Any:
         return _Loader("").construct_document(node)
     except ValueError as error:
         raise yaml.YAMLError(str(error)) from error
+
+
+def refusal(path: Path | str, error: yaml.YAMLError, when: str = "") -> str:
+    """Return the sentence about a file that is not YAML, with its line where that is known."""
+    mark = getattr(error, "problem_mark", None)
+    where = f"{path}:{mark.line + 1}" if mark else str(path)
+    return f"{where}: this is not YAML{when}: {getattr(error, 'problem', None) or error}"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
