@@ -9,8 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from rosbags.highlevel import AnyReader, AnyReaderError
 from rosbags.interfaces import Connection, Qos
+from rosbags.rosbag2.errors import ReaderError
 from rosbags.typesys import Stores, get_typestore
 
+from drone_bridge.tools.bags.bounds import check_index
 from drone_bridge.tools.bags.recover import MAGIC
 
 NANOSECONDS_PER_SECOND: Final = 10**9
@@ -55,9 +57,11 @@ class Bag:
             # Bags from before Iron carry no definitions in sqlite3.
             self._reader = AnyReader([_bag_of(path)], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
             self._reader.open()
+            storages = [getattr(reader, "storage", reader) for reader in self._reader.readers]
+            check_index(each for storage in storages for each in getattr(storage, "storages", [storage]))
         except BagError:
             raise
-        except (AnyReaderError, OSError) as error:
+        except (AnyReaderError, ReaderError, OSError) as error:
             _refuse_unfinished([path, *path.glob("*.mcap")])
             raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # a damaged file can raise anything from the library that reads its parts

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds for MCAP files of strangers: 33 kB can unpack to 1 GiB, claim any size, or name one chunk a thousand times.
+
+rosbags asks a table for the function that unpacks a chunk, and has no public way to bound it. The entries are replaced
+here, once, for the whole process.
+"""
+
+import struct
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lz4.frame import LZ4FrameDecompressor
+from rosbags.rosbag2 import storage_mcap
+from rosbags.rosbag2.errors import ReaderError
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import ZstdDecompressor
+else:
+    from backports.zstd import ZstdDecompressor
+
+#: A chunk is larger than a few MiB only where one message is, such as a picture of 40 megapixels.
+MAX_CHUNK_BYTES = 128 * 2**20
+#: Of the chunks that have messages of one moment: rosbags unpacks all of these at once.
+MAX_OVERLAPPING_BYTES = 512 * 2**20
+#: Beyond this ratio, it is looked whether the messages of a chunk can be what was recorded: however alike they are,
+#: their times take a byte of the packed chunk each.
+_SUSPICIOUS_RATIO = 100
+_RECORD = struct.Struct("<BQ")  # kind, length of what follows (bytes)
+
+
+def check_index(storages: Iterable[Any]) -> None:
+    """Refuse opened storages of rosbags whose index asks for more than is bearable. Raises ReaderError."""
+    for storage in storages:
+        chunks = getattr(storage, "chunks", ())  # sqlite3 has none
+        if sum(chunk.compressed_size for chunk in chunks) > storage.path.stat().st_size:
+            raise ReaderError("its index names more than the file holds.")
+        changes = [(chunk.message_start_time, chunk.uncompressed_size) for chunk in chunks]
+        changes += [(chunk.message_end_time + 1, -chunk.uncompressed_size) for chunk in chunks]
+        overlapping = 0
+        for _, change in sorted(changes):
+            overlapping += change
+            if overlapping > MAX_OVERLAPPING_BYTES:
+                raise ReaderError(f"more than {MAX_OVERLAPPING_BYTES} bytes are unpacked for one moment.")
+
+
+def _bounded(unpack: Callable[[bytes, int], bytes]) -> Callable[[bytes, int], bytes]:
+    def bounded(packed: bytes, size: int) -> bytes:
+        if size > MAX_CHUNK_BYTES:
+            raise ReaderError(f"A chunk unpacks to {size} bytes; {MAX_CHUNK_BYTES} are allowed.")
+        unpacked = unpack(packed, size + 1)  # rosbags compares the sizes
+        if size > _SUSPICIOUS_RATIO * len(packed):
+            _check_count(unpacked, len(packed))
+        return unpacked
+
+    return bounded
+
+
+def _check_count(chunk: bytes, most: int) -> None:
+    at = count = 0
+    while at + _RECORD.size <= len(chunk):
+        at += _RECORD.size + _RECORD.unpack_from(chunk, at)[1]
+        count += 1
+        if count > most:
+            raise ReaderError(f"A chunk of {most} bytes has more messages than that.")
+
+
+storage_mcap.DECOMPRESSORS["zstd"] = _bounded(lambda packed, most: ZstdDecompressor().decompress(packed, most))
+storage_mcap.DECOMPRESSORS["lz4"] = _bounded(
+    lambda packed, most: bytes(LZ4FrameDecompressor().decompress(packed, max_length=most))
+)
