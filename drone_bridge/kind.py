@@ -118,6 +118,8 @@ class ProtocolKind:
     """A function that returns one conversation in which each message of the protocol occurs, as a tuple of Sent.
 
     What is sent and read back, split anywhere and mutated in tests, goes by it."""
+    topics: str
+    """A TopicTable: what is on topics, and how it comes from the wire and goes there."""
     bridge: NodeKind
     server: NodeKind
     emulator: Program

@@ -9,7 +9,7 @@ from drone_bridge.bridges.dronegui.parameters import PARAMETERS as DRONEGUI
 from drone_bridge.bridges.robot.parameters import PARAMETERS as ROBOT
 from drone_bridge.bridges.simulator.parameters import PARAMETERS as SIMULATOR
 from drone_bridge.bridges.testbed.parameters import PARAMETERS as TESTBED
-from drone_bridge.telemetry.bridge.parameters import PARAMETERS as TELEMETRY
+from drone_bridge.telemetry.bridge import PARAMETERS as TELEMETRY
 from drone_bridge.translate.covariances import AXES, OdometryCovariances, covariance_from_diagonal
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.wheel_odometry import WheelOdometry

@@ -12,8 +12,8 @@ from telemetry_peer import jpeg
 
 from drone_bridge.geometry.matrices import rotation_from_angles
 from drone_bridge.geometry.quaternions import quaternion_from_euler
-from drone_bridge.telemetry.server.pad_finder import PadFinder, Photo, pinhole
-from drone_bridge.telemetry.topics.from_ros import landing_pad
+from drone_bridge.telemetry.server.pad import PadFinder, Photo, pinhole
+from drone_bridge.telemetry.topics import LandingFrameNames, Translation
 from drone_bridge.translate.frames import TelemetrySigns
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import set_quaternion
@@ -73,7 +73,7 @@ def test_the_pad_has_the_meaning_and_the_signs_of_landing_pad(finder):
     assert (pad.offset_x, pad.offset_y, pad.distance) == pytest.approx((0.4, 0.2, 3.0), abs=0.06)
     assert pad.header.frame_id == "base_stabilized"
     assert pad.header.stamp == time_from_seconds(1.0)
-    wire = landing_pad(pad, TelemetrySigns(relative_y=-1))
+    wire = Translation(LandingFrameNames(), TelemetrySigns(relative_y=-1)).wire_pad(pad)
     assert (wire.relative_x, wire.relative_y, wire.distance) == pytest.approx((0.4, -0.2, 3.0), abs=0.06)
     assert 0.8 < wire.confidence <= 1.0
 
@@ -84,7 +84,7 @@ def test_an_image_without_the_pad_says_that_it_is_out_of_sight(finder):
     pad = finder.pad()
     assert not pad.detected
     assert math.isnan(pad.offset_x)
-    assert landing_pad(pad, TelemetrySigns()) is None
+    assert Translation(LandingFrameNames(), TelemetrySigns()).wire_pad(pad) is None
 
 
 @pytest.mark.parametrize("is_levelled", [True, False])

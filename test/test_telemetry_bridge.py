@@ -14,7 +14,7 @@ from geometry_msgs.msg import PointStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import RosSession, wait_until
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Bool, Float64, String
 from telemetry_peer import (
     HOVER,
@@ -128,11 +128,7 @@ def test_an_imu_without_acceleration_says_so(running):
     assert message.angular_velocity_covariance[0] == 0.0
 
 
-def test_the_altitude(running):
-    message = running.receive(Range, "altitude")
-    assert message.header.frame_id == "d1/altimeter_link"
-    assert message.range == 5.0
-    assert (message.min_range, message.max_range) == (-math.inf, math.inf)
+def test_the_height(running):
     assert running.receive(Float64, "vertical_velocity").data == -0.1
     height = running.receive(PointStamped, "height")
     assert (height.header.frame_id, height.point.z) == ("d1/base_footprint", 5.0)

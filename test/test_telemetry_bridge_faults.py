@@ -169,9 +169,12 @@ def test_lost_and_overtaken_documents(ros, running, reports):
         running.peer.send(drone(timestamp=timestamp))
         if number % 10 == 0:  # no faster than the bridge can follow
             running.peer.wait_for_next()
-    wait_until(lambda: len(imus) >= len(in_order), "all that was in order")
-    found = [time for time in stamps(imus) if time >= sent[0]]
-    assert found == in_order
+
+    def found():  # among what had been on its way before
+        return [time for time in stamps(imus) if time >= sent[0]]
+
+    wait_until(lambda: len(found()) >= len(in_order), "all that was in order")
+    assert found() == in_order
     late = len(arriving) - len(in_order)
     assert late > 10
     reports.wait(lambda report: values_of(report)["late documents"] == str(late))

@@ -8,13 +8,13 @@ import threading
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
-from geometry_msgs.msg import PointStamped, Twist
+from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import RosSession
 from rosgraph_msgs.msg import Clock as ClockMessage
-from sensor_msgs.msg import CompressedImage, Image, Imu, Range
+from sensor_msgs.msg import CompressedImage, Image, Imu
 from std_msgs.msg import Bool, String
 from telemetry_peer import HOVER, ROVER, Clock, changed, drone, jpeg, send_until, send_until_reported
 
@@ -77,15 +77,6 @@ def test_telemetry_comes_from_a_topic(running):
     message = imus.wait()
     assert message.angular_velocity.x == 0.01
     assert message.header.stamp.sec >= 100
-
-
-def test_subscribers_of_the_old_altitude_are_warned_once(running):
-    heights, altitudes = running.ros.subscribe(PointStamped, "height"), running.ros.subscribe(Range, "altitude")
-    send_until(running.send, lambda: len(heights) > 1 and len(altitudes) > 1, "heights")
-    assert heights.wait().point.z == altitudes.wait().range
-    line = r"WARN.*altitude, .* is deprecated: since 0\.2 the height is on height"
-    running.process.wait_for_line(line)
-    assert running.process.count_lines(line) == 1
 
 
 def test_images_come_from_a_topic(running):

@@ -30,11 +30,10 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.telemetry.topics.to_ros import (
+from drone_bridge.telemetry.topics import (
     FullScale,
     LandingFrameNames,
     command_from_twist,
-    rover_odometry,
     static_transforms,
 )
 from drone_bridge.translate import frames
@@ -179,10 +178,8 @@ def test_what_tilts_with_the_body_is_in_the_body_s_frame():
     assert made.transforms(TELEMETRY, STAMP).transforms[-1].header.frame_id == "d1/base_link"
 
 
-def test_altitude_and_velocities():
+def test_height_and_velocities():
     made = messages()
-    altitude = made.altitude(TELEMETRY, STAMP)
-    assert (altitude.header.frame_id, altitude.range) == ("d1/altimeter_link", 5.0)
     assert made.vertical_velocity(TELEMETRY, STAMP).data == -0.1
     velocity = made.velocity(TELEMETRY, STAMP)
     linear = velocity.twist.linear
@@ -190,18 +187,12 @@ def test_altitude_and_velocities():
     height = made.height(TELEMETRY, STAMP)
     assert (height.header.frame_id, height.point.z) == ("d1/base_footprint", 5.0)
     assert velocity.header.frame_id == "d1/base_stabilized"
-    assert velocity.header.stamp == altitude.header.stamp == height.header.stamp == STAMP
-
-
-def test_a_negative_altitude_is_valid():
-    below = replace(TELEMETRY, altimeter=Altimeter(altitude=-0.125, vertical_velocity=0.0))
-    altitude = messages().altitude(below, STAMP)
-    assert altitude.min_range < altitude.range == -0.125, "what is not within the limits is to be thrown away"
+    assert velocity.header.stamp == height.header.stamp == STAMP
 
 
 def test_a_rover_keeps_the_axes_of_the_map():
     rover = RoverTelemetry(Vector(1.0, 2.0, 3.0), Vector(4.0, 5.0, 6.0), "circular")
-    message = rover_odometry(rover, STAMP, NAMES)
+    message = messages().rover_odometry(rover, STAMP)
     assert (message.header.frame_id, message.child_frame_id) == ("d1/map", "d1/rover/base_link")
     position, velocity = message.pose.pose.position, message.twist.twist.linear
     assert (position.x, position.y, position.z) == (1.0, 2.0, 3.0)
@@ -220,7 +211,6 @@ VECTORS = st.builds(Vector, NUMBERS, NUMBERS, NUMBERS)
 MESSAGES = [
     *(
         ReceivedMessages.imu,
-        ReceivedMessages.altitude,
         ReceivedMessages.height,
         ReceivedMessages.vertical_velocity,
         ReceivedMessages.velocity,

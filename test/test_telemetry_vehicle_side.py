@@ -20,21 +20,22 @@ from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.jpeg import read_size
 from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
 from drone_bridge.telemetry.device import DroneSide, without_image
-from drone_bridge.telemetry.topics import from_ros as telemetry_from_ros
-from drone_bridge.telemetry.topics.to_ros import (
+from drone_bridge.telemetry.topics import (
     FullScale,
     LandingFrameNames,
+    Translation,
     command_from_twist,
-    rover_odometry,
     twist_from_command,
 )
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import encoded
+from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.vehicle_side.rate_limit import RateLimit
 
 STAMP = Time(sec=12, nanosec=34)
 NAMES = LandingFrameNames("d1/")
 REP_103 = TelemetrySigns()
+TRANSLATION = Translation(NAMES, REP_103)
 FULL = FullScale(2.0, 3.0, 4.0, 5.0)
 
 
@@ -101,8 +102,8 @@ def through_ros(document, signs=REP_103):
     """Return telemetry, and what comes back of its messages: the Imu, the velocity and the pad."""
     telemetry = read(document)
     messages = ReceivedMessages(NAMES, signs, 60.0, is_levelled=True)
-    imu = telemetry_from_ros.wire_imu(messages.imu(telemetry, STAMP), signs)
-    pad = telemetry_from_ros.landing_pad(messages.landing_pad(telemetry, STAMP), signs)
+    imu = messages.wire_imu(messages.imu(telemetry, STAMP))
+    pad = messages.wire_pad(messages.landing_pad(telemetry, STAMP))
     return telemetry, imu, pad
 
 
@@ -123,39 +124,39 @@ def test_a_pad_out_of_sight_and_no_accelerometer_stay_so():
 
 
 def test_an_imu_that_does_not_know_its_attitude_or_rates_is_no_imu():
-    assert telemetry_from_ros.wire_imu(Imu(), TelemetrySigns()) is not None
+    assert TRANSLATION.wire_imu(Imu()) is not None
     for field in ("orientation_covariance", "angular_velocity_covariance"):
         message = Imu()
         getattr(message, field)[0] = -1.0
-        assert telemetry_from_ros.wire_imu(message, TelemetrySigns()) is None
+        assert TRANSLATION.wire_imu(message) is None
     empty = Imu()
     empty.orientation.w = 0.0
-    assert telemetry_from_ros.wire_imu(empty, TelemetrySigns()) is None
+    assert TRANSLATION.wire_imu(empty) is None
 
 
 def test_a_body_that_rises_with_its_nose_up_goes_forward_and_up():
     """Along its own x axis, which points 30 degrees up, that is, at a negative pitch."""
     document = {**DRONE, "imu": {**DRONE["imu"], "orientation": {"roll": 0.0, "pitch": -math.pi / 6, "yaw": 1.0}}}
     _, imu, _ = through_ros(document)
-    velocity = telemetry_from_ros.levelled(Vector3(x=2.0), imu, TelemetrySigns())
+    velocity = TRANSLATION.levelled(Vector3(x=2.0), False, imu)
     assert velocity == pytest.approx((2 * math.cos(math.pi / 6), 0.0, 1.0))
 
 
 def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
     rover = read(ROVER)
-    back = telemetry_from_ros.rover_telemetry(rover_odometry(rover, STAMP, NAMES), "circular", 1.234)
+    back = TRANSLATION.wire_rover(TRANSLATION.rover_odometry(rover, time_from_seconds(1.234)), "circular")
     assert back == rover
     message = Odometry()
     message.twist.twist.linear.x = 1.0
     message.pose.pose.orientation.z = message.pose.pose.orientation.w = math.sqrt(0.5)  # a quarter to the left
-    assert telemetry_from_ros.rover_telemetry(message, "?", 0.0).velocity == pytest.approx((0.0, 1.0, 0.0))
+    assert TRANSLATION.wire_rover(message, "?").velocity == pytest.approx((0.0, 1.0, 0.0))
 
 
 def test_a_field_of_view_comes_back_from_its_focal_length():
     info = CameraInfo(width=320, height=240)
     info.k[0] = 160 / math.tan(math.radians(75.0) / 2)
-    assert telemetry_from_ros.horizontal_fov(info) == pytest.approx(75.0)
-    assert telemetry_from_ros.horizontal_fov(CameraInfo(width=320, height=240)) is None
+    assert TRANSLATION.wire_fov(info) == pytest.approx(75.0)
+    assert TRANSLATION.wire_fov(CameraInfo(width=320, height=240)) is None
 
 
 # Commands.

@@ -21,7 +21,7 @@ from drone_bridge.node.delivery import PUBLISHER_ERRORS
 from drone_bridge.node.log_limiter import LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.node.program import run
-from drone_bridge.telemetry.topics.rover import rover_document
+from drone_bridge.telemetry.topics import rover_document
 from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.planar import Pose
 from drone_bridge.translate.time import NANOSECONDS

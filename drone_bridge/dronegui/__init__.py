@@ -13,6 +13,7 @@ KIND = ProtocolKind(
     vehicle_role=Role("gui", "drone_bridge.protocols.dronegui:ReceiverConnection"),
     is_stream=False,
     conversation="drone_bridge.dronegui.conversation:conversation",
+    topics="",
     bridge=NodeKind("drone_bridge.bridges.dronegui.bridge:DroneGuiBridge"),
     server=NodeKind("drone_bridge.servers.dronegui.server:DroneGuiServer"),
     emulator=Program(

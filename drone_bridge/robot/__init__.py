@@ -11,6 +11,7 @@ KIND = ProtocolKind(
     vehicle_role=Role("robot", "drone_bridge.robot.conversation:robot_connection"),
     is_stream=True,
     conversation="drone_bridge.robot.conversation:conversation",
+    topics="",
     bridge=NodeKind("drone_bridge.bridges.robot.bridge:RobotBridge"),
     server=NodeKind("drone_bridge.servers.robot.server:RobotServer"),
     emulator=Program(

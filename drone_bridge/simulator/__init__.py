@@ -11,6 +11,7 @@ KIND = ProtocolKind(
     vehicle_role=Role("simulator", "drone_bridge.protocols.simulator:ServerConnection"),
     is_stream=True,
     conversation="drone_bridge.simulator.conversation:conversation",
+    topics="",
     bridge=NodeKind("drone_bridge.bridges.simulator.bridge:SimulatorBridge"),
     server=NodeKind("drone_bridge.servers.simulator.server:SimulatorServer"),
     emulator=Program(

@@ -11,7 +11,8 @@ KIND = ProtocolKind(
     vehicle_role=Role("drone", "drone_bridge.telemetry.codec:DroneConnection"),
     is_stream=False,
     conversation="drone_bridge.telemetry.conversation:conversation",
-    bridge=NodeKind("drone_bridge.telemetry.bridge.node:TelemetryBridge"),
+    topics="drone_bridge.telemetry.topics:TABLE",
+    bridge=NodeKind("drone_bridge.telemetry.bridge:TelemetryBridge"),
     server=NodeKind("drone_bridge.telemetry.server.node:TelemetryServer"),
     emulator=Program(
         "landing",

@@ -21,6 +21,7 @@ KIND = ProtocolKind(
     vehicle_role=Role("testbed", "drone_bridge.protocols.testbed:TestbedConnection"),
     is_stream=True,
     conversation="drone_bridge.testbed.conversation:conversation",
+    topics="",
     bridge=NodeKind("drone_bridge.bridges.testbed.bridge:TestbedBridge"),
     server=NodeKind("drone_bridge.servers.testbed.server:TestbedServer"),
     emulator=Program(

@@ -13,26 +13,26 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import LandingPad
 from drone_bridge.telemetry.codec import DroneTelemetry
-from drone_bridge.telemetry.topics.to_ros import DroneMessages
+from drone_bridge.telemetry.topics import Translation
 
-Make = Callable[[DroneMessages, DroneTelemetry, Time], Any]
+Make = Callable[[Translation, DroneTelemetry, Time], Any]
 
 
 def deserialized(make: Make, kind: type) -> Make:
     """Return what makes the same message, or None, but not serialized."""
 
-    def received(messages: DroneMessages, telemetry: DroneTelemetry, stamp: Time) -> Any:
+    def received(messages: Translation, telemetry: DroneTelemetry, stamp: Time) -> Any:
         content = make(messages, telemetry, stamp)
         return content and deserialize_message(content, kind)
 
     return received
 
 
-class ReceivedMessages(DroneMessages):
-    imu = deserialized(DroneMessages.imu, Imu)
-    height = deserialized(DroneMessages.height, PointStamped)
-    vertical_velocity = deserialized(DroneMessages.vertical_velocity, Float64)
-    velocity = deserialized(DroneMessages.velocity, TwistStamped)
-    landing_pad = deserialized(DroneMessages.landing_pad, LandingPad)
-    transforms = deserialized(DroneMessages.transforms, TFMessage)
-    camera_info = deserialized(DroneMessages.camera_info, CameraInfo)
+class ReceivedMessages(Translation):
+    imu = deserialized(Translation.imu, Imu)
+    height = deserialized(Translation.height, PointStamped)
+    vertical_velocity = deserialized(Translation.vertical_velocity, Float64)
+    velocity = deserialized(Translation.velocity, TwistStamped)
+    landing_pad = deserialized(Translation.landing_pad, LandingPad)
+    transforms = deserialized(Translation.transforms, TFMessage)
+    camera_info = deserialized(Translation.camera_info, CameraInfo)

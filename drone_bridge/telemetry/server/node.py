@@ -25,15 +25,20 @@ from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolErro
 from drone_bridge.servers.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.telemetry.codec import DroneCommand, RoverTelemetry
 from drone_bridge.telemetry.device import MAX_DATAGRAM_BYTES, ROVER_EVERY, DroneSide, without_image
-from drone_bridge.telemetry.server.pad_source import BAD_IMAGES
+from drone_bridge.telemetry.server.pad import BAD_IMAGES
 from drone_bridge.telemetry.server.parameters import PARAMETERS
 from drone_bridge.telemetry.server.sources import DroneSources
 from drone_bridge.telemetry.server.transports import Stream, TopicEndpoint, TopicStream
-from drone_bridge.telemetry.topics.from_ros import rover_telemetry
-from drone_bridge.telemetry.topics.parameters import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
-from drone_bridge.telemetry.topics.to_ros import FullScale, LandingFrameNames, twist_from_command
+from drone_bridge.telemetry.topics import (
+    COMMAND_TOPIC,
+    DRONE_TOPIC,
+    ROVER_TOPIC,
+    FullScale,
+    LandingFrameNames,
+    Translation,
+    twist_from_command,
+)
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
-from drone_bridge.translate.time import seconds_of
 from drone_bridge.vehicle_side.rate_limit import RateLimit
 
 UNHEARD: Final = "undelivered documents"
@@ -66,7 +71,8 @@ class TelemetryServer(LinkNode):
         signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
         self._velocities = VelocityOutput(self)
         self._taking = threading.Lock()  # commands on topics arrive in the executor
-        self._sources = DroneSources(self, signs, LandingFrameNames(get("frame_prefix")), self._send_telemetry)
+        self._translation = Translation(LandingFrameNames(get("frame_prefix")), signs, is_levelled=get("is_levelled"))
+        self._sources = DroneSources(self, self._translation, self._send_telemetry)
         self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
         self._is_udp = get("transport") == "udp"
         if self._is_udp:
@@ -164,9 +170,8 @@ class TelemetryServer(LinkNode):
         rate = self.parameters["rate"] / ROVER_EVERY
         if self._stream is None or not self._rover_rate_limit.is_due(time.monotonic(), rate):
             return
-        timestamp = seconds_of(message.header.stamp)
         try:
-            document = self._side.rover(rover_telemetry(message, self.parameters["rover_pattern"], timestamp))
+            document = self._side.rover(self._translation.wire_rover(message, self.parameters["rover_pattern"]))
         except LocalProtocolError as error:
             self.count_and_warn(UNSENT, str(error))
             return

@@ -8,8 +8,7 @@ from drone_bridge.node.described_parameters import declarations
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.telemetry.codec import DEFAULT_PORT
 from drone_bridge.telemetry.device import IMAGE_EVERY, PERIOD_S
-from drone_bridge.telemetry.topics.parameters import DEFAULT_FOV, SIGNS
-from drone_bridge.telemetry.topics.to_ros import FullScale
+from drone_bridge.telemetry.topics import DEFAULT_FOV, SIGNS, FullScale
 from drone_bridge.vision.markers import MarkerParameters
 
 #: Where the pad comes from: the topic, our own search of the images, or the latter where the former is silent.

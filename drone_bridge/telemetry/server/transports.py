@@ -9,7 +9,7 @@ from std_msgs.msg import String
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
-from drone_bridge.telemetry.topics.parameters import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
+from drone_bridge.telemetry.topics import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
 
 
 class Stream(Protocol):

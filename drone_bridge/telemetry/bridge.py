@@ -3,30 +3,43 @@
 
 import math
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from std_msgs.msg import String
 
 from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.common_parameters import frame_names, read_allowed_peers, read_group
+from drone_bridge.link_node.common_parameters import (
+    ALLOWED_PEERS,
+    common_parameters,
+    covariance_parameters,
+    frame_names,
+    frame_parameters,
+    full_scale_parameters,
+    odometry_covariances,
+    read_allowed_peers,
+    read_group,
+)
 from drone_bridge.link_node.farewell import repeat_farewell
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.link_node.simulated_time import Stamps
+from drone_bridge.link_node.outputs import Output
+from drone_bridge.link_node.simulated_time import Stamps, time_parameters
+from drone_bridge.link_node.topics import TopicPublishers
+from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
-from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.links.udp import Datagram, UdpListener
+from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.links.udp import Datagram, UdpListener, name
 from drone_bridge.links.udp import name as name_of
+from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.node.program import run
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.telemetry.bridge.outputs import TelemetryOutputs
-from drone_bridge.telemetry.bridge.parameters import MEBIBYTE, PARAMETERS
-from drone_bridge.telemetry.bridge.transports import Drone, TopicTransport, Transport, UdpTransport
 from drone_bridge.telemetry.codec import (
+    DEFAULT_PORT,
     ControllerConnection,
     Document,
     DroneCommand,
@@ -36,10 +49,201 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Sender,
 )
-from drone_bridge.telemetry.topics.parameters import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
-from drone_bridge.telemetry.topics.to_ros import HOVER, DroneMessages, FullScale, LandingFrameNames, command_from_twist
+from drone_bridge.telemetry.topics import (
+    COMMAND_TOPIC,
+    DEFAULT_FOV,
+    DRONE_TOPIC,
+    HOVER,
+    ROVER_TOPIC,
+    SIGNS,
+    TOPICS,
+    FullScale,
+    LandingFrameNames,
+    Translation,
+    command_from_twist,
+    static_transforms,
+)
+from drone_bridge.translate.covariances import EXACT_VARIANCE, UNKNOWN_VARIANCE
 from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.time import time_from_seconds
+
+MEBIBYTE: Final = 1024 * 1024
+_LIMITS: Final = Limits()
+
+PARAMETERS: Final = (
+    *common_parameters(DEFAULT_PORT, "The port to listen on for telemetry; 0 picks a free one.", roles=("listen",)),
+    ParameterDeclaration(
+        "transport",
+        "topic",
+        "How documents are transported: as std_msgs/String on /drone/telemetry, /drone/command and /rover/telemetry, "
+        "or as UDP datagrams.",
+        choices=("topic", "udp"),
+    ),
+    ParameterDeclaration("rate", 25.0, "Commands per second.", (1.0, 500.0), live=True),
+    *full_scale_parameters(FullScale._fields),
+    *SIGNS,
+    ParameterDeclaration(
+        "is_levelled",
+        True,
+        "Whether velocity and landing_pad are measured in level axes (base_stabilized), or in those of the tilted "
+        "body (base_link).",
+    ),
+    *time_parameters("the drone's"),
+    *frame_parameters("publish_map_to_odom", "odom_frame"),
+    *covariance_parameters(
+        # The rover's heading and turn rate are not on the wire.
+        [EXACT_VARIANCE] * 3 + [UNKNOWN_VARIANCE] * 3,
+        [EXACT_VARIANCE] * 3 + [UNKNOWN_VARIANCE] * 3,
+        "rover/odom",
+    ),
+    ParameterDeclaration(
+        "telemetry_timeout",
+        1.0,
+        "Seconds without telemetry after which the drone counts as silent; over UDP it is then commanded to hover, "
+        "and sent nothing more until it is heard again.",
+        range=(0.05, 3600.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "takeover_timeout",
+        5.0,
+        "With udp, seconds of silence after which another sender may replace the drone.",
+        range=(0.05, 3600.0),
+        live=True,
+    ),
+    ALLOWED_PEERS,
+    ParameterDeclaration(
+        "relay_rover",
+        True,
+        "With udp, forward /rover/telemetry to the drone, whose simulation may follow the rover.",
+    ),
+    DEFAULT_FOV,
+    ParameterDeclaration("max_width", _LIMITS.image_width, "Widest image accepted, pixels.", range=(1, 65535)),
+    ParameterDeclaration("max_height", _LIMITS.image_height, "Highest image accepted, pixels.", range=(1, 65535)),
+    ParameterDeclaration(
+        "max_image_mebibytes", _LIMITS.image_bytes // MEBIBYTE, "Largest JPEG accepted, MiB.", range=(1, 256)
+    ),
+)
+
+
+# The transports of telemetry and commands: datagrams, or text on topics.
+
+
+class Drone(NamedTuple):
+    """The peer, for as long as the node is active."""
+
+    peer: str
+
+    def close(self) -> None:
+        """Do nothing, as the transport is closed with the node."""
+
+
+class Transport(Protocol):
+    """The transport to and from the drone; an endpoint for LinkNode."""
+
+    @property
+    def backoff(self) -> Backoff:
+        """How long to wait after a failure."""
+
+    @property
+    def port(self) -> int:
+        """The port in use, 0 when there is none."""
+
+    def open(self) -> Drone:
+        """Wait for a drone. Raises LinkCancelledError."""
+
+    def receive_until(self, due_s: float) -> None:
+        """Receive until a time of time.monotonic. Raises LinkCancelledError."""
+
+    def send(self, document: bytes) -> None:
+        """Send to the drone, even if cancelled. Raises LinkError."""
+
+    def close(self) -> None:
+        """Release its resources."""
+
+
+class UdpTransport:
+    """Datagrams from any sender to one port, and to `drone`."""
+
+    def __init__(
+        self,
+        listener: UdpListener,
+        cancellation: Cancellation,
+        take: Callable[[Datagram], None],
+        on_failure: Callable[[str, float], None],
+    ) -> None:
+        """`take` gets each datagram, and sets `drone` to the source that is to be commanded.
+
+        `on_failure` gets a sentence about a port that nothing can be received from, and when it is tried again.
+        """
+        self.drone: Any = None  # an address, as sockets have it
+        self.backoff = listener.backoff
+        self._listener = listener
+        self._cancellation = cancellation
+        self._take = take
+        self._on_failure = on_failure
+
+    @property
+    def port(self) -> int:
+        return self._listener.port
+
+    def open(self) -> Drone:
+        """Wait for a drone's telemetry. Raises LinkCancelledError."""
+        while self.drone is None:
+            self._receive(None)
+        return Drone(name(self.drone))
+
+    def receive_until(self, due_s: float) -> None:
+        while (left_s := due_s - time.monotonic()) > 0:
+            self._receive(left_s)
+
+    def send(self, document: bytes) -> None:
+        """See Transport. Thread-safe."""
+        self._listener.send(document, self.drone)
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _receive(self, timeout_s: float | None) -> None:
+        try:
+            datagram = self._listener.receive(timeout_s)
+        except LinkTimeoutError:
+            return
+        except LinkCancelledError:
+            raise
+        except LinkError as error:
+            delay_s = self.backoff.next_delay_s()
+            self._on_failure(str(error), delay_s)
+            self._cancellation.wait(delay_s)
+            return
+        self._take(datagram)
+
+
+class TopicTransport:
+    """Commands as text on a topic. Telemetry arrives by subscriptions, in the executor."""
+
+    def __init__(self, cancellation: Cancellation, publish: Callable[[String], None]) -> None:
+        """`publish` publishes a command and never raises."""
+        self.backoff = Backoff()
+        self.port = 0
+        self._cancellation = cancellation
+        self._publish = publish
+
+    def open(self) -> Drone:
+        """Return at once, as topics have no peer to wait for."""
+        return Drone(COMMAND_TOPIC)
+
+    def receive_until(self, due_s: float) -> None:
+        """Wait, as telemetry arrives by subscriptions."""
+        if self._cancellation.wait(max(0.0, due_s - time.monotonic())):
+            raise LinkCancelledError("Waiting was cancelled.")
+
+    def send(self, document: bytes) -> None:
+        self._publish(String(data=document.decode()))
+
+    def close(self) -> None:
+        """Do nothing."""
+
 
 DEPTH: Final = 10  # of documents that wait for the executor
 SILENT: Final = "no telemetry"
@@ -77,9 +281,17 @@ class TelemetryBridge(LinkNode):
         signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
         self._stamps = Stamps(self)
         names = frame_names(self.parameters, LandingFrameNames)
-        messages = DroneMessages(names, signs, get("default_fov"), get("is_levelled"))
-        clock_publisher = self._stamps.clock_publisher
-        self._outputs = TelemetryOutputs(self, names, messages, clock_publisher, get("altitude_as_range"))
+        translation = Translation(
+            names,
+            signs,
+            get("default_fov"),
+            get("is_levelled"),
+            covariances=odometry_covariances(self.parameters),
+            refuse_image=partial(self.count_and_warn, "undecodable images"),
+        )
+        clock = self._stamps.clock_publisher
+        more = [(DroneTelemetry, Output(clock, translation.clock))] if clock else []
+        self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names), more)
         self._commands: CommandIntake[DroneCommand] = CommandIntake(self, now=self._stamps.command_clock)
         self._commands.take_limited_velocities(self._read_twist, ("linear.x", "linear.y", "linear.z", "angular.z"))
         self._is_udp = get("transport") == "udp"
@@ -95,7 +307,7 @@ class TelemetryBridge(LinkNode):
         # For the drone, other senders to the same port, and the rover's topic.
         self._from_drone, self._from_others, self._from_rover = (ControllerConnection(self._limits) for _ in range(3))
         self._heard_s = -math.inf  # when the drone was last heard
-        self._outputs.restart()
+        self._topics.restart()
         self._transport: Transport
         if self._is_udp:
             host = self.parameters["host"]
@@ -262,12 +474,15 @@ class TelemetryBridge(LinkNode):
         self.statistics.liveness.heard()
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(telemetry.timestamp))
-        self._outputs.publish_drone(telemetry, stamp)
+        self._topics.publish(telemetry, stamp)
+        if (camera := telemetry.camera).jpeg is not None:
+            self.statistics.counts["images"] += 1
+            self.statistics.counts["images of another size"] += camera.jpeg_size != (camera.width, camera.height)
         self.statistics.took("document read to published", time.monotonic() - received_s)
 
     def _publish_rover(self, telemetry: RoverTelemetry) -> None:
         self.statistics.counts["rover documents"] += 1
-        self._outputs.publish_rover(telemetry, self._stamps.of(_time(telemetry.timestamp)))
+        self._topics.publish(telemetry, self._stamps.of(_time(telemetry.timestamp)))
 
     # What the executor does.
 

@@ -1,0 +1,556 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What telemetry's documents say on topics, and what topics say in its documents.
+
+The wire has SI units and degrees of view; its signs are parameters, as the document fixes only that of thrust. At rest
+the accelerometer reads +9.81 on z, so z is up; x is taken as forward and y as left (REP 103). Velocity and landing pad
+are measured along axes that stay level (`base_stabilized`) unless `is_levelled` is false.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistStamped, Vector3
+from nav_msgs.msg import Odometry
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
+from std_msgs.msg import Bool, Float64, Header, String
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.geometry.quaternions import Quaternion, inverse, rotated
+from drone_bridge.link_node.topics import MissingTopicError, Topic, TopicTable
+from drone_bridge.msg import LandingPad as LandingPadMessage
+from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.node.qos import latched, newest
+from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.protocols.jpeg import read_size
+from drone_bridge.telemetry.codec import (
+    MAX_FOV,
+    MAX_THRUST,
+    MAX_TILT,
+    MIN_FOV,
+    Altimeter,
+    Camera,
+    DroneCommand,
+    DroneTelemetry,
+    LandingPad,
+    Orientation,
+    RoverConnection,
+    RoverTelemetry,
+    Vector,
+)
+from drone_bridge.telemetry.codec import Imu as WireImu
+from drone_bridge.translate import frames
+from drone_bridge.translate.covariances import OdometryCovariances
+from drone_bridge.translate.frame_names import DroneFrameNames
+from drone_bridge.translate.frames import BodyRates, TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.images import pinhole_camera_info, set_data
+from drone_bridge.translate.jpeg import JpegDecoder
+from drone_bridge.translate.message_template import STAMP, MessageTemplate
+from drone_bridge.translate.planar import Pose
+from drone_bridge.translate.time import seconds_of, stamp_numbers, time_from_seconds
+from drone_bridge.translate.transforms import odometry_transform, transform
+
+# Of documents as text.
+DRONE_TOPIC = "/drone/telemetry"
+ROVER_TOPIC = "/rover/telemetry"
+COMMAND_TOPIC = "/drone/command"
+
+#: Of commands and of telemetry, for peers whose axes differ from those assumed in translate/frames.py.
+SIGNS = tuple(
+    ParameterDeclaration(
+        f"{group}_sign.{name}", 1, f"-1 if the peer uses the opposite sign for {name} in {where}.", choices=(1, -1)
+    )
+    for group, where, kind in (
+        ("command", "commands", TelemetryCommandSigns),
+        ("telemetry", "telemetry", TelemetrySigns),
+    )
+    for name in kind._fields
+)
+
+DEFAULT_FOV = ParameterDeclaration(
+    "default_fov",
+    60.0,
+    "The camera's horizontal field of view in degrees, used when no message gives one.",
+    range=(MIN_FOV, MAX_FOV),
+)
+
+#: The command that is always safe: level, neither up nor down.
+HOVER = DroneCommand()
+
+
+class LandingFrameNames(DroneFrameNames):
+    """The tf frames of a drone, whose camera looks down, and of a rover: base_link is the drone's."""
+
+    __slots__ = ()
+
+    @property
+    def stabilized(self) -> str:
+        """The drone's place and heading, in axes that stay level when it tilts."""
+        return f"{self.prefix}base_stabilized"
+
+    @property
+    def footprint(self) -> str:
+        """The ground below the drone, in the same axes."""
+        return f"{self.prefix}base_footprint"
+
+    @property
+    def landing_pad(self) -> str:
+        """The pad that the drone sees, in axes parallel to those that it is measured in."""
+        return f"{self.prefix}landing_pad"
+
+    @property
+    def rover(self) -> str:
+        """The rover, in axes parallel to those of map: its heading is not on the wire."""
+        return f"{self.prefix}rover/base_link"
+
+
+# Commands.
+
+
+class FullScale(NamedTuple):
+    """The command at full deflection of each axis, in the order of the wire."""
+
+    thrust: float = 1.0  # linear.z
+    pitch: float = 1.0  # linear.x
+    roll: float = 1.0  # linear.y
+    yaw: float = 1.0  # angular.z
+
+
+_MAXIMA = (MAX_THRUST, MAX_TILT, MAX_TILT, MAX_TILT)
+
+
+def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryCommandSigns) -> tuple[DroneCommand, bool]:
+    """Return a finite cmd_vel as a command, clamped to the wire's limits, and whether it was within them.
+
+    linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
+    """
+    asked = frames.telemetry_axes_from_body(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z, signs)
+    shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
+    clamped = [max(-1.0, min(1.0, share)) for share in shares]
+    return DroneCommand(*(share * most for share, most in zip(clamped, _MAXIMA, strict=True))), clamped == shares
+
+
+def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: TelemetryCommandSigns) -> Twist:
+    """Return a command as cmd_vel, the inverse of `command_from_twist`."""
+    given = (command.thrust, command.pitch, command.roll, command.yaw)
+    thrust, pitch, roll, yaw = (
+        value / most * full for value, most, full in zip(given, _MAXIMA, full_scale, strict=True)
+    )
+    twist = Twist()
+    forward, left, up, left_turn = frames.body_from_telemetry_axes(thrust, pitch, roll, yaw, signs)
+    twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z = forward, left, up, left_turn
+    return twist
+
+
+# Telemetry.
+
+
+def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
+    """Return base_link to the altimeter and to the camera, which both point down."""
+    return [
+        transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY),
+        transform(names.base_link, names.optical, rotation=frames.DOWNWARD_OPTICAL_IN_BODY),
+    ]
+
+
+class Translation:
+    """Telemetry of a drone and a rover to messages, most of them serialized, and back."""
+
+    def __init__(
+        self,
+        names: LandingFrameNames,
+        signs: TelemetrySigns,
+        default_fov: float = 60.0,
+        is_levelled: bool = True,
+        *,
+        covariances: OdometryCovariances | None = None,
+        refuse_image: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        """Prepare the messages.
+
+        Args:
+            names: of the frames.
+            signs: of what the wire carries.
+            default_fov: degrees of the horizontal field of view, where the wire carries none.
+            is_levelled: whether velocity and pad are measured along level axes, instead of those of the tilted body.
+            covariances: of the rover's odometry.
+            refuse_image: gets a sentence about each image that can't be decoded.
+        """
+        self.names, self._signs, self._covariances, self._refuse_image = names, signs, covariances, refuse_image
+        self._decoder = JpegDecoder(names.optical)
+        self._is_levelled = is_levelled
+        self._default_fov = default_fov
+        self._optical = names.optical
+        measured_in = Header(frame_id=names.stabilized if is_levelled else names.base_link)
+        self._imu = MessageTemplate(
+            Imu(header=Header(frame_id=names.base_link)),
+            *(STAMP, "orientation", "angular_velocity", "linear_acceleration", "linear_acceleration_covariance[0]"),
+        )
+        self._velocity = MessageTemplate(TwistStamped(header=measured_in), STAMP, "twist")
+        self._height = MessageTemplate(PointStamped(header=Header(frame_id=names.footprint)), STAMP, "point.z")
+        self._vertical_velocity = MessageTemplate(Float64(), "data")
+        self._pad = MessageTemplate(
+            LandingPadMessage(header=measured_in), STAMP, "detected", "offset_x", "offset_y", "distance", "confidence"
+        )
+        level = [transform(names.base_link, names.stabilized), transform(names.stabilized, names.footprint)]
+        pad = transform(measured_in.frame_id, names.landing_pad)
+        rotation, height = "transforms[0].transform.rotation", "transforms[1].transform.translation.z"
+        place, stamps = "transforms[2].transform.translation", [f"transforms[{n}].{STAMP}" for n in range(3)]
+        self._level_tf = MessageTemplate(TFMessage(transforms=level), rotation, height, *stamps[:2])
+        self._tf = MessageTemplate(TFMessage(transforms=[*level, pad]), rotation, height, place, *stamps)
+        self._compressed = CompressedImage(header=Header(frame_id=names.optical), format="jpeg")
+        self._camera: tuple[int, int, float] | None = None  # what the CameraInfo is of
+        self._camera_info = MessageTemplate(CameraInfo())
+
+    def imu(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return an Imu of attitude, rates and acceleration; a covariance of -1 marks a missing acceleration."""
+        imu = telemetry.imu
+        return self._imu.filled(
+            stamp_numbers(stamp),
+            frames.orientation_from_telemetry(*imu.orientation, self._signs),
+            frames.rates_from_telemetry(*imu.angular_velocity, self._signs),
+            imu.linear_acceleration or (0.0, 0.0, 0.0),
+            (0.0 if imu.linear_acceleration else -1.0,),
+        )
+
+    def height(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return the drone's position above the ground below it, a PointStamped."""
+        return self._height.filled(stamp_numbers(stamp), (telemetry.altimeter.altitude,))
+
+    def vertical_velocity(self, telemetry: DroneTelemetry, _: Time) -> bytes:
+        """Return the altimeter's vertical velocity, m/s, a Float64."""
+        return self._vertical_velocity.filled((telemetry.altimeter.vertical_velocity,))
+
+    def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return a TwistStamped of the body's velocity and rates, along the axes that the velocity is measured in."""
+        rates = frames.rates_from_telemetry(*telemetry.imu.angular_velocity, self._signs)
+        if self._is_levelled:
+            roll, pitch, _ = telemetry.imu.orientation
+            rates = frames.level_from_body(rates, roll, pitch, self._signs)
+        return self._velocity.filled(stamp_numbers(stamp), (*telemetry.velocity, *rates))
+
+    def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return a LandingPad: the pad's position, or that it is not visible."""
+        pad = telemetry.landing_pad
+        x = y = distance = confidence = math.nan
+        if pad:
+            x, y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
+            distance, confidence = pad.distance, pad.confidence
+        return self._pad.filled(stamp_numbers(stamp), (pad is not None,), (x,), (y,), (distance,), (confidence,))
+
+    def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return a TFMessage: base_link to its level axes, those to the ground, and the way to a pad in sight."""
+        now = stamp_numbers(stamp)
+        roll, pitch, _ = telemetry.imu.orientation
+        level = frames.level_in_body_from_telemetry(roll, pitch, self._signs)
+        ground = (-telemetry.altimeter.altitude,)
+        pad = telemetry.landing_pad
+        if pad is None:
+            return self._level_tf.filled(level, ground, now, now)
+        place = (*frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs), -pad.distance)
+        return self._tf.filled(level, ground, place, now, now, now)
+
+    def compressed_image(self, telemetry: DroneTelemetry, stamp: Time) -> CompressedImage | None:
+        """Return the JPEG unchanged, if there is one; the next call changes it."""
+        if telemetry.camera.jpeg is None:
+            return None
+        self._compressed.header.stamp = stamp
+        set_data(self._compressed, telemetry.camera.jpeg)
+        return self._compressed
+
+    def camera_info(self, telemetry: DroneTelemetry, stamp: Time) -> bytes | None:
+        """Return the CameraInfo of the image, if there is one; pixels are square.
+
+        It has the size of the image itself, whatever telemetry says.
+        """
+        camera = telemetry.camera
+        if camera.jpeg is None:
+            return None
+        width, height = camera.jpeg_size or (camera.width, camera.height)
+        fov = self._default_fov if camera.fov is None else camera.fov
+        if self._camera != (width, height, fov):
+            self._camera = (width, height, fov)
+            focal = width / 2 / math.tan(math.radians(fov) / 2)
+            info = pinhole_camera_info(width, height, focal_x=focal, focal_y=focal, frame_id=self._optical)
+            self._camera_info = MessageTemplate(info, STAMP)
+        return self._camera_info.filled(stamp_numbers(stamp))
+
+    def clock(self, telemetry: DroneTelemetry, _: Time) -> Clock | None:
+        """Return the drone's time, if it has one."""
+        return None if telemetry.timestamp is None else Clock(clock=time_from_seconds(telemetry.timestamp))
+
+    def landed(self, telemetry: DroneTelemetry, _: Time) -> Bool | None:
+        """Return whether the drone is on the ground, if it says so."""
+        return None if telemetry.landed is None else Bool(data=telemetry.landed)
+
+    def image(self, telemetry: DroneTelemetry, stamp: Time) -> Image | None:
+        """Return the decoded image, if there is one; the next call changes it."""
+        if telemetry.camera.jpeg is None:
+            return None
+        try:
+            return self._decoder.image(telemetry.camera.jpeg, stamp)
+        except ValueError as error:
+            self._refuse_image(f"An image {error}; the rest of its document was published.")
+            return None
+
+    def rover_odometry(self, rover: RoverTelemetry, stamp: Time) -> Odometry:
+        """Return the rover's pose in map; the frame of its body is parallel to map, as no heading is on the wire."""
+        message = Odometry(child_frame_id=self.names.rover)
+        message.header.stamp, message.header.frame_id = stamp, self.names.map
+        position, velocity = message.pose.pose.position, message.twist.twist.linear
+        position.x, position.y, position.z = rover.position
+        velocity.x, velocity.y, velocity.z = rover.velocity
+        if self._covariances:
+            self._covariances.fill(message)
+        return message
+
+    def rover_transforms(self, rover: RoverTelemetry, stamp: Time) -> TFMessage:
+        """Return the rover's pose as a transform."""
+        return TFMessage(transforms=[odometry_transform(self.rover_odometry(rover, stamp))])
+
+    # From ROS.
+
+    def wire_imu(self, message: Imu) -> WireImu | None:
+        """Return attitude, rates and, if available, acceleration; None if one of the others is missing.
+
+        An Imu says with -1 in a covariance what it lacks.
+        """
+        lacks = [message.orientation_covariance[0] < 0, message.angular_velocity_covariance[0] < 0]
+        orientation = quaternion(message)
+        if any(lacks) or orientation is None:
+            return None
+        rates, acceleration = message.angular_velocity, message.linear_acceleration
+        has_acceleration = message.linear_acceleration_covariance[0] >= 0
+        return WireImu(
+            Orientation(*frames.telemetry_angles_from_orientation(orientation, self._signs)),
+            Vector(*frames.telemetry_from_rates(BodyRates(rates.x, rates.y, rates.z), self._signs)),
+            Vector(acceleration.x, acceleration.y, acceleration.z) if has_acceleration else None,
+        )
+
+    def wire_height(self, message: PointStamped) -> float:
+        return float(message.point.z)
+
+    def wire_range(self, message: Range) -> float | None:
+        return float(message.range) if math.isfinite(message.range) else None
+
+    def wire_number(self, message: Float64) -> float:
+        return float(message.data)
+
+    def wire_odometry(self, message: Odometry) -> tuple[float, Vector3]:
+        """Return the height and the velocity in body axes."""
+        return float(message.pose.pose.position.z), message.twist.twist.linear
+
+    def wire_velocity(self, message: TwistStamped) -> tuple[Vector3, bool]:
+        """Return the velocity, and whether it is along level axes."""
+        return message.twist.linear, message.header.frame_id == self.names.stabilized
+
+    def wire_pad(self, message: LandingPadMessage) -> LandingPad | None:
+        """Return the pad, None if it is not visible."""
+        if not message.detected:
+            return None
+        x, y = frames.pad_from_body(message.offset_x, message.offset_y, self._signs)
+        return LandingPad(x, y, message.distance, max(0.0, min(1.0, message.confidence)))
+
+    def wire_fov(self, message: CameraInfo) -> float | None:
+        """Return the horizontal field of view in degrees, None if the camera is not calibrated."""
+        focal = message.k[0]
+        return math.degrees(2 * math.atan2(message.width / 2, focal)) if focal > 0 and message.width else None
+
+    def wire_jpeg(self, message: CompressedImage) -> bytes:
+        return bytes(message.data)
+
+    def wire_bool(self, message: Bool) -> bool:
+        return bool(message.data)
+
+    def wire_rover(self, message: Odometry, pattern: str = "unknown") -> RoverTelemetry:
+        """Return the rover's position and velocity in the frame of the odometry; a twist is along the child's axes."""
+        place, turn, moves = message.pose.pose.position, message.pose.pose.orientation, message.twist.twist.linear
+        velocity = rotated(Quaternion(turn.x, turn.y, turn.z, turn.w), moves.x, moves.y, moves.z)
+        return RoverTelemetry(
+            Vector(place.x, place.y, place.z), Vector(*velocity), pattern, seconds_of(message.header.stamp)
+        )
+
+    def levelled(self, velocity: Vector3, is_level: bool, imu: WireImu) -> Vector:
+        """Return a velocity along the axes that the wire has it in."""
+        if not self._is_levelled or is_level:
+            return Vector(velocity.x, velocity.y, velocity.z)
+        level = frames.level_in_body_from_telemetry(imu.orientation.roll, imu.orientation.pitch, self._signs)
+        return Vector(*rotated(inverse(level), velocity.x, velocity.y, velocity.z))
+
+    def telemetry(self, value: Callable[[str], Any], camera: Camera, timestamp: float | None) -> DroneTelemetry:
+        """Put a document together from what topics say; `value` gives what the newest message of a topic does, or None.
+
+        Raises MissingTopicError, which names the topics that would have what is missing.
+        """
+        imu = value("imu/data")
+        if imu is None:
+            raise MissingTopicError("the orientation or the rates of imu/data")
+        odometry = value("odom")
+        heights = (value("height"), value("altitude"), odometry and odometry[0])
+        height = next((each for each in heights if each is not None), None)
+        if height is None:
+            raise MissingTopicError("height, altitude or odom")
+        measured: tuple[Vector3, bool] | None = value("velocity") or (odometry and (odometry[1], False))
+        if measured is None:
+            raise MissingTopicError("velocity or odom")
+        velocity, climb = self.levelled(measured[0], measured[1], imu), value("vertical_velocity")
+        return DroneTelemetry(
+            imu=imu,
+            altimeter=Altimeter(height, velocity.z if climb is None else climb),
+            velocity=velocity,
+            landing_pad=value("landing_pad"),
+            camera=camera,
+            landed=value("landed"),
+            timestamp=timestamp,
+        )
+
+
+def quaternion(message: Imu) -> Quaternion | None:
+    """Return the orientation with unit length, None unless it is a rotation."""
+    q = message.orientation
+    norm = math.hypot(q.x, q.y, q.z, q.w)
+    if not 0.5 < norm < 2.0:  # zero, as in messages that nobody has filled, or NaN
+        return None
+    return Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm)
+
+
+#: In the order in which the executor takes what arrives together: the Imu, which begins a moment, comes last.
+TOPICS = (
+    Topic(
+        "camera/camera_info",
+        CameraInfo,
+        of=DroneTelemetry,
+        to_ros=Translation.camera_info,
+        from_ros=Translation.wire_fov,
+        qos=newest,
+        meaning="of each image; it has the size of the image itself, whatever telemetry says",
+    ),
+    Topic(
+        "camera/image_raw/compressed",
+        CompressedImage,
+        of=DroneTelemetry,
+        to_ros=Translation.compressed_image,
+        from_ros=Translation.wire_jpeg,
+        qos=newest,
+        meaning="the JPEG untouched",
+    ),
+    Topic(
+        "camera/image_raw",
+        Image,
+        of=DroneTelemetry,
+        to_ros=Translation.image,
+        qos=newest,
+        is_slow=True,
+        count="images decoded",
+        meaning="decoded, rgb8, while somebody subscribes",
+    ),
+    Topic(
+        "odom",
+        Odometry,
+        of=DroneTelemetry,
+        from_ros=Translation.wire_odometry,
+        meaning="height and velocity of a vehicle that has no other topic for them",
+    ),
+    Topic(
+        "height",
+        PointStamped,
+        of=DroneTelemetry,
+        to_ros=Translation.height,
+        from_ros=Translation.wire_height,
+        meaning="above the ground below, m",
+    ),
+    Topic("altitude", Range, of=DroneTelemetry, from_ros=Translation.wire_range, meaning="a rangefinder's height, m"),
+    Topic(
+        "vertical_velocity",
+        Float64,
+        of=DroneTelemetry,
+        to_ros=Translation.vertical_velocity,
+        from_ros=Translation.wire_number,
+        meaning="of the altimeter, m/s, positive up",
+    ),
+    Topic(
+        "velocity",
+        TwistStamped,
+        of=DroneTelemetry,
+        to_ros=Translation.velocity,
+        from_ros=Translation.wire_velocity,
+        meaning="of the body by optical flow, m/s, and its rates",
+    ),
+    Topic(
+        "landing_pad",
+        LandingPadMessage,
+        of=DroneTelemetry,
+        to_ros=Translation.landing_pad,
+        from_ros=Translation.wire_pad,
+        meaning="the pad's place below the drone, or that it is out of sight",
+    ),
+    Topic(
+        "landed",
+        Bool,
+        of=DroneTelemetry,
+        to_ros=Translation.landed,
+        from_ros=Translation.wire_bool,
+        qos=latched,
+        requested=latched,
+        only_changes=True,
+        lasts=True,
+        meaning="whether the drone is on the ground; latched",
+    ),
+    Topic(
+        "imu/data",
+        Imu,
+        of=DroneTelemetry,
+        to_ros=Translation.imu,
+        from_ros=Translation.wire_imu,
+        meaning="attitude, rates and acceleration",
+    ),
+    Topic("/tf", TFMessage, of=DroneTelemetry, to_ros=Translation.transforms, if_parameter="publish_tf"),
+    Topic(
+        "rover/odom",
+        Odometry,
+        of=RoverTelemetry,
+        to_ros=Translation.rover_odometry,
+        from_ros=Translation.wire_rover,
+        meaning="the rover's place and velocity in map",
+    ),
+    Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=Translation.rover_transforms, if_parameter="publish_tf"),
+)
+
+
+def _document(translation: Translation, value: Callable[[str], Any], stamp: Time) -> DroneTelemetry:
+    jpeg = value("camera/image_raw/compressed")
+    camera = Camera(*(read_size(jpeg) if jpeg else (320, 240)), value("camera/camera_info"), jpeg)
+    return translation.telemetry(value, camera, seconds_of(stamp))
+
+
+TABLE = TopicTable(
+    TOPICS,
+    lambda: Translation(LandingFrameNames(), TelemetrySigns()),
+    {
+        DroneTelemetry: _document,
+        RoverTelemetry: lambda translation, value, stamp: value("rover/odom"),
+    },
+)
+
+
+def rover_document(pose: Pose, forward: float, pattern: str, z: float, timestamp: float) -> String:
+    """Return a rover's state as a document, the text of /rover/telemetry.
+
+    Args:
+        pose: in the world's frame, looking where it drives.
+        forward: its speed, m/s.
+        pattern: the name of what it drives.
+        z: height of what counts as its position, m.
+        timestamp: s.
+
+    Raises:
+        ValueError: with a sentence, for what the protocol does not allow, such as a rover two million metres away.
+    """
+    velocity = Vector(forward * math.cos(pose.yaw), forward * math.sin(pose.yaw), 0.0)
+    telemetry = RoverTelemetry(Vector(pose.x, pose.y, z), velocity, pattern, timestamp)
+    try:
+        return String(data=RoverConnection().send(telemetry).decode())
+    except LocalProtocolError as error:
+        raise ValueError(str(error)) from error
