@@ -125,11 +125,11 @@ class Drone:
         for name in ("takeoff", "land", "reset"):
             node.create_service(Trigger, f"dronegui_bridge/{name}", self._serve(name))
         node.create_service(SetBool, "dronegui_bridge/hover", self._serve_hover)
-        self._flying = node.create_publisher(Bool, "flying", LATCHED)
+        self.flying = node.create_publisher(Bool, "flying", LATCHED)
         self.fly(False)
 
     def fly(self, is_flying):
-        self._flying.publish(Bool(data=is_flying))
+        self.flying.publish(Bool(data=is_flying))
 
     def _serve(self, name):
         def serve(_, response):
@@ -239,6 +239,28 @@ def test_take_off_toggles_by_the_drones_own_state(ros, serve, operator):
     drone.answer = False
     operator.press("take_off")
     server.wait_for_line("takeoff was refused: as the test wants")
+
+
+def test_a_press_in_flight_is_no_take_off_on_the_word_of_a_bridge_that_came_back(ros, serve, operator):
+    """It was started while the drone flew, and may take it for landed."""
+    drone = Drone(ros)
+    server = serve()
+    server.wait_for_line("The drone's services are available")
+    imu = ros.node.create_publisher(Imu, "imu/data", 1)
+    ros.node.create_timer(0.05, lambda: imu.publish(Imu()))
+    drone.fly(True)
+    operator.state(HOVERING)
+    ros.node.destroy_publisher(drone.flying)
+    drone.flying = ros.node.create_publisher(Bool, "flying", LATCHED)
+    drone.fly(False)
+    server.wait_for_line(
+        "/flying says that the drone is on the ground, but so may a node started while it flew"
+    )
+    operator.press("take_off")
+    drone.wait("land")
+    operator.state(LANDED)
+    operator.press("take_off")
+    drone.wait("land", "takeoff")
 
 
 def test_a_volatile_flying_topic_is_received(ros, serve, operator):

@@ -16,7 +16,6 @@ from drone_bridge.protocols.dronegui import (
     NEED_DATA,
     ControllerConnection,
     Demo,
-    FlightState,
     Navdata,
     VisionDetect,
 )
@@ -41,7 +40,7 @@ class NavdataSender:
     def __init__(self, node: LinkNode) -> None:
         self._node = node
         self._reader = ControllerConnection()
-        self._forwarded: tuple[float, FlightState | None] | None = None  # time and state of the last demo
+        self._forwarded_s = -math.inf  # when the last demo was
         self._has_publisher = False
         self._checked_s = -math.inf
         self._gui: Gui | None = None
@@ -52,7 +51,7 @@ class NavdataSender:
 
     def open(self, gui: Gui, socket: UdpListener) -> None:
         """Start sending from this socket."""
-        self._forwarded = None
+        self._forwarded_s = -math.inf
         self._gui, self._socket = gui, socket
 
     def close(self) -> None:
@@ -63,9 +62,6 @@ class NavdataSender:
     @property
     def is_flying(self) -> bool:
         """Whether the drone is in the air according to the newest navdata or a topic."""
-        state = self._forwarded_state
-        if state is not None:  # 0 is a state, too
-            return state.is_airborne
         return bool(self.sources.is_flying)
 
     def report(self) -> None:
@@ -78,13 +74,7 @@ class NavdataSender:
     @property
     def _is_forwarding(self) -> bool:
         """Whether a bridge publishes its drone's navdata."""
-        last = self._forwarded
-        return last is not None and time.monotonic() - last[0] <= self._node.parameters["source_timeout"]
-
-    @property
-    def _forwarded_state(self) -> FlightState | None:
-        last = self._forwarded
-        return last[1] if last and self._is_forwarding else None
+        return bool(time.monotonic() - self._forwarded_s <= self._node.parameters["source_timeout"])
 
     def _forward(self, message: String) -> None:
         """Forward a block unchanged."""
@@ -97,7 +87,9 @@ class NavdataSender:
             self._node.count_and_warn("rejected messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
             return
         if isinstance(block, Demo):
-            self._forwarded = time.monotonic(), block.flight_state
+            self._forwarded_s = time.monotonic()
+            if block.flight_state is not None:  # 0 is a state, too
+                self.sources.shown(block.flight_state.is_airborne)
         if gui and block is not NEED_DATA and gui.hears_drone(time.monotonic()):
             self._send(gui, block, datagram)
 

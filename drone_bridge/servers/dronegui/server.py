@@ -26,6 +26,7 @@ from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.servers.dronegui.buttons import REFUSED, UNANSWERED, Buttons, ServiceButtons, TopicButtons
 from drone_bridge.servers.dronegui.navdata import UNSENT, NavdataSender
 from drone_bridge.servers.dronegui.parameters import PARAMETERS, TARGETS
+from drone_bridge.servers.dronegui.sources import DOUBTFUL
 from drone_bridge.servers.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.translate.dronegui import FullScale, twist_from_controls
 from drone_bridge.vehicle_side.dronegui import Dialect, Gui
@@ -87,6 +88,7 @@ class DroneGuiServer(LinkNode):
     problems = (
         *LinkNode.problems,
         LATE,
+        DOUBTFUL,
         REFUSED,
         UNANSWERED,
         UNSENT,

@@ -20,6 +20,8 @@ from drone_bridge.translate import dronegui_navdata as translate
 
 #: Charge changes slowly, and many drivers publish it rarely.
 BATTERY_TIMEOUT_S: Final = 30.0
+#: The count of messages that the drone is on the ground which were not believed.
+DOUBTFUL: Final = "doubtful landings"
 
 
 class DroneSources:
@@ -29,8 +31,12 @@ class DroneSources:
         """Create the subscriptions. `on_motion` is called, in the executor, for each message about motion."""
         self._on_motion = on_motion
         self._messages = LatestMessages(node)
-        #: Whether the drone flies, as commanded, if no topic says so.
-        self.assumed_flying: bool | None = None
+        self._node = node
+        #: Whether the drone flies, as far as is known; what was commanded counts only where nothing else says so.
+        self.is_flying: bool | None = None
+        self._is_told = False  # by a topic
+        self._vouching: frozenset[bytes] = frozenset()  # the publishers of `flying` when the drone was known to fly
+        self._is_landed_doubtful = False
         self._was_told_to_land = False
         self._is_stopped = False  # by an emergency
         for topic, kind in (("imu/data", Imu), ("odom", Odometry), ("velocity", TwistStamped), ("altitude", Range)):
@@ -38,12 +44,6 @@ class DroneSources:
         take_battery = partial(self._messages.put, "battery_state")
         node.make_subscription(BatteryState, "battery_state", take_battery, qos_profile_sensor_data)
         node.make_subscription(Bool, "flying", self._take_flying, latched())
-
-    @property
-    def is_flying(self) -> bool | None:
-        """Whether the drone flies, as far as is known."""
-        flying = self._messages.last("flying")
-        return flying.data if flying else self.assumed_flying
 
     @property
     def has_motion(self) -> bool:
@@ -57,7 +57,14 @@ class DroneSources:
     def done(self, name: str) -> None:
         """Note that the drone carries out a press."""
         self._was_told_to_land = name == "land"
-        self.assumed_flying = name == "takeoff"
+        if not self._is_told or (self._is_landed_doubtful and name != "takeoff"):
+            self._know(name == "takeoff")
+
+    def shown(self, is_flying: bool) -> None:
+        """Note what the drone's navdata shows."""
+        self._is_told = True
+        if is_flying is not self.is_flying:
+            self._know(is_flying)
 
     def demo(self, is_hovering: bool) -> Demo:
         """Return the drone's state without values older than `source_timeout`."""
@@ -99,11 +106,28 @@ class DroneSources:
         return odometry.twist.twist.linear if odometry else None
 
     def _take_flying(self, message: Bool) -> None:
-        self._messages.put("flying", message)
-        if message.data:
-            self._is_stopped = False
-        else:
-            self._was_told_to_land = False
+        self._is_told = True
+        publishers = self._publishers_of_flying()
+        if self.is_flying and not message.data and publishers - self._vouching:
+            # A bridge that was started in flight may take the drone for landed, and a press would then take off.
+            self._is_landed_doubtful = True
+            self._node.reports.count_and_warn(
+                DOUBTFUL,
+                f"{self._node.resolve_topic_name('flying')} says that the drone is on the ground, but so may a node "
+                "started while it flew: take_off means land until navdata shows that, or land or reset succeeds.",
+            )
+            return
+        self._know(message.data, publishers)
+
+    def _know(self, is_flying: bool, publishers: frozenset[bytes] | None = None) -> None:
+        self.is_flying, self._is_landed_doubtful = is_flying, False
+        self._is_stopped &= not is_flying
+        self._was_told_to_land &= is_flying
+        self._vouching = self._publishers_of_flying() if publishers is None else publishers
+
+    def _publishers_of_flying(self) -> frozenset[bytes]:
+        found = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name("flying"))
+        return frozenset(bytes(publisher.endpoint_gid) for publisher in found)
 
     def _take_motion(self, topic: str, message: Any) -> None:
         self._messages.put(topic, message)
