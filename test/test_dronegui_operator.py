@@ -37,7 +37,7 @@ def test_it_flies_its_plan_and_lands(ports):
     emulator = ("drone_bridge.emulators.dronegui", "--navdata-source-port", "0", "--navdata-port", navdata_port)
     with Process.module(*emulator, "--port", port) as drone:
         drone.wait_for_line("listening on")
-        options = ("--port", port, "--navdata-port", navdata_port, "--pause", "0")
+        options = ("--port", port, "--navdata-port", navdata_port, "--pause", "0", "--landed")
         with Process.module("drone_bridge.operators.dronegui", *options, "--plan", "1s forward 2") as operator:
             assert operator.wait() == 0
             operator.wait_for_line("receives landed, height 0.00 m")
@@ -45,6 +45,26 @@ def test_it_flies_its_plan_and_lands(ports):
             operator.wait_for_line("receives flying")
             operator.wait_for_line("leaves, landed")
         drone.wait_for_line(r"landing -> landed: .* x=(0\.[2-9]|[1-9])")
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known):
+    port, navdata_port = ports
+    emulator = ("drone_bridge.emulators.dronegui", "--navdata-source-port", "0", "--navdata-port", navdata_port)
+    with (
+        Process.module(*emulator, "--port", port, *(["--bootstrapped"] if is_known else [])) as drone,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as another,
+    ):
+        drone.wait_for_line("listening on")
+        another.sendto(b'{"seq": 1, "state": {"take_off": true}}', ("127.0.0.1", port))
+        another.sendto(b'{"seq": 2, "state": {"take_off": false}}', ("127.0.0.1", port))
+        drone.wait_for_line("^taking off -> flying")
+        options = ("--port", port, "--navdata-port", navdata_port)
+        with Process.module("drone_bridge.operators.dronegui", *options, "--plan", "1s forward 2") as operator:
+            assert operator.wait() == 2
+            sentence = "take_off would land it" if is_known else 'Choose "Start navdata" in the GUI'
+            operator.wait_for_line(sentence)
+            assert operator.count_lines("presses") == 0
 
 
 def test_a_signal_leaves_the_drone_hovering(ports):

@@ -3,8 +3,9 @@
 
     drone-bridge operate dronegui --plan '4s forward 0.5, 3s turn 0.5'
 
-As clients do, it presses reset first, so that the GUI asks its drone for navdata, holds a button for half a second,
-and sends the whole state every 50 ms.
+As clients do, it holds a button for half a second, and sends the whole state every 50 ms. It waits for navdata before
+it presses anything: where none comes, the drone may be flying, and reset, which makes the GUI ask for navdata, would
+stop its motors. A user who sees the drone on the ground says so by --landed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ SEND_PERIOD_S: Final = 0.05
 PRESS_S: Final = 0.5
 #: How long to wait for what navdata may show.
 NAVDATA_PATIENCE_S: Final = 3.0
-RESETS: Final = 5
+ATTEMPTS: Final = 6
 TAKE_OFF_PATIENCE_S: Final = 8.0
 LANDING_PATIENCE_S: Final = 15.0
 REPORT_PERIOD_S: Final = 1.0
@@ -161,31 +162,47 @@ def controls_for(leg: Leg, options: argparse.Namespace) -> Controls:
     return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas)
 
 
-def fly(client: Client, options: argparse.Namespace) -> None:
-    """Take off, follow the plan, and land. Raises LinkCancelledError."""
-    if not options.in_the_air:
-        client.wait_for_gui()
-        for _ in range(RESETS):  # whatever is behind the GUI may be starting, too
+def take_off(client: Client, is_landed: bool) -> None:
+    """Take off as soon as navdata comes.
+
+    Raises ValueError where the drone may be flying, so that a press might stop or land it, and LinkCancelledError.
+    """
+    client.wait_for_gui()
+    for _ in range(ATTEMPTS):  # whatever is behind the GUI may be starting, too
+        if client.hold(HOVER, NAVDATA_PATIENCE_S, until=lambda: client.demo is not None):
+            break
+        if is_landed:
             client.press("reset")
-            if client.hold(HOVER, NAVDATA_PATIENCE_S, until=lambda: client.demo is not None):
-                break
-        else:
-            say("receives no navdata")
-        client.press("take_off")
-        client.hold(HOVER, TAKE_OFF_PATIENCE_S, until=lambda: client.state in IN_THE_AIR)
+    else:
+        if not is_landed:
+            raise ValueError(
+                "No navdata comes, so the drone may be flying, and reset or take_off could bring it down. Choose "
+                '"Start navdata" in the GUI; or, if you see the drone on the ground, start again with --landed.'
+            )
+        say("receives no navdata")
+    if client.state is not None and client.state.is_airborne:
+        raise ValueError("The drone flies already: take_off would land it. --in-the-air presses nothing.")
+    client.press("take_off")
+    client.hold(HOVER, TAKE_OFF_PATIENCE_S, until=lambda: client.state in IN_THE_AIR)
+
+
+def fly(client: Client, options: argparse.Namespace) -> None:
+    """Take off, follow the plan, and land. Raises ValueError for a drone that can't take off, LinkCancelledError."""
+    if not options.in_the_air:
+        take_off(client, options.landed)
     for leg in options.plan.legs:
         controls = controls_for(leg, options)
         axes = ", ".join(f"{axis} {value:g}" for axis in AXES if (value := getattr(controls, axis)))
         say(f"{leg}: {axes or 'hover'}")
         client.hold(controls, leg.duration_s)
     client.hold(HOVER, options.pause)
-    if not options.in_the_air:
+    if not options.in_the_air and client.state is not FlightState.LANDED:
         client.press("take_off")  # which lands
         client.hold(HOVER, LANDING_PATIENCE_S, until=lambda: client.state is FlightState.LANDED)
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
+    """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError and ValueError."""
     connector = UdpConnector(options.host, options.port, cancellation, say_retry)
     with contextlib.suppress(LinkCancelledError):
         stream = connector.open()
@@ -220,6 +237,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     drone.add_argument("--full-speed", type=positive, default=5.0, help="at full roll or pitch, m/s (%(default)s)")
     drone.add_argument("--full-climb", type=positive, default=0.7, help="at full gas, m/s (%(default)s)")
     drone.add_argument("--full-turn", type=positive, default=1.745, help="at full yaw, rad/s (%(default)s)")
+    drone.add_argument(
+        "--landed", action="store_true", help="you see it on the ground: press reset if no navdata comes by itself"
+    )
     drone.add_argument("--in-the-air", action="store_true", help="press nothing: it neither takes off nor lands")
     drone.add_argument("--pause", type=not_negative, default=2.0, help="hovering before it lands, s (%(default)s)")
     return run_program("dronegui operator", operate, parser.parse_args(arguments))
