@@ -44,7 +44,7 @@ def peer(closing):
 
 
 #: For a GUI that sends no navdata; see test_dronegui_bridge_navdata.py for the others.
-BLIND = {"receive_navdata": False, "bootstrap": False}
+BLIND = {"receive_navdata": False, "bootstrap": False, "initially": "landed"}
 
 
 def bridge(peer, **parameters):

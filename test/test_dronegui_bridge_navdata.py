@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui_bridge and what the GUI tells of its drone: with the emulated one, which starts as the real one does."""
 
+import contextlib
 import itertools
 import json
 import math
@@ -8,6 +9,7 @@ import signal
 import socket
 import statistics
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -23,6 +25,7 @@ from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
+from vanishing import kill
 
 from drone_bridge.msg import DetectionArray
 
@@ -98,10 +101,64 @@ def report_of(reports, wanted):
 # Taking off and landing.
 
 
+def test_a_new_process_knows_nothing_until_navdata_comes(ros, gui, navdata_port):
+    """As after a kill in flight: the drone has stopped talking to the GUI, and reset would stop its motors."""
+    drone = gui()
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    with bridge(drone, navdata_port) as process:
+        process.wait_for_line('whether the drone flies is unknown: choose "Start navdata" in the GUI, or look')
+        for name, harm in (("takeoff", "reset would stop its motors"), ("land", '"Land" in the GUI lands it')):
+            refused = press(ros, name)
+            assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
+            assert harm in refused.message
+            assert 'Choose "Start navdata" in the GUI, or look at the drone and call assume_flying.' in refused.message
+        assert len(flying) == 0
+        drone.send(signal.SIGUSR1)  # "Start navdata"
+        assert not flying.wait().data
+        assert press(ros, "takeoff").success
+        flying.wait(lambda message: message.data)
+    assert drone.count_lines("reset") == 0
+
+
+def test_a_bridge_that_was_killed_in_flight_leaves_the_drone_to_its_successors_user(ros, gui, navdata_port):
+    """Nobody spoke to the drone meanwhile, so it sends no more navdata; the GUI does not ask for it by itself."""
+    drone = gui("--bootstrapped", "--drone-patience", "1")
+    killed = bridge(drone, navdata_port)
+    with contextlib.closing(SimpleNamespace(close=killed.end)):
+        assert press(ros, "takeoff").success
+        drone.wait_for_line("^taking off -> flying")
+        kill(killed)
+    drone.wait_for_line("^the drone takes the GUI for gone, and sends no more navdata")
+    with bridge(drone, navdata_port):
+        for name in ("takeoff", "land"):
+            refused = press(ros, name)
+            assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
+        drone.send(signal.SIGUSR1)  # "Start navdata"
+        wait_until(lambda: press(ros, "land").success, "navdata")
+        drone.wait_for_line("^landing -> landed")
+    assert drone.count_lines("emergency|reset:") == 0
+
+
+def test_what_navdata_said_of_a_drone_on_the_ground_ends_with_it(ros, peer, navdata, navdata_port):
+    """Others may have taken off meanwhile: by hand, at the GUI."""
+    flying, reports = ros.subscribe(Bool, "flying", LATCHED), ros.subscribe(DiagnosticArray, "/diagnostics")
+    with bridge(peer, navdata_port, navdata_timeout=0.2):
+        wait_until(lambda: navdata.send(LANDED) or len(flying), "navdata", period_s=0.05)
+        reports.clear()
+        reports.wait(lambda report: "whether the drone flies is unknown" in report.status[0].message)
+        assert "not known whether the drone flies" in press(ros, "takeoff").message
+        navdata.send({**LANDED, "ctrl_state": 3 << 16})
+        flying.wait(lambda message: message.data)
+        wait_until(lambda: "assumed to fly" in press(ros, "takeoff").message, "the end of navdata")
+        assert not any(packet.presses("reset") or packet.presses("take_off") for packet in peer.packets)
+
+
 def test_a_drone_behind_a_fresh_gui_takes_off_and_lands(ros, gui, navdata_port):
     drone = gui()
     flying = ros.subscribe(Bool, "flying", LATCHED)
     with bridge(drone, navdata_port):
+        told = ros.call(SetBool, "assume_flying", SetBool.Request(data=False))
+        assert (told.success, "takeoff will press reset" in told.message) == (True, True)
         answer = press(ros, "takeoff")
         assert (answer.success, answer.message) == (True, "take_off was pressed and released, and the drone takes off.")
         drone.wait_for_line("^reset: the GUI asks the drone for navdata")
@@ -121,32 +178,51 @@ def test_a_drone_behind_a_fresh_gui_takes_off_and_lands(ros, gui, navdata_port):
     assert drone.count_lines("landed -> taking off") == 1
 
 
-def test_without_bootstrap_no_landing_is_reported(ros, gui, navdata_port):
+def test_without_bootstrap_no_landing_is_reported_and_the_gui_is_the_way_on(ros, gui, navdata_port):
     """The GUI does not know that the drone flies: take_off, pressed again, is another take-off."""
     drone = gui()
     flying = ros.subscribe(Bool, "flying", LATCHED)
-    with bridge(drone, navdata_port, bootstrap=False):
+    with bridge(drone, navdata_port, bootstrap=False, initially="landed"):
         answer = press(ros, "takeoff")
         assert "The take-off is not confirmed: the GUI sends none to port" in answer.message
         flying.wait(lambda message: message.data)
         drone.wait_for_line("^taking off -> flying")
         answer = press(ros, "land")
         assert (answer.success, "The landing is not confirmed" in answer.message) == (False, True)
+        assert 'choose "Land" in the GUI, or "Start navdata" and call land again' in answer.message
         for name in ("land", "takeoff"):
             refused = press(ros, name)
             assert (refused.success, "call assume_flying" in refused.message) == (False, True)
         assert len(flying) == 0, "flying was published anew without anybody's having seen anything"
-        assert ros.call(SetBool, "assume_flying", SetBool.Request(data=True)).success
-        assert press(ros, "reset").success  # which is an emergency stop, and brings navdata
-        drone.wait_for_line("^flying -> emergency")
+        drone.send(signal.SIGUSR1)  # "Start navdata"
+        wait_until(lambda: press(ros, "land").success, "navdata")
+        drone.wait_for_line("^landing -> landed")
         flying.wait(lambda message: not message.data)
-    assert drone.count_lines("landing") == 0
+
+
+def test_a_person_can_land_it_at_the_gui(ros, gui, navdata_port):
+    drone = gui("--bootstrapped")
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    with bridge(drone, navdata_port):
+        assert press(ros, "takeoff").success
+        drone.wait_for_line("^taking off -> flying")
+        drone.send(signal.SIGUSR2)  # "Land"
+        drone.wait_for_line("^landing -> landed")
+        flying.wait(lambda message: not message.data)
+
+
+def test_an_emergency_stop_that_nothing_confirms_leaves_the_drone_unknown(ros, peer, navdata_port):
+    with bridge(peer, navdata_port, bootstrap=False, initially="landed"):
+        assert press(ros, "takeoff").success
+        assert press(ros, "reset").success
+        refused = press(ros, "takeoff")
+        assert (refused.success, "not known whether the drone flies" in refused.message) == (False, True)
 
 
 def test_a_gui_that_never_sends_navdata_is_reported(ros, peer, navdata_port):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    with bridge(peer, navdata_port, bootstrap_timeout=0.2) as process:
-        process.wait_for_line("No navdata: the GUI sends none to port .*, which it does once reset has been pressed")
+    with bridge(peer, navdata_port, bootstrap_timeout=0.2, initially="landed") as process:
+        process.wait_for_line(rf"No navdata: the GUI sends none to port {navdata_port}\.")
         report_of(reports, lambda status, _: status.level == DiagnosticStatus.WARN and "no navdata" in status.message)
         answer = press(ros, "takeoff")
         assert (answer.success, "although reset was pressed" in answer.message) == (True, True)
@@ -164,7 +240,10 @@ def test_a_gui_without_navdata_is_bootstrapped_and_flown_on_assumptions(ros, gui
     """As the real GUI does, it knows by then whether its drone flies, and only keeps it to itself."""
     drone = gui("--no-navdata")
     flying = ros.subscribe(Bool, "flying", LATCHED)
-    with bridge(drone, navdata_port, receive_navdata=False):
+    with bridge(drone, navdata_port, receive_navdata=False) as process:
+        process.wait_for_line("Whether the drone flies is unknown: look at the drone and call assume_flying")
+        assert "Look at the drone and call assume_flying" in press(ros, "takeoff").message
+        assert ros.call(SetBool, "assume_flying", SetBool.Request(data=False)).success
         answer = press(ros, "takeoff")
         assert (answer.success, "receive_navdata is false" in answer.message) == (True, True)
         drone.wait_for_line("^reset: the GUI asks the drone for navdata")
@@ -207,7 +286,7 @@ def test_reset_is_not_pressed_while_the_drone_flies(ros, peer, navdata, navdata_
 def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(ros, peer, navdata_port):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", navdata_port))
-        with bridge(peer, navdata_port) as process:
+        with bridge(peer, navdata_port, initially="landed") as process:
             process.wait_for_line(rf"Can't listen on 127\.0\.0\.1:{navdata_port}: Address already in use")
             answer = press(ros, "takeoff")
             assert (answer.success, "can't be listened on" in answer.message) == (False, True)
@@ -232,7 +311,7 @@ def test_a_command_that_the_drone_does_not_execute_fails(ros, peer, navdata, nav
 
 
 def test_an_emergency_is_an_error_until_reset_is_pressed_again(ros, gui, navdata_port):
-    drone = gui()
+    drone = gui("--bootstrapped")
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with bridge(drone, navdata_port, confirm_timeout=0.5) as process:
         assert press(ros, "takeoff").success

@@ -64,7 +64,7 @@ def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known
             assert operator.wait() == 2
             sentence = "take_off would land it" if is_known else 'Choose "Start navdata" in the GUI'
             operator.wait_for_line(sentence)
-            assert operator.count_lines("presses") == 0
+            assert operator.count_lines("^presses") == 0
 
 
 def test_a_signal_leaves_the_drone_hovering(ports):

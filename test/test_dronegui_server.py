@@ -253,9 +253,7 @@ def test_a_press_in_flight_is_no_take_off_on_the_word_of_a_bridge_that_came_back
     ros.node.destroy_publisher(drone.flying)
     drone.flying = ros.node.create_publisher(Bool, "flying", LATCHED)
     drone.fly(False)
-    server.wait_for_line(
-        "/flying says that the drone is on the ground, but so may a node started while it flew"
-    )
+    server.wait_for_line("/flying says that the drone is on the ground, but so may a node started while it flew")
     operator.press("take_off")
     drone.wait("land")
     operator.state(LANDED)

@@ -92,6 +92,23 @@ def test_another_reset_does_not_make_it_deaf_again():
     assert controller.gui.hears_drone(controller.now_s)
 
 
+def test_a_drone_that_nobody_speaks_to_is_heard_no_more_until_it_is_asked_again():
+    controller = Controller(is_bootstrapped=True, drone_patience_s=2.0)
+    controller.press("take_off")
+    controller.wait(1.9)
+    assert controller.gui.hears_drone(controller.now_s)
+    controller.say()
+    controller.wait(2.1)
+    controller.press("take_off")  # as by a GUI that has just been started
+    assert not controller.gui.hears_drone(controller.now_s)
+    assert controller.drone.told == ["take off", "take off"]
+    controller.gui.start_navdata(controller.now_s)
+    controller.wait(BOOTSTRAP_S)
+    assert controller.gui.hears_drone(controller.now_s)
+    controller.press("take_off")
+    assert controller.drone.told[2:] == ["land"]
+
+
 def test_a_button_acts_when_it_is_pressed_and_not_while_it_is_held():
     controller = Controller(is_bootstrapped=True)
     for _ in range(20):

@@ -22,7 +22,7 @@ def nearest(rows, corner):
 
 def test_waypoints_are_flown_by_the_drones_own_odometry(ros, start_child, tmp_path):
     trajectory, navdata_port = tmp_path / "flight.csv", free_port()
-    ports = ("--port", "0", "--navdata-port", navdata_port, "--navdata-source-port", "0")
+    ports = ("--port", "0", "--navdata-port", navdata_port, "--navdata-source-port", "0", "--bootstrapped")
     states = ros.subscribe(ControllerState, "drone_controller/state")
     config = os.path.join(get_package_share_directory("drone_bridge"), "config", "dronegui_waypoints.yaml")
     arguments = ("--ros-args", "--params-file", config)

@@ -15,6 +15,7 @@ class World:
 
     def __init__(self, parameters=PARAMETERS):
         self.plan = FlightPlan(parameters)
+        self.plan.is_flying = False
         self.log = []
         self.refused = {}  # service: how often
         self._tick = 0
@@ -146,9 +147,10 @@ def test_a_landing_is_over_when_the_drone_is_down():
     assert world.calls[-2:] == [Call("land"), GO]
 
 
-def test_a_flight_is_not_done_until_the_drone_is_down():
+@pytest.mark.parametrize("is_flying", [True, None])
+def test_a_flight_is_not_done_until_the_drone_is_known_to_be_down(is_flying):
     world = World(PlanParameters(take_off_time=3.0, leg_time=1.0, pause_time=0.5, speed=0.2, landing_patience=2.0))
-    world.plan.is_flying = True
+    world.plan.is_flying = is_flying
     world.run()
     assert world.plan.state == "failed"
     assert "not seen on the ground within 2 s" in world.plan.problem

@@ -72,8 +72,6 @@ def test_each_vehicle_is_seen_and_steered_along_its_axes(browser, ros, vehicle):
     told = Told(ros)
     with launch(f"{vehicle}.launch.xml", emulate=True, view=True, view_port=0, **ports) as composition:
         browser.open(address_of(composition))
-        if vehicle == "dronegui":  # the GUI says nothing of its drone before that
-            browser.click('[data-call="/dronegui_bridge/reset"]')
         grows(browser, f'[data-plot="{PLOTS[vehicle]}"]', "points")
         take_the_helm(browser)
         for axis in KEYS:

@@ -21,7 +21,7 @@ KIND = ProtocolKind(
         "a drone behind its control GUI",
         "drone_bridge.emulators.dronegui.__main__:main",
         agreed={"host": "host", "port": "port", "navdata_port": "navdata-port"},
-        apart={"navdata-source-port": 0},
+        apart={"navdata-source-port": 0, "bootstrapped": True},
     ),
     operator=Program("dronegui", "a client of the control GUI", "drone_bridge.operators.dronegui:main"),
     launch_file="dronegui.launch.xml",

@@ -59,6 +59,9 @@ class Dialect:
     is_bootstrapped: bool = False
     navdata_port: int = DEFAULT_NAVDATA_PORT
     navdata_rate: float = 15.0  # per second
+    #: After how many seconds without a packet the drone takes the GUI for gone, and sends it no more navdata until it
+    #: is asked again.
+    drone_patience_s: float = math.inf
 
 
 class Gui:
@@ -86,7 +89,14 @@ class Gui:
 
     def hears_drone(self, now_s: float) -> bool:
         """Return whether the drone sends navdata, so that the GUI knows whether it flies."""
+        if math.isfinite(self.heard_s) and now_s > self.heard_s + self._dialect.drone_patience_s:
+            self.hears_drone_from_s = math.inf
         return now_s >= self.hears_drone_from_s
+
+    def start_navdata(self, now_s: float) -> None:
+        """Ask the drone for navdata, as the GUI's user does by "Start navdata", and as a press of reset does."""
+        self.heard_s = max(self.heard_s, now_s)
+        self.hears_drone_from_s = min(self.hears_drone_from_s, now_s + BOOTSTRAP_S)
 
     def receive(self, datagram: bytes, source: Any, now_s: float) -> ControlPacket | LatePacket:
         """Handle a datagram. `source` is a socket address.
@@ -98,15 +108,16 @@ class Gui:
         if not isinstance(event, ControlPacket):
             assert isinstance(event, LatePacket)
             return event
+        knows_flight = self.hears_drone(now_s)  # before this packet breaks a silence
         self.heard_s = now_s
         self._remember(source)
         before, self.controls = self.controls, event.controls
         self._drone.steer(event.controls)
         if event.controls.reset and not before.reset:
-            self.hears_drone_from_s = min(self.hears_drone_from_s, now_s + BOOTSTRAP_S)
+            self.start_navdata(now_s)
             self._drone.reset()
         elif event.controls.take_off and not before.take_off:
-            if self.hears_drone(now_s) and self._drone.is_flying:
+            if knows_flight and self._drone.is_flying:
                 self._drone.land()
             else:
                 self._drone.take_off()

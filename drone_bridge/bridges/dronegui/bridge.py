@@ -17,7 +17,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.bridges.dronegui.buttons import ButtonPanel
 from drone_bridge.bridges.dronegui.flight_commands import FlightCommands
-from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
+from drone_bridge.bridges.dronegui.flight_watch import FlightWatch, Source
 from drone_bridge.bridges.dronegui.navdata import PROBLEMS, NavdataOutputs, NavdataPort
 from drone_bridge.bridges.dronegui.parameters import PARAMETERS
 from drone_bridge.link_node.commands import CommandIntake
@@ -49,8 +49,9 @@ EMERGENCY: Final = "emergency"
 class DroneGuiBridge(LinkNode):
     """Sends the controls at a steady rate: the newest command while it is fresh, otherwise hover.
 
-    Whether the drone flies is known from navdata. Without navdata it is assumed from the commands, and service
-    responses say so.
+    Whether the drone flies is known from navdata, or from a person; until one of them says so it is unknown, and what
+    could do the opposite of what is wanted is refused. Without navdata it is then assumed from the commands, and
+    service responses say so.
     """
 
     open_state = "sending"
@@ -60,7 +61,7 @@ class DroneGuiBridge(LinkNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)
-        self._is_flying = False  # as published
+        self._is_flying: bool | None = None  # as published
         self._flying_publisher: Publisher[Any] | None = None
         self._is_hover_held = False
         self._was_refused = False  # the previous packet
@@ -95,6 +96,8 @@ class DroneGuiBridge(LinkNode):
         self._frame_id = names.base_link
         self._first_packet_copies = self.parameters["first_packet_copies"]
         self._flight.receives_navdata = self.parameters["receive_navdata"]
+        if self.parameters["initially"] == "landed":
+            self._watch.begin(is_flying=False)
         if self._flight.receives_navdata:
             self._outputs = NavdataOutputs(self, names)
         self._commands: CommandIntake[Controls] = CommandIntake(self)
@@ -108,6 +111,7 @@ class DroneGuiBridge(LinkNode):
         self._connection = ControllerConnection()
         self._flight.was_reset_pressed = False
         self._watch.listen()
+        self._is_flying = None
         if self._flight.receives_navdata:
             self._outputs.restart()
         host, port = self.parameters["host"], self.parameters["port"]
@@ -126,7 +130,10 @@ class DroneGuiBridge(LinkNode):
         self._buttons.open()
         self._watch.open()
         self._end_waits_soon()
-        self._publish_flying(self._is_flying)
+        if (is_flying := self._flight.is_flying) is not None:
+            self._publish_flying(is_flying)
+        elif not self._flight.receives_navdata:
+            self.inform(f"Whether the drone flies is unknown: {self._flight.advice}.")
         due_s = time.monotonic()
         try:
             for number in itertools.count():
@@ -209,7 +216,10 @@ class DroneGuiBridge(LinkNode):
         if self._flight.hears_gui:
             self.statistics.end_condition(NO_NAVDATA)
         elif self._watch.listened_s > self.parameters["navdata_timeout"]:
-            self._begin_condition(NO_NAVDATA, f"no navdata: {self._flight.blind_reason}", DiagnosticStatus.WARN)
+            sentence = f"no navdata: {self._flight.blind_reason}"
+            if self._flight.is_flying is None:
+                sentence += f", and whether the drone flies is unknown: {self._flight.advice}"
+            self._begin_condition(NO_NAVDATA, sentence, DiagnosticStatus.WARN)
         if self._flight.sees_drone and self._watch.state is FlightState.DEFAULT:
             sentence = "the drone's motors are off, as after an emergency: call reset when it is on the ground"
             self._begin_condition(EMERGENCY, sentence, DiagnosticStatus.ERROR)
@@ -252,8 +262,8 @@ class DroneGuiBridge(LinkNode):
     def _expects_link(self) -> bool:
         return self._link is not None
 
-    def _assume_flying(self, is_flying: bool) -> None:
-        self._watch.assume(is_flying)
+    def _assume_flying(self, is_flying: bool, source: Source = Source.PRESS) -> None:
+        self._watch.assume(is_flying, source)
         self._publish_flying(is_flying)
 
     def _publish_flying(self, is_flying: bool) -> None:
@@ -304,9 +314,11 @@ class DroneGuiBridge(LinkNode):
         if self._flight.sees_drone:
             response.message = f"Nothing needs to be assumed: navdata says {self.statistics.facts['flight state']}."
             return response
-        self._assume_flying(request.data)
+        self._assume_flying(request.data, Source.PERSON)
         response.success = True
         response.message = f"The drone is assumed to {'fly' if request.data else 'be on the ground'}."
+        if not request.data and self._flight.needs_bootstrap:
+            response.message += " takeoff will press reset, which stops the motors of a drone that flies."
         return response
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from drone_bridge.bridges.dronegui.buttons import ButtonPanel
-from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
+from drone_bridge.bridges.dronegui.flight_watch import FlightWatch, Source
 from drone_bridge.bridges.dronegui.navdata import NavdataPort
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols.dronegui import FlightState
@@ -22,9 +22,9 @@ TAKEN_OFF: Final = frozenset(state for state in FlightState if state.is_airborne
 LANDING_OR_LANDED: Final = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
 ANY_STATE: Final = frozenset({None, *FlightState})
 
-UNKNOWN: Final = (
-    "take_off was pressed, and its effect is unknown. Check whether the drone flies, and call assume_flying first."
-)
+#: What a press of take_off, or the reset before it, would do to a drone that is not where it is believed to be.
+HARM_IN_THE_AIR: Final = "The take_off button would land a drone that flies, and reset would stop its motors."
+HARM_ON_GROUND: Final = "The take_off button would make a drone on the ground fly."
 
 
 class FlightCommands:
@@ -72,6 +72,22 @@ class FlightCommands:
         return bool(self._watch.silence_s <= self._node.parameters["navdata_timeout"])
 
     @property
+    def is_flying(self) -> bool | None:
+        """Whether the drone flies; None where it is unknown.
+
+        That it is on the ground is known for as long as navdata says so: once navdata has ended, others may fly it.
+        """
+        is_flying = self._watch.is_flying
+        is_outdated = self._watch.source is Source.NAVDATA and not self.sees_drone
+        return None if is_outdated and not is_flying else is_flying
+
+    @property
+    def advice(self) -> str:
+        """How a person makes the drone's state known, as a clause."""
+        look = "look at the drone and call assume_flying"
+        return f'choose "Start navdata" in the GUI, or {look}' if self.receives_navdata else look
+
+    @property
     def blind_reason(self) -> str:
         """Why the drone's state is unknown, as a clause."""
         if not self.receives_navdata:
@@ -83,7 +99,7 @@ class FlightCommands:
             return "navdata has no known state"
         if self.was_reset_pressed:
             return f"the GUI sends none to port {port}, although reset was pressed"
-        return f"the GUI sends none to port {port}, which it does once reset has been pressed"
+        return f"the GUI sends none to port {port}"
 
     async def take_off(self) -> str:
         """Take off, and return the outcome. Makes the GUI request navdata first, if necessary."""
@@ -95,7 +111,7 @@ class FlightCommands:
             await self._wait_for_link()
             await self._wait_for_first_navdata()
             self._check_on_ground()
-            if self._needs_bootstrap:
+            if self.needs_bootstrap:
                 await self._bootstrap()
                 self._check_on_ground()
             return await self._press_take_off()
@@ -106,33 +122,45 @@ class FlightCommands:
         """Land, and return the outcome. Only a landing that navdata confirms is a success."""
         self._buttons.check_released("take_off")  # what it does shows only afterwards
         await self._wait_for_link()
+        await self._wait_for_first_navdata()
         if self.sees_drone and self._watch.state is FlightState.LANDING:
             return "The drone is landing already."
         self._check_in_the_air()
         if self.sees_drone:
             if await self._press_and_wait_for("take_off", LANDING_OR_LANDED):
                 return "take_off was pressed and released, and the drone lands."
-            raise ValueError(f"take_off was pressed and released, but the drone does not land: {self._reported_state}")
+            if not self.sees_drone:
+                self._watch.assume(None, Source.PRESS)
+            raise ValueError(
+                f"take_off was pressed and released, but the drone does not land: {self._reported_state} "
+                'If it still flies, choose "Land" in the GUI.'
+            )
         await self._press("take_off")
         unseen = f"take_off was pressed and released. The landing is not confirmed: {self.blind_reason}."
         if not self.receives_navdata:
             self._assume_flying(False)
             return unseen
-        self._watch.assume(None)
-        raise ValueError(f"{unseen} Check whether it flies, and call assume_flying accordingly.")
+        self._watch.assume(None, Source.PRESS)
+        raise ValueError(
+            f'{unseen} If the drone still flies, choose "Land" in the GUI, or "Start navdata" and call land again. '
+            "If it is on the ground, call assume_flying with false."
+        )
 
     async def reset(self) -> str:
         """Press reset in any state; in the air it is an emergency stop."""
         await self._wait_for_link()
         message = await self._press("reset")
-        if not self.sees_drone:
-            self._assume_flying(False)
+        if self._watch.is_flying and not self.sees_drone:
+            if self.receives_navdata:
+                self._watch.assume(None, Source.PRESS)
+            else:
+                self._assume_flying(False)
         return message
 
     def _check_on_ground(self) -> None:
-        if self._watch.is_flying is None:
-            raise ValueError(UNKNOWN)
-        if not self._watch.is_flying:
+        if self.is_flying is None:
+            raise ValueError(f"{self._unknown} {HARM_IN_THE_AIR} {self._advice_sentence}")
+        if not self.is_flying:
             return
         if self.sees_drone:
             raise ValueError("The drone flies, as its navdata says, and the take_off button would land it.")
@@ -142,9 +170,10 @@ class FlightCommands:
         )
 
     def _check_in_the_air(self) -> None:
-        if self._watch.is_flying is None:
-            raise ValueError(UNKNOWN)
-        if self._watch.is_flying:
+        if self.is_flying is None:
+            land = 'If it flies, "Land" in the GUI lands it.'
+            raise ValueError(f"{self._unknown} {HARM_ON_GROUND} {self._advice_sentence} {land}")
+        if self.is_flying:
             return
         if self.sees_drone:
             raise ValueError(
@@ -154,6 +183,14 @@ class FlightCommands:
             "The drone is assumed to be on the ground, and the take_off button would make it fly. If it flies, "
             "call assume_flying with true first."
         )
+
+    @property
+    def _unknown(self) -> str:
+        return f"It is not known whether the drone flies: {self.blind_reason}."
+
+    @property
+    def _advice_sentence(self) -> str:
+        return f"{self.advice[0].upper()}{self.advice[1:]}."
 
     async def _wait_for_link(self) -> None:
         """Give a link, which opens in its own thread after activation, the time to open."""
@@ -174,11 +211,14 @@ class FlightCommands:
             await self._watch.wait_for(ANY_STATE, left_s).over
 
     @property
-    def _needs_bootstrap(self) -> bool:
-        return self._node.parameters["bootstrap"] and not self.hears_gui and not self.was_reset_pressed
+    def needs_bootstrap(self) -> bool:
+        """Whether a take-off begins by pressing reset, which in the air would stop the motors."""
+        if not self._node.parameters["bootstrap"] or self.hears_gui or self.was_reset_pressed:
+            return False
+        return self._watch.source is Source.PERSON and not self._watch.is_flying
 
     async def _bootstrap(self) -> None:
-        """Make the GUI request navdata from the drone on the ground."""
+        """Make the GUI request navdata from a drone that a person says is on the ground."""
         if self.navdata_port and not self.navdata_port.is_open:
             # The drone may fly, and its navdata go to somebody else: reset would then be an emergency stop.
             raise ValueError(
@@ -195,7 +235,8 @@ class FlightCommands:
         if not self.sees_drone:
             await self._press("take_off")
             self._assume_flying(True)
-            return f"take_off was pressed and released. The take-off is not confirmed: {self.blind_reason}."
+            way_down = ' Choose "Start navdata" in the GUI, so that land works.' if self.receives_navdata else ""
+            return f"take_off was pressed and released. The take-off is not confirmed: {self.blind_reason}.{way_down}"
         if await self._press_and_wait_for("take_off", TAKEN_OFF):
             return "take_off was pressed and released, and the drone takes off."
         raise ValueError(f"take_off was pressed and released, but the drone does not take off: {self._reported_state}")

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the drone flies: from navdata, or assumed from presses if there is none."""
+"""Whether the drone flies: from navdata, from a person, or assumed from presses; unknown until one of them says so."""
 
 import math
 import threading
 import time
 from collections.abc import Callable, Container
+from enum import Enum
 
 from rclpy.task import Future
 
 from drone_bridge.protocols.dronegui import FlightState
+
+
+class Source(Enum):
+    """What says whether the drone flies."""
+
+    NAVDATA = "navdata"
+    PERSON = "person"
+    PRESS = "press"  # its expected effect
 
 
 class StateWait:
@@ -33,13 +42,19 @@ class FlightWatch:
         self._waits: list[StateWait] = []
         self._state: FlightState | None = None
         self._heard_s = self._state_s = self._listening_since_s = -math.inf
-        self._is_flying: bool | None = False
+        self._is_flying: bool | None = None
+        self._source: Source | None = None
         self._is_open = False
 
     @property
     def is_flying(self) -> bool | None:
-        """Whether the drone flies, as far as known; None after a press with an unknown effect."""
+        """Whether the drone flies, as far as known; None without a source, or after a press with an unknown effect."""
         return self._is_flying
+
+    @property
+    def source(self) -> Source | None:
+        """What `is_flying` is known from."""
+        return self._source
 
     @property
     def state(self) -> FlightState | None:
@@ -73,16 +88,22 @@ class FlightWatch:
             self._heard_s = time.monotonic()
             if state is not None:
                 self._state, self._state_s = state, self._heard_s
-                self._is_flying = state.is_airborne
+                self._is_flying, self._source = state.is_airborne, Source.NAVDATA
             for wait in self._waits:
                 if not wait.is_over and state in wait.wanted:
                     wait.was_seen = wait.is_over = True
         self.end_overdue()
 
-    def assume(self, is_flying: bool | None) -> None:
-        """Set whether the drone flies, as told by a user or expected from a press."""
+    def assume(self, is_flying: bool | None, source: Source) -> None:
+        """Set whether the drone flies; None: it is not known any more."""
         with self._lock:
-            self._is_flying = is_flying
+            self._is_flying, self._source = is_flying, source
+
+    def begin(self, is_flying: bool) -> None:
+        """Set what a person says of the start of the process; no effect once anything else was known or assumed."""
+        with self._lock:
+            if self._source is None:
+                self._is_flying, self._source = is_flying, Source.PERSON
 
     def wait_for(self, wanted: Container[FlightState | None], timeout_s: float) -> StateWait:
         """Begin to wait for one of these states, if there is a link."""

@@ -45,10 +45,17 @@ PARAMETERS: Final = (
         live=True,
     ),
     ParameterDeclaration(
+        "initially",
+        "unknown",
+        "Where the drone is when the process starts: landed, if a person vouches for it at each start, so not where "
+        "something starts the process again: its takeoff may press reset, which stops the motors of a flying drone.",
+        choices=("unknown", "landed"),
+    ),
+    ParameterDeclaration(
         "bootstrap",
         True,
-        "Press reset before the first take-off if no navdata arrives: a GUI requests navdata from its drone only then, "
-        "and never lands the drone without it. Never pressed while the drone is assumed to be flying.",
+        "Press reset before the first take-off if no navdata arrives and a person has said that the drone is on the "
+        "ground: a GUI requests navdata from its drone only then, and never lands the drone without it.",
         live=True,
     ),
     ParameterDeclaration(

@@ -25,7 +25,7 @@ PARAMETERS: Final = (
 
 
 class FlightPlanBehaviour:
-    """Flies the plan once, as soon as a bridge reports whether the drone flies."""
+    """Flies the plan once, as soon as a bridge offers its services."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
@@ -38,7 +38,6 @@ class FlightPlanBehaviour:
             "land": node.create_client(Trigger, "land"),
             "hover": node.create_client(SetBool, "hover"),
         }
-        self._is_bridge_there = False
         subscribe(node, Bool, "flying", self._on_flying, latched())
         # A drone keeps flying while ROS time stands still.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
@@ -48,11 +47,10 @@ class FlightPlanBehaviour:
         self._is_left = True
 
     def _on_flying(self, message: Bool) -> None:
-        self._is_bridge_there = True
         self._plan.is_flying = message.data
 
     def _on_timer(self) -> None:
-        if self._is_left or not self._is_bridge_there:
+        if self._is_left:
             return
         if not all(client.service_is_ready() for client in self._clients.values()):
             if not self._plan.has_begun:

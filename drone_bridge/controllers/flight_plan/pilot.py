@@ -88,8 +88,8 @@ class FlightPlan:
         self._call_due_s: float | None = None  # when the stage's call is to be made
         self._answered_s: float | None = None
         self._problem = ""
-        #: Whether the drone flies, according to the bridge.
-        self.is_flying = False
+        #: Whether the drone flies, according to the bridge; None until it says so.
+        self.is_flying: bool | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -153,7 +153,7 @@ class FlightPlan:
 
     def _is_stage_over(self, since_answer_s: float) -> bool:
         stage = self._stages[self._index]
-        if stage.until_landed and not self.is_flying:
+        if stage.until_landed and self.is_flying is False:
             return True
         is_time_over = since_answer_s >= stage.duration_s
         if is_time_over and stage.until_landed:

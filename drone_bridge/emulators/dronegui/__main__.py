@@ -4,8 +4,9 @@
     python3 -m drone_bridge.emulators.dronegui --trajectory flight.csv
 
 As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
-has been pressed, the drone's navdata goes to whoever sends packets. The program reports on standard output: a line for
-each change and, once a second, where the drone is.
+has been pressed, the drone's navdata goes to whoever sends packets. The GUI's user has two actions more: "Start
+navdata" (SIGUSR1) and "Land" (SIGUSR2). The program reports on standard output: a line for each change and, once a
+second, where the drone is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -96,12 +98,15 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         is_bootstrapped=options.bootstrapped,
         navdata_port=options.navdata_port,
         navdata_rate=options.navdata_rate,
+        drone_patience_s=options.drone_patience,
     )
     trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
     listener = UdpListener(options.host, options.port, cancellation)
     stack.callback(listener.close)
     navdata_socket = open_navdata_socket(options, cancellation, stack)
     gui = GuiProgram(flight, dialect, navdata_socket)
+    for number, action in ((signal.SIGUSR1, gui.start_navdata), (signal.SIGUSR2, gui.land)):
+        signal.signal(number, action)
     say(f"listening on {options.host}:{listener.port}")
     with contextlib.suppress(LinkCancelledError):
         fly(flight, gui, listener, options, trajectory)
@@ -152,6 +157,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     navdata.add_argument("--navdata-rate", type=positive, default=15.0, help="per second (%(default)s)")
     navdata.add_argument(
         "--bootstrapped", action="store_true", help="ask the drone for navdata at the start, before reset is pressed"
+    )
+    navdata.add_argument(
+        "--drone-patience",
+        type=positive,
+        default=math.inf,
+        help="without packets for this long the drone takes the GUI for gone, and sends it no more navdata until reset "
+        'or "Start navdata"; about 2 s with an AR.Drone (%(default)s)',
     )
     navdata.add_argument("--no-navdata", action="store_true", help="send none to the controllers")
     drone = parser.add_argument_group("drone: its configuration")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from typing import Any
 
 from drone_bridge.emulators.dronegui.flight import Flight
@@ -29,11 +28,11 @@ class GuiProgram:
         self._navdata_number = 0
         self._sender = ""
         self._reports = LimitedReports()
+        self._was_hearing = self._was_reset = False
 
     def receive(self, datagram: bytes, source: Any) -> None:
         """Handle a datagram. `source` is a socket address."""
         sender = name(source)
-        before = self._gui.hears_drone_from_s
         try:
             event = self._gui.receive(datagram, source, self._flight.time)
         except RemoteProtocolError as error:
@@ -47,11 +46,26 @@ class GuiProgram:
             self._reports.say(f"controlled by {sender}")
             self._sender = sender
         self.packets += 1
-        if math.isinf(before) and math.isfinite(self._gui.hears_drone_from_s):
+        if event.controls.reset and not self._was_reset:
             say("reset: the GUI asks the drone for navdata")
+        self._was_reset = event.controls.reset
+
+    def start_navdata(self, *_: object) -> None:
+        """Do what the GUI's user does by this name."""
+        self._gui.start_navdata(self._flight.time)
+        say("Start navdata: the GUI asks the drone for navdata")
+
+    def land(self, *_: object) -> None:
+        """Do what the GUI's user does by this name."""
+        say("Land: the GUI tells the drone to land")
+        self._flight.land()
 
     def send_navdata(self) -> None:
         """Send navdata that is due to all controllers."""
+        is_hearing = self._gui.hears_drone(self._flight.time)
+        if self._was_hearing and not is_hearing:
+            say("the drone takes the GUI for gone, and sends no more navdata")
+        self._was_hearing = is_hearing
         if not self._gui.navdata_is_due(self._flight.time):
             return
         datagrams = self._gui.navdata(blocks(self._flight, self._navdata_number))
