@@ -204,6 +204,32 @@ def test_zero_comes_within_the_time_out(ros, serve, operator):
     undisturbed(zero_after, lambda seconds: 0.2 < seconds < 0.5)
 
 
+def test_what_was_sent_while_the_server_was_stopped_is_not_carried_out(ros, serve, operator):
+    """Whoever sent it may be gone by now, as the operator is here."""
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics", 100)
+    drone = Drone(ros)
+    server = serve()
+    commands = commanded(ros, operator)
+    operator.send(hover=False, pitch=-0.5)
+    commands.wait(forward)
+    server.send(signal.SIGSTOP)
+    for _ in range(10):
+        operator.send(hover=False, pitch=-0.5)
+    operator.press("take_off")
+    time.sleep(1.5)
+    commands.clear()
+    server.send(signal.SIGCONT)
+    if (command := commands.wait()) != ZERO:  # which was being published when the process was stopped
+        command = commands.wait()
+    assert command == ZERO
+    server.wait_for_line("WARN.*A datagram was dropped unread: it had waited for 1\\.")
+    reports.wait(lambda report: "stale datagrams" in report.status[0].message)
+    assert len(commands) == 0
+    assert "takeoff" not in drone.told
+    operator.send(hover=False, pitch=-0.5)
+    commands.wait(forward)
+
+
 @pytest.mark.parametrize("leave", ["deactivate", "SIGTERM"])
 def test_a_server_that_ends_leaves_zero(ros, serve, operator, leave):
     drone = Drone(ros)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from processes import TIMEOUT_S
 
+from drone_bridge.links import udp
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.links.udp import UdpConnector, UdpListener
 from drone_bridge.links.udp import name as link_name
@@ -232,3 +233,74 @@ def test_an_address_of_another_machine_is_reported(cancellation, host):
 def test_an_address_shows_where_its_port_begins():
     assert link_name(("127.0.0.1", 5)) == "127.0.0.1:5"
     assert link_name(("::1", 5, 0, 0)) == "[::1]:5"
+
+
+# What waited too long, as the process stood still meanwhile.
+
+FRESH_S = 1.0
+
+
+@pytest.fixture
+def ages():
+    return []
+
+
+@pytest.fixture
+def reading(cancellation, ages):
+    """A listener that drops what is older than FRESH_S."""
+    listener = UdpListener("127.0.0.1", 0, cancellation, freshness=udp.Freshness(lambda: FRESH_S, ages.append))
+    with pytest.raises(LinkTimeoutError):
+        listener.receive(0.0)
+    yield listener
+    listener.close()
+
+
+def test_a_datagram_that_waited_too_long_is_dropped_and_a_fresh_one_is_not(reading, ages, peer):
+    peer.sendto(b"old", ("127.0.0.1", reading.port))
+    time.sleep(1.2 * FRESH_S)
+    peer.sendto(b"new", ("127.0.0.1", reading.port))
+    assert reading.receive(LONG_S).data == b"new"
+    assert ages == [pytest.approx(1.2 * FRESH_S, abs=FRESH_S)]
+
+
+def test_of_one_peer_too(peer, cancellation, ages):
+    freshness = udp.Freshness(lambda: FRESH_S, ages.append)
+    stream = UdpConnector(*peer.getsockname(), cancellation, lambda *_: None, freshness=freshness).open()
+    peer.sendto(b"old", stream._socket.socket.getsockname())
+    time.sleep(1.2 * FRESH_S)
+    with pytest.raises(LinkTimeoutError):
+        stream.receive(SHORT_S)
+    assert len(ages) == 1
+    stream.close()
+
+
+@pytest.mark.parametrize("step_s", [3600.0, -3600.0])
+def test_setting_the_clock_makes_nothing_stale(reading, ages, peer, monkeypatch, step_s):
+    """The kernel stamps datagrams by the wall clock."""
+    set_s = time.time() + step_s
+    peer.sendto(b"just now", ("127.0.0.1", reading.port))
+    monkeypatch.setattr(time, "time", lambda: set_s)
+    assert reading.receive(LONG_S).data == b"just now"
+    assert ages == []
+
+
+@pytest.mark.parametrize("set_back_s", [0.0, 3600.0])
+def test_without_a_stamp_it_is_as_old_as_the_last_look_into_the_socket(
+    peer, cancellation, ages, monkeypatch, set_back_s
+):
+    """As on systems that have no stamps, or after their clock was set back."""
+    monkeypatch.setattr(udp, "_STAMP_OPTION", None if not set_back_s else udp._STAMP_OPTION)
+    listener = UdpListener("127.0.0.1", 0, cancellation, freshness=udp.Freshness(lambda: FRESH_S, ages.append))
+    address = ("127.0.0.1", listener.port)
+    peer.sendto(b"old", address)
+    time.sleep(1.2 * FRESH_S)
+    set_s = time.time() - set_back_s
+    monkeypatch.setattr(time, "time", lambda: set_s)
+    with pytest.raises(LinkTimeoutError):
+        listener.receive(0.0)
+    assert len(ages) == 1
+    with pytest.raises(LinkTimeoutError):
+        listener.receive(0.0)
+    peer.sendto(b"new", address)
+    assert listener.receive(LONG_S).data == b"new"
+    listener.close()

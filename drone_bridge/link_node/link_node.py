@@ -26,10 +26,12 @@ from drone_bridge.links.connector import address_name
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpConnector
 from drone_bridge.links.tcp_listener import TcpListener
+from drone_bridge.links.udp import Freshness
 from drone_bridge.node.clock_publishers import clock_conflict, is_time_simulated
 from drone_bridge.node.delivery import PUBLISHER_ERRORS
 from drone_bridge.node.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.node.publisher_events import NO_EVENTS
+from drone_bridge.node.stall_watch import PROCESS
 from drone_bridge.translate.time import time_from_nanoseconds
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ DIAGNOSTICS_PERIOD_S: Final = 1.0
 START_PERIOD_S: Final = 2.0
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED: Final = "undelivered commands"
+#: Those of datagrams that waited too long, and of operators' commands that may have.
+STALE_DATAGRAMS = "stale datagrams"
+AFTER_STALLS = "commands after a stall"
 
 
 class LinkNode(EntityOwner):
@@ -152,6 +157,18 @@ class LinkNode(EntityOwner):
     def now(self) -> Time:
         """Return the node's time, faster than rclpy does. A change of use_sim_time counts a second later at most."""
         return time_from_nanoseconds(self.get_clock().now().nanoseconds if self._is_time_simulated else time.time_ns())
+
+    def fresh_within(self, timeout: str) -> Freshness:
+        """Return that datagrams which are older than this parameter says are dropped and counted."""
+        return Freshness(lambda: float(self.parameters[timeout]), self._drop_stale)
+
+    def takes_commands(self) -> bool:
+        """Return whether an operator's command may be followed; not right after this process stood still."""
+        if not PROCESS.is_settling:
+            return True
+        sentence = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
+        self.count_and_warn(AFTER_STALLS, sentence)
+        return False
 
     def opened(self) -> None:
         """Note that the peer has proved useful, so that a lost connection is reopened without delay."""
@@ -352,6 +369,9 @@ class LinkNode(EntityOwner):
         self.reports.count_and_warn_ongoing(  # somebody who tries again and again hides no other line
             "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and only one peer is served."
         )
+
+    def _drop_stale(self, age_s: float) -> None:
+        self.count_and_warn(STALE_DATAGRAMS, f"A datagram was dropped unread: it had waited for {age_s:.1f} s.")
 
     def _failed(self, trace: str) -> None:
         if self.context.ok():  # else ROS is being shut down, and everything fails

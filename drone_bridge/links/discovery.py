@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from drone_bridge.links.cancellation import Cancellation, wait_readable
 from drone_bridge.links.errors import LinkCancelledError, LinkError
 from drone_bridge.links.tcp import TcpConnector
+from drone_bridge.links.udp import DatagramReader, stamp_datagrams
 
 if TYPE_CHECKING:
     from drone_bridge.links.wire_log import WireLog
@@ -29,6 +30,8 @@ MAX_NAME_BYTES: Final = 255  # of a host; a longer answer is none
 MAX_ROBOTS: Final = 256  # answers beyond these are ignored
 QUERIES: Final = 3  # spread over the time that answers are waited for, as any of them may get lost
 _MAX_QUERIES_AT_ONCE: Final = 16  # answered before whoever serves a responder gets its turn again
+#: An older request is not answered, as whoever asked has stopped waiting, and may be somebody else by now.
+OLDEST_QUERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,12 @@ def find_robots(
     found: dict[FoundRobot, None] = {}
     start_s = time.monotonic()
     with _asking_socket(route) as asking:
+        answers = DatagramReader(asking, MAX_NAME_BYTES + 1)
         for query in range(QUERIES):
             _ask(asking, route)
             until_s = start_s + timeout_s * (query + 1) / QUERIES
             while (left_s := until_s - time.monotonic()) > 0:
-                robot = _next_answer(asking, left_s, cancellation)
+                robot = _next_answer(asking, answers, left_s, timeout_s, cancellation)
                 if robot and (robot in found or len(found) < MAX_ROBOTS):
                     found[robot] = None
                     if is_enough(robot):
@@ -98,6 +102,7 @@ def _asking_socket(route: DiscoveryRoute) -> socket.socket:
     asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         asking.setblocking(False)
+        stamp_datagrams(asking)
         if route.interface != ANY_INTERFACE:
             asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(route.interface))
         asking.bind((route.interface, 0))
@@ -118,16 +123,18 @@ def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
         ) from error
 
 
-def _next_answer(asking: socket.socket, timeout_s: float, cancellation: Cancellation) -> FoundRobot | None:
-    """Wait for a datagram; return None after a timeout, or if it is not an answer."""
+def _next_answer(
+    asking: socket.socket, answers: DatagramReader, timeout_s: float, max_age_s: float, cancellation: Cancellation
+) -> FoundRobot | None:
+    """Wait for a datagram; return None after a timeout, or if it is not an answer, or too old."""
     wait_readable([asking, cancellation], timeout_s)
     if cancellation.is_set:
         raise LinkCancelledError("Discovery was cancelled.")
     # A refusal, too, comes as an error: nobody listens at the one address that was asked.
     with contextlib.suppress(OSError):
-        answer, source = asking.recvfrom(MAX_NAME_BYTES + 1)
-        if 0 < len(answer) <= MAX_NAME_BYTES:
-            return FoundRobot(source[0], answer.decode(errors="replace"))
+        size, source, age_s = answers.read()
+        if 0 < size <= MAX_NAME_BYTES and age_s <= max_age_s:
+            return FoundRobot(source[0], bytes(answers.buffer[:size]).decode(errors="replace"))
     return None
 
 
@@ -179,6 +186,7 @@ class DiscoveryResponder:
         if not 0 < len(self._answer) <= MAX_NAME_BYTES:
             raise ValueError(f"A robot's name has from 1 to {MAX_NAME_BYTES} bytes, and {name!r} does not.")
         self.sockets: list[socket.socket] = []
+        self._queries: dict[socket.socket, DatagramReader] = {}
         try:
             direct = self._bind(route.interface, route.port)
             self.port = int(direct.getsockname()[1])
@@ -196,9 +204,11 @@ class DiscoveryResponder:
         bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sockets.append(bound)
         bound.setblocking(False)
+        stamp_datagrams(bound)
         # Several robots on one machine share the group.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((address, port))
+        self._queries[bound] = DatagramReader(bound, len(DISCOVERY_QUERY) + 1)
         return bound
 
     def answer(self, readable: socket.socket, is_silent: bool = False) -> list[str]:
@@ -207,13 +217,14 @@ class DiscoveryResponder:
         If `is_silent`, nobody gets an answer.
         """
         asked = []
+        queries = self._queries[readable]
         with contextlib.suppress(BlockingIOError):
             for _ in range(_MAX_QUERIES_AT_ONCE):
                 try:
-                    query, source = readable.recvfrom(len(DISCOVERY_QUERY) + 1)
+                    size, source, age_s = queries.read()
                 except ConnectionError:
                     continue  # somebody did not wait for an answer
-                if query == DISCOVERY_QUERY and not is_silent:
+                if bytes(queries.buffer[:size]) == DISCOVERY_QUERY and age_s <= OLDEST_QUERY_S and not is_silent:
                     with contextlib.suppress(OSError):  # an answer may get lost in any case
                         self.sockets[0].sendto(self._answer, source)
                         asked.append(f"{source[0]}:{source[1]}")

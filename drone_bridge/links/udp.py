@@ -3,11 +3,17 @@
 
 A link to one peer has the interface of a TCP link, so that a bridge can maintain both alike; it carries whole
 datagrams, none of which is guaranteed to arrive.
+
+A datagram may have waited in its socket while this process stood still or was busy. So each has an age, and those that
+are too old are dropped before anybody looks at them.
 """
 
 import contextlib
+import math
 import select
 import socket
+import struct
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,6 +30,11 @@ MAX_DATAGRAM_BYTES: Final = 65535  # no datagram is larger, so none is ever cut 
 # Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
 LONGEST_DELAY_S: Final = 1.0
 
+#: Has the kernel stamp each datagram by the wall clock; of Linux, and without a name in Python.
+_STAMP_OPTION = 35 if sys.platform == "linux" else None
+_STAMP = struct.Struct("@ll")  # s and ns
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)  # of Linux: goes on while the machine is suspended
+
 
 class Datagram(NamedTuple):
     """A datagram and its sender."""
@@ -32,36 +43,99 @@ class Datagram(NamedTuple):
     source: Any  # an address, as sockets have it
 
 
+class Freshness(NamedTuple):
+    """Which datagrams are too old to be looked at."""
+
+    max_age_s: Callable[[], float]
+    on_stale: Callable[[float], None]  # gets the age of each one that is dropped
+
+
+ANY_AGE = Freshness(lambda: math.inf, lambda age_s: None)
+
+
+def stamp_datagrams(opened: socket.socket) -> None:
+    """Have the ages of datagrams measured. To be called before binding: what is queued by then gets no stamp."""
+    if _STAMP_OPTION is not None:
+        with contextlib.suppress(OSError):
+            opened.setsockopt(socket.SOL_SOCKET, _STAMP_OPTION, 1)
+
+
+class DatagramReader:
+    """Reads datagrams from a socket that does not block, with their ages."""
+
+    def __init__(self, opened: socket.socket, longest_bytes: int = MAX_DATAGRAM_BYTES) -> None:
+        """The rest of a datagram that is longer is cut off."""
+        self.buffer = memoryview(bytearray(longest_bytes))
+        self._socket = opened
+        self._stamp_bytes = socket.CMSG_SPACE(_STAMP.size) if _STAMP_OPTION is not None else 0
+        self._emptied_s = _elapsed_s()  # when there was nothing to read
+
+    def read(self) -> tuple[int, Any, float]:
+        """Read a datagram into the buffer; return its length, its sender, and its age in s.
+
+        Raises OSError, of which BlockingIOError says that there is none.
+        """
+        try:
+            size, ancillary, _, source = self._socket.recvmsg_into([self.buffer], self._stamp_bytes)
+        except BlockingIOError:
+            self._emptied_s = _elapsed_s()
+            raise
+        # No datagram is older than that, even if the wall clock was set forward meanwhile. It is all that is known on
+        # systems without stamps, and after the clock was set back.
+        age_s = _elapsed_s() - self._emptied_s
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == _STAMP_OPTION and len(data) == _STAMP.size:
+                seconds, nanoseconds = _STAMP.unpack(data)
+                stamped_age_s = time.time() - seconds - nanoseconds / 1e9
+                age_s = min(age_s, stamped_age_s) if stamped_age_s >= 0.0 else age_s
+        return size, source, age_s
+
+
 class _UdpSocket:
     """A socket whose operations never block beyond their timeout or the cancellation."""
 
     def __init__(
-        self, opened: socket.socket, cancellation: Cancellation, peer: str = "", wire_log: "WireLog | None" = None
+        self,
+        opened: socket.socket,
+        cancellation: Cancellation,
+        peer: str = "",
+        wire_log: "WireLog | None" = None,
+        *,
+        freshness: Freshness,
     ) -> None:
         opened.setblocking(False)
         self.socket = opened
+        self._reader = DatagramReader(opened)
+        self._freshness = freshness
         self.log = wire_log.open("udp", name(opened.getsockname()), peer) if wire_log else None
         self._cancellation = cancellation
-        self._buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
         self._poll = select.poll()
         self._poll.register(opened, select.POLLIN)
         self._poll.register(cancellation, select.POLLIN)
 
     def receive(self, timeout_s: float | None, who: str) -> Datagram:
-        """Wait for a datagram. Raises LinkError and its subclasses."""
+        """Wait for a datagram that is fresh. Raises LinkError and its subclasses."""
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        while self._wait(None if deadline_s is None else max(0.0, deadline_s - time.monotonic())):
+        has_any = True  # perhaps
+        while has_any or self._wait(None if deadline_s is None else max(0.0, deadline_s - time.monotonic())):
+            if self._cancellation.is_set:
+                raise LinkCancelledError("Receiving was cancelled.")
             try:
-                size, source = self.socket.recvfrom_into(self._buffer)
-            except BlockingIOError:
-                continue  # a datagram with a wrong checksum wakes poll, then is dropped
+                size, source, age_s = self._reader.read()
+            except BlockingIOError:  # also after poll: a datagram with a wrong checksum wakes it, then is dropped
+                has_any = False
+                continue
             except ConnectionRefusedError as error:
                 raise LinkRefusedError(f"Nobody listens at {who}.") from error
             except OSError as error:
                 raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
+            buffer = self._reader.buffer
             if self.log:
-                self.log.received([self._buffer], size, name(source))
-            return Datagram(bytes(self._buffer[:size]), source)
+                self.log.received([buffer], size, name(source))
+            if age_s <= self._freshness.max_age_s():
+                return Datagram(bytes(buffer[:size]), source)
+            self._freshness.on_stale(age_s)
+            has_any = deadline_s is None or time.monotonic() < deadline_s
         raise LinkTimeoutError(f"{who} sent nothing for {timeout_s:g} s.")
 
     def close(self) -> None:
@@ -87,10 +161,17 @@ class _UdpSocket:
 class UdpStream:
     """Datagrams to and from one peer. Its methods are for one thread, except for `close`."""
 
-    def __init__(self, connected: socket.socket, cancellation: Cancellation, wire_log: "WireLog | None" = None) -> None:
+    def __init__(
+        self,
+        connected: socket.socket,
+        cancellation: Cancellation,
+        wire_log: "WireLog | None" = None,
+        *,
+        freshness: Freshness = ANY_AGE,
+    ) -> None:
         """Take over a connected socket. Raises OSError when it is not connected."""
         self.peer = name(connected.getpeername())
-        self._socket = _UdpSocket(connected, cancellation, self.peer, wire_log)
+        self._socket = _UdpSocket(connected, cancellation, self.peer, wire_log, freshness=freshness)
         #: The addresses of both hosts, as sockets have them.
         self.peer_host: str = connected.getpeername()[0]
         self.own_host: str = connected.getsockname()[0]
@@ -148,8 +229,11 @@ class UdpConnector(Connector[UdpStream]):
         cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
         wire_log: "WireLog | None" = None,
+        *,
+        freshness: Freshness = ANY_AGE,
     ) -> None:
         """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
+        self._freshness = freshness
         super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
 
     def _resolve(self) -> list[Any]:
@@ -157,22 +241,32 @@ class UdpConnector(Connector[UdpStream]):
         return sorted(super()._resolve(), key=_is_ipv6)
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        stamp_datagrams(connecting)
         connecting.connect(address)
 
     def _stream(self, connected: socket.socket) -> UdpStream:
-        return UdpStream(connected, self._cancellation, self._wire_log)
+        return UdpStream(connected, self._cancellation, self._wire_log, freshness=self._freshness)
 
 
 class UdpListener:
     """Receives datagrams on one port from any sender."""
 
-    def __init__(self, host: str, port: int, cancellation: Cancellation, wire_log: "WireLog | None" = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        cancellation: Cancellation,
+        wire_log: "WireLog | None" = None,
+        *,
+        freshness: Freshness = ANY_AGE,
+    ) -> None:
         """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
         self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
             family, kind, protocol, _, address = min(found, key=_is_ipv6)
             bound = socket.socket(family, kind, protocol)
+            stamp_datagrams(bound)
             try:
                 bound.bind(address)
             except OSError:
@@ -180,7 +274,7 @@ class UdpListener:
                 raise
         except (OSError, ValueError) as error:
             raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
-        self._socket = _UdpSocket(bound, cancellation, wire_log=wire_log)
+        self._socket = _UdpSocket(bound, cancellation, wire_log=wire_log, freshness=freshness)
 
     @property
     def port(self) -> int:
@@ -227,6 +321,10 @@ def open_preferred(
         return UdpListener(host, port, cancellation, wire_log), None
     except LinkError as error:
         return UdpListener(host, 0, cancellation, wire_log), str(error)
+
+
+def _elapsed_s() -> float:
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 def _is_ipv6(found: Any) -> bool:

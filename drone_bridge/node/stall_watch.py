@@ -29,13 +29,12 @@ RESENDING_S = 10.0
 #: How fast the least delay of a topic's messages is forgotten, in s per s: a sender's clock may be set.
 _FORGETTING = 0.01
 
-# Of Linux, which counts suspension; elsewhere some systems' monotonic clocks do.
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)  # of Linux; elsewhere some systems' monotonic clocks count suspension
 
 
 def elapsed_s() -> float:
     """Return the time of a clock that is never set, and that goes on while the machine is suspended."""
-    return time.clock_gettime(_CLOCK)
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 class StallWatch:

@@ -24,7 +24,7 @@ from drone_bridge.link_node.common_parameters import (
     read_group,
 )
 from drone_bridge.link_node.farewell import repeat_farewell
-from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_node import STALE_DATAGRAMS, LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
 from drone_bridge.link_node.outputs import Output
 from drone_bridge.link_node.simulated_time import Stamps, time_parameters
@@ -265,6 +265,7 @@ class TelemetryBridge(LinkNode):
         "undelivered commands",
         "undelivered rover documents",
         "refused commands",
+        STALE_DATAGRAMS,
         "dropped messages",
     )
 
@@ -311,7 +312,8 @@ class TelemetryBridge(LinkNode):
         self._transport: Transport
         if self._is_udp:
             host = self.parameters["host"]
-            listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log)
+            freshness = self.fresh_within("telemetry_timeout")
+            listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log, freshness=freshness)
             self.get_logger().info(f"Waiting for telemetry on {address_name(host, listener.port)}.")
             self._udp = self._transport = UdpTransport(
                 listener, cancellation, self._take_datagram, self._connecting_failed

@@ -14,7 +14,7 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.link_node.common_parameters import odometry_covariances
-from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_node import STALE_DATAGRAMS, LinkNode
 from drone_bridge.link_node.outputs import Output, Outputs
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
@@ -40,7 +40,7 @@ MAX_TYPE_LETTERS: Final = 24
 # Counts whose growth is a warning.
 FOREIGN_NAVDATA: Final = "refused navdata"
 PORT_UNAVAILABLE: Final = "missed navdata ports"
-PROBLEMS: Final = (FOREIGN_NAVDATA, PORT_UNAVAILABLE)
+PROBLEMS: Final = (FOREIGN_NAVDATA, PORT_UNAVAILABLE, STALE_DATAGRAMS)
 
 
 class NavdataPort:
@@ -92,7 +92,10 @@ class NavdataPort:
         self._tried_s = now_s
         port = self._node.parameters["navdata_port"]
         try:
-            self._listener = UdpListener(self._own_host, port, self._cancellation, self._node.wire_log)
+            freshness = self._node.fresh_within("navdata_timeout")
+            self._listener = UdpListener(
+                self._own_host, port, self._cancellation, self._node.wire_log, freshness=freshness
+            )
         except LinkError as error:
             self._node.reports.count_and_warn_ongoing(
                 PORT_UNAVAILABLE, f"{error} Without it there is no navdata; retrying."

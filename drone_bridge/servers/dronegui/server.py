@@ -13,7 +13,7 @@ from std_msgs.msg import Bool
 
 from drone_bridge.link_node.common_parameters import read_allowed_peers, read_group
 from drone_bridge.link_node.lease import LeaseWatch
-from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
 from drone_bridge.links.backoff import Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.connector import address_name
@@ -87,6 +87,8 @@ class DroneGuiServer(LinkNode):
     rates = ("packets", "commands", "navdata", "detections")
     problems = (
         *LinkNode.problems,
+        STALE_DATAGRAMS,
+        AFTER_STALLS,
         LATE,
         DOUBTFUL,
         REFUSED,
@@ -135,7 +137,8 @@ class DroneGuiServer(LinkNode):
     def make_endpoint(self, cancellation: Cancellation) -> ControlPort:
         """Listen for packets, and open the socket for navdata."""
         host = self.parameters["host"]
-        listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log)
+        freshness = self.fresh_within("command_timeout")
+        listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log, freshness=freshness)
         try:
             source_port = self.parameters["navdata_source_port"]
             socket, problem = open_preferred(host, source_port, cancellation, self.wire_log)
@@ -176,6 +179,8 @@ class DroneGuiServer(LinkNode):
         sender = name_of(datagram.source)
         if not self._allowed_peers.allows(datagram.source[0]):
             self.count_and_warn("refused peers", f"{sender} was refused: it is not in allowed_peers.")
+            return
+        if not self.takes_commands():
             return
         was_gone = not self._velocities.is_active
         try:

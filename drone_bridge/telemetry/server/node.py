@@ -15,7 +15,7 @@ from rclpy.qos import qos_profile_sensor_data
 from std_msgs.msg import String
 
 from drone_bridge.link_node.common_parameters import read_group
-from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.link_node.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkError, LinkRefusedError, LinkTimeoutError
@@ -57,7 +57,17 @@ class TelemetryServer(LinkNode):
     open_state = "talking"
     peer_may_be_silent = True
     rates = ("documents", "rover documents", "images", "commands")
-    problems = (*LinkNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, OPERATORS_LOST, "dropped messages")
+    problems = (
+        *LinkNode.problems,
+        UNHEARD,
+        UNSENT,
+        TOO_LARGE,
+        BAD_IMAGES,
+        OPERATORS_LOST,
+        STALE_DATAGRAMS,
+        AFTER_STALLS,
+        "dropped messages",
+    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_server", PARAMETERS, **options)
@@ -88,7 +98,8 @@ class TelemetryServer(LinkNode):
         if not self._is_udp:
             return TopicEndpoint(TopicStream(cancellation, self._publish_text))
         host, port = self.parameters["host"], self.parameters["port"]
-        return UdpConnector(host, port, cancellation, self._connecting_failed, self.wire_log)
+        freshness = self.fresh_within("command_timeout")
+        return UdpConnector(host, port, cancellation, self._connecting_failed, self.wire_log, freshness=freshness)
 
     def stop_waiting(self) -> None:
         self._stream = None
@@ -123,6 +134,8 @@ class TelemetryServer(LinkNode):
         self._publish_text(ROVER_TOPIC, String(data=self._side.rover(rover).decode()))
 
     def _take(self, document: bytes | str, source: str) -> None:
+        if not self.takes_commands():
+            return
         with self._taking:
             try:
                 self._side.receive(document)
