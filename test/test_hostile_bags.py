@@ -5,11 +5,10 @@ import tracemalloc
 from functools import cache
 
 import pytest
-import zstandard
 from mcap.data_stream import RecordBuilder
 from mcap.records import Channel, Chunk, ChunkIndex, DataEnd, Footer, Header, Message, Schema, Statistics
 
-from drone_bridge.tools.bags.bounds import MAX_CHUNK_BYTES
+from drone_bridge.tools.bags.bounds import MAX_CHUNK_BYTES, zstd
 from drone_bridge.tools.bags.recover import MAGIC
 from drone_bridge.tools.cli import main
 
@@ -33,7 +32,7 @@ def message(size):
 @cache
 def packed(message_size, count):
     """Return that many messages of zeros as a chunk has them, and their size unpacked."""
-    compressor = zstandard.ZstdCompressor(level=1).compressobj()
+    compressor = zstd.ZstdCompressor(level=1)
     head, one = written(SCHEMA, CHANNEL), message(message_size)
     together = max(1, MIB // len(one))
     pieces = [compressor.compress(head)]

@@ -6,7 +6,6 @@ here, once, for the whole process.
 """
 
 import struct
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,10 +13,8 @@ from lz4.frame import LZ4FrameDecompressor
 from rosbags.rosbag2 import storage_mcap
 from rosbags.rosbag2.errors import ReaderError
 
-if sys.version_info >= (3, 14):
-    from compression.zstd import ZstdDecompressor
-else:
-    from backports.zstd import ZstdDecompressor
+# The standard library's from Python 3.14 on, else a package that rosbags needs.
+zstd = storage_mcap.zstd  # type: ignore[attr-defined]
 
 #: A chunk is larger than a few MiB only where one message is, such as a picture of 40 megapixels.
 MAX_CHUNK_BYTES = 128 * 2**20
@@ -65,7 +62,7 @@ def _check_count(chunk: bytes, most: int) -> None:
             raise ReaderError(f"A chunk of {most} bytes has more messages than that.")
 
 
-storage_mcap.DECOMPRESSORS["zstd"] = _bounded(lambda packed, most: ZstdDecompressor().decompress(packed, most))
+storage_mcap.DECOMPRESSORS["zstd"] = _bounded(lambda packed, most: zstd.ZstdDecompressor().decompress(packed, most))
 storage_mcap.DECOMPRESSORS["lz4"] = _bounded(
     lambda packed, most: bytes(LZ4FrameDecompressor().decompress(packed, max_length=most))
 )
