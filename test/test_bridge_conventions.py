@@ -4,14 +4,17 @@
 import re
 import socket
 import threading
+from collections.abc import Sequence
 
 import pytest
+import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.srv import GetState
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process
 from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
+from rclpy.parameter import parameter_value_to_python
 from robot_peer import LAMP, RobotPeer
 from ros_session import nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
@@ -53,6 +56,10 @@ def test_by_default_no_clock_is_published_and_dumped_parameters_can_be_loaded(ro
         wait_until(lambda: state(ros, node) == "active", "the bridge to be active")
         names = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
         values = ros.call(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=names)).values
+        for each, value in zip(names, map(parameter_value_to_python, values), strict=True):
+            if not isinstance(value, str):  # as `ros2 param load` reads what it printed
+                plain = list(value) if isinstance(value, Sequence) else value
+                assert yaml.safe_load(str(plain)) == plain, each
         same = [Parameter(name=name, value=value) for name, value in zip(names, values, strict=True)]
         answer = ros.call(SetParameters, f"{node}/set_parameters", SetParameters.Request(parameters=same))
         assert [result.reason for result in answer.results if not result.successful] == []

@@ -12,8 +12,9 @@ from nav_msgs.msg import Odometry
 
 #: Of what is not known at all, in m^2, rad^2, (m/s)^2 or (rad/s)^2: a filter gives it no weight.
 UNKNOWN_VARIANCE: Final = 1e6
-#: Of what a simulation knows exactly, but for the rounding on the wire.
-EXACT_VARIANCE: Final = 1e-6
+#: Of what a simulation knows exactly, but for the rounding on the wire. Not less: `ros2 param load` takes what Python
+#: prints as 1e-06 for text.
+EXACT_VARIANCE: Final = 0.0001
 AXES: Final = 6  # x, y, z, and about x, y, z
 
 
