@@ -10,6 +10,7 @@ from geometry_msgs.msg import TwistStamped
 from ports import free_ports
 from ros_session import wait_until
 from web_page import address_of, grows, take_the_helm
+from web_viewer import web_bridge
 
 pytestmark = pytest.mark.timed
 
@@ -88,9 +89,12 @@ def test_plots_pause_and_zoom_and_the_recorder_writes_a_bag(browser, ros, tmp_pa
     monkeypatch.chdir(tmp_path)  # where web_bridge runs, and so where its bags are
     plot = f'[data-plot="{PLOTS["testbed"]}"]'
     (port,) = free_ports(1)
-    with launch("testbed.launch.xml", emulate=True, view=True, view_port=0, testbed_port=port) as composition:
+    options = {"emulate": True, "view": True, "view_port": 0, "testbed_port": port, "namespace": "alpha"}
+    with launch("testbed.launch.xml", **options) as composition, web_bridge():  # another page beside it
         browser.open(address_of(composition))
         grows(browser, plot, "points", 20)
+        nodes = [f"{namespace.rstrip('/')}/{name}" for name, namespace in ros.node.get_node_names_and_namespaces()]
+        assert sorted(each for each in nodes if "web_bridge" in each) == ["/alpha/web_bridge", "/web_bridge"]
         check_recorder(browser, tmp_path)
         check_pause(browser, plot)
         check_zoom(browser, plot)

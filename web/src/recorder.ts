@@ -4,23 +4,35 @@
 import { h } from "./dom";
 import type { Stream } from "./stream";
 
-const SERVICE = "/web_bridge/record";
-
 export class Recorder {
   readonly element: HTMLButtonElement;
   #folder = "";
+  #topic = "";
 
   constructor(private stream: Stream, private say: (text: string) => void) {
     this.element = h("button.record", { onclick: () => void this.#toggle(), "aria-pressed": "false" }, h("span.dot"), h("span.label", {}, "Record"));
-    stream.subscribe("/web_bridge/recording", ({ value }) => {
+    stream.addEventListener("graph", () => {
+      this.#listen();
+      this.#show();
+    });
+  }
+
+  /** Listen to what the node that serves this page records, once its name is known. */
+  #listen(): void {
+    if (this.#topic || !this.stream.node) return;
+    this.#topic = `${this.stream.node}/recording`;
+    this.stream.subscribe(this.#topic, ({ value }) => {
       this.#folder = value.data;
       this.#show();
     });
-    stream.addEventListener("graph", () => this.#show());
+  }
+
+  get #service(): string {
+    return `${this.stream.node}/record`;
   }
 
   #show(): void {
-    this.element.hidden = !this.stream.services.has(SERVICE);
+    this.element.hidden = !this.stream.services.has(this.#service);
     this.element.setAttribute("aria-pressed", String(this.#folder !== ""));
     this.element.querySelector(".label")!.textContent = this.#folder ? "Stop" : "Record";
     this.element.title = this.#folder ? `Recording into ${this.#folder}` : "Record all topics into a bag, where web_bridge runs";
@@ -29,7 +41,7 @@ export class Recorder {
   async #toggle(): Promise<void> {
     this.element.disabled = true;
     try {
-      const { message } = await this.stream.call(SERVICE, { data: this.#folder === "" });
+      const { message } = await this.stream.call(this.#service, { data: this.#folder === "" });
       this.say(message);
     } catch (error) {
       this.say((error as Error).message);

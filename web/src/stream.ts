@@ -38,6 +38,8 @@ export class Stream extends EventTarget {
   readonly services = new Map<string, Service>();
   status: "connecting" | "open" | "lost" = "connecting";
   bytesReceived = 0;
+  /** The node that serves this page, by its full name. */
+  node = "";
   #client?: FoxgloveClient;
   #subscriptions = new Map<string, Subscription>();
   #topicOf = new Map<number, string>();
@@ -56,6 +58,10 @@ export class Stream extends EventTarget {
     });
     client.on("error", () => undefined); // a close follows
     client.on("close", () => this.#onClose());
+    client.on("serverInfo", ({ name }) => {
+      this.node = name;
+      this.dispatchEvent(new Event("graph"));
+    });
     client.on("advertise", (channels) => {
       for (const channel of channels) this.topics.set(channel.topic, channel);
       for (const channel of channels) this.#follow(channel.topic);

@@ -76,7 +76,7 @@ class WebBridge(Node):
         # No browser finds this address, one of 16 million of this machine: all come through the front door.
         hidden_host = "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))
         self._foxglove = foxglove.start_server(
-            name="drone_bridge",
+            name=self.get_fully_qualified_name(),  # by which the page finds the services of this very node
             host=hidden_host,
             port=0,
             capabilities=capabilities,
