@@ -271,6 +271,7 @@ def test_the_real_receiver_takes_0_and_1_clamps_axes_and_counts_in_fractions():
         ({"seq": True}, "seq is True"),
         (b'{"seq": NaN}', "NaN"),
         (b'{"seq": 1e999}', "seq is inf"),
+        (b'{"seq": 1, "state": {"roll": -1e999}}', "roll is -inf"),
     ],
 )
 def test_the_real_receiver_does_not_take_everything(document, reason):

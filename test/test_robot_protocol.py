@@ -6,6 +6,7 @@ import struct
 import unicodedata
 from pathlib import Path
 
+import numpy as np
 import pytest
 from drained import drain
 from hypothesis import example, given
@@ -600,3 +601,10 @@ def test_any_bytes_give_a_robot_events_or_a_reason(data):
 def test_one_wrong_byte_gives_events_or_a_reason(place, value):
     data = ROBOT_TO_DRIVER[:place] + bytes([value]) + ROBOT_TO_DRIVER[place + 1 :]
     assert isinstance(driver_reads(data, eof=True)[-1], (ConnectionClosed, str))
+
+
+@pytest.mark.parametrize("packet_of_arrays", [LightUpdate(1, np.ones(3)), UnknownPacket(np.ones(3), b"")])
+def test_an_array_in_place_of_a_number_is_refused_with_a_sentence(packet_of_arrays):
+    """Arrays compare element by element."""
+    with pytest.raises(LocalProtocolError):
+        DriverConnection().send(packet_of_arrays)

@@ -3,8 +3,10 @@
 
 import itertools
 import struct
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from drained import drain
 from hypothesis import given
@@ -487,3 +489,11 @@ def test_a_client_takes_an_answer_if_a_server_would_give_it(request, response):
     else:
         assert client.next_event() == sim.Answer(request, response)
         assert server.outstanding == client.outstanding == 0
+
+
+@pytest.mark.parametrize("field", ["is_added", "id_bytes"])
+def test_an_array_in_place_of_a_number_is_refused_with_a_sentence(field):
+    """Arrays compare element by element."""
+    spied = replace(sim.Spied(True, sim.ItemType.ENTITY, 1), **{field: np.ones(3)})
+    with pytest.raises(LocalProtocolError):
+        sim.ServerConnection().send(spied)

@@ -52,7 +52,7 @@ def test_a_token_that_was_never_given_out_moves_nothing(helm, token):
         helm.steer(ANNE, "drone", token, {"x": 1}, 1.0)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, "1", None, True, [1]])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400, -(10**400), "1", None, True, [1]])
 def test_a_command_that_is_no_number_is_refused(helm, value):
     with pytest.raises(RefusedError, match="has to be a number from -1 to 1"):
         helm.steer(ANNE, "drone", helm.token(0.0), {"yaw": value}, 0.0)

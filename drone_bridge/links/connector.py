@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 StreamT = TypeVar("StreamT")
 
+#: The longest delay after a port of this machine refused: asking costs nobody anything, and a vehicle waits.
+LONGEST_LOCAL_DELAY_S = 1.0
+
 
 class Connector(ABC, Generic[StreamT]):
     """Opens a link to a peer, retrying forever. How depends on the transport."""
@@ -41,6 +44,7 @@ class Connector(ABC, Generic[StreamT]):
         self._on_failure = on_failure
         self.backoff = backoff or Backoff()
         self._is_first = True
+        self._was_refused_here = False  # the last attempt, by this machine
 
     @property
     def port(self) -> int:
@@ -59,6 +63,8 @@ class Connector(ABC, Generic[StreamT]):
                 return self._stream(self._connect())
             except OSError as error:
                 delay_s = self.backoff.next_delay_s()
+                if self._was_refused_here:
+                    delay_s = min(delay_s, LONGEST_LOCAL_DELAY_S)
                 self._on_failure(f"{address_name(self._host, self._port)} can't be reached: {reason(error)}.", delay_s)
                 self._pause(delay_s)
 
@@ -87,6 +93,7 @@ class Connector(ABC, Generic[StreamT]):
     def _connect(self) -> socket.socket:
         """Try every address of the host."""
         failure = OSError("the name does not resolve to an address")
+        self._was_refused_here = False
         for family, kind, protocol, _, address in self._resolve():
             try:
                 connecting = socket.socket(family, kind, protocol)
@@ -98,6 +105,7 @@ class Connector(ABC, Generic[StreamT]):
             except OSError as error:
                 connecting.close()
                 failure = error
+                self._was_refused_here = isinstance(error, ConnectionRefusedError) and _is_own(family, address)
             except LinkCancelledError:
                 connecting.close()
                 raise
@@ -128,6 +136,16 @@ class Connector(ABC, Generic[StreamT]):
         if isinstance(answer, OSError):
             raise answer
         return answer
+
+
+def _is_own(family: int, address: Any) -> bool:
+    """Return whether a socket address is one of this machine."""
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address[0], 0, *address[2:]))
+    except OSError:
+        return False
+    return True
 
 
 def address_name(host: str, port: int) -> str:

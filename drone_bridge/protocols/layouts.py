@@ -7,7 +7,7 @@ MisfitError. `meaning` is what to call the value in an error.
 
 import struct
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from drone_bridge.protocols.errors import LocalProtocolError
@@ -67,6 +67,14 @@ def pack(layout: struct.Struct, numbers: Sequence[Any], meaning: str) -> bytes:
         raise LocalProtocolError(f"The {meaning} is {shown:.200}, which does not fit the wire: {error}.") from error
 
 
+def is_one_of(value: Any, allowed: Collection[Any]) -> bool:
+    """Return whether a value is allowed; an array, which compares element by element, never is."""
+    try:
+        return value in allowed
+    except ValueError:
+        return False
+
+
 class Layout:
     """How the value of a field is laid out."""
 
@@ -93,7 +101,7 @@ class Numbers(Layout):
             if not (isinstance(value, tuple | list) and len(value) == self.width):
                 raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be {self.width} numbers.")
             return value
-        if self.form == "?" and not (isinstance(value, bool) or value in (0, 1)):
+        if self.form == "?" and not (isinstance(value, bool) or is_one_of(value, (0, 1))):
             raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be true or false.")
         return (value,)
 

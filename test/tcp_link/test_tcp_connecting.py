@@ -7,6 +7,7 @@ import threading
 import pytest
 from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, FixedBackoff, Task, connector
 
+from drone_bridge.links import connector as links_connector
 from drone_bridge.links import tcp
 from drone_bridge.links.errors import LinkCancelledError
 from drone_bridge.links.tcp import TcpConnector
@@ -29,6 +30,29 @@ def test_a_peer_that_starts_later_is_connected_to(free_port, cancellation):
         opening.result().close()
         server.accept()[0].close()
     assert set(failures) == {(f"127.0.0.1:{free_port} can't be reached: Connection refused.", 0.02)}
+
+
+@pytest.mark.parametrize(("is_own", "delay_s"), [(True, 1.0), (False, 5.0)])
+def test_a_port_of_this_machine_that_refuses_is_tried_each_second(
+    monkeypatch, free_port, cancellation, is_own, delay_s
+):
+    """A program that is started again there is driven soon, and nothing goes over a network."""
+    delays = []
+
+    def on_failure(_, seconds):
+        delays.append(seconds)
+        cancellation.cancel()
+
+    if not is_own:
+        monkeypatch.setattr(links_connector, "_is_own", lambda *_: False)
+    with pytest.raises(LinkCancelledError):
+        TcpConnector("127.0.0.1", free_port, cancellation, on_failure, FixedBackoff(5.0)).open()
+    assert delays == [delay_s]
+
+
+def test_addresses_of_this_machine_are_known():
+    assert links_connector._is_own(socket.AF_INET, ("127.0.0.1", 80))
+    assert not links_connector._is_own(socket.AF_INET, ("203.0.113.1", 80))
 
 
 def test_a_peer_that_accepts_and_closes_is_not_flooded_with_attempts(peer_listener, cancellation):

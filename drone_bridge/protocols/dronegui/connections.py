@@ -159,7 +159,7 @@ def _seq(document: dict[str, Any], may_be_fractional: bool) -> float:
 
 def _tightened(name: str, value: Any) -> Any:
     """Return how the real receiver interprets a value, if it accepts it."""
-    if not is_number(value):
+    if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)):
         return value
     if name in BUTTONS:
         return bool(value) if value in (0, 1) else value

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.events import ConnectionClosed, EventT
-from drone_bridge.protocols.layouts import MisfitError, Numbers
+from drone_bridge.protocols.layouts import MisfitError, Numbers, is_one_of
 from drone_bridge.protocols.robot.packets import (
     BindFailure,
     BindSubsystem,
@@ -98,7 +98,7 @@ class _Connection(StreamConnection[EventT]):
         name = type(packet).__name__
         is_unknown = isinstance(packet, UnknownPacket)
         kind = packet.type if isinstance(packet, UnknownPacket) else getattr(packet, "ID", -1)
-        if is_unknown == (kind in tuple(self._sent)) or not (is_unknown or type(packet) in self._sent[kind]):
+        if is_unknown == is_one_of(kind, tuple(self._sent)) or not (is_unknown or type(packet) in self._sent[kind]):
             raise LocalProtocolError(f"A {self._us} does not send {name}.")
         payload = packet.encode()
         if len(payload) > MAX_PAYLOAD_BYTES:

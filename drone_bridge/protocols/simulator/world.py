@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.layouts import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64
+from drone_bridge.protocols.layouts import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64, is_one_of
 from drone_bridge.protocols.simulator.wire import ItemType, Name, Request, Response
 
 _IS_ADDED: Final = Numbers("?")
@@ -92,7 +92,7 @@ class Spied(Response):
     id_bytes: int = 1  # or 4
 
     def encode(self) -> bytes:
-        if self.id_bytes not in (1, 4):
+        if not is_one_of(self.id_bytes, (1, 4)):
             raise LocalProtocolError(f"The ID in Spied has 1 or 4 bytes, not {self.id_bytes!r:.200}.")
         id_numbers = _SPIED_IDS[self.id_bytes]
         return (

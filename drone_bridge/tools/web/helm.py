@@ -8,6 +8,7 @@ pilot has to let go of the stick before the vehicle moves again.
 """
 
 import math
+import sys
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ COMMAND_LIFESPAN_S: Final = MAX_AGE_S + TOKEN_PERIOD_S / 2
 LEASE_S: Final = 5.0
 """A pilot who is silent for longer than this has left."""
 _TOKENS_KEPT: Final = 16
+_LARGEST = sys.float_info.max
+"""Of a command's numbers, which are clamped. JSON's have any number of digits, and 1e999 becomes infinity."""
 
 Motion = tuple[float, float, float, float]
 """Along AXES, each from -1 to 1 of what the vehicle is allowed."""
@@ -145,7 +148,7 @@ def _read(motion: Mapping[str, float]) -> Motion:
     values = []
     for axis in AXES:
         value = motion.get(axis, 0.0)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
             raise RefusedError(f"{axis} is {value!r:.40}, and has to be a number from -1 to 1.")
         values.append(min(1.0, max(-1.0, float(value))))
     return (values[0], values[1], values[2], values[3])
