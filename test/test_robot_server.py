@@ -43,7 +43,8 @@ from drone_bridge.protocols.robot import (
     UnbindSubsystem,
 )
 
-TRACKS, HEADLIGHT, REAR = 0, 1, 2
+HEADLIGHT, REAR, TRACKS = 0, 1, 2  # in the list of ARGUMENTS
+ONLY = 0  # of a list without lights
 SENSORS = "['battery_state','temperature/left_motor','current/left_motor','motor_pwm/m1=left PWM']"
 ARGUMENTS = {
     "port": 0,
@@ -139,7 +140,7 @@ def test_updates_beyond_full_speed_are_clamped_and_those_of_others_ignored(share
     bob.send(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, -100, -100), UnbindSubsystem(TRACKS))
     assert bob.wait_for(BindFailure) == BindFailure(TRACKS)
     bob.settle()
-    alice.send_bytes(bytes.fromhex("0006 05 0000 7fff 7fff"))
+    alice.send_bytes(bytes.fromhex("0006 05 0002 7fff 7fff"))
     assert moves(2.0, 0.0)(commands.wait(lambda twist: not is_neutral(twist)))
 
 
@@ -233,9 +234,7 @@ def test_logs_of_nodes_become_the_robot_s_log(shared, commands, connect, ros):
 
 
 def test_it_is_found_by_multicast_and_directly(shared):
-    shared.wait_for_line(
-        r"Only drivers that look for robots through 127\.0\.0\.1 find this one.*discovery_interface to 0"
-    )
+    shared.wait_for_line("Only drivers on this machine find this robot.*discovery_interface and robot_server_host")
     cancellation = Cancellation()
     for address in ("238.160.102.2", "127.0.0.1"):
         route = DiscoveryRoute(address, shared.discovery_port)
@@ -294,33 +293,22 @@ def test_a_silent_driver_is_stopped_goes_on_with_its_next_update_and_is_dropped_
     with serving("silent", command_timeout=0.3, lights="['none']") as server:
         commands = ros.subscribe(Twist, "/silent/cmd_vel")
         driver = connect(server, "alice")
-        driver.bind(TRACKS)
+        driver.bind(ONLY)
 
         def drives():
-            driver.send(SkidSteerUpdate(TRACKS, 100, 100))
+            driver.send(SkidSteerUpdate(ONLY, 100, 100))
             return len(commands)
 
         wait_until(drives, "a command", period_s=0.1)
         commands.wait(is_neutral)
         driver.wait_for(LogMessage, lambda event: event.text.endswith("{tracks} safe mode"))
         driver.settle()  # a keep-alive moves nothing
-        driver.send(SkidSteerUpdate(TRACKS, 300, 300))
+        driver.send(SkidSteerUpdate(ONLY, 300, 300))
         commands.wait(lambda twist: twist.linear.x == pytest.approx(2.0 * 300 / 2048))
         commands.wait(is_neutral)
         assert ros.set_parameters("/silent/robot_server", driver_timeout=0.2)[0].successful
         wait_until(lambda: isinstance(driver.next_event(), ConnectionClosed), "an end")
         server.wait_for_line(r"alice has been silent for 0.2 s \(driver_timeout\), and is dropped")
-
-
-def test_a_stall_of_the_server_costs_no_driver_its_place(connect, ros):
-    with serving("stalled", driver_timeout=1.0) as server:
-        driver = connect(server, "alice")
-        driver.bind(TRACKS)
-        server.send(signal.SIGSTOP)
-        time.sleep(1.5)
-        server.send(signal.SIGCONT)
-        driver.settle()
-        assert driver.list_subsystems()[TRACKS].driver == "alice"
 
 
 def test_robotd_s_dialect(connect, ros):
@@ -365,10 +353,10 @@ def test_protocol_1_s_dialect(connect, ros):
         for _ in range(2):
             assert driver.wait_for(SensorUpdate) == SensorUpdate((SensorReading(0, 7654),), has_ids=False)
         commands = ros.subscribe(Twist, "/first/cmd_vel")
-        driver.bind(TRACKS)
+        driver.bind(ONLY)
 
         def drives():
-            driver.send(SkidSteerUpdate(TRACKS, 100, 100))
+            driver.send(SkidSteerUpdate(ONLY, 100, 100))
             return len(commands)
 
         wait_until(drives, "a command", period_s=0.1)

@@ -348,10 +348,11 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
     )
     names = [source.sensor.name for source in listing.sources]
     assert names == ["battery", "left motor", "left motor", "Right PWM", "aux", "none"]
-    left, right = listing.subsystems[0].motors
+    assert [subsystem.name for subsystem in listing.subsystems] == ["headlight", "Rear light", "tracks"]
+    left, right = listing.subsystems[-1].motors
     assert (left, right) == (MotorSensors(0, 1, 2, 5), MotorSensors(0, 5, 5, 3))
     assert listing.sources[0].sensor.full_voltage_mv == 12_600
-    assert light_topics(listing.subsystems) == {1: "light", 2: "light/rear_light"}
+    assert light_topics(listing.subsystems) == {0: "light", 1: "light/rear_light"}
     nothing = listing_of_parameters("none", ["none"], ["none"], 12.6)
     assert (nothing.subsystems, nothing.sources) == ((), ())
 

@@ -2,7 +2,8 @@
 """Finds robots: a request to a UDP multicast group (or one address), and the names in the replies.
 
 IPv4 only, as the group is. Everything goes through one interface, named by its address: with 127.0.0.1 nothing leaves
-this machine.
+this machine, except that a responder joins the group on every interface. Drivers on this machine ask by the default
+route, wherever that leads, and have to be heard there; others are not answered.
 """
 
 import contextlib
@@ -185,15 +186,17 @@ class DiscoveryResponder:
         self._answer = name.encode()
         if not 0 < len(self._answer) <= MAX_NAME_BYTES:
             raise ValueError(f"A robot's name has from 1 to {MAX_NAME_BYTES} bytes, and {name!r} does not.")
+        self._is_on_loopback = route.is_on_loopback
         self.sockets: list[socket.socket] = []
         self._queries: dict[socket.socket, DatagramReader] = {}
         try:
-            direct = self._bind(route.interface, route.port)
+            direct = self._bind(route.interface, route.port)  # the source of answers: where this robot can be reached
             self.port = int(direct.getsockname()[1])
             if route.is_multicast:
-                # The other socket's address keeps everything out that comes through other interfaces. A socket that
-                # takes all of them takes the group as well.
-                _join(direct if route.interface == ANY_INTERFACE else self._bind(route.address, self.port), route)
+                # The other socket's address keeps everything out that is not for the group. A socket that takes all
+                # interfaces takes the group as well.
+                listening = direct if route.interface == ANY_INTERFACE else self._bind(route.address, self.port)
+                _join(listening, route.address, ANY_INTERFACE if self._is_on_loopback else route.interface)
         except OSError as error:
             self.close()
             raise LinkError(
@@ -224,11 +227,15 @@ class DiscoveryResponder:
                     size, source, age_s = queries.read()
                 except ConnectionError:
                     continue  # somebody did not wait for an answer
-                if bytes(queries.buffer[:size]) == DISCOVERY_QUERY and age_s <= OLDEST_QUERY_S and not is_silent:
+                is_query = bytes(queries.buffer[:size]) == DISCOVERY_QUERY and age_s <= OLDEST_QUERY_S
+                if is_query and not is_silent and self._may_know(source[0]):
                     with contextlib.suppress(OSError):  # an answer may get lost in any case
                         self.sockets[0].sendto(self._answer, source)
                         asked.append(f"{source[0]}:{source[1]}")
         return asked
+
+    def _may_know(self, address: str) -> bool:
+        return not self._is_on_loopback or is_of_this_machine(address)
 
     def close(self) -> None:
         """Leave the group and stop listening."""
@@ -236,14 +243,24 @@ class DiscoveryResponder:
             opened.close()
 
 
-def _join(bound: socket.socket, route: DiscoveryRoute) -> None:
+def is_of_this_machine(address: str) -> bool:
+    """Return whether an IPv4 address is one of this machine's: to those alone it sends from the same address."""
+    if ipaddress.IPv4Address(address).is_loopback:
+        return True
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect((address, DISCOVERY_PORT))  # which sends nothing
+        return bool(probe.getsockname()[0] == address)
+    return False
+
+
+def _join(bound: socket.socket, group: str, interface: str) -> None:
     """Subscribe a socket to the group on an interface. Raises OSError.
 
     ANY_INTERFACE means all interfaces: the system would join only one, chosen by its routes, or none.
     """
-    chosen = socket.inet_aton(route.address) + socket.inet_aton(route.interface)
+    chosen = socket.inet_aton(group) + socket.inet_aton(interface)
     memberships = [chosen]
-    if route.interface == ANY_INTERFACE:
+    if interface == ANY_INTERFACE:
         memberships += [chosen + struct.pack("=i", index) for index, _ in socket.if_nameindex()]
     failures = []
     for membership in memberships:

@@ -71,13 +71,15 @@ def check_topics(entries: Sequence[str]) -> str | None:
 def listing_of_parameters(
     skid_steer: str, lights: Sequence[str], sensors: Sequence[str], full_voltage: float
 ) -> Listing:
-    """Return the lists given by parameters. `full_voltage` is in V."""
+    """Return the lists given by parameters. `full_voltage` is in V.
+
+    The skid steer comes last: robotd's Java driver, NetRobot, can't read a list that goes on after one.
+    """
     sources = [_source(entry, full_voltage) for entry in sensors if entry != NONE]
-    subsystems = []
+    subsystems = [DrivenSubsystem(SubsystemType.LIGHTS, name) for name in lights if name != NONE]
     if skid_steer != NONE:
         left, right = (_motor(side, sources) for side in ("left", "right"))
         subsystems.append(DrivenSubsystem(SubsystemType.SKID_STEER, skid_steer, (left, right)))
-    subsystems += [DrivenSubsystem(SubsystemType.LIGHTS, name) for name in lights if name != NONE]
     return Listing(tuple(subsystems), tuple(sources))
 
 

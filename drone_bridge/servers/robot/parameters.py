@@ -118,6 +118,9 @@ PARAMETERS: Final = (
     ),
     DISCOVERY_UDP_PORT,
     ParameterDeclaration(
-        "discovery_interface", "127.0.0.1", "The address of the network interface for discovery; 0.0.0.0 for all."
+        "discovery_interface",
+        "127.0.0.1",
+        "The address of the network interface for discovery; 127.0.0.1 for drivers on this machine, by whatever route, "
+        "0.0.0.0 for all.",
     ),
 )

@@ -15,9 +15,9 @@ from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.link_node.link_thread import Endpoint
 from drone_bridge.links.cancellation import Cancellation, Wakeup
 from drone_bridge.links.discovery import DiscoveryResponder, DiscoveryRoute
+from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp_clients import Connection, TcpClients
 from drone_bridge.node.program import run
-from drone_bridge.node.stall_watch import PROCESS
 from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.robot import PROTOCOL_VERSION, FirmwareInfo
 from drone_bridge.servers.robot.drive_commands import DriveCommands
@@ -104,17 +104,8 @@ class RobotServer(LinkNode):
             self._control = Protocol1Control(self._vehicle, self.inform)
         else:
             self._control = Control(self._vehicle, self.inform, FIRMWARE)
-        responder = None
         robot_name = get("robot_name") or socket.gethostname()
-        if get("discovery"):
-            route = DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
-            responder = DiscoveryResponder(robot_name, route)
-            if route.is_on_loopback:
-                self.get_logger().info(
-                    f"Only drivers that look for robots through {route.interface} find this one, as robot_bridge does "
-                    f"by default. Others leave the choice of interface to the system: for those set "
-                    f"discovery_interface to 0.0.0.0, or to the address of the interface that they ask through."
-                )
+        responder = self._make_responder(robot_name) if get("discovery") else None
         try:
             self._driver_clients = TcpClients(
                 get("host"),
@@ -142,6 +133,27 @@ class RobotServer(LinkNode):
         )
         self.get_logger().info(f"Waiting for drivers on {get('host')}:{self._driver_clients.port}.")
         return self._endpoint
+
+    def _make_responder(self, robot_name: str) -> DiscoveryResponder | None:
+        """Return what answers discovery requests, None if another program does. Raises ValueError."""
+        get = self.parameters.__getitem__
+        route = DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
+        try:
+            responder = DiscoveryResponder(robot_name, route)
+        except LinkError as error:
+            self.get_logger().warning(
+                f"Drivers do not find this robot: {error} A robotd on this machine takes that port for itself: end it, "
+                "or choose another port (launch argument discovery_port) for drivers that can ask there; to any other "
+                "driver give the address."
+            )
+            return None
+        if route.is_on_loopback:
+            self.get_logger().info(
+                "Only drivers on this machine find this robot. For those on others set discovery_interface and host "
+                "(launch arguments discovery_interface and robot_server_host) to 0.0.0.0, or to this machine's address "
+                "in their network."
+            )
+        return responder
 
     # The conversations, on the link's thread.
 
@@ -208,9 +220,7 @@ class RobotServer(LinkNode):
         for driver in self._control.halt_silent(now, allowed_s):
             sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
             self.count_and_warn("silent drivers", sentence)
-        # After a stall of our own they are listened to first.
-        is_judged = 0 < dropped_s < PROCESS.running_s()
-        for driver in self._control.drop_silent(now, dropped_s) if is_judged else ():
+        for driver in self._control.drop_silent(now, dropped_s) if dropped_s else ():
             sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
             self.count_and_warn("dropped drivers", sentence)
         self._commands.tick(now_s)

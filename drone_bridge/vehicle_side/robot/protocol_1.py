@@ -35,7 +35,7 @@ class Protocol1Control(Control):
 
     readings_period_s: ClassVar[float | None] = 0.25
 
-    _told: tuple[object, ...] = ()  # what the lists contained that were sent last
+    _told: tuple[object, ...] | None = None  # what the lists contained that were sent last
 
     def handle(self, driver: Driver, packet: FromDriver, now: Instant) -> None:
         """Handle a packet. Raises HangUpError."""
@@ -44,6 +44,8 @@ class Protocol1Control(Control):
             driver.send(LogMessage(f"Hello, {driver.name}"))
 
     def _query(self, driver: Driver) -> None:
+        if self._told is None:
+            self._told = self._contents()
         driver.send(self._subsystem_info())
         driver.send(self._sensor_info())
 
@@ -62,16 +64,11 @@ class Protocol1Control(Control):
     def send_readings(self, readings: Sequence[SensorReading] = ()) -> None:
         """Send the values of all batteries: nothing but their order tells whose they are."""
         del readings
-        batteries = self._batteries()
-        identity = (
-            tuple((battery.name, battery.full_voltage_mv) for battery in batteries),
-            tuple((subsystem.type, subsystem.name) for subsystem in self.vehicle.subsystems),
-        )
-        if self._told != identity:
-            for driver in tuple(self.drivers) if self._told else ():
+        if self._told not in (None, contents := self._contents()):
+            self._told = contents
+            for driver in tuple(self.drivers):
                 self._query(driver)
-            self._told = identity
-        if batteries:
+        if batteries := self._batteries():
             values = [SensorReading(number, battery.value or 0) for number, battery in enumerate(batteries)]
             self._broadcast(SensorUpdate(tuple(values), has_ids=False))
 
@@ -80,6 +77,11 @@ class Protocol1Control(Control):
         del now
         self.report(text)
         self.send_log(text)
+
+    def _contents(self) -> tuple[object, ...]:
+        """Return what makes a list another one."""
+        batteries = [(battery.name, battery.full_voltage_mv) for battery in self._batteries()]
+        return batteries, [(subsystem.type, subsystem.name) for subsystem in self.vehicle.subsystems]
 
     def _batteries(self) -> list[Sensor]:
         """Return those whose voltage is known: the layout has nothing that stands for an unknown one."""
