@@ -188,3 +188,17 @@ def test_errors_name_the_line(tmp_path, text, line, error):
 @pytest.mark.parametrize("path", sorted((ROOT / "config" / "fleets").glob("*.yaml")), ids=lambda path: path.name)
 def test_the_shipped_fleet_files_are_valid(path):
     assert load(path)
+
+
+def test_a_parameter_file_that_is_wrong_is_refused_or_named(tmp_path, capsys):
+    fleet_file, mine = tmp_path / "fleet.yaml", tmp_path / "mine.yaml"
+    fleet_file.write_text("vehicles:\n  a: {protocol: robot, control: true}\n  b: {protocol: testbed}")
+    words = [str(fleet_file), "--dry-run", "--ros-args", "--params-file", str(mine)]
+    mine.write_text("/**:\n  ros__parameters: [1")
+    assert main(words) == 2
+    assert f"{mine}:2: this is not YAML" in capsys.readouterr().err
+    mine.write_text("/**:\n  ros__parameters: {pattern: square, patern: square}")
+    assert main(words) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert "no node that '/**' names has a parameter 'patern', did you mean 'pattern'?" in said[0]

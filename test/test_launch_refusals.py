@@ -169,6 +169,23 @@ def test_a_parameter_file_that_no_node_could_read_is_refused(folder, capfd, text
     assert "Traceback" not in printed
 
 
+def test_a_parameter_that_no_node_has_is_named(tmp_path, capfd):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(
+        "/**:\n  ros__parameters: {comand_timeout: 1.0, use_sim_time: false, port: 5}\n"
+        "/**/robot_bridge:\n  ros__parameters: {wheel_separation: 0.5, qos_overrides: {/tf: {publisher: {depth: 9}}}}\n"
+        "elsewhere:\n  rover_controller:\n    ros__parameters: {pattern: square}\n"
+    )
+    words = ["launch", "--dry-run", "robot.launch.xml", f"params_file:={mine}", "control:=true", "namespace:=alpha"]
+    assert main(words) == 0
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 2, said
+    assert "no node that '/**' names has a parameter 'comand_timeout', did you mean 'command_timeout'?" in said[0]
+    assert "'/elsewhere/rover_controller' names no node of this launch; there are /alpha/robot_bridge, " in said[1]
+    assert main(["launch", "--dry-run", "robot.launch.xml", "control:=true", "record:=true"]) == 0
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

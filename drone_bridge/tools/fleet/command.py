@@ -5,13 +5,16 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from drone_bridge.node.program import run_work
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.fleet.fleet import Fleet
 from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, Vehicle, load
+from drone_bridge.tools.launch import parameters
+from drone_bridge.tools.launch.substitutions import SubstitutionError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     overrides = Overrides(options.namespace, options.frame_prefix, options.host, options.emulate, options.control)
     try:
         vehicles = load(options.file, overrides)
-    except (FleetFileError, OSError) as error:
+        _check_parameter_files(words, vehicles)
+    except (FleetFileError, SubstitutionError, OSError) as error:
         problem = f"{options.file} can't be read: {error.strerror}." if isinstance(error, OSError) else error
         print(f"drone-bridge fleet: {problem}", file=sys.stderr)
         if options.refusal_ends_launch:
@@ -32,6 +36,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(map(_line, vehicles)))
         return 0
     return run_work(lambda stopping: Fleet(vehicles, stopping, models=options.models))
+
+
+def _check_parameter_files(words: Sequence[str], vehicles: Sequence[Vehicle]) -> None:
+    """Refuse a --params-file that is not YAML, and name what no vehicle takes. Raises SubstitutionError and OSError."""
+    nodes: dict[str, Collection[str] | None] = {}
+    for vehicle in vehicles:
+        nodes[f"{vehicle.namespace}/{vehicle.protocol}_bridge"] = vehicle.kind.bridge.declarations
+        if vehicle.control is not None:
+            name = vehicle.kind.controller.node.partition(":")[0].rpartition(".")[2]
+            nodes[f"{vehicle.namespace}/{name}"] = vehicle.kind.controller.declarations
+    for word, file in pairwise(words):
+        if word == "--params-file":
+            parameters.check_file(Path(file))
+            for sentence in parameters.unused(Path(file), nodes):
+                print(f"drone-bridge fleet: {sentence}", file=sys.stderr)
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:

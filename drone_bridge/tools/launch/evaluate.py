@@ -12,7 +12,7 @@ from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.tools.launch import parameters, renamed, substitutions
 from drone_bridge.tools.launch.arguments import Argument, declared_in, first_missing, refuse_unknown
 from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
-from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Template, find_executable
+from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Template, find_executable, package_prefix
 
 _OUTPUTS = ("screen", "log", "both", "own_log", "full")
 _INCLUDE_DEPTH = 20  # files; more means that one includes itself
@@ -55,6 +55,7 @@ def evaluate(
         raise LaunchFileError(f"{path}:{missing.line}: {missing.demand}")
     evaluation = _Evaluation(folder, given, warn)
     evaluation.run_file(root, dict(given))
+    evaluation.name_unused_parameters()
     declarations.add(evaluation.declared)
     refuse_unknown(given, declarations, path)
     return evaluation.processes
@@ -72,6 +73,8 @@ class _Evaluation:
         self._files = 0
         self._depth = 0
         self._includes = 0
+        # The executables of nodes by their full names, by the parameter file that somebody wrote for them.
+        self._addressed: dict[Path, dict[str, str]] = {}
         self._scope = Scope({}, dict(os.environ), Path())
         self._actions = {
             "arg": self._arg,
@@ -85,6 +88,13 @@ class _Evaluation:
             "set_env": self._set_env,
             "unset_env": self._unset_env,
         }
+
+    def name_unused_parameters(self) -> None:
+        """Warn of what no node takes, of parameter files other than those that are installed."""
+        for path, nodes in self._addressed.items():
+            declared = {name: parameters.declared_by(executable) for name, executable in nodes.items()}
+            for sentence in parameters.unused(path, declared):
+                self._warn(sentence)
 
     def run_file(self, root: Element, given: dict[str, str]) -> None:
         self._scope.configurations.update(given)
@@ -223,7 +233,11 @@ class _Evaluation:
         full_name = None if name is None or namespace is None else f"{namespace.rstrip('/')}/{name}"
         files: dict[Path, str] = {}
         for parameter in element.named("param"):
-            command += ["--params-file", str(self._parameter_file(parameter, full_name, files))]
+            file = self._parameter_file(parameter, full_name, files)
+            command += ["--params-file", str(file)]
+            if file not in files and package is not None and package_prefix(package) not in file.parents:
+                addressed = self._addressed.setdefault(file, {})
+                addressed[f"{(namespace or '').rstrip('/')}/{name or executable}"] = executable
         for remap in element.named("remap"):
             command += ["-r", f"{self._text(remap, 'from')}:={self._text(remap, 'to')}"]
         self._add(element, command, self._optional(element, "exec_name"), files)

@@ -5,14 +5,16 @@ A value is read as YAML. Where it, or an item of a list, has substitutions, they
 read as YAML once more, so that value="$(var rate)" is a number when the argument is one. `type` asks for a type.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
 
+from drone_bridge.kind import kinds
 from drone_bridge.tools.launch import substitutions, yaml_text
 from drone_bridge.tools.launch.parse import Element, read_file
-from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
+from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, suggestion
 
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
@@ -49,6 +51,62 @@ def substituted_file(path: Path, scope: Scope) -> str:
 def check_file(path: Path) -> None:
     """Refuse a parameter file that no node could read. Raises SubstitutionError and OSError."""
     _check_text(_text_of(path), path)
+
+
+def unused(path: Path, nodes: Mapping[str, Collection[str] | None]) -> Iterator[str]:
+    """Yield a sentence for each entry of a parameter file, which has been checked, that none of these nodes takes.
+
+    `nodes` are the parameters of each node by its full name, or None where they are not known.
+    """
+    for pattern, names in _sections(yaml_text.read(_text_of(path)) or {}):
+        addressed = [declared for node, declared in nodes.items() if re.fullmatch(_expression(pattern), node)]
+        if not addressed:
+            yield f"{path}: '{pattern}' names no node of this launch; there are {', '.join(nodes)}"
+            continue
+        known = {name for declared in addressed for name in declared or ()}
+        for name in names if None not in addressed else ():
+            if name not in known and not _of_every_node(name):
+                yield f"{path}: no node that '{pattern}' names has a parameter '{name}'{suggestion(name, known)}"
+
+
+def declared_by(executable: str) -> Collection[str] | None:
+    """Return the parameters of a node of this package by its executable; None for others."""
+    for kind in kinds().values():
+        controller = kind.controller.node.partition(":")[0].rpartition(".")[2]
+        nodes = {f"{kind.name}_bridge": kind.bridge, f"{kind.name}_server": kind.server, controller: kind.controller}
+        if executable in nodes:
+            try:
+                return nodes[executable].declarations
+            except ImportError:  # the node says so itself
+                return None
+    return None
+
+
+def _sections(content: object, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Yield the nodes that a parameter file names, and the names of the parameters for each."""
+    for key, value in content.items() if isinstance(content, Mapping) else ():
+        if key == "ros__parameters":
+            yield prefix or "/", list(_names(value))
+        else:
+            yield from _sections(value, f"{prefix}/{str(key).strip('/')}")
+
+
+def _names(parameters: object, prefix: str = "") -> Iterator[str]:
+    for key, value in parameters.items() if isinstance(parameters, Mapping) else ():
+        if isinstance(value, Mapping):
+            yield from _names(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def _expression(pattern: str) -> str:
+    """Return the regular expression for the full names that rcl matches: * is one part of a name, ** any number."""
+    parts = {"**": "(/[^/]+)*", "*": "/[^/]+"}
+    return "".join(parts.get(part, f"/{re.escape(part)}") for part in pattern.strip("/").split("/"))
+
+
+def _of_every_node(name: str) -> bool:
+    return name in ("use_sim_time", "start_type_description_service") or name.startswith("qos_overrides.")
 
 
 def _text_of(path: Path) -> str:
