@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from drone_bridge.emulators.dronegui.flight import Flight, Phase
 from drone_bridge.protocols.dronegui import AXES, BUTTONS, ControlPacket, Demo, LatePacket
 from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.vehicle_side.dronegui import BOOTSTRAP_S, MAX_CONTROLLERS, Dialect, Gui
+from drone_bridge.vehicle_side.dronegui import (
+    BOOTSTRAP_S,
+    CONTROLLER_TIMEOUT_S,
+    MAX_BYTES_PER_PACKET,
+    MAX_CONTROLLERS,
+    Dialect,
+    Gui,
+)
 
 ONE = ("192.0.2.1", 40000)
 OWN = "127.0.0.1"
@@ -59,6 +66,10 @@ class Controller:
 
     def wait(self, seconds):
         self.now_s += seconds
+
+    def receivers(self):
+        """The hosts that the next datagram of navdata goes to."""
+        return [host for host, *_ in self.gui.receivers(b"{}", self.now_s)]
 
 
 def test_a_fresh_gui_takes_off_twice_and_one_that_was_reset_lands():
@@ -161,12 +172,12 @@ def test_invalid_packets_change_nothing():
     controller = Controller(is_bootstrapped=True)
     controller.say(hover=False)
     heard_s, controls = controller.gui.heard_s, controller.gui.controls
-    controller.wait(1.0)
+    controller.wait(CONTROLLER_TIMEOUT_S + 0.1)
     for nonsense in (b"", b"{", b'{"seq": 2, "state": {"take_off": "yes"}}', b'{"seq": 2, "state": {"roll": NaN}}'):
         with pytest.raises(RemoteProtocolError):
             controller.gui.receive(nonsense, ("192.0.2.9", 1), controller.now_s)
     assert (controller.gui.heard_s, controller.gui.controls, controller.drone.told) == (heard_s, controls, [])
-    assert [host for host, _ in controller.gui.controllers] == [OWN, "192.0.2.1"]
+    assert controller.receivers() == [OWN]  # the packet before them was too long ago
 
 
 def test_a_press_in_a_packet_that_is_refused_acts_with_the_next_one():
@@ -182,20 +193,52 @@ def test_navdata_goes_to_a_port_of_the_hosts_that_controlled_it_last():
     for number in range(MAX_CONTROLLERS + 3):
         controller.say(source=(f"192.0.2.{number}", 40000 + number))
     controller.say(source=("192.0.2.5", 50000))
-    hosts = [host for host, _ in controller.gui.controllers]
-    assert hosts == [OWN, "192.0.2.3", "192.0.2.4", *(f"192.0.2.{number}" for number in range(6, 11)), "192.0.2.5"]
-    assert {port for _, port in controller.gui.controllers} == {5561}
+    assert controller.receivers() == [OWN, *(f"192.0.2.{number}" for number in (3, 4, 6, 7, 8, 9, 10, 5))]
     controller.say(source=("2001:db8::1", 40000, 0, 2))
-    assert controller.gui.controllers[-1] == ("2001:db8::1", 5561, 0, 2)
+    addresses = controller.gui.receivers(b"", controller.now_s)
+    assert {port for _, port, *_ in addresses} == {5561}
+    assert addresses[-1] == ("2001:db8::1", 5561, 0, 2)
+
+
+def test_navdata_to_a_host_ends_soon_after_its_last_packet():
+    controller = Controller(is_bootstrapped=True)
+    controller.say()
+    controller.wait(CONTROLLER_TIMEOUT_S - 0.1)
+    assert controller.receivers() == [OWN, "192.0.2.1"]
+    controller.say()
+    controller.wait(CONTROLLER_TIMEOUT_S - 0.1)
+    assert controller.receivers() == [OWN, "192.0.2.1"]
+    controller.wait(0.2)
+    assert controller.receivers() == [OWN]
+
+
+def test_one_packet_triggers_a_bounded_amount_of_navdata():
+    """Its source may be forged. Who sends every 250 ms, as slow clients do, gets all of it."""
+    controller = Controller(is_bootstrapped=True)
+    block = bytes(280)  # 15 per second are what a drone sends
+
+    def sent(seconds):
+        count = 0
+        for _ in range(round(15 * seconds)):
+            controller.wait(1 / 15)
+            count += len(controller.gui.receivers(block, controller.now_s)) - 1
+        return count
+
+    controller.say()
+    assert sent(20) * len(block) <= MAX_BYTES_PER_PACKET
+    controller.say()
+    for _ in range(40):
+        assert sent(4 / 15) == 4
+        controller.say()
 
 
 def test_navdata_goes_to_the_own_host_before_anybody_sends_packets():
     # As that of the real GUI does: a controller that keeps a height answers each demo, and says nothing before.
     gui = Gui(Drone(), Dialect(is_bootstrapped=True, navdata_port=5561))
-    assert gui.controllers == ((OWN, 5561),)
+    assert gui.receivers(b"", 0.0) == ((OWN, 5561),)
     gui.receive(b'{"seq": 1}', (OWN, 40000), 0.0)
-    assert gui.controllers == ((OWN, 5561),)
-    assert Gui(Drone(), Dialect(), "::1").controllers[0][0] == "::1"
+    assert gui.receivers(bytes(2 * MAX_BYTES_PER_PACKET), 60.0) == ((OWN, 5561),)
+    assert Gui(Drone(), Dialect(), "::1").receivers(b"", 0.0)[0][0] == "::1"
 
 
 def test_navdata_is_due_at_its_rate_whatever_rate_and_jitter_it_comes_with():

@@ -9,6 +9,7 @@ drone flies, and every press of take_off takes off.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -27,6 +28,10 @@ from drone_bridge.vehicle_side.rate_limit import RateLimit
 BOOTSTRAP_S: Final = 0.3
 #: Hosts that navdata is sent to besides the GUI's own: the latest ones whose packets took effect.
 MAX_CONTROLLERS: Final = 8
+#: How long such a host gets navdata after its last packet, as from a drone itself.
+CONTROLLER_TIMEOUT_S: Final = 2.0
+#: How much it gets at most for one packet, whose source may be forged: about a second of it.
+MAX_BYTES_PER_PACKET: Final = 4096
 
 
 class Drone(Protocol):
@@ -64,6 +69,15 @@ class Dialect:
     drone_patience_s: float = math.inf
 
 
+@dataclass(slots=True)
+class _Controller:
+    """A host that navdata is sent to."""
+
+    address: Any
+    heard_s: float
+    left_bytes: int = MAX_BYTES_PER_PACKET
+
+
 class Gui:
     """The receiver of packets and sender of navdata. Times are seconds of any one clock.
 
@@ -85,7 +99,8 @@ class Gui:
         )
         self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
-        self._controllers: tuple[Any, ...] = ()  # further addresses for navdata
+        self._lock = threading.Lock()
+        self._controllers: dict[str, _Controller] = {}  # further ones, by host, the one heard last at the end
 
     def hears_drone(self, now_s: float) -> bool:
         """Return whether the drone sends navdata, so that the GUI knows whether it flies."""
@@ -110,7 +125,7 @@ class Gui:
             return event
         knows_flight = self.hears_drone(now_s)  # before this packet breaks a silence
         self.heard_s = now_s
-        self._remember(source)
+        self._remember(source, now_s)
         before, self.controls = self.controls, event.controls
         self._drone.steer(event.controls)
         if event.controls.reset and not before.reset:
@@ -128,20 +143,30 @@ class Gui:
         return self.hears_drone(now_s) and self._rate_limit.is_due(now_s, self._dialect.navdata_rate)
 
     def navdata(self, blocks: Iterable[Navdata]) -> list[bytes]:
-        """Return a datagram per block, to be sent to each of the `controllers`. Raises LocalProtocolError."""
+        """Return a datagram per block, to be sent to the `receivers` of each. Raises LocalProtocolError."""
         return [self._protocol.send(block) for block in blocks]
 
-    @property
-    def controllers(self) -> tuple[Any, ...]:
-        """The addresses for navdata: the GUI's own host, and the hosts whose packets took effect.
+    def receivers(self, datagram: bytes, now_s: float) -> tuple[Any, ...]:
+        """Return the addresses for a datagram of navdata: the GUI's own host, and hosts whose packets took effect.
 
-        The own host gets navdata before any packet, as some controllers only send in response.
+        The own host gets navdata before any packet, as some controllers only send in response. The others get it for
+        CONTROLLER_TIMEOUT_S after a packet, and MAX_BYTES_PER_PACKET at most.
         """
-        return (self._own_address, *self._controllers)
+        with self._lock:
+            for host, controller in tuple(self._controllers.items()):
+                if now_s > controller.heard_s + CONTROLLER_TIMEOUT_S:
+                    del self._controllers[host]
+            admitted = [each for each in self._controllers.values() if each.left_bytes >= len(datagram)]
+            for each in admitted:
+                each.left_bytes -= len(datagram)
+            return (self._own_address, *(each.address for each in admitted))
 
-    def _remember(self, source: Any) -> None:
+    def _remember(self, source: Any, now_s: float) -> None:
         host, _, *rest = source
         if host == self._own_address[0]:
             return
-        others = [address for address in self._controllers if address[0] != host]
-        self._controllers = (*others, (host, self._dialect.navdata_port, *rest))[-MAX_CONTROLLERS:]
+        with self._lock:
+            self._controllers.pop(host, None)
+            self._controllers[host] = _Controller((host, self._dialect.navdata_port, *rest), now_s)
+            if len(self._controllers) > MAX_CONTROLLERS:
+                del self._controllers[next(iter(self._controllers))]

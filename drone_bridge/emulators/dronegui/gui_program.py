@@ -72,7 +72,7 @@ class GuiProgram:
         self._navdata_number += 1
         if not self._navdata_socket:
             return
-        for address in self._gui.controllers:
-            for datagram in datagrams:
+        for datagram in datagrams:
+            for address in self._gui.receivers(datagram, self._flight.time):
                 with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
                     self._navdata_socket.send(datagram, address)

@@ -126,7 +126,7 @@ class NavdataSender:
             self._node.statistics.facts |= translate.navdata_facts(block)
         if not self._socket:
             return
-        for address in gui.controllers:
+        for address in gui.receivers(datagram, time.monotonic()):
             try:
                 self._socket.send(datagram, address)
             except LinkError as error:
