@@ -274,6 +274,13 @@ def test_hover_can_be_held_against_commands(ros, peer):
         assert all(packet.is_hover for packet in peer.packets if packet.seq >= start)
         assert "follows commands" in switch(ros, "hover", False).message
         peer.wait_for_next(lambda packet: not packet.is_hover)
+    ros.set_parameters("dronegui_bridge", command_timeout=60.0)
+    command(publisher, peer, twist())
+    switch(ros, "hover", True)
+    switch(ros, "hover", False)  # what was commanded before that is over, so the drone stays where it is
+    start = peer.wait_for_next().seq + 1
+    peer.wait(lambda packet: packet.seq == start + 5)
+    assert all(packet.is_hover for packet in peer.packets if packet.seq >= start)
 
 
 # Buttons.

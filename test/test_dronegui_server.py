@@ -233,11 +233,16 @@ def test_what_was_sent_while_the_server_was_stopped_is_not_carried_out(ros, serv
 @pytest.mark.parametrize("leave", ["deactivate", "SIGTERM"])
 def test_a_server_that_ends_leaves_zero(ros, serve, operator, leave):
     drone = Drone(ros)
-    server = serve(command_timeout=60.0)
+    server = serve(command_timeout=0.3)
     commands = commanded(ros, operator)
     wait_until(lambda: True in drone.told, "hover to be held")
-    operator.send(hover=False, pitch=-0.5)
+    operator.keep_sending(hover=False, pitch=-0.5)
     wait_until(lambda: drone.told[-1] is False, "hover to be let go")
+    operator.stop()
+    wait_until(lambda: drone.told[-1] is True, "hover, which holds the drone best, to be held in the silence")
+    operator.keep_sending(hover=False, pitch=-0.5)
+    wait_until(lambda: drone.told[-1] is False, "hover to be let go")
+    commands.clear()
     commands.wait(forward)
     if leave == "deactivate":
         ros.transition("dronegui_server", "deactivate")

@@ -29,6 +29,11 @@ class VelocityOutput:
         """Whether a command is in force."""
         return self._command is not None
 
+    @property
+    def is_last_word(self) -> bool:
+        """Whether the vehicle was told zero last, and nobody else has commanded it since."""
+        return not self.is_active
+
     def command(self, twist: Twist) -> None:
         self._command, self._commanded_s = twist, time.monotonic()
         self._node.reports.end_ongoing(OPERATORS_LOST)

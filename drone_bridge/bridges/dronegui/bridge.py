@@ -303,6 +303,8 @@ class DroneGuiBridge(LinkNode):
         return serve
 
     def _serve_hover(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if self._is_hover_held and not request.data and self._expects_link():
+            self._commands.mailbox.forget()  # it hovers on until it is told something new
         self._is_hover_held = request.data
         response.success = True
         response.message = (

@@ -34,7 +34,7 @@ class Buttons(Protocol):
         """Have the drone hover and ignore commands, if it can."""
 
     def release_hover(self) -> None:
-        """Release hover if it is held, as the operator is gone."""
+        """Release hover if it is held, as somebody else flies the drone, or the server leaves."""
 
 
 class ServiceButtons:
@@ -103,6 +103,8 @@ class ServiceButtons:
         if not missing and not self._are_all_available:
             self._node.inform("The drone's services are available.")
         self._are_all_available = not missing
+        if not self._is_offered("hover"):
+            self._is_hover_held = None  # a bridge that comes back has forgotten it
         self._give_up_overdue(time.monotonic())
 
     def _is_offered(self, name: str) -> bool:

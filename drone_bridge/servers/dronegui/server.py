@@ -226,17 +226,22 @@ class DroneGuiServer(LinkNode):
         self.buttons.press(name)
 
     def _follow(self) -> None:
-        """Repeat the last command until the operator is silent."""
-        if not self._velocities.is_active:
+        """Repeat the last command until the operator is silent; then the drone hovers, and others may take it over.
+
+        A zero cmd_vel alone would hold it level for a while, so that it drifts, even if the operator left it hovering.
+        """
+        if not self._sender:
             return
         if self._velocities.repeat(self._sender):
             self.buttons.hold_hover(self._gui.controls.hover)  # again, for services that were not available
+        elif self._velocities.is_last_word:
+            self.buttons.hold_hover(True)
         else:
             self.buttons.release_hover()
 
     def _stop(self) -> None:
+        self._velocities.finish()  # before hover is released: the bridge follows what comes after that
         self.buttons.release_hover()
-        self._velocities.finish()
 
 
 def main() -> int:
