@@ -11,7 +11,7 @@ from rotations import about, matrix, turned
 
 from drone_bridge.geometry.quaternions import IDENTITY, euler_from_quaternion, quaternion_from_euler
 from drone_bridge.protocols.testbed import AngleUnit
-from drone_bridge.translate import frames
+from drone_bridge.translate import frames, testbed_frames
 from drone_bridge.translate.frames import BodyRates
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
@@ -25,7 +25,7 @@ numbers = st.floats(-1000, 1000)
 
 def level_flight(pitch=0.0, roll=0.0, heading=0.0):
     """The attitude of the testbed's angles, radians, as a matrix from the body to ENU."""
-    return matrix(frames.orientation_from_testbed(pitch, roll, heading))
+    return matrix(testbed_frames.orientation_from_testbed(pitch, roll, heading))
 
 
 def close(actual, expected):
@@ -108,29 +108,29 @@ def test_a_point_below_is_at_positive_y_of_the_optical_frame():
 
 
 def test_right_ahead_up_of_the_testbed_is_east_north_up():
-    assert frames.enu_from_testbed(1, 0, 0) == (1, 0, 0)
-    assert frames.enu_from_testbed(0, 0, -1) == (0, 1, 0)
-    assert frames.enu_from_testbed(0, 1, 0) == (0, 0, 1)
+    assert testbed_frames.enu_from_testbed(1, 0, 0) == (1, 0, 0)
+    assert testbed_frames.enu_from_testbed(0, 0, -1) == (0, 1, 0)
+    assert testbed_frames.enu_from_testbed(0, 1, 0) == (0, 0, 1)
 
 
 def test_both_worlds_are_right_handed():
-    columns = [frames.enu_from_testbed(*axis) for axis in np.eye(3)]
+    columns = [testbed_frames.enu_from_testbed(*axis) for axis in np.eye(3)]
     assert np.linalg.det(np.column_stack(columns)) == pytest.approx(1)
 
 
 def test_heading_zero_is_north():
     assert close(level_flight() @ FORWARD, NORTH)
-    assert frames.enu_yaw_from_heading(0) == pytest.approx(math.pi / 2)
+    assert testbed_frames.enu_yaw_from_heading(0) == pytest.approx(math.pi / 2)
 
 
 def test_heading_a_quarter_turn_is_east():
     assert close(level_flight(heading=math.pi / 2) @ FORWARD, EAST)
-    assert frames.enu_yaw_from_heading(math.pi / 2) == pytest.approx(0)
+    assert testbed_frames.enu_yaw_from_heading(math.pi / 2) == pytest.approx(0)
 
 
 @given(st.floats(-100, 100))
 def test_the_yaw_of_any_heading_is_within_half_a_turn(heading):
-    yaw = frames.enu_yaw_from_heading(heading)
+    yaw = testbed_frames.enu_yaw_from_heading(heading)
     assert abs(yaw) <= math.pi
     assert [math.cos(yaw), math.sin(yaw)] == pytest.approx([math.sin(heading), math.cos(heading)], abs=1e-9)
 
@@ -166,7 +166,7 @@ def test_the_attitude_is_the_testbeds_attitude_seen_from_enu(pitch, roll, headin
     heading_turn = about(-TESTBED_UP, heading)  # to the right
     pitch_turn = about(-TESTBED_RIGHT, pitch)  # down
     roll_turn = about(-TESTBED_BACK, roll)  # to the right
-    world = np.column_stack([frames.enu_from_testbed(*axis) for axis in np.eye(3)])
+    world = np.column_stack([testbed_frames.enu_from_testbed(*axis) for axis in np.eye(3)])
     body = np.column_stack([-LEFT, UP, -FORWARD])  # the testbed's x, y, z of the body in REP 103
     expected = world @ heading_turn @ pitch_turn @ roll_turn @ body.T
     assert close(level_flight(pitch, roll, heading), expected)
@@ -176,7 +176,7 @@ def test_the_attitude_is_the_testbeds_attitude_seen_from_enu(pitch, roll, headin
 
 
 def wire_rates(**rates):
-    return frames.testbed_rates_from_body(BodyRates(**{"roll": 0.0, "pitch": 0.0, "yaw": 0.0, **rates}))
+    return testbed_frames.testbed_rates_from_body(BodyRates(**{"roll": 0.0, "pitch": 0.0, "yaw": 0.0, **rates}))
 
 
 def test_positive_pitch_rate_lowers_the_nose_here_and_there():
@@ -200,7 +200,7 @@ def test_no_rotation_is_plain_zero_on_the_wire():
 
 @given(numbers, numbers, numbers)
 def test_the_rates_are_one_angular_velocity_in_two_bodies(roll, pitch, yaw):
-    pitch_rate, roll_rate, yaw_rate = frames.testbed_rates_from_body(BodyRates(roll, pitch, yaw))
+    pitch_rate, roll_rate, yaw_rate = testbed_frames.testbed_rates_from_body(BodyRates(roll, pitch, yaw))
     in_testbed = -pitch_rate * TESTBED_RIGHT - yaw_rate * TESTBED_UP - roll_rate * TESTBED_BACK
     body = np.column_stack([-LEFT, UP, -FORWARD])
     assert close(body @ in_testbed, [roll, pitch, yaw])
@@ -210,10 +210,10 @@ def test_the_rates_are_one_angular_velocity_in_two_bodies(roll, pitch, yaw):
 
 
 def test_degrees_on_the_wire_become_radians():
-    assert frames.radians_from_wire(180, AngleUnit.DEGREES) == pytest.approx(math.pi)
-    assert frames.wire_from_radians(math.pi, AngleUnit.DEGREES) == pytest.approx(180)
+    assert testbed_frames.radians_from_wire(180, AngleUnit.DEGREES) == pytest.approx(math.pi)
+    assert testbed_frames.wire_from_radians(math.pi, AngleUnit.DEGREES) == pytest.approx(180)
 
 
 def test_radians_on_the_wire_stay_radians():
-    assert frames.radians_from_wire(0.1, AngleUnit.RADIANS) == 0.1
-    assert frames.wire_from_radians(0.1, AngleUnit.RADIANS) == 0.1
+    assert testbed_frames.radians_from_wire(0.1, AngleUnit.RADIANS) == 0.1
+    assert testbed_frames.wire_from_radians(0.1, AngleUnit.RADIANS) == 0.1

@@ -19,8 +19,13 @@ from drone_bridge.geometry.quaternions import quaternion_from_euler
 from drone_bridge.msg import ControllerState, LandingPad
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.vehicle import Setup, Vehicle
-from drone_bridge.telemetry.topics import FullScale, LandingFrameNames, command_from_twist
-from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.telemetry.topics import (
+    FullScale,
+    LandingFrameNames,
+    TelemetryCommandSigns,
+    TelemetrySigns,
+    command_from_twist,
+)
 from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import set_quaternion

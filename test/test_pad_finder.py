@@ -13,8 +13,7 @@ from telemetry_peer import jpeg
 from drone_bridge.geometry.matrices import rotation_from_angles
 from drone_bridge.geometry.quaternions import quaternion_from_euler
 from drone_bridge.telemetry.server.pad import PadFinder, Photo, pinhole
-from drone_bridge.telemetry.topics import LandingFrameNames, Translation
-from drone_bridge.translate.frames import TelemetrySigns
+from drone_bridge.telemetry.topics import LandingFrameNames, TelemetrySigns, Translation
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.translate.transforms import set_quaternion
 from drone_bridge.vision.markers import MarkerParameters

@@ -13,11 +13,11 @@ from drone_bridge.geometry.quaternions import IDENTITY, euler_from_quaternion, r
 from drone_bridge.msg import CameraView, ExtendedAttribute
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.srv import AddTrigger, AddTurbulence, GetState, SetCamera, SetState, Spawn
-from drone_bridge.translate import frames
 from drone_bridge.translate import simulator as translate
 from drone_bridge.translate import simulator_requests as requests
 from drone_bridge.translate.simulator import Axes, BodyToModel
 from drone_bridge.translate.simulator_errors import explanation
+from drone_bridge.translate.simulator_frames import rotation_from_frd
 from drone_bridge.translate.simulator_plans import read_cameras, read_entities, read_triggers
 
 ROS, WIRE = Axes(convert=True), Axes(convert=False)
@@ -95,7 +95,7 @@ def test_the_same_vector_is_turned_alike_in_both_frames(q, v):
 @given(unit_quaternions, st.tuples(*[st.floats(-10, 10)] * 3))
 def test_a_rotation_within_a_body_is_the_same_in_both_frames(q, v):
     w, x, y, z = q
-    rotation = frames.rotation_from_frd(w, x, y, z)
+    rotation = rotation_from_frd(w, x, y, z)
     assert ROS.wire_rotation(rotation) == near(*q)
     on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
     assert rotated(rotation, *ROS.body(*v)) == near(*ROS.body(*on_the_wire))

@@ -33,11 +33,13 @@ from drone_bridge.telemetry.codec import (
 from drone_bridge.telemetry.topics import (
     FullScale,
     LandingFrameNames,
+    TelemetryCommandSigns,
+    TelemetrySigns,
     command_from_twist,
+    rates_from_telemetry,
     static_transforms,
 )
 from drone_bridge.translate import frames
-from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
@@ -87,8 +89,8 @@ def test_positive_yaw_turns_the_nose_left():
 
 
 def test_rates_go_with_their_angles():
-    assert frames.rates_from_telemetry(1.0, 2.0, 3.0, TelemetrySigns()) == (1.0, 2.0, 3.0)
-    assert frames.rates_from_telemetry(1.0, 2.0, 3.0, REVERSED) == (-1.0, -2.0, -3.0)
+    assert rates_from_telemetry(1.0, 2.0, 3.0, TelemetrySigns()) == (1.0, 2.0, 3.0)
+    assert rates_from_telemetry(1.0, 2.0, 3.0, REVERSED) == (-1.0, -2.0, -3.0)
 
 
 def test_at_rest_acceleration_is_upwards():

@@ -23,11 +23,12 @@ from drone_bridge.telemetry.device import DroneSide, without_image
 from drone_bridge.telemetry.topics import (
     FullScale,
     LandingFrameNames,
+    TelemetryCommandSigns,
+    TelemetrySigns,
     Translation,
     command_from_twist,
     twist_from_command,
 )
-from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.jpeg import encoded
 from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.vehicle_side.rate_limit import RateLimit

@@ -15,8 +15,8 @@ from testbed_bytes import float32
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.translate import frames
 from drone_bridge.translate import testbed as translate
+from drone_bridge.translate import testbed_frames
 from drone_bridge.translate.message_template import MessageTemplate
 from drone_bridge.translate.testbed import StereoFrameNames
 
@@ -131,9 +131,9 @@ def test_commands_are_limited_to_the_announced_maxima():
 
 
 def test_the_way_back_looks_north_at_heading_0():
-    assert frames.heading_from_enu_yaw(math.pi / 2) == 0.0
-    assert frames.heading_from_enu_yaw(0.0) == pytest.approx(math.pi / 2)  # east is to the right of north
-    assert frames.testbed_from_enu(1.0, 2.0, 3.0) == (1.0, 3.0, -2.0)
+    assert testbed_frames.heading_from_enu_yaw(math.pi / 2) == 0.0
+    assert testbed_frames.heading_from_enu_yaw(0.0) == pytest.approx(math.pi / 2)  # east is to the right of north
+    assert testbed_frames.testbed_from_enu(1.0, 2.0, 3.0) == (1.0, 3.0, -2.0)
 
 
 @pytest.mark.parametrize("quaternion", [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, math.nan, 1.0), (0.0, 0.0, 0.0, 2.0)])

@@ -59,12 +59,13 @@ from drone_bridge.telemetry.topics import (
     TOPICS,
     FullScale,
     LandingFrameNames,
+    TelemetryCommandSigns,
+    TelemetrySigns,
     Translation,
     command_from_twist,
     static_transforms,
 )
 from drone_bridge.translate.covariances import EXACT_VARIANCE, UNKNOWN_VARIANCE
-from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.translate.time import time_from_seconds
 
 MEBIBYTE: Final = 1024 * 1024

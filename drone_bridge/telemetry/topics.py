@@ -18,7 +18,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool, Float64, Header, String
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.geometry.quaternions import Quaternion, inverse, rotated
+from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion, inverse, quaternion_from_euler, rotated
 from drone_bridge.link_node.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.node.parameters import ParameterDeclaration
@@ -44,13 +44,103 @@ from drone_bridge.telemetry.codec import Imu as WireImu
 from drone_bridge.translate import frames
 from drone_bridge.translate.covariances import OdometryCovariances
 from drone_bridge.translate.frame_names import DroneFrameNames
-from drone_bridge.translate.frames import BodyRates, TelemetryCommandSigns, TelemetrySigns
+from drone_bridge.translate.frames import BodyRates
 from drone_bridge.translate.images import pinhole_camera_info, set_data
 from drone_bridge.translate.jpeg import JpegDecoder
 from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.planar import Pose
 from drone_bridge.translate.time import seconds_of, stamp_numbers, time_from_seconds
 from drone_bridge.translate.transforms import odometry_transform, transform
+
+# The telemetry protocol documents one sign: thrust + is up. At rest its accelerometer reads + on z, so its body has z
+# up. By default the rest is taken as in REP 103, x forward and y left: roll + lowers the right side, pitch + lowers
+# the nose, yaw + turns left; a command to roll + goes right, to pitch + forward. A sign of -1 is for peers that count
+# the other way round.
+
+
+class TelemetrySigns(NamedTuple):
+    """1, or -1 where a peer counts the other way round than REP 103."""
+
+    roll: int = 1  # of the angle and of the rate about x
+    pitch: int = 1  # about y
+    yaw: int = 1  # about z
+    relative_x: int = 1
+    relative_y: int = 1
+
+
+class TelemetryCommandSigns(NamedTuple):
+    """1, or -1 where a drone follows a command the other way round than REP 103."""
+
+    pitch: int = 1  # 1: positive tilts forward
+    roll: int = 1  # 1: positive tilts to the right
+    yaw: int = 1  # 1: positive turns left
+
+
+def telemetry_axes_from_body(
+    forward: float, left: float, up: float, left_turn: float, signs: TelemetryCommandSigns
+) -> tuple[float, float, float, float]:
+    """Return thrust, pitch, roll and yaw for linear x, y, z and angular z of a body; the scale stays as it is."""
+    # 0.0 + x, because the product of -1 and zero is the other zero.
+    return up, 0.0 + signs.pitch * forward, 0.0 - signs.roll * left, 0.0 + signs.yaw * left_turn
+
+
+def body_from_telemetry_axes(
+    thrust: float, pitch: float, roll: float, yaw: float, signs: TelemetryCommandSigns
+) -> tuple[float, float, float, float]:
+    """Return linear x, y, z and angular z of a body for thrust, pitch, roll and yaw; the scale stays as it is."""
+    return 0.0 + signs.pitch * pitch, 0.0 - signs.roll * roll, thrust, 0.0 + signs.yaw * yaw
+
+
+def orientation_from_telemetry(roll: float, pitch: float, yaw: float, signs: TelemetrySigns) -> Quaternion:
+    """Return the body's orientation for Euler angles in rad."""
+    return quaternion_from_euler(signs.roll * roll, signs.pitch * pitch, signs.yaw * yaw)
+
+
+def telemetry_angles_from_orientation(q: Quaternion, signs: TelemetrySigns) -> tuple[float, float, float]:
+    """Return roll, pitch and yaw, in rad, as the wire counts them."""
+    roll, pitch, yaw = euler_from_quaternion(q)
+    return signs.roll * roll, signs.pitch * pitch, signs.yaw * yaw
+
+
+def rates_from_telemetry(x: float, y: float, z: float, signs: TelemetrySigns) -> BodyRates:
+    """Return the body's rates for angular velocities in rad/s."""
+    return BodyRates(signs.roll * x, signs.pitch * y, signs.yaw * z)
+
+
+def level_in_body_from_telemetry(roll: float, pitch: float, signs: TelemetrySigns) -> Quaternion:
+    """Return the orientation in the body of axes that share its heading and stay level."""
+    x, y, z, w = quaternion_from_euler(signs.roll * roll, signs.pitch * pitch, 0.0)
+    return Quaternion(-x, -y, -z, w)
+
+
+def level_from_body(rates: BodyRates, roll: float, pitch: float, signs: TelemetrySigns) -> BodyRates:
+    """Return the body's rates about axes that share its heading and stay level."""
+    sin_roll, cos_roll = math.sin(signs.roll * roll), math.cos(roll)
+    sin_pitch, cos_pitch = math.sin(signs.pitch * pitch), math.cos(pitch)
+    x, y, z = rates
+    down = sin_roll * y + cos_roll * z
+    return BodyRates(cos_pitch * x + sin_pitch * down, cos_roll * y - sin_roll * z, cos_pitch * down - sin_pitch * x)
+
+
+def telemetry_from_rates(rates: BodyRates, signs: TelemetrySigns) -> tuple[float, float, float]:
+    """Return angular velocities, rad/s, as the wire counts them."""
+    return signs.roll * rates.roll, signs.pitch * rates.pitch, signs.yaw * rates.yaw
+
+
+def pad_from_body(forward: float, left: float, signs: TelemetrySigns) -> tuple[float, float]:
+    """Return relative_x and relative_y of a pad that is so far forward and to the left, m."""
+    return signs.relative_x * forward, signs.relative_y * left
+
+
+def pad_in_body(relative_x: float, relative_y: float, signs: TelemetrySigns) -> tuple[float, float]:
+    """Return how far a pad is forward and to the left, m."""
+    return signs.relative_x * relative_x, signs.relative_y * relative_y
+
+
+# Commands.
+
+
+# What bridge and server share.
 
 # Of documents as text.
 DRONE_TOPIC = "/drone/telemetry"
@@ -106,9 +196,6 @@ class LandingFrameNames(DroneFrameNames):
         return f"{self.prefix}rover/base_link"
 
 
-# Commands.
-
-
 class FullScale(NamedTuple):
     """The command at full deflection of each axis, in the order of the wire."""
 
@@ -126,7 +213,7 @@ def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryComm
 
     linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
     """
-    asked = frames.telemetry_axes_from_body(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z, signs)
+    asked = telemetry_axes_from_body(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z, signs)
     shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
     clamped = [max(-1.0, min(1.0, share)) for share in shares]
     return DroneCommand(*(share * most for share, most in zip(clamped, _MAXIMA, strict=True))), clamped == shares
@@ -139,7 +226,7 @@ def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: Tele
         value / most * full for value, most, full in zip(given, _MAXIMA, full_scale, strict=True)
     )
     twist = Twist()
-    forward, left, up, left_turn = frames.body_from_telemetry_axes(thrust, pitch, roll, yaw, signs)
+    forward, left, up, left_turn = body_from_telemetry_axes(thrust, pitch, roll, yaw, signs)
     twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z = forward, left, up, left_turn
     return twist
 
@@ -209,8 +296,8 @@ class Translation:
         imu = telemetry.imu
         return self._imu.filled(
             stamp_numbers(stamp),
-            frames.orientation_from_telemetry(*imu.orientation, self._signs),
-            frames.rates_from_telemetry(*imu.angular_velocity, self._signs),
+            orientation_from_telemetry(*imu.orientation, self._signs),
+            rates_from_telemetry(*imu.angular_velocity, self._signs),
             imu.linear_acceleration or (0.0, 0.0, 0.0),
             (0.0 if imu.linear_acceleration else -1.0,),
         )
@@ -225,10 +312,10 @@ class Translation:
 
     def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
         """Return a TwistStamped of the body's velocity and rates, along the axes that the velocity is measured in."""
-        rates = frames.rates_from_telemetry(*telemetry.imu.angular_velocity, self._signs)
+        rates = rates_from_telemetry(*telemetry.imu.angular_velocity, self._signs)
         if self._is_levelled:
             roll, pitch, _ = telemetry.imu.orientation
-            rates = frames.level_from_body(rates, roll, pitch, self._signs)
+            rates = level_from_body(rates, roll, pitch, self._signs)
         return self._velocity.filled(stamp_numbers(stamp), (*telemetry.velocity, *rates))
 
     def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
@@ -236,7 +323,7 @@ class Translation:
         pad = telemetry.landing_pad
         x = y = distance = confidence = math.nan
         if pad:
-            x, y = frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs)
+            x, y = pad_in_body(pad.relative_x, pad.relative_y, self._signs)
             distance, confidence = pad.distance, pad.confidence
         return self._pad.filled(stamp_numbers(stamp), (pad is not None,), (x,), (y,), (distance,), (confidence,))
 
@@ -244,12 +331,12 @@ class Translation:
         """Return a TFMessage: base_link to its level axes, those to the ground, and the way to a pad in sight."""
         now = stamp_numbers(stamp)
         roll, pitch, _ = telemetry.imu.orientation
-        level = frames.level_in_body_from_telemetry(roll, pitch, self._signs)
+        level = level_in_body_from_telemetry(roll, pitch, self._signs)
         ground = (-telemetry.altimeter.altitude,)
         pad = telemetry.landing_pad
         if pad is None:
             return self._level_tf.filled(level, ground, now, now)
-        place = (*frames.pad_in_body(pad.relative_x, pad.relative_y, self._signs), -pad.distance)
+        place = (*pad_in_body(pad.relative_x, pad.relative_y, self._signs), -pad.distance)
         return self._tf.filled(level, ground, place, now, now, now)
 
     def compressed_image(self, telemetry: DroneTelemetry, stamp: Time) -> CompressedImage | None:
@@ -324,8 +411,8 @@ class Translation:
         rates, acceleration = message.angular_velocity, message.linear_acceleration
         has_acceleration = message.linear_acceleration_covariance[0] >= 0
         return WireImu(
-            Orientation(*frames.telemetry_angles_from_orientation(orientation, self._signs)),
-            Vector(*frames.telemetry_from_rates(BodyRates(rates.x, rates.y, rates.z), self._signs)),
+            Orientation(*telemetry_angles_from_orientation(orientation, self._signs)),
+            Vector(*telemetry_from_rates(BodyRates(rates.x, rates.y, rates.z), self._signs)),
             Vector(acceleration.x, acceleration.y, acceleration.z) if has_acceleration else None,
         )
 
@@ -350,7 +437,7 @@ class Translation:
         """Return the pad, None if it is not visible."""
         if not message.detected:
             return None
-        x, y = frames.pad_from_body(message.offset_x, message.offset_y, self._signs)
+        x, y = pad_from_body(message.offset_x, message.offset_y, self._signs)
         return LandingPad(x, y, message.distance, max(0.0, min(1.0, message.confidence)))
 
     def wire_fov(self, message: CameraInfo) -> float | None:
@@ -376,7 +463,7 @@ class Translation:
         """Return a velocity along the axes that the wire has it in."""
         if not self._is_levelled or is_level:
             return Vector(velocity.x, velocity.y, velocity.z)
-        level = frames.level_in_body_from_telemetry(imu.orientation.roll, imu.orientation.pitch, self._signs)
+        level = level_in_body_from_telemetry(imu.orientation.roll, imu.orientation.pitch, self._signs)
         return Vector(*rotated(inverse(level), velocity.x, velocity.y, velocity.z))
 
     def telemetry(self, value: Callable[[str], Any], camera: Camera, timestamp: float | None) -> DroneTelemetry:

@@ -9,7 +9,7 @@ from geometry_msgs.msg import Twist
 
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.protocols.dronegui import AXES, BUTTONS, Controls, Demo
-from drone_bridge.translate import frames
+from drone_bridge.translate.dronegui_frames import body_from_dronegui_axes, dronegui_axes_from_body
 
 #: The command that is always safe, and never wrong: no button but hover.
 HOVER = Controls(hover=True)
@@ -29,7 +29,7 @@ def controls_from_twist(twist: Twist, full_scale: FullScale) -> tuple[Controls, 
 
     linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
     """
-    asked = frames.dronegui_axes_from_body(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
+    asked = dronegui_axes_from_body(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
     shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
     clamped = [max(-1.0, min(1.0, share)) for share in shares]
     roll, pitch, yaw, gas = clamped
@@ -42,7 +42,7 @@ def twist_from_controls(controls: Controls, full_scale: FullScale) -> Twist:
     if controls.hover:
         return twist
     shares = [getattr(controls, axis) for axis in AXES]
-    forward, left, up, left_turn = frames.body_from_dronegui_axes(
+    forward, left, up, left_turn = body_from_dronegui_axes(
         *(share * full for share, full in zip(shares, full_scale, strict=True))
     )
     twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z = forward, left, up, left_turn

@@ -28,6 +28,12 @@ from drone_bridge.protocols.dronegui import (
 )
 from drone_bridge.translate import frames
 from drone_bridge.translate.covariances import AXES, UNKNOWN_VARIANCE, OdometryCovariances
+from drone_bridge.translate.dronegui_frames import (
+    dronegui_angles_from_orientation,
+    millidegrees_from_radians,
+    orientation_from_dronegui,
+    radians_from_millidegrees,
+)
 from drone_bridge.translate.frame_names import DroneFrameNames
 from drone_bridge.translate.transforms import odometry_transform, set_quaternion, transform
 
@@ -181,7 +187,7 @@ def _detection(feature: Feature) -> Detection:
 def _orientation(demo: Demo) -> Quaternion | None:
     if demo.phi is None or demo.theta is None or demo.psi is None:
         return None
-    return frames.orientation_from_dronegui(*map(frames.radians_from_millidegrees, (demo.phi, demo.theta, demo.psi)))
+    return orientation_from_dronegui(*map(radians_from_millidegrees, (demo.phi, demo.theta, demo.psi)))
 
 
 def _velocity(vx: float, vy: float, vz: float | None) -> tuple[float, float, float]:
@@ -244,7 +250,7 @@ def _angles(message: QuaternionMessage) -> tuple[float | None, float | None, flo
     if not 0.5 < norm < 2.0:  # zero, as in messages that nobody has filled, or NaN
         return None, None, None
     q = Quaternion(message.x / norm, message.y / norm, message.z / norm, message.w / norm)
-    phi, theta, psi = map(frames.millidegrees_from_radians, frames.dronegui_angles_from_orientation(q))
+    phi, theta, psi = map(millidegrees_from_radians, dronegui_angles_from_orientation(q))
     return phi, theta, psi
 
 

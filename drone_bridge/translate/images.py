@@ -2,17 +2,16 @@
 """Image messages around memory that a socket has been read into."""
 
 from array import array
-from typing import TYPE_CHECKING, Final
+from typing import Final, Union
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import Header
 
-if TYPE_CHECKING:
-    from drone_bridge.protocols.testbed import ImageBytes
-
 RGB8_BYTES_PER_PIXEL: Final = 3
+#: Pixels as a link received them.
+ImageBytes = Union["array[int]", bytes, bytearray, memoryview]
 
 
 class Rgb8Image:
@@ -26,7 +25,7 @@ class Rgb8Image:
         )
         self._bytes = step * height
 
-    def filled(self, pixels: "ImageBytes", stamp: Time) -> Image:
+    def filled(self, pixels: ImageBytes, stamp: Time) -> Image:
         """Return the message, which is valid until the next call, with these pixels; not copied if an array('B').
 
         Raises ValueError for another number of bytes.
@@ -39,7 +38,7 @@ class Rgb8Image:
         return message
 
 
-def set_data(image: Image | CompressedImage, data: "ImageBytes") -> None:
+def set_data(image: Image | CompressedImage, data: ImageBytes) -> None:
     """Make the bytes the data of the message as they are; without a copy if they are an array('B')."""
     # The property checks every element on some distributions and copies the array on others; the slot does neither.
     image._data = data if isinstance(data, array) else array("B", data)
@@ -50,7 +49,7 @@ _RGB_IN: Final = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgr
 _BYTES_PER_PIXEL: Final = {"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "mono8": 1}
 
 
-def rgb8_pixels(image: Image) -> "ImageBytes":
+def rgb8_pixels(image: Image) -> ImageBytes:
     """Return the pixels without gaps as red, green, blue: the very bytes of an rgb8 image whose rows have none.
 
     Raises ValueError, with a sentence, for an encoding of more than 8 bits a channel, of colours in other terms, and

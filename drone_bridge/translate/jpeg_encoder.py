@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Raw images as JPEGs. OpenCV is imported lazily."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CompressedImage
 
-from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL, set_data
+from drone_bridge.translate.images import RGB8_BYTES_PER_PIXEL, ImageBytes, set_data
 from drone_bridge.translate.opencv import opencv
-
-if TYPE_CHECKING:
-    from drone_bridge.protocols.testbed import ImageBytes
 
 #: What image_transport calls a JPEG of an rgb8 image.
 _RGB8_AS_JPEG: Final = "rgb8; jpeg compressed bgr8"
@@ -27,7 +24,7 @@ class JpegEncoder:
         self._message = CompressedImage(format=_RGB8_AS_JPEG)
         self._message.header.frame_id = frame_id
 
-    def image(self, pixels: "ImageBytes", stamp: Time) -> CompressedImage:
+    def image(self, pixels: ImageBytes, stamp: Time) -> CompressedImage:
         """Return the message, which is valid until the next call. Raises ValueError with half a sentence."""
         cv2 = opencv()
         turned = cv2.cvtColor(np.frombuffer(pixels, np.uint8).reshape(self._shape), cv2.COLOR_RGB2BGR)

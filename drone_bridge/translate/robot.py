@@ -17,6 +17,14 @@ from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.protocols.robot import FULL_SPEED, Sensor, SensorInfo, SensorType, Subsystem, SubsystemInfo
 from drone_bridge.protocols.text import printable
 from drone_bridge.translate import frames
+from drone_bridge.translate.robot_frames import (
+    amperes_from_milliamperes,
+    celsius_from_hundredths,
+    hundredths_from_celsius,
+    milliamperes_from_amperes,
+    millivolts_from_volts,
+    volts_from_millivolts,
+)
 from drone_bridge.translate.topic_names import topic_token, unique_names
 
 BATTERY_TOPIC: Final = "battery_state"
@@ -82,7 +90,7 @@ def battery_state(sensor: Sensor, value: int | None, stamp: Time, frame_id: str)
     for field in ("voltage", "temperature", "current", "charge", "capacity", "design_capacity", "percentage"):
         setattr(message, field, math.nan)
     if value is not None:
-        message.voltage = frames.volts_from_millivolts(value)
+        message.voltage = volts_from_millivolts(value)
         if sensor.full_voltage_mv and sensor.full_voltage_mv > 0:
             message.percentage = max(0.0, min(1.0, value / sensor.full_voltage_mv))
     _set_header(message, stamp, frame_id)
@@ -91,14 +99,14 @@ def battery_state(sensor: Sensor, value: int | None, stamp: Time, frame_id: str)
 
 def temperature(_: Sensor, value: int, stamp: Time, frame_id: str) -> Temperature:
     """Return a thermometer's value in degrees Celsius; the variance 0 means that it is unknown."""
-    message = Temperature(temperature=frames.celsius_from_hundredths(value))
+    message = Temperature(temperature=celsius_from_hundredths(value))
     _set_header(message, stamp, frame_id)
     return message
 
 
 def current(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorValue:
     """Return an ammeter's value in A."""
-    return _sensor_value(sensor, frames.amperes_from_milliamperes(value), "A", stamp, frame_id)
+    return _sensor_value(sensor, amperes_from_milliamperes(value), "A", stamp, frame_id)
 
 
 def motor_pwm(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorValue:
@@ -111,17 +119,17 @@ def motor_pwm(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorV
 
 def battery_value(message: BatteryState) -> int | None:
     """Return a battery's voltage in mV."""
-    return _wire_value(frames.millivolts_from_volts, message.voltage)
+    return _wire_value(millivolts_from_volts, message.voltage)
 
 
 def temperature_value(message: Temperature) -> int | None:
     """Return a temperature in hundredths of a degree Celsius."""
-    return _wire_value(frames.hundredths_from_celsius, message.temperature)
+    return _wire_value(hundredths_from_celsius, message.temperature)
 
 
 def current_value(message: SensorValue | Float32) -> int | None:
     """Return a current in mA."""
-    return _wire_value(frames.milliamperes_from_amperes, _bare_value(message))
+    return _wire_value(milliamperes_from_amperes, _bare_value(message))
 
 
 def motor_pwm_value(message: SensorValue | Float32) -> int | None:
@@ -204,7 +212,7 @@ def sensor_array(info: SensorInfo, topics: Sequence[str], stamp: Time, frame_id:
             name=_name(sensor.name),
             topic=topic,
             full_voltage=(
-                math.nan if sensor.full_voltage_mv is None else frames.volts_from_millivolts(sensor.full_voltage_mv)
+                math.nan if sensor.full_voltage_mv is None else volts_from_millivolts(sensor.full_voltage_mv)
             ),
         )
         for number, (sensor, topic) in enumerate(zip(info.sensors, topics, strict=True))

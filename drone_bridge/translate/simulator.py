@@ -10,6 +10,13 @@ from geometry_msgs.msg import Twist
 from drone_bridge.geometry.quaternions import Quaternion, inverse, multiplied, rotated, rotated_back
 from drone_bridge.protocols.simulator import Attribute, SetEntity
 from drone_bridge.translate import frames
+from drone_bridge.translate.simulator_frames import (
+    SimulatorQuaternion,
+    frd_from_rotation,
+    ned_frd_from_orientation,
+    orientation_from_ned_frd,
+    rotation_from_frd,
+)
 
 Vector = tuple[float, float, float]
 
@@ -40,20 +47,20 @@ class Axes:
     def orientation(self, q: Sequence[float]) -> Quaternion:
         """Convert an orientation of the simulator (w, x, y, z) to ROS's axes."""
         w, x, y, z = q
-        return frames.orientation_from_ned_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
+        return orientation_from_ned_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
 
-    def wire_orientation(self, q: Quaternion) -> frames.SimulatorQuaternion:
+    def wire_orientation(self, q: Quaternion) -> SimulatorQuaternion:
         """Convert an orientation to the simulator's axes: w, x, y, z."""
-        return frames.ned_frd_from_orientation(q) if self.convert else (q.w, q.x, q.y, q.z)
+        return ned_frd_from_orientation(q) if self.convert else (q.w, q.x, q.y, q.z)
 
-    def wire_rotation(self, q: Quaternion) -> frames.SimulatorQuaternion:
+    def wire_rotation(self, q: Quaternion) -> SimulatorQuaternion:
         """Convert a rotation between two frames of a body to the simulator's axes: w, x, y, z."""
-        return frames.frd_from_rotation(q) if self.convert else (q.w, q.x, q.y, q.z)
+        return frd_from_rotation(q) if self.convert else (q.w, q.x, q.y, q.z)
 
     def rotation(self, q: Sequence[float]) -> Quaternion:
         """Convert a rotation between two frames of a body (w, x, y, z) to ROS's axes."""
         w, x, y, z = q
-        return frames.rotation_from_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
+        return rotation_from_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
 
     def against_gravity(self, gravity: float) -> Vector:
         """Return the specific force of a body at rest, m/s², in the world."""
@@ -77,7 +84,7 @@ class BodyToModel:
         self._btom = Quaternion(x, y, z, w)
         self.is_identity = max(abs(x), abs(y), abs(z)) < 1e-12  # w alone could not tell below 1e-6 rad
 
-    def model(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
+    def model(self, q: Sequence[float]) -> SimulatorQuaternion:
         """Return the orientation of the model for q on the wire: w, x, y, z. Raises ValueError."""
         w, x, y, z = _unit(q)
         if self.is_identity:
@@ -85,13 +92,13 @@ class BodyToModel:
         turned = multiplied(Quaternion(x, y, z, w), inverse(self._btom))
         return turned.w, turned.x, turned.y, turned.z
 
-    def body(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
+    def body(self, q: Sequence[float]) -> SimulatorQuaternion:
         """Return q on the wire for the orientation of the model: w, x, y, z. Raises ValueError."""
         w, x, y, z = _unit(q)
         turned = multiplied(Quaternion(x, y, z, w), self._btom)
         return turned.w, turned.x, turned.y, turned.z
 
-    def rotation_in_body(self, q: Sequence[float]) -> frames.SimulatorQuaternion:
+    def rotation_in_body(self, q: Sequence[float]) -> SimulatorQuaternion:
         """Convert a rotation (w, x, y, z) from the model to the principal axes."""
         w, x, y, z = q
         turned = multiplied(inverse(self._btom), Quaternion(x, y, z, w))
@@ -109,7 +116,7 @@ class BodyToModel:
         return cls((turned.w, turned.x, turned.y, turned.z))
 
 
-def _unit(q: Sequence[float]) -> frames.SimulatorQuaternion:
+def _unit(q: Sequence[float]) -> SimulatorQuaternion:
     w, x, y, z = q
     norm = math.sqrt(w * w + x * x + y * y + z * z)
     if not abs(norm - 1.0) <= _LARGEST_NORM_ERROR:  # so that NaN is refused, too

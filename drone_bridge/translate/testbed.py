@@ -16,8 +16,20 @@ from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, ImageBytes, MotionParameters, SensorFrame
 from drone_bridge.translate import frames
 from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.frames import BodyRates, radians_from_wire, wire_from_radians
+from drone_bridge.translate.frames import BodyRates
 from drone_bridge.translate.images import pinhole_camera_info
+from drone_bridge.translate.testbed_frames import (
+    body_from_testbed_rates,
+    body_from_testbed_velocity,
+    enu_from_testbed,
+    enu_yaw_from_heading,
+    orientation_from_testbed,
+    radians_from_wire,
+    testbed_from_enu,
+    testbed_from_orientation,
+    testbed_rates_from_body,
+    wire_from_radians,
+)
 from drone_bridge.translate.transforms import set_quaternion, transform
 
 # An angle that can be anything: the variance of a uniform distribution over the whole circle.
@@ -72,7 +84,7 @@ def hover(constants: Constants) -> Command:
 
 def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
     """Return a finite command in the units of the wire, within the announced maxima, and whether it was within them."""
-    pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in frames.testbed_rates_from_body(command.rates))
+    pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in testbed_rates_from_body(command.rates))
     return limited(MotionParameters(pitch, roll, yaw, command.thrust), constants)
 
 
@@ -94,14 +106,14 @@ def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) ->
     """Convert motion parameters back to a command."""
     wire = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate)
     pitch, roll, yaw = (radians_from_wire(rate, unit) for rate in wire)
-    return Command(frames.body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
+    return Command(body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
 
 
 def twist_from_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> Twist:
     """Return a cmd_vel for a velocity, m/s and rad/s, in the testbed's levelled axes."""
     twist = Twist()
     linear, angular = twist.linear, twist.angular
-    linear.x, linear.y, linear.z, angular.z = frames.body_from_testbed_velocity(ahead, right, up, yaw_rate)
+    linear.x, linear.y, linear.z, angular.z = body_from_testbed_velocity(ahead, right, up, yaw_rate)
     return twist
 
 
@@ -118,13 +130,13 @@ def measured_attitude(frame: SensorFrame, unit: AngleUnit) -> MeasuredAttitude:
     return MeasuredAttitude(
         roll=None if frame.roll is None else radians_from_wire(frame.roll, unit),
         pitch=radians_from_wire(frame.pitch, unit),
-        yaw=None if frame.yaw is None else frames.enu_yaw_from_heading(radians_from_wire(frame.yaw, unit)),
+        yaw=None if frame.yaw is None else enu_yaw_from_heading(radians_from_wire(frame.yaw, unit)),
     )
 
 
 def measured_position(frame: SensorFrame) -> tuple[float, float, float] | None:
     """Return the position that a frame carries, m, ENU."""
-    return None if frame.position is None else frames.enu_from_testbed(*frame.position)
+    return None if frame.position is None else enu_from_testbed(*frame.position)
 
 
 def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
@@ -236,7 +248,7 @@ def orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
     roll = radians_from_wire(frame.roll or 0.0, unit)
     if frame.yaw is None:
         return quaternion_from_euler(roll, pitch, 0.0)
-    return frames.orientation_from_testbed(pitch, roll, radians_from_wire(frame.yaw, unit))
+    return orientation_from_testbed(pitch, roll, radians_from_wire(frame.yaw, unit))
 
 
 def sensor_frame(
@@ -250,11 +262,11 @@ def sensor_frame(
     norm = math.sqrt(q.x**2 + q.y**2 + q.z**2 + q.w**2)
     if not abs(norm - 1.0) < _NORM_TOLERANCE:
         raise ValueError(f"the orientation ({q.x:g}, {q.y:g}, {q.z:g}, {q.w:g}) is not a unit quaternion.")
-    pitch, roll, heading = frames.testbed_from_orientation(Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm))
+    pitch, roll, heading = testbed_from_orientation(Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm))
     position = None
     if isinstance(sensed, Odometry):
         point = sensed.pose.pose.position
-        position = frames.testbed_from_enu(point.x, point.y, point.z)
+        position = testbed_from_enu(point.x, point.y, point.z)
     elif sensed.orientation_covariance[0] == -1.0:
         raise ValueError("its orientation_covariance says that it has no orientation.")
     elif sensed.orientation_covariance[0] >= UNKNOWN_ANGLE_VARIANCE and abs(roll) > math.pi / 2:

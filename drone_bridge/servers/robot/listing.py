@@ -10,8 +10,8 @@ from typing import Final
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.protocols.robot import MotorSensors, Sensor, SensorType, SubsystemType
-from drone_bridge.translate import frames
 from drone_bridge.translate.robot import LONGEST_NAME, MEASUREMENTS
+from drone_bridge.translate.robot_frames import millivolts_from_volts
 from drone_bridge.translate.topic_names import topic_token
 from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
 
@@ -87,7 +87,7 @@ def _source(entry: str, full_voltage: float) -> SensorSource:
     topic, _, name = entry.partition("=")
     kind = _TYPES_BY_TOPIC[topic.split("/")[0]]
     name = name or ("battery" if "/" not in topic else topic.rpartition("/")[2].replace("_", " "))
-    full_voltage_mv = frames.millivolts_from_volts(full_voltage) if kind == SensorType.BATTERY else None
+    full_voltage_mv = millivolts_from_volts(full_voltage) if kind == SensorType.BATTERY else None
     return SensorSource(Sensor(kind, name[:LONGEST_NAME], full_voltage_mv=full_voltage_mv), topic)
 
 
@@ -136,7 +136,7 @@ def sources_of_message(message: SensorArray) -> tuple[SensorSource, ...]:
 def _full_voltage_mv(kind: int, full_voltage: float) -> int | None:
     if kind != SensorType.BATTERY:
         return None
-    return frames.millivolts_from_volts(full_voltage) if math.isfinite(full_voltage) else 0
+    return millivolts_from_volts(full_voltage) if math.isfinite(full_voltage) else 0
 
 
 def subsystems_of_message(message: SubsystemArray) -> tuple[DrivenSubsystem, ...]:

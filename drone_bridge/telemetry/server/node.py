@@ -35,10 +35,11 @@ from drone_bridge.telemetry.topics import (
     ROVER_TOPIC,
     FullScale,
     LandingFrameNames,
+    TelemetryCommandSigns,
+    TelemetrySigns,
     Translation,
     twist_from_command,
 )
-from drone_bridge.translate.frames import TelemetryCommandSigns, TelemetrySigns
 from drone_bridge.vehicle_side.rate_limit import RateLimit
 
 UNHEARD: Final = "undelivered documents"

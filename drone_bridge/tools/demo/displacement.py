@@ -12,6 +12,8 @@ from typing import NamedTuple
 from drone_bridge.geometry.quaternions import euler_from_quaternion
 from drone_bridge.operators.plan import Plan
 from drone_bridge.translate import frames
+from drone_bridge.translate.simulator_frames import orientation_from_ned_frd
+from drone_bridge.translate.testbed_frames import enu_from_testbed, enu_yaw_from_heading
 
 Row = Mapping[str, str]
 
@@ -75,14 +77,14 @@ def of_file(path: Path, pose_from: Callable[[Row], Pose]) -> Displacement:
 
 def pose_from_testbed(row: Row) -> Pose:
     """Read a row of the testbed: its own axes, degrees to the right."""
-    x, y, _ = frames.enu_from_testbed(*(float(row[name]) for name in "xyz"))
-    return Pose(x, y, frames.enu_yaw_from_heading(math.radians(float(row["heading"]))))
+    x, y, _ = enu_from_testbed(*(float(row[name]) for name in "xyz"))
+    return Pose(x, y, enu_yaw_from_heading(math.radians(float(row["heading"]))))
 
 
 def pose_from_simulator(row: Row) -> Pose:
     """Read a row of the simulator: north, east, down."""
     x, y, _ = frames.enu_from_ned(*(float(row[name]) for name in "xyz"))
-    q = frames.orientation_from_ned_frd(*(float(row[name]) for name in ("qw", "qx", "qy", "qz")))
+    q = orientation_from_ned_frd(*(float(row[name]) for name in ("qw", "qx", "qy", "qz")))
     return Pose(x, y, euler_from_quaternion(q)[2])
 
 

@@ -17,7 +17,7 @@ from rosgraph_msgs.msg import Clock
 from drone_bridge.emulators.testbed.world import World
 from drone_bridge.msg import ControllerState
 from drone_bridge.tools.bags.bag import Bag, stamp_s
-from drone_bridge.translate.frames import enu_from_testbed
+from drone_bridge.translate.testbed_frames import enu_from_testbed
 from drone_bridge.translate.time import seconds_of
 
 CAMERAS: Final = ("left", "right")

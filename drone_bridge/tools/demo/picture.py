@@ -14,7 +14,7 @@ from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M
 from drone_bridge.emulators.testbed.world import World
 from drone_bridge.tools.demo.flight import CAMERAS, Recording, target_in_enu
 from drone_bridge.tools.demo.plotting import INK, finish, label, new_figure, save, show_square
-from drone_bridge.translate.frames import enu_from_testbed
+from drone_bridge.translate.testbed_frames import enu_from_testbed
 
 Vector = npt.NDArray[np.float64]  # 3, ENU
 
