@@ -18,6 +18,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def test_a_node_says_that_its_discovery_server_tells_it_of_nobody(start_child, domain, free_port):
+    server = {"ROS_DISCOVERY_SERVER": f"127.0.0.1:{free_port}"}
+    node = start_child(executable("vehicle_model"), env=server)
+    node.wait_for_line(f"WARN.*The discovery server 127.0.0.1:{free_port} .* has told of no other node in 5 s")
+    assert node.stop() == 0
+
+
 def test_a_bridge_a_subscriber_and_a_recorder_meet_through_a_discovery_server(
     start_child, domain, free_port, tmp_path, monkeypatch
 ):
@@ -25,12 +32,13 @@ def test_a_bridge_a_subscriber_and_a_recorder_meet_through_a_discovery_server(
     server = start_child(sys.executable, PROGRAM, free_port)
     server.wait_for_line("serving")
     monkeypatch.setenv("ROS_DISCOVERY_SERVER", f"127.0.0.1:{free_port}")
-    start_child(executable("testbed_bridge"), "--ros-args", "-p", "role:=listen", "-p", "port:=0")
+    bridge = start_child(executable("testbed_bridge"), "--ros-args", "-p", "role:=listen", "-p", "port:=0")
     start_child(executable("recorder"), "--ros-args", "-p", f"bag:={tmp_path / 'bag'}")
     session = RosSession()
     try:
         assert session.subscribe(DiagnosticArray, "/diagnostics").wait().status
         # The recorder has to be told of topics that it does not have itself.
         wait_until_recorded(tmp_path / "bag", ["/diagnostics"])
+        assert bridge.count_lines("has told of no other node") == 0
     finally:
         session.close()

@@ -84,7 +84,7 @@ def test_the_closed_profile_differs_from_the_open_one_in_its_reach_alone():
         tags = ("segment_size", "sendBufferSize", "non_blocking_send", "count", "nanosec")
         return [element.text for tag in tags for element in root.iterfind(f".//{{*}}{tag}")]
 
-    assert tuned(CLOSED[PROFILE]) == tuned(OPEN[PROFILE]) == ["16777216", "212992", "true", "10", "500000000"]
+    assert tuned(CLOSED[PROFILE]) == tuned(OPEN[PROFILE]) == ["8388608", "212992", "true", "10", "500000000"]
 
 
 def test_an_observer_of_the_shipped_policy_can_command_nothing():

@@ -3,6 +3,7 @@
 
 import ast
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,11 +12,14 @@ import time
 from pathlib import Path
 
 import pytest
+from networks import addresses_of
 from processes import executable
+from ros_session import wait_until
 
-from drone_bridge.node import program
+from drone_bridge.node import environment, shared_memory
 
 ROOT = Path(__file__).parent.parent
+SCHEDULING_S = 2.0  # on a machine that others keep busy
 NODE = """
     import os, signal, sys, time
     from rclpy.node import Node
@@ -133,6 +137,27 @@ FAULTY_NODE = """
 """
 
 
+HANGING_NODE = """
+    import ctypes, os, signal, sys
+    from rclpy.node import Node
+    from drone_bridge.node import program, shared_memory
+
+    class HangingNode(Node):
+        def start(self):
+            print(*shared_memory.own_segments(), flush=True)
+            os.kill(os.getpid(), signal.SIGINT)
+            return True
+
+        def leave(self):
+            print("left", flush=True)
+
+        def destroy_node(self):
+            ctypes.PyDLL(None).sleep(60)  # as Fast DDS may: with Python's lock
+
+    sys.exit(program.run(lambda: HangingNode("hanging")))
+"""
+
+
 def run_program(program):
     command = [sys.executable, "-c", textwrap.dedent(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -188,6 +213,163 @@ def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_chi
     assert len(without_dds(process.output).splitlines()) == 1
 
 
+def test_a_process_that_hangs_in_the_middleware_ends_within_5_s_and_leaves_no_shared_memory(start_child):
+    process = start_child(sys.executable, "-c", textwrap.dedent(HANGING_NODE))
+    process.wait_for_line("left")
+    left_s = time.monotonic()
+    segment = process.wait_for_line(r"(/dev/shm/fastdds_[0-9a-f]+)( |$)")[1]
+    assert process.wait() == -signal.SIGKILL
+    assert time.monotonic() - left_s < 5 + SCHEDULING_S
+    process.wait_for_line(r"The middleware did not shut down within 4 s\. The process is killed\.")
+    wait_until(lambda: not Path(segment).exists(), "its shared memory to be removed")
+
+
+def test_shared_memory_of_killed_processes_is_removed_and_that_of_living_ones_is_not(start_child, ros):
+    """Both are participants; only one is killed."""
+    mine = set(shared_memory.own_segments())
+    killed = start_child(executable("vehicle_model"))
+    killed.wait_for_line("Publishing the model")
+    theirs = {
+        file for file in Path("/dev/shm").glob("fastdds_*") if re.fullmatch(r"fastdds_[0-9a-f]+", file.name)
+    } - mine
+    held = {Path(os.readlink(file)) for file in Path(f"/proc/{killed.pid}/fd").iterdir() if file.is_symlink()}
+    theirs = {file for file in theirs if file.with_name(f"{file.name}_el") in held}
+    assert mine
+    assert theirs
+    assert not (mine | theirs) & set(shared_memory.abandoned())
+    killed.send(signal.SIGKILL)
+    killed.wait()
+    wait_until(lambda: theirs <= set(shared_memory.abandoned()), "what is left to be old enough")
+    cleaned = start_child(executable("drone-bridge"), "clean")
+    assert cleaned.wait() == 0
+    cleaned.wait_for_line(r"[1-9]\d* files removed from /dev/shm, (8\.[89]|9|[1-9]\d).* MB")
+    assert not any(file.exists() for file in theirs)
+    assert all(file.exists() for file in mine)
+
+
+def on_small_shared_memory(start_child, megabytes, script):
+    """Run a script with a /dev/shm of its own. Skips the test where that is not allowed."""
+    mount = f"mount -t tmpfs -o size={megabytes}m tmpfs /dev/shm"
+    if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, timeout=60, check=False).returncode:
+        pytest.skip("/dev/shm can't be mounted here (as root it can)")
+    shell = f'{mount} && exec "$0" -c "$1"'
+    process = start_child("unshare", "-m", "sh", "-c", shell, sys.executable, textwrap.dedent(script))
+    assert process.wait() == 0, process.output
+    return process.output
+
+
+def test_the_shared_memory_of_a_container_has_room_for_seven_processes_with_stereo_images(start_child, domain):
+    """64 MiB is what docker gives; a launch with view and recorder has five."""
+    script = """
+        import rclpy
+        from rclpy.context import Context
+        from drone_bridge.node import shared_memory
+        nodes = []
+        for number in range(7):
+            assert shared_memory.shortage() is None
+            context = Context()
+            rclpy.init(context=context)
+            nodes.append(rclpy.create_node(f"node{number}", context=context))
+        print(len(set(shared_memory.own_segments())), environment.profile_number("segment_size"))
+        print(shared_memory.shortage())
+    """
+    output = on_small_shared_memory(
+        start_child, 64, "from drone_bridge.node import environment\n" + textwrap.dedent(script)
+    )
+    files, segment_bytes = map(int, re.search(r"(\d+) (\d+)\n", output).groups())
+    assert "/dev/shm is full: of its 67 MB 5 MB are free, and a process of ROS needs 9 MB there." in output
+    assert files == 2 * 7
+    assert segment_bytes > 2 * 1280 * 720 * 3
+    assert "not supported" not in output
+
+
+def test_a_full_shared_memory_is_told_at_the_start_of_a_node(start_child, domain):
+    script = """
+        import os, signal, sys, threading
+        from drone_bridge.tools.vehicle_model import main
+        threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        sys.exit(main())
+    """
+    output = on_small_shared_memory(start_child, 6, script)
+    assert "WARN" in output
+    assert "/dev/shm is full: of its 6 MB" in output
+
+
+UNSET = ("AMENT_PREFIX_PATH", "FASTDDS_DEFAULT_PROFILES_FILE", "ROS_AUTOMATIC_DISCOVERY_RANGE")
+
+
+@pytest.mark.parametrize("command", [["robot_bridge"], ["recorder"], ["drone-bridge", "launch", "dronegui.launch.xml"]])
+def test_executables_without_an_environment_open_no_socket_to_others(start_child, domain, tmp_path, command):
+    """As `.venv/lib/drone_bridge/robot_bridge` is typed."""
+    if not Path(sys.prefix, "share", "drone_bridge").is_dir():
+        pytest.skip("the environment of ROS is installed otherwise here")
+    name, *words = command
+    unset = [word for name in UNSET for word in ("-u", name)]
+    process = start_child("env", *unset, "-C", tmp_path, executable(name), *words)
+    process.wait_for_line(r"Recording into|INFO|WARN")
+    pids = [process.pid, *map(int, re.findall(r"started \(pid (\d+)\)", process.output))]
+    addresses = {address for pid in pids for address in addresses_of(pid)}
+    assert addresses
+    assert all(address.is_loopback for address in addresses), addresses
+
+
+@pytest.mark.parametrize("reach", [None, "SUBNET", "OFF", "LOCALHOST"])
+@pytest.mark.parametrize("profile", [None, "/mine.xml"])
+def test_executables_without_an_environment_make_that_of_the_activated_shell(monkeypatch, reach, profile):
+    if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
+        pytest.skip("env/activate belongs to 'make setup', and ROS is installed otherwise here")
+    for name, value in zip(UNSET, (None, profile, reach), strict=True):
+        monkeypatch.setenv(name, value or "")
+        if value is None:
+            monkeypatch.delenv(name)
+    show = 'for name in "$@"; do eval "echo \\$$name"; done'
+    shell = ["bash", "-c", f'. "{ROOT}/env/activate"; {show}', "bash", *UNSET]
+    activated = subprocess.run(shell, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    environment.complete_environment()
+    ours = [os.environ[name] for name in UNSET]
+    assert [os.path.realpath(value) for value in ours] == [os.path.realpath(value) for value in activated]
+
+
+def test_an_environment_that_is_set_stays(monkeypatch):
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "/opt/ros/jazzy")
+    for name in UNSET[1:]:
+        monkeypatch.delenv(name)
+    environment.complete_environment()
+    assert not any(name in os.environ for name in UNSET[1:])
+
+
+def test_forty_processes_discover_each_other_and_one_beyond_the_ports_says_so(start_child, domain, tmp_path):
+    """Participants of one process: the limit is on the ports of a domain."""
+    profile = tmp_path / "small.xml"
+    text = (ROOT / "config" / "fastdds_loopback.xml").read_text()
+    profile.write_text(re.sub(r"<segment_size>\d+<", "<segment_size>500000<", text))
+    script = """
+        import os, time
+        import rclpy
+        from rclpy.context import Context
+        from drone_bridge.node import environment
+
+        nodes = []
+        for number in range(40):
+            context = Context()
+            rclpy.init(context=context)
+            options = {"start_parameter_services": False, "enable_rosout": False}
+            nodes.append(rclpy.create_node(f"node{number}", context=context, **options))
+        while any(len(node.get_node_names()) < 40 for node in nodes):
+            time.sleep(0.1)
+        print("complete", environment.undiscovered(), flush=True)
+        environment.profile_number = lambda _: 20
+        environment._own_udp_ports = lambda: [7410 + 250 * int(os.environ["ROS_DOMAIN_ID"]) + 2 * 20]
+        print(environment.undiscovered(), flush=True)
+        os.kill(os.getpid(), 15)
+    """
+    process = start_child(
+        sys.executable, "-c", textwrap.dedent(script), env={"FASTDDS_DEFAULT_PROFILES_FILE": str(profile)}
+    )
+    process.wait_for_line("complete None")
+    process.wait_for_line("This is process 21 in ROS domain .*, and only the first 20 are discovered by others")
+
+
 def test_a_node_that_fails_to_leave_ends_anyway():
     done = run_node(signal.SIGTERM, leaving="raise RuntimeError('as asked')")
     assert "as asked" in done.stderr
@@ -239,5 +421,5 @@ def test_the_profile_has_another_name_under_humble_and_is_not_for_localhost_only
     monkeypatch.delenv("FASTRTPS_DEFAULT_PROFILES_FILE")
     monkeypatch.setenv("ROS_DISTRO", distribution)
     monkeypatch.setenv("ROS_LOCALHOST_ONLY", localhost_only)
-    program._name_profile_for_humble()
+    environment.complete_environment()
     assert os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE") == expected

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeing all topics behind a Fast DDS discovery server."""
+"""A Fast DDS discovery server: seeing all topics behind it, and noticing that it is gone."""
 
 import os
+from typing import Final
+
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.node import Node
+
+#: How long a node waits for others before it says that there are none.
+_ALONE_S: Final = 5.0
 
 
 def ask_for_all_topics() -> None:
@@ -12,3 +19,24 @@ def ask_for_all_topics() -> None:
     """
     if os.environ.get("ROS_DISCOVERY_SERVER"):
         os.environ.setdefault("ROS_SUPER_CLIENT", "TRUE")
+
+
+def tell_if_alone(node: Node) -> None:
+    """Have a node say so, once, if its discovery server has told it of no other. Call it before the node spins.
+
+    Fast DDS itself says nothing about a server that does not answer.
+    """
+    server = os.environ.get("ROS_DISCOVERY_SERVER")
+    if not server:
+        return
+
+    def look() -> None:
+        timer.cancel()
+        if len(node.get_node_names()) <= 1:
+            node.get_logger().warning(
+                f"The discovery server {server} (ROS_DISCOVERY_SERVER) has told of no other node in {_ALONE_S:g} s. "
+                "If there are any with the same variable, it does not run or can't be reached: nodes that start now "
+                "find nobody, and nobody finds them."
+            )
+
+    timer = node.create_timer(_ALONE_S, look, clock=Clock(clock_type=ClockType.STEADY_TIME))

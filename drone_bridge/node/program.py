@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run nodes as a program, from their parameters to an orderly end."""
 
+import functools
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -12,13 +14,18 @@ from typing import Final, Protocol
 import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from drone_bridge.node import shared_memory
+from drone_bridge.node.environment import complete_environment, undiscovered
 from drone_bridge.node.executor import FrugalExecutor
 from drone_bridge.node.responses import resend_lost_responses
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+#: How long the middleware has to shut down after the last word to the vehicle.
+ENDING_S: Final = 4.0
 
 
 class Stoppable(Protocol):
@@ -60,11 +67,11 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
 
     Signals are handled in a thread of its own, so that neutral commands go out at once, while ROS still works, however
     busy the executors are. Then ROS is shut down properly: a process that just exits leaves its shared memory behind.
-    Work that takes long to create or start checks the event that it is created with, which a signal sets.
+    Work that takes long to create or start checks the event that it is created with, which a signal sets. Once it has
+    been left, the process has to end, and is killed if the middleware holds it up for longer than ENDING_S.
     """
-    _name_profile_for_humble()
     signalled = _signal_socket()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    initialize_ros()
     stopping = threading.Event()
     starting = threading.Lock()
     work: Work | None = None
@@ -77,6 +84,7 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
                 if work:
                     work.leave()
             finally:
+                end_within(ENDING_S)
                 rclpy.try_shutdown()
 
     stopper = threading.Thread(target=stop_on_signal, name="signals", daemon=True)
@@ -91,6 +99,8 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
                 print(error, file=sys.stderr)
                 return 1
             work.prepare()
+        if problem := undiscovered():
+            get_logger("drone_bridge").warning(problem)
         work.spin()
         return 0
     except ExternalShutdownException:
@@ -105,6 +115,7 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
             stopper.join()
         if work:
             work.leave()
+            end_within(ENDING_S)
             try:
                 work.destroy()
             except Exception:
@@ -116,6 +127,18 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
         # alone: so the second Ctrl-C of an impatient user, or of ros2 launch, does not change the exit status.
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+
+
+def initialize_ros(args: list[str] | None = None) -> None:
+    """Call rclpy.init, without its signal handlers; complete the environment before, and say what DDS is going to lack.
+
+    `args` are the command line, sys.argv by default.
+    """
+    complete_environment()
+    shortage = shared_memory.shortage()
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    if shortage:
+        get_logger("drone_bridge").warning(shortage)
 
 
 class _NodeAtWork:
@@ -152,6 +175,25 @@ def executor_of(node: Stoppable) -> SingleThreadedExecutor:
     return executor
 
 
+@functools.cache  # once for each process
+def end_within(seconds: float) -> "subprocess.Popen[bytes]":
+    """Have this process killed, and its shared memory removed, if it has not ended by itself by then.
+
+    Fast DDS may hang in its shutdown (seen in unregister_timer, one process in 30 that were interrupted at once), and
+    rclpy holds Python's lock meanwhile, so that no thread of this process could do it. Return what would.
+    """
+    # The input ends with this process. If it has not by then, timeout(1) exits with 124.
+    script = f"""timeout {seconds} cat
+        [ $? = 124 ] && echo "$1" >&2 && kill -KILL {os.getpid()} && shift && rm -f "$@"
+    """
+    sentence = f"The middleware did not shut down within {seconds:g} s. The process is killed."
+    return subprocess.Popen(
+        ["sh", "-c", script, "sh", sentence, *map(str, shared_memory.own_segments())],
+        stdin=subprocess.PIPE,
+        start_new_session=True,  # a Ctrl-C is not for it
+    )
+
+
 def _signal_socket() -> socket.socket:
     """Return a socket that gets a byte per signal, without waiting for the main thread as Python's handlers do."""
     receiving, sending = socket.socketpair()
@@ -160,15 +202,3 @@ def _signal_socket() -> socket.socket:
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: None)
     return receiving
-
-
-def _name_profile_for_humble() -> None:
-    """Humble's Fast DDS reads its profile from another variable; later ones complain about both.
-
-    Not where topics are to stay on this machine: humble would add the profile's transports, which reach further.
-    Without the profile, large images arrive slowly or get lost.
-    """
-    profile = os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE")
-    is_humble, is_kept_here = os.environ.get("ROS_DISTRO") == "humble", os.environ.get("ROS_LOCALHOST_ONLY") == "1"
-    if profile and is_humble and not is_kept_here:
-        os.environ.setdefault("FASTRTPS_DEFAULT_PROFILES_FILE", profile)

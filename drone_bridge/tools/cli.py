@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from drone_bridge.missing_package import explain_missing
+from drone_bridge.node.environment import complete_environment
 
 #: Exit status when a command can't be run, as argparse has it.
 REFUSED: Final = 2
@@ -43,6 +44,7 @@ COMMANDS: Final = {
     "recover": Command(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", needs_ros=False
     ),
+    "clean": Command("drone_bridge.tools.clean", "remove shared memory that killed processes left behind", False),
     "wire": Command("drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }
@@ -108,6 +110,8 @@ def _run(chosen: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return REFUSED
+    if command.needs_ros:
+        complete_environment()
     try:
         module, _, function = command.module.partition(":")
         status: int = getattr(importlib.import_module(module), function or "main")(chosen.arguments)

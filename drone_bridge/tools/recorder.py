@@ -40,22 +40,23 @@ def main(args: list[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     import rclpy
-    from rclpy.signals import SignalHandlerOptions
     from rclpy.utilities import remove_ros_args
 
     from drone_bridge.node.discovery_server import ask_for_all_topics
+    from drone_bridge.node.program import ENDING_S, end_within, initialize_ros
     from drone_bridge.tools.recording.node import Recorder
 
     arguments = sys.argv if args is None else [sys.argv[0], *args]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args(remove_ros_args(arguments)[1:])
     ask_for_all_topics()
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    initialize_ros(arguments)
     try:
         node = Recorder()
         try:
             return record(node, stop)
         finally:
+            end_within(ENDING_S)
             node.destroy_node()
     finally:
         rclpy.try_shutdown()

@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The links of a server, and a QR code of the first one."""
 
+import fcntl
 import io
+import ipaddress
 import socket
+import struct
+from collections.abc import Iterator
 
 from drone_bridge.tools.web.access import Access
+
+# From <linux/sockios.h>, and where an ifreq has the address.
+_SIOCGIFADDR = 0x8915
+_ADDRESS = slice(20, 24)
 
 ANY = ("", "0.0.0.0", "::")
 
@@ -33,5 +41,18 @@ def _outward_address() -> str:
         try:
             probe.connect(("192.0.2.1", 9))  # of the block for documentation, RFC 5737
             return str(probe.getsockname()[0])
-        except OSError:
-            return "127.0.0.1"
+        except OSError:  # no default route, as on a vehicle's own network
+            return next(_interface_addresses(probe), "127.0.0.1")
+
+
+def _interface_addresses(probe: socket.socket) -> Iterator[str]:
+    """Yield the IPv4 addresses of the network interfaces but loopback, by the order of the interfaces. On Linux."""
+    for _, name in socket.if_nameindex():
+        request = struct.pack("256s", name.encode())
+        try:
+            answer = fcntl.ioctl(probe, _SIOCGIFADDR, request)
+        except OSError:  # it has none
+            continue
+        address = ipaddress.IPv4Address(answer[_ADDRESS])
+        if not address.is_loopback:
+            yield str(address)

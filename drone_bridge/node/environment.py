@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Fast DDS takes from a process's environment: how far topics reach, and what it can't find. No ROS.
+
+`env/activate` sets it for a shell. Executables that are started without a shell's help set it themselves.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+PROFILE: Final = "FASTDDS_DEFAULT_PROFILES_FILE"
+RANGE: Final = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+
+# The UDP port of a participant's discovery, by RTPS 9.6.2.3 and as Fast DDS numbers participants of one machine.
+_FIRST_PORT: Final = 7410
+_PORTS_OF_DOMAIN: Final = 250
+_PORTS_OF_PARTICIPANT: Final = 2
+
+
+def complete_environment() -> None:
+    """Set what `env/activate` sets, if nobody has. To be called before rclpy.init.
+
+    Without it, Fast DDS would open its sockets to everybody on the network. An environment of ROS that is there stays
+    as it is: that of a shell that was activated, or of an installation.
+    """
+    config = Path(sys.prefix, "share", "drone_bridge", "config")
+    if "AMENT_PREFIX_PATH" not in os.environ and config.is_dir():
+        os.environ["AMENT_PREFIX_PATH"] = sys.prefix
+        reach = os.environ.get(RANGE)
+        if os.environ.get(PROFILE):
+            os.environ.setdefault(RANGE, "LOCALHOST")
+        else:
+            os.environ[PROFILE] = str(config / ("fastdds.xml" if reach == "SUBNET" else "fastdds_loopback.xml"))
+            if reach not in ("SUBNET", "OFF"):
+                os.environ[RANGE] = "SYSTEM_DEFAULT"  # LOCALHOST would add sockets on all interfaces to the profile's
+    _name_profile_for_humble()
+
+
+def _name_profile_for_humble() -> None:
+    """Humble's Fast DDS reads its profile from another variable; later ones complain about both.
+
+    Not where topics are to stay on this machine: humble would add the profile's transports, which reach further.
+    Without the profile, large images arrive slowly or get lost.
+    """
+    profile = os.environ.get(PROFILE)
+    is_humble, is_kept_here = os.environ.get("ROS_DISTRO") == "humble", os.environ.get("ROS_LOCALHOST_ONLY") == "1"
+    if profile and is_humble and not is_kept_here:
+        os.environ.setdefault("FASTRTPS_DEFAULT_PROFILES_FILE", profile)
+
+
+def profile_number(tag: str) -> int | None:
+    """Return a number of the Fast DDS profile in use, or None if there is neither."""
+    try:
+        text = Path(os.environ.get(PROFILE, "")).read_text()
+    except OSError:
+        return None
+    found = re.search(rf"<{tag}>\s*(\d+)\s*</{tag}>", text)
+    return int(found[1]) if found else None
+
+
+def undiscovered() -> str | None:
+    """Return why other processes may not discover this one, which has a participant by now, or None."""
+    most = profile_number("maxInitialPeersRange")
+    number = _participant_number()
+    if most is None or number is None or number < most:
+        return None
+    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    return (
+        f"This is process {number + 1} in ROS domain {domain} on this machine, and only the first {most} are "
+        "discovered by others. Use another ROS_DOMAIN_ID, or fewer processes: a fleet has many vehicles in one."
+    )
+
+
+def _participant_number() -> int | None:
+    """Return how many ports for participants of the domain come before that of this process."""
+    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    if not domain.isdecimal():
+        return None
+    first = _FIRST_PORT + _PORTS_OF_DOMAIN * int(domain)
+    ports = (port - first for port in _own_udp_ports() if first <= port < first + 2 * _PORTS_OF_DOMAIN)
+    numbers = [offset // _PORTS_OF_PARTICIPANT for offset in ports if offset % _PORTS_OF_PARTICIPANT == 0]
+    return min(numbers, default=None)
+
+
+def _own_udp_ports() -> list[int]:
+    """Return the ports of this process's UDP sockets; none where there is no /proc."""
+    inodes, ports = set(), []
+    try:
+        for descriptor in Path("/proc/self/fd").iterdir():
+            if descriptor.is_symlink() and (found := re.fullmatch(r"socket:\[(\d+)\]", os.readlink(descriptor))):
+                inodes.add(found[1])
+        for line in Path("/proc/self/net/udp").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in inodes:
+                ports.append(int(fields[1].partition(":")[2], 16))
+    except OSError:
+        pass
+    return ports
