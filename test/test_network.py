@@ -139,3 +139,12 @@ def test_another_machine_commands_no_vehicle_until_it_is_let_in(start_child, dom
         opened.wait_for_count("commanded by outsider", heard + 60)
         assert closed.count_lines("outsider") == 0
         assert closed.count_lines("insider") > 0
+
+
+def test_the_link_of_the_page_has_the_network_s_address_without_a_default_route():
+    show = "from drone_bridge.tools.web import address; print(address._outward_address())"
+    with two_machines() as (ours, _):
+        shown = subprocess.run(
+            ours.command(sys.executable, "-c", show), capture_output=True, text=True, check=True, timeout=60
+        )
+        assert shown.stdout.strip() == ours.address

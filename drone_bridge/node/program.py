@@ -19,6 +19,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from drone_bridge.node import shared_memory
+from drone_bridge.node.discovery_server import tell_if_alone
 from drone_bridge.node.environment import complete_environment, undiscovered
 from drone_bridge.node.executor import FrugalExecutor
 from drone_bridge.node.responses import resend_lost_responses
@@ -150,6 +151,8 @@ class _NodeAtWork:
         self.start, self.leave = node.start, node.leave
 
     def prepare(self) -> None:
+        assert isinstance(self._node, Node)
+        tell_if_alone(self._node)
         self._executor = executor_of(self._node)
 
     def spin(self) -> None:
