@@ -328,6 +328,9 @@ def test_the_recorded_robotd_s_answer_gives_topics_without_values(ros, peer):
     assert (battery.present, battery.location) == (True, "sabertooth M2 battery")
     assert math.isnan(battery.voltage)
     assert math.isnan(battery.percentage)
+    # Once is all that this program ever says of it, and yet late subscribers hear it, too.
+    late = ros.subscribe(BatteryState, "battery_state/sabertooth_m2_battery", LATCHED)
+    assert late.wait().location == "sabertooth M2 battery"
     message = sensors.wait(lambda message: message.layout == "robotd-1.2" and len(message.sensors) == 8)
     assert message.sensors[6].topic == "current/sabertooth_m2_ammeter"
 
@@ -460,6 +463,7 @@ def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ro
         process.wait_for_line(r"Subsystem 0 \(tracks\) is held by 'h2', which is gone: restart robotd\.")
         report = reports.wait(lambda report: report.status[0].level == DiagnosticStatus.ERROR)
         assert "is held by 'h2', which is gone: restart robotd." in report.status[0].message
+        assert "motors may be running" in report.status[0].message
         battery = ros.subscribe(SensorArray, "/own/sensors", LATCHED).wait().sensors[0]
         assert (battery.topic, battery.full_voltage) == ("battery_state", 13.0)
         publisher = ros.publisher(Twist, "/own/cmd_vel")

@@ -5,14 +5,18 @@ import contextlib
 import math
 import signal
 import socket
+import struct
+import subprocess
+import sys
 import time
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from flooder import flooding
 from geometry_msgs.msg import Twist
+from networks import two_machines
 from ports import free_port
-from processes import Process
+from processes import Process, executable
 from rcl_interfaces.msg import Log
 from robot_driver import RobotDriver
 from ros_session import module_ros, wait_until
@@ -241,6 +245,75 @@ def test_it_is_found_by_multicast_and_directly(shared):
         found = wait_until(lambda route=route: find_robots(route, 1.0, cancellation, lambda robot: True), "an answer")
         assert [robot.name for robot in found] == ["shelly"]
     cancellation.close()
+
+
+# As robotd's Java driver asks, through the interface of the default route, and goes to wherever the answer comes from.
+FIND = """
+import socket, sys
+own, group, discovery_port, port, seconds = sys.argv[1:]
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    asking.settimeout(float(seconds))
+    asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(own))
+    asking.sendto(b"find robots", (group, int(discovery_port)))
+    try:
+        name, source = asking.recvfrom(256)
+    except TimeoutError:
+        sys.exit("nobody")
+with socket.create_connection((source[0], int(port)), float(seconds)) as driving:
+    driving.sendall(bytes.fromhex("000002"))
+    print(name.decode(), driving.recv(3).hex())
+"""
+FOUND = ["shelly", "000a07"]  # and what its answer to a query begins with: the list of sensors
+
+
+def test_drivers_on_this_machine_find_it_by_any_route_and_others_only_if_configured():
+    def find(machine, address, seconds):
+        arguments = (address, "238.160.102.2", 25601, 25600, seconds)
+        command = machine.command(sys.executable, "-c", FIND, *arguments)
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    parameters = ("robot_name:=shelly", "lights:=['none']", "sensors:=['none']")
+    to_others = ("discovery_interface:=0.0.0.0", "host:=0.0.0.0")
+    with two_machines() as (here, elsewhere):
+
+        def serve(*more):
+            options = [part for parameter in (*parameters, *more) for part in ("-p", parameter)]
+            return Process(*here.command(executable("robot_server"), "--ros-args", *options))
+
+        with serve() as server:
+            server.wait_for_line(LISTENING)
+            found = find(here, here.address, 10)
+            assert found.stdout.split() == FOUND, found.stderr
+            assert find(here, "127.0.0.1", 10).stdout.split() == FOUND
+            assert find(elsewhere, elsewhere.address, 1).stderr.strip() == "nobody"
+            assert find(here, here.address, 10).stdout.split() == FOUND  # which is still there
+        with serve(*to_others) as server:
+            server.wait_for_line("Waiting for drivers on 0.0.0.0:")
+            found = find(elsewhere, elsewhere.address, 10)
+            assert found.stdout.split() == FOUND, found.stderr
+
+
+def test_beside_a_robotd_it_goes_on_without_discovery(connect):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as robotd:  # which shares its port with nobody
+        robotd.bind(("0.0.0.0", 0))
+        with serving("beside", discovery_port=robotd.getsockname()[1]) as server:
+            server.wait_for_line(r"WARN.*Drivers do not find this robot: .*in use.*launch argument discovery_port")
+            connect(server, "alice").bind(TRACKS)
+
+
+def test_netrobot_can_read_the_list_as_nothing_follows_the_skid_steer(shared, commands, connect):
+    """It takes no sensors from it, and takes those for the next subsystem."""
+    assert [s.type for s in connect(shared, "alice").list_subsystems()] == [2, 2, 1]
+
+
+def test_drivers_that_reset_at_once_leave_no_fault(connect):
+    with serving("hasty") as server:
+        for _ in range(300):
+            with socket.socket() as hasty:
+                hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                hasty.connect(("127.0.0.1", server.port))
+        connect(server, "alice").bind(TRACKS)
+        assert not server.count_lines("Traceback|Error|internal")
 
 
 def test_sixteen_idle_connections_lock_nobody_out(shared, commands, connect):

@@ -497,12 +497,12 @@ def test_a_driver_whom_robotd_called_lost_and_still_lists_is_gone():
     scene = refused("h2")
     assert scene.session.bindings.obstruction == Obstruction(
         "Subsystem 0 (Main Drive) is held by 'h2'. If that driver is gone, restart robotd, which does not notice by "
-        "itself.",
+        "itself. Its motors may be running.",
         True,
     )
     scene.hear(LogMessage("[Nov 20 2026 11:52:58 PM] [h2] lost connection"))
     assert scene.session.bindings.obstruction == Obstruction(
-        "Subsystem 0 (Main Drive) is held by 'h2', which is gone: restart robotd.", True
+        "Subsystem 0 (Main Drive) is held by 'h2', which is gone: restart robotd. Its motors may be running.", True
     )
 
 
@@ -512,8 +512,25 @@ def test_what_was_being_bound_when_robotd_hung_up_is_held_by_ourselves_for_ever(
     first.session.end("gone")
     again = refused("me", holders=first.holders)
     obstruction = again.session.bindings.obstruction
-    assert obstruction.sentence == "Subsystem 0 (Main Drive) is held by 'me', which is gone: restart robotd."
+    assert obstruction.sentence == (
+        "Subsystem 0 (Main Drive) is held by 'me', which is gone: restart robotd. That was an earlier connection of "
+        "this bridge. Its motors may be running."
+    )
     assert obstruction.is_error
+
+
+def test_what_it_drove_when_the_connection_was_lost_is_held_by_ourselves_and_may_be_moving():
+    first = Scene()
+    first.hear(held_by(""), ROBOTD, BindSuccess(0))
+    first.drive(5, 5)
+    assert "another driver had disconnected" in first.holders.closing_explanation
+    first.session.farewell()
+    first.session.end("The robot has been silent for 10 s.")
+    again = refused("me", holders=first.holders)
+    sentence = again.session.bindings.obstruction.sentence
+    assert "an earlier connection of this bridge" in sentence
+    assert "motors may be running" in sentence
+    assert "another driver" not in again.holders.closing_explanation
 
 
 def test_our_own_name_on_a_robot_that_this_program_has_not_met_may_be_another_s():
@@ -525,7 +542,7 @@ def test_our_own_name_on_a_robot_that_this_program_has_not_met_may_be_another_s(
 def test_a_refusal_of_a_free_subsystem_is_reported():
     scene = refused("")
     assert scene.session.bindings.obstruction.sentence == (
-        "Subsystem 0 (Main Drive) was refused, although nobody holds it: restart robotd."
+        "Subsystem 0 (Main Drive) was refused, although nobody holds it: restart robotd. Its motors may be running."
     )
 
 

@@ -73,6 +73,7 @@ class Bindings:
         self._to_bind: dict[int, float] = {}  # and when, at the earliest
         self._query_due_s = now_s + QUERY_PERIOD_S
         self._is_settled = False
+        self._released: list[str] = []  # names of what was given back in the end
 
     def subsystem_type(self, number: int) -> int | None:
         """Return the type of a subsystem, None if there is no such number."""
@@ -314,12 +315,13 @@ class Bindings:
         """Return the packets that stop and unbind everything."""
         packets = [packet for number in sorted(self.bound) for packet in self._release(number)]
         self._drivers.update(dict.fromkeys(self.bound, ""))
+        self._released = [self._name(number) for number in self.bound]
         self.bound.clear()
         return packets
 
     def end(self, sentence: str) -> None:
         """Fail pending binds, and remember what the robot may still regard as ours."""
         self._drivers.clear()  # unknown from now on
-        self._holders.note_end([self._name(number) for number in self._attempts])
+        self._holders.note_end([*self._released, *map(self._name, self._attempts)])
         for number in tuple(self._attempts):
             self._end_attempt(number, False, sentence)

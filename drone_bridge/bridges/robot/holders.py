@@ -35,11 +35,13 @@ class Holders:
         self._gone: dict[str, None] = {}  # in order of their going
         self._left_behind: dict[
             str, None
-        ] = {}  # names of subsystems that earlier connections were binding at their end
+        ] = {}  # names of subsystems that earlier connections had, or were binding, at their end
+        self._connections = 0
 
     def begin(self) -> None:
         """Start over for a new connection, as the robot may have been restarted."""
         self._gone.clear()
+        self._connections += 1
 
     def note_firmware(self, kind: str) -> None:
         self.is_robotd = kind == ROBOTD
@@ -56,7 +58,7 @@ class Holders:
         self._gone.pop(name, None)
 
     def note_end(self, subsystem_names: list[str]) -> None:
-        """Note what was being bound when the robot closed the connection."""
+        """Note what was bound or being bound when the connection ended."""
         for name in subsystem_names:
             _remember(self._left_behind, name)
 
@@ -68,30 +70,36 @@ class Holders:
     @property
     def closing_explanation(self) -> str:
         """Why a robot closes a connection on which a subsystem is being bound."""
+        who = "another driver" if self._connections <= 1 else "a driver, perhaps this bridge's earlier connection,"
         if self.is_robotd:
-            return "another driver had disconnected, after which robotd lets nobody drive until it is restarted"
-        return "as robotd does after another driver has disconnected"
+            return f"{who} had disconnected, after which robotd lets nobody drive until it is restarted"
+        return f"as robotd does after {who} has disconnected"
 
     def obstruction(self, label: str, subsystem_name: str, kind: int, holder: str) -> Obstruction:
         """Return why the robot refused a subsystem; `holder` is empty if nobody holds it."""
         label = label[:1].upper() + label[1:]
         is_error = self.is_robotd and kind == SubsystemType.SKID_STEER
+        # robotd leaves them as they were when their driver vanished, up to full speed.
+        running = " Its motors may be running." if is_error else ""
         if not holder:
             advice = ": restart robotd." if self.is_robotd else "."
-            return Obstruction(f"{label} was refused, although nobody holds it{advice}", is_error)
+            return Obstruction(f"{label} was refused, although nobody holds it{advice}{running}", is_error)
         who = f"{label} is held by '{printable(holder)}'"
         if not self.is_robotd:
             return Obstruction(f"{who}.", is_error)
-        is_ours = holder == self.driver_name
-        if holder in self._gone or (is_ours and subsystem_name in self._left_behind):
-            return Obstruction(f"{who}, which is gone: restart robotd.", is_error)
-        if is_ours:
+        is_own_name = holder == self.driver_name
+        is_ours = is_own_name and subsystem_name in self._left_behind
+        if is_ours or holder in self._gone:
+            earlier = " That was an earlier connection of this bridge." if is_ours else ""
+            return Obstruction(f"{who}, which is gone: restart robotd.{earlier}{running}", is_error)
+        if is_own_name:
             return Obstruction(
                 f"{who}, which is this driver's own name. Unless another driver uses it, restart robotd: it was left "
-                "behind by an earlier connection.",
+                f"behind by an earlier connection.{running}",
                 is_error,
             )
-        return Obstruction(f"{who}. If that driver is gone, restart robotd, which does not notice by itself.", is_error)
+        advice = "If that driver is gone, restart robotd, which does not notice by itself."
+        return Obstruction(f"{who}. {advice}{running}", is_error)
 
 
 def _remember(names: dict[str, None], name: str) -> None:

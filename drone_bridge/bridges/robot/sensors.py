@@ -9,6 +9,7 @@ from rclpy.publisher import Publisher
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.node.publisher_events import NO_EVENTS
+from drone_bridge.node.qos import latched
 from drone_bridge.protocols.robot import Sensor, SensorInfo, SensorUpdate
 from drone_bridge.translate.robot import BATTERY_TOPIC, Measurement, sensor_topics
 
@@ -88,9 +89,8 @@ class SensorTopics:
                 withheld.add(topic)
             else:
                 # Without QoS override parameters, which would pile up with a hostile robot's names.
-                made: Publisher[Any] = self._node.create_publisher(
-                    message_type, topic, QUEUE_DEPTH, event_callbacks=NO_EVENTS
-                )
+                qos = latched() if _is_battery(topic) else QUEUE_DEPTH
+                made: Publisher[Any] = self._node.create_publisher(message_type, topic, qos, event_callbacks=NO_EVENTS)
                 self._publishers[topic] = message_type, made
         left_out = sum(sensor.type in self._measurements for sensor in info.sensors) - len(wanted)
         if left_out:
@@ -107,8 +107,11 @@ class SensorTopics:
         self._unheard = {
             number: self._message(sensor, sensor.value)
             for number, sensor in enumerate(info.sensors)
-            if self.topics[number] and (sensor.value is not None or self.topics[number].startswith(BATTERY_TOPIC))
+            if self.topics[number] and (sensor.value is not None or _is_battery(self.topics[number]))
         }
+        for number, message in self._unheard.items():
+            if _is_battery(self.topics[number]):  # for who comes later: not every robot sends readings
+                self._node.publish(self._publishers[self.topics[number]][1], message)
         self.offer()
 
     def offer(self) -> None:
@@ -150,7 +153,8 @@ class SensorTopics:
     def _publish(self, number: int, sensor: Sensor, value: int) -> None:
         self._unheard.pop(number, None)
         topic = self.topics[number]
-        if topic and self._node.is_wanted(publisher := self._publishers[topic][1]):
+        if topic and (_is_battery(topic) or self._node.is_wanted(self._publishers[topic][1])):
+            publisher = self._publishers[topic][1]
             self._node.publish(publisher, self._message(sensor, value))
 
     def _message(self, sensor: Sensor, value: int | None) -> Any:
@@ -159,3 +163,8 @@ class SensorTopics:
     def _destroy(self, topic: str) -> None:
         _, publisher = self._publishers.pop(topic)
         self._node.destroy_publisher(publisher)
+
+
+def _is_battery(topic: str) -> bool:
+    """Return whether a topic is a battery's, which is latched."""
+    return topic.partition("/")[0] == BATTERY_TOPIC

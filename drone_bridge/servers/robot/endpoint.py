@@ -84,10 +84,12 @@ class DriverEndpoint:
 
     def open(self) -> Drivers:
         """Wait for a driver. Raises LinkCancelledError."""
-        self._run_until(lambda: bool(self._clients.connections))
-        if self._cancellation.is_set:
-            raise LinkCancelledError("Waiting for drivers was cancelled.")
-        return Drivers(self, self._clients.connections[0].peer)
+        while True:
+            self._run_until(lambda: bool(self._clients.connections))
+            if self._cancellation.is_set:
+                raise LinkCancelledError("Waiting for drivers was cancelled.")
+            if connections := self._clients.connections:  # else it had reset its connection before the loop ended
+                return Drivers(self, connections[0].peer)
 
     def serve(self) -> bool:
         """Serve until no driver is connected or the link is cancelled; return whether no driver is connected."""
