@@ -384,6 +384,37 @@ def test_a_silent_driver_is_stopped_goes_on_with_its_next_update_and_is_dropped_
         server.wait_for_line(r"alice has been silent for 0.2 s \(driver_timeout\), and is dropped")
 
 
+def test_a_stall_of_the_server_costs_no_driver_its_place(connect, ros):
+    with serving("stalled", driver_timeout=1.0) as server:
+        driver = connect(server, "alice")
+        driver.bind(TRACKS)
+        server.send(signal.SIGSTOP)
+        time.sleep(1.5)
+        server.send(signal.SIGCONT)
+        driver.settle()
+        assert driver.list_subsystems()[TRACKS].driver == "alice"
+
+
+def test_what_came_during_a_stall_moves_nothing_before_the_driver_is_heard_again(connect, ros):
+    """Its driver may be dead."""
+    with serving("frozen", command_timeout=0.5) as server:
+        commands = ros.subscribe(Twist, "/frozen/cmd_vel")
+        driver = connect(server, "alice")
+        driver.bind(TRACKS)
+        wait_until(lambda: driver.send(SkidSteerUpdate(TRACKS, 100, 100)) or len(commands), "a command", period_s=0.1)
+        server.send(signal.SIGSTOP)
+        driver.send(SkidSteerUpdate(TRACKS, 300, 300))
+        time.sleep(1.5)
+        server.send(signal.SIGCONT)
+        commands.wait(is_neutral)
+        server.wait_for_line("alice has been silent for 0.5 s")
+        time.sleep(0.5)
+        assert all(is_neutral(commands.wait()) for _ in range(len(commands)))
+        commands.clear()
+        wait_until(lambda: driver.settle() or len(commands), "the newest word to be followed", period_s=0.1)
+        assert commands.wait().linear.x == pytest.approx(2.0 * 300 / 2048)
+
+
 def test_robotd_s_dialect(connect, ros):
     with serving("robotd", dialect="robotd-1.2") as server:
         alice, bob = connect(server, "alice"), connect(server, "bob")

@@ -150,6 +150,50 @@ def test_a_silent_driver_is_halted_once_and_its_next_update_drives_again(control
     assert vehicle.done[-1] == (TRACKS, 8, 8)
 
 
+def test_what_a_driver_said_during_a_cut_moves_nothing_and_its_newest_word_is_followed(control, vehicle, clock):
+    """When the network is back, TCP delivers everything at once; drivers send changes only."""
+    driver = Driver(control, clock, "alice")
+
+    def says(*said, at_s, now_s):
+        clock[0] = Instant(now_s, WALL_MS)
+        driver.say(*(KeepAlive(WALL_MS + int(1000 * at_s) + 5000) if one == "alive" else one for one in said))
+
+    driver.say(BindSubsystem(TRACKS))
+    for number in range(5):
+        says("alive", SkidSteerUpdate(TRACKS, 9, 9), at_s=0.1 * number, now_s=0.1 * number)
+    assert control.halt_silent(Instant(1.5, WALL_MS), 1.0)
+    done = len(vehicle.done)
+    says(SkidSteerUpdate(TRACKS, 7, 7), "alive", SkidSteerUpdate(TRACKS, 8, 8), at_s=0.5, now_s=1.9)
+    says("alive", SkidSteerUpdate(TRACKS, 5, 5), at_s=1.5, now_s=1.9)
+    assert vehicle.done[done:] == []
+    says("alive", at_s=1.9, now_s=1.9)
+    assert vehicle.done[done:] == [(TRACKS, 5, 5)]
+    says(SkidSteerUpdate(TRACKS, 4, 4), at_s=2.0, now_s=2.0)
+    assert vehicle.done[-1] == (TRACKS, 4, 4)
+
+
+def test_a_driver_that_set_its_clock_back_during_a_silence_drives_again(control, vehicle, clock):
+    driver = Driver(control, clock, "alice")
+    driver.say(BindSubsystem(TRACKS), KeepAlive(WALL_MS))
+    assert control.halt_silent(Instant(2.0, WALL_MS), 1.0)
+    for number in range(30):
+        clock[0] = Instant(2.0 + 0.1 * number, WALL_MS)
+        driver.say(KeepAlive(WALL_MS - 3_600_000 + 100 * number), SkidSteerUpdate(TRACKS, 8, 8))
+    assert vehicle.done[-1] == (TRACKS, 8, 8)
+
+
+def test_after_a_stall_of_the_server_an_update_waits_for_a_sign_of_life(control, vehicle, clock):
+    driver = Driver(control, clock, "alice")
+    driver.say(BindSubsystem(TRACKS))
+    assert control.halt_silent(Instant(2.0, WALL_MS), 1.0)
+    control.is_settling = lambda: True
+    driver.say(KeepAlive(1), SkidSteerUpdate(TRACKS, 8, 8), KeepAlive(2))
+    assert vehicle.done == [(TRACKS, "stop")]
+    control.is_settling = lambda: False
+    driver.say(KeepAlive(3))
+    assert vehicle.done[-1] == (TRACKS, 8, 8)
+
+
 def test_a_driver_without_subsystems_is_dropped_without_a_halt(control, vehicle, clock):
     driver = Driver(control, clock, "alice")
     assert control.halt_silent(Instant(9.0, WALL_MS), 1.0) == []

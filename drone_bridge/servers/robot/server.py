@@ -18,6 +18,7 @@ from drone_bridge.links.discovery import DiscoveryResponder, DiscoveryRoute
 from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp_clients import Connection, TcpClients
 from drone_bridge.node.program import run
+from drone_bridge.node.stall_watch import PROCESS, STALL_S
 from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.robot import PROTOCOL_VERSION, FirmwareInfo
 from drone_bridge.servers.robot.drive_commands import DriveCommands
@@ -104,6 +105,7 @@ class RobotServer(LinkNode):
             self._control = Protocol1Control(self._vehicle, self.inform)
         else:
             self._control = Control(self._vehicle, self.inform, FIRMWARE)
+        self._control.is_settling = lambda: PROCESS.is_settling
         robot_name = get("robot_name") or socket.gethostname()
         responder = self._make_responder(robot_name) if get("discovery") else None
         try:
@@ -217,10 +219,10 @@ class RobotServer(LinkNode):
             self._follow_robot(self._listed.newest(), now)
             self._follow_silence()
         allowed_s, dropped_s, period_s = get("command_timeout"), get("driver_timeout"), get("sensor_period")
-        for driver in self._control.halt_silent(now, allowed_s):
-            sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
-            self.count_and_warn("silent drivers", sentence)
-        for driver in self._control.drop_silent(now, dropped_s) if dropped_s else ():
+        self.halt_silent()
+        # After a stall of our own they are listened to first.
+        is_judged = 0 < dropped_s < PROCESS.running_s()
+        for driver in self._control.drop_silent(now, dropped_s) if is_judged else ():
             sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
             self.count_and_warn("dropped drivers", sentence)
         self._commands.tick(now_s)
@@ -233,6 +235,13 @@ class RobotServer(LinkNode):
             self._control.send_log(line)
         due_s = min(self._commands.due_s, self._readings_due_s(period_s), self._control.silent_at_s(allowed_s))
         return min(due_s, now_s + WATCH_PERIOD_S) if self._control.drivers else due_s
+
+    def halt_silent(self) -> None:
+        """Stop the subsystems of drivers that have been silent; also before what they say after that is looked at."""
+        allowed_s = self.parameters["command_timeout"]
+        for driver in self._control.halt_silent(_now(), allowed_s):
+            sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
+            self.count_and_warn("silent drivers", sentence)
 
     def _readings_due_s(self, period_s: float) -> float:
         """Return when readings are to be sent. `period_s`: the least time between new values."""
@@ -289,6 +298,8 @@ class _DriverClient:
         return self._conversation.inside_message
 
     def receive_data(self, data: bytes) -> None:
+        if time.monotonic() - self._conversation.driver.last_heard_s > STALL_S:
+            self._node.halt_silent()
         self._conversation.receive_data(data)
 
     def handle_next(self) -> bool:

@@ -50,6 +50,8 @@ class VelocityCommands:
                 "refused commands", f"A client requested a velocity of {value}, which was refused."
             )
             raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
+        if any(value) and not self._node.takes_commands():
+            raise RefusedError(INVALID, "The server has just stood still, and the request may be old: send it again.")
         if attribute == Attribute.VELOCITY and any(value) and self._state() is None:
             self._node.count_and_warn(
                 "unsteered commands", "The vehicle can't be steered, as its orientation is unknown."

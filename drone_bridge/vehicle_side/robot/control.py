@@ -53,6 +53,7 @@ class Control:
     vehicle: Vehicle
     report: Callable[[str], None]  # logs a sentence
     firmware: FirmwareInfo = field(default_factory=lambda: FirmwareInfo("drone_bridge", "1", PROTOCOL_VERSION))
+    is_settling: Callable[[], bool] = lambda: False  # whether this process has just stood still
     drivers: list[Driver] = field(default_factory=list)
     _owners: dict[int, Driver] = field(default_factory=dict)  # by subsystem
     _nulls: set[int] = field(default_factory=set)  # sensors that were listed as null because they had no value
@@ -67,7 +68,9 @@ class Control:
         """Handle a packet; updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
         driver.last_heard_s = now.steady_s
         if isinstance(packet, KeepAlive):
+            driver.has_backlog = driver.backlog.is_late(packet.time_ms, now.steady_s) and driver.is_halted
             self._keep_alive(driver, packet, now)
+            self._catch_up(driver)
         elif isinstance(packet, QuerySubsystems):
             self._query(driver)
         elif isinstance(packet, RegisterDriver):
@@ -109,7 +112,8 @@ class Control:
         """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
         halted = [driver for driver in self._silent(now, allowed_s) if not driver.is_halted and self._held_by(driver)]
         for driver in halted:
-            driver.is_halted = True
+            driver.is_halted, driver.has_backlog = True, driver.backlog.begin()
+            driver.waiting.clear()
             for number in self._held_by(driver):
                 if self._is_skid_steer(number):
                     self._safe_mode(number, f"{driver} has been silent for {allowed_s:g} s", now)
@@ -157,9 +161,24 @@ class Control:
             return
         if isinstance(packet, LightUpdate):
             self.vehicle.light(packet.id, packet.is_on)
+        elif driver.is_halted and (driver.has_backlog or self.is_settling()):
+            driver.waiting[packet.id] = packet.left, packet.right
         else:
-            driver.is_halted = False
-            self.vehicle.drive(packet.id, clamped(packet.left), clamped(packet.right))
+            self._drive(driver, packet.id, packet.left, packet.right)
+
+    def _catch_up(self, driver: Driver) -> None:
+        """Follow the newest of the updates that came while it was not known whether they were old."""
+        if driver.has_backlog or self.is_settling():
+            return
+        waiting, driver.waiting = driver.waiting, {}
+        for number, (left, right) in waiting.items():
+            if self._owners.get(number) is driver:
+                self._drive(driver, number, left, right)
+
+    def _drive(self, driver: Driver, number: int, left: int, right: int) -> None:
+        driver.is_halted = False
+        driver.waiting.pop(number, None)
+        self.vehicle.drive(number, clamped(left), clamped(right))
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del self._owners[number]
