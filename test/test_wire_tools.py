@@ -10,6 +10,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import lz4.frame
 import pytest
 from geometry_msgs.msg import Twist
 from processes import Process
@@ -203,6 +204,24 @@ def test_a_file_that_is_damaged_anywhere_is_shown_or_refused_with_a_sentence(tmp
         status, _, errors = wire(capsys, "show", tmp_path / "damaged.mcap")
         assert (status, errors) == (0, "") or (status == 2 and len(errors.splitlines()) == 1)
         assert "Error(" not in errors
+
+
+@pytest.mark.parametrize("kind", ["pixels", "chunk"])
+def test_a_log_that_grows_without_end_when_it_is_read_is_refused_with_a_sentence(tmp_path, capsys, kind):
+    path = tmp_path / "hostile.mcap"
+    connection, entries = read(log_of("testbed"))
+    if kind == "pixels":
+        entries = [*entries, entries[-1]._replace(data=range(10**15), is_left_out=True)]
+    write_log(path, connection, entries)
+    if kind == "chunk":
+        packed = lz4.frame.compress(bytes(2**28 + 1))
+        content = struct.pack("<QQQI", 0, 0, 1, 0) + struct.pack("<I3sQ", 3, b"lz4", len(packed)) + packed
+        whole = path.read_bytes()
+        end = whole.index(struct.pack("<BQI", 0x0F, 4, 0))
+        path.write_bytes(whole[:end] + struct.pack("<BQ", 0x06, len(content)) + content + whole[end:])
+    status, _, errors = wire(capsys, "show", path)
+    assert status == 2
+    assert {"pixels": "bytes of pixels are left out", "chunk": "unpacks to more than"}[kind] in errors
 
 
 def play_both(path, rate=None, alter=lambda script: script):

@@ -11,6 +11,7 @@ from typing import IO, Final
 from drone_bridge.links.wire_file import (
     CHANNEL,
     CHUNK,
+    CHUNK_BYTES,
     CHUNK_FIELDS,
     CONNECTION,
     FOOTER,
@@ -35,6 +36,8 @@ _TOPICS: Final = {
     (True, True): SENT + PIXELS,
 }
 _MEANINGS: Final = {topic: meaning for meaning, topic in _TOPICS.items()}
+_MAX_LEFT_OUT_BYTES = 2**32  # in one message of a log; more would be shown for minutes
+_MAX_CHUNK_BYTES = 256 * CHUNK_BYTES  # lz4 makes nothing smaller than a 255th
 _ZEROS: Final = memoryview(bytes(1 << 20))  # in place of pixels; more come in several entries
 
 
@@ -118,6 +121,8 @@ class LogFile:
                 yield Entry(time_ns, sender, peer, content)
                 return
             size = int(content)
+            if not 0 <= size <= _MAX_LEFT_OUT_BYTES:
+                raise ValueError(f"{size} bytes of pixels are left out; {_MAX_LEFT_OUT_BYTES} are allowed")
             for begin in range(0, size, len(_ZEROS)):
                 yield Entry(time_ns, sender, peer, _ZEROS[: size - begin], is_left_out)
 
@@ -180,7 +185,10 @@ def _decompressed(compression: str, data: bytes) -> bytes:
         import lz4.frame
     except ImportError:
         raise WireError("The log is compressed: install lz4 (pip install lz4) to read it.") from None
-    return bytes(lz4.frame.decompress(data))
+    plain = bytes(lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=_MAX_CHUNK_BYTES + 1))
+    if len(plain) > _MAX_CHUNK_BYTES:
+        raise ValueError(f"a chunk unpacks to more than {_MAX_CHUNK_BYTES} bytes")
+    return plain
 
 
 def _read_string(fields: IO[bytes]) -> str:
