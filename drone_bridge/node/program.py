@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run nodes as a program, from their parameters to an orderly end."""
 
+import contextlib
 import functools
 import os
 import signal
@@ -25,8 +26,10 @@ from drone_bridge.node.executor import FrugalExecutor
 from drone_bridge.node.responses import resend_lost_responses
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-#: How long the middleware has to shut down after the last word to the vehicle.
-ENDING_S: Final = 4.0
+#: How long the middleware has to shut down after the last word to the vehicle, until the process ends without that, and
+#: until it is killed.
+ENDING_S: Final = 3.0
+KILLED_S: Final = 4.0
 
 
 class Stoppable(Protocol):
@@ -69,7 +72,7 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
     Signals are handled in a thread of its own, so that neutral commands go out at once, while ROS still works, however
     busy the executors are. Then ROS is shut down properly: a process that just exits leaves its shared memory behind.
     Work that takes long to create or start checks the event that it is created with, which a signal sets. Once it has
-    been left, the process has to end, and is killed if the middleware holds it up for longer than ENDING_S.
+    been left, the process has to end, and does so within KILLED_S, however long the middleware takes.
     """
     signalled = _signal_socket()
     initialize_ros()
@@ -85,7 +88,7 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
                 if work:
                     work.leave()
             finally:
-                end_within(ENDING_S)
+                end_in_time(0)
                 rclpy.try_shutdown()
 
     stopper = threading.Thread(target=stop_on_signal, name="signals", daemon=True)
@@ -116,7 +119,7 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
             stopper.join()
         if work:
             work.leave()
-            end_within(ENDING_S)
+            end_in_time(0 if stopping.is_set() else 1)
             try:
                 work.destroy()
             except Exception:
@@ -179,22 +182,34 @@ def executor_of(node: Stoppable) -> SingleThreadedExecutor:
 
 
 @functools.cache  # once for each process
-def end_within(seconds: float) -> "subprocess.Popen[bytes]":
-    """Have this process killed, and its shared memory removed, if it has not ended by itself by then.
+def end_in_time(status: int) -> "subprocess.Popen[bytes]":
+    """Have this process end without the middleware's shutdown if that takes long, with an exit status, or killed.
 
-    Fast DDS may hang in its shutdown (seen in unregister_timer, one process in 30 that were interrupted at once), and
-    rclpy holds Python's lock meanwhile, so that no thread of this process could do it. Return what would.
+    To destroy the nodes of a hundred vehicles takes up to half a minute. And Fast DDS may hang (seen in
+    unregister_timer, one process in 30 that were interrupted at once) while rclpy holds Python's lock, so that no
+    thread of this process could end it. Return what would.
     """
+    ending = threading.Timer(ENDING_S, _end_now, [status])
+    ending.daemon = True
+    ending.start()
     # The input ends with this process. If it has not by then, timeout(1) exits with 124.
-    script = f"""timeout {seconds} cat
+    script = f"""timeout {KILLED_S} cat
         [ $? = 124 ] && echo "$1" >&2 && kill -KILL {os.getpid()} && shift && rm -f "$@"
     """
-    sentence = f"The middleware did not shut down within {seconds:g} s. The process is killed."
+    sentence = f"The middleware did not shut down within {KILLED_S:g} s. The process is killed."
     return subprocess.Popen(
         ["sh", "-c", script, "sh", sentence, *map(str, shared_memory.own_segments())],
         stdin=subprocess.PIPE,
         start_new_session=True,  # a Ctrl-C is not for it
     )
+
+
+def _end_now(status: int) -> None:
+    for file in shared_memory.own_segments():
+        file.unlink(missing_ok=True)
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(status)
 
 
 def _signal_socket() -> socket.socket:

@@ -43,7 +43,7 @@ def main(args: list[str] | None = None) -> int:
     from rclpy.utilities import remove_ros_args
 
     from drone_bridge.node.discovery_server import ask_for_all_topics
-    from drone_bridge.node.program import ENDING_S, end_within, initialize_ros
+    from drone_bridge.node.program import end_in_time, initialize_ros
     from drone_bridge.tools.recording.node import Recorder
 
     arguments = sys.argv if args is None else [sys.argv[0], *args]
@@ -53,10 +53,12 @@ def main(args: list[str] | None = None) -> int:
     initialize_ros(arguments)
     try:
         node = Recorder()
+        status = 1
         try:
-            return record(node, stop)
+            status = record(node, stop)
+            return status
         finally:
-            end_within(ENDING_S)
+            end_in_time(status)
             node.destroy_node()
     finally:
         rclpy.try_shutdown()
