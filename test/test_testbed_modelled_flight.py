@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quadrotor import Quadrotor
 
 from drone_bridge.operators.plan import parse_plan
 from drone_bridge.operators.testbed import Pilot
@@ -249,3 +250,64 @@ def test_an_autopilot_that_is_tuned_for_testbeds_steers_a_vehicle_that_lags(vehi
     assert (x, y, -z) == pytest.approx((0, 0, 2.0), abs=0.12)
     assert farthest < 2.6  # it does not swing
     assert -flown.vehicle.heading == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["pitch_yaw", "pitch_roll", "pose"])
+@pytest.mark.parametrize("rate_hz", [5, 8, 10, 20, 60])
+def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
+    """2 m ahead, and on the spot to the left, whatever the layout says about it: nothing is left to its own drift."""
+    for seed in range(3):
+        quadrotor = Quadrotor(seed)
+        yaw = quadrotor.yaw
+        gain = 0.8
+        flight = ModelledFlight(
+            CONSTANTS,
+            AngleUnit.DEGREES,
+            LIMITS,
+            gain,
+            gain if layout == "pitch_yaw" else math.inf,
+            tells_position=layout == "pose",
+        )
+        with contextlib.redirect_stdout(io.StringIO()):
+            pilot = Pilot(CONSTANTS, AngleUnit.DEGREES, PLAN)
+            for step in range(round(PLAN.duration_s * rate_hz)):
+                (x, y, z), seen_yaw = quadrotor.measured()
+                frame = flight.observe(
+                    SensorFrame(b"", b"", step / rate_hz, 0.0, 0.0, 90.0 - math.degrees(seen_yaw), (x, z, -y))
+                )
+                carried = replace(
+                    frame,
+                    roll=None if layout == "pitch_yaw" else frame.roll,
+                    yaw=None if layout == "pitch_roll" else frame.yaw,
+                    position=frame.position if layout == "pose" else None,
+                )
+                ahead, right, up, turn = flight.follow(pilot.answer(carried))
+                quadrotor.fly(0.02)  # the answer takes its time
+                quadrotor.command = (ahead, -right, up, -turn)
+                quadrotor.fly(1 / rate_hz - 0.02)
+        expected = (2 * math.cos(yaw), 2 * math.sin(yaw), 0.0)
+        assert math.dist(quadrotor.position, expected) < 0.15, seed
+        assert math.remainder(quadrotor.yaw - yaw, math.tau) == pytest.approx(1.0, abs=0.05)
+
+
+def test_where_odometry_begins_and_ends_the_model_begins_at_rest():
+    flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, LIMITS, GAIN, tells_position=False)
+    frame = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 0.0)
+    flight.observe(frame)
+    flight.follow(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
+    assert flight.observe(replace(frame, time=STEP_S)).pitch == pytest.approx(10)
+    assert flight.observe(replace(frame, time=2 * STEP_S, yaw=70.0, position=(9.0, 9.0, 9.0))).pitch == 0
+    assert flight.follow(HOVER) == pytest.approx((0, 0, 0, 0), abs=1e-9)
+
+
+def test_a_vehicle_that_was_blown_away_is_brought_back_where_the_autopilot_is_not_told():
+    flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, LIMITS, GAIN, tells_position=False)
+    frame = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 0.0, (0.0, 0.0, 0.0))
+    flight.observe(frame)
+    flight.follow(HOVER)
+    told = flight.observe(replace(frame, time=STEP_S, yaw=10.0, position=(0.3, 0.0, 0.0)))
+    assert (told.pitch, told.roll, told.yaw) == pytest.approx((0, 0, 0), abs=1e-9)
+    velocity = flight.follow(HOVER)
+    assert velocity.right < -0.1
+    assert velocity.yaw_rate < -0.1

@@ -3,6 +3,7 @@
 
 import contextlib
 import itertools
+import math
 import socket
 import struct
 import time
@@ -11,6 +12,7 @@ import pytest
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process
+from quadrotor import Quadrotor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
@@ -58,7 +60,7 @@ class Drone:
             side: ros.node.create_publisher(CameraInfo, topic.format(f"{side}/camera_info"), 1)
             for side in ("left", "right")
         }
-        self._stamp_s = 100.0
+        self.stamp_s = 100.0
 
     @staticmethod
     def sides_of(ros, namespace):
@@ -71,10 +73,10 @@ class Drone:
             setattr(properties, name, value)
         self._properties.publish(properties)
 
-    def show(self, marker=1, encoding="rgb8"):
-        """Publish a pair and an attitude, half a second after the last one; return their stamp."""
-        self._stamp_s += 0.5
-        stamp = time_from_seconds(self._stamp_s)
+    def show(self, marker=1, encoding="rgb8", after_s=0.5, orientation=None):
+        """Publish a pair and an attitude, half a second after the last one or so; return their stamp."""
+        self.stamp_s += after_s
+        stamp = time_from_seconds(self.stamp_s)
         for index, (side, publisher) in enumerate(self._images.items()):
             image = Rgb8Image(16, 8, side).filled(bytes([marker + index]) * CONSTANTS.image_bytes, stamp)
             image.encoding = encoding
@@ -82,6 +84,7 @@ class Drone:
         attitude = SensorFrame(b"", b"", 0.0, pitch=-3.0, yaw=30.0)
         imu = translate.imu(attitude, AngleUnit.DEGREES, 0.001, StereoFrameNames())
         imu.header.stamp = stamp
+        imu.orientation = orientation or imu.orientation
         self._imu.publish(imu)
         return stamp
 
@@ -368,3 +371,35 @@ def test_a_legacy_autopilot_drives_what_follows_velocities(ros, serve):
         server.wait_for_line("The autopilot has left")
         velocities.wait(lambda twist: twist == Twist())
         assert len(velocities) == 0
+
+
+def test_an_autopilot_that_is_told_no_position_flies_a_quadrotor_where_it_meant_to(ros, serve):
+    """In the layout pitch_yaw, at 8 frames per second of the quadrotor's time, with the scripted autopilot."""
+    _, port = serve(command_output="cmd_vel", source_timeout=PATIENCE_S, command_timeout=60.0)
+    quadrotor, drone = Quadrotor(5), Drone(ros)
+    start, period_s, velocities = quadrotor.yaw, 0.125, drone.velocities
+    drone.announce()
+    odometry = ros.publisher(Odometry, "odom")
+    plan = "4s forward 0.5, 3s turn 0.5, 4s forward 0.5, 2s"
+    arguments = ["--port", str(port), "--layout", "pitch_yaw", "--plan", plan]
+    with Process.module("drone_bridge.operators.testbed", *arguments) as operator:
+        operator.wait_for_line("connected to")
+        while operator.is_running:
+            (x, y, z), yaw = quadrotor.measured()
+            message = Odometry()
+            message.header.stamp = time_from_seconds(drone.stamp_s + period_s)
+            at, facing = message.pose.pose.position, message.pose.pose.orientation
+            at.x, at.y, at.z = x, y, z
+            facing.z, facing.w = math.sin(yaw / 2), math.cos(yaw / 2)
+            odometry.publish(message)
+            drone.show(after_s=period_s, orientation=facing)
+            wait_until(lambda: len(velocities) or not operator.is_running, "an answer")
+            if len(velocities):
+                command = velocities.wait()
+                linear = command.linear
+                quadrotor.fly(0.02)
+                quadrotor.command = (linear.x, linear.y, linear.z, command.angular.z)
+                quadrotor.fly(period_s - 0.02)
+        assert operator.wait() == 0
+    expected = [2 * (part(start) + part(start + 1.5)) for part in (math.cos, math.sin)]
+    assert math.dist(quadrotor.position, [*expected, 0.0]) < 0.15

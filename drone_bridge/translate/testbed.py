@@ -266,6 +266,8 @@ def sensor_frame(
     position = None
     if isinstance(sensed, Odometry):
         point = sensed.pose.pose.position
+        if not all(map(math.isfinite, (point.x, point.y, point.z))):
+            raise ValueError(f"the position ({point.x:g}, {point.y:g}, {point.z:g}) is not finite.")
         position = testbed_from_enu(point.x, point.y, point.z)
     elif sensed.orientation_covariance[0] == -1.0:
         raise ValueError("its orientation_covariance says that it has no orientation.")

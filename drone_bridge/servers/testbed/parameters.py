@@ -86,7 +86,7 @@ PARAMETERS: Final = (
             ("max_lead", 1.0, "Maximum distance between the modelled drone and the vehicle, m.", 0.0, 100.0),
             (
                 "correction_gain",
-                0.5,
+                0.8,
                 "Rate at which the model's position converges to the vehicle's, 1/s.",
                 0.0,
                 20.0,

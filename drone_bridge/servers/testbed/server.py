@@ -21,7 +21,7 @@ from drone_bridge.node.program import run
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.testbed import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.servers.testbed.command_watchdog import CommandWatchdog
-from drone_bridge.servers.testbed.outputs import CommandOutputs
+from drone_bridge.servers.testbed.outputs import RATES, CommandOutputs
 from drone_bridge.servers.testbed.parameters import (
     ATTITUDE_TOPICS,
     DEPTHS,
@@ -93,6 +93,8 @@ class TestbedServer(LinkNode):
         topic = "odom" if layout is AttitudeLayout.POSE else get("attitude_from")
         self.make_subscription(ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand)
         self._attitude_topic = topic
+        if topic != "odom" and get("command_output") != RATES:  # a vehicle that follows velocities is steered by it
+            self.make_subscription(Odometry, "odom", self._locate, 1)
         self._properties = PropertiesSource(self, self._learn)
         self.make_ticker("watch", _WATCH_PERIOD_S, self._check_timeouts)
         self.make_timer(_SUBSCRIBER_CHECK_PERIOD_S, self._check_subscribers)
@@ -107,6 +109,12 @@ class TestbedServer(LinkNode):
         self._synchronizer.add_attitude(message, now_s)
         if not self._has_cameras and self._drone.is_known:
             self._synchronizer.add_image(SIDES[0], self._drone.black_image(message.header.stamp), now_s)
+
+    def _locate(self, odometry: Odometry) -> None:
+        try:
+            self._drone.locate(odometry)
+        except ValueError as error:
+            self.count_and_warn("rejected input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}")
 
     def _learn(self, properties: DroneProperties) -> None:
         before = self._drone.constants if self._drone.is_known else None
@@ -271,7 +279,10 @@ class TestbedServer(LinkNode):
         gain = self.parameters["velocity.correction_gain"]
         heading_gain = gain if self._dialect.layout is AttitudeLayout.PITCH_YAW else math.inf
         limits, unit = flight_limits(self.parameters), self._dialect.angle_unit
-        self._drone.flight = ModelledFlight(self._drone.constants, unit, limits, gain, heading_gain)
+        tells_position = self._dialect.layout is AttitudeLayout.POSE
+        self._drone.flight = ModelledFlight(
+            self._drone.constants, unit, limits, gain, heading_gain, tells_position=tells_position
+        )
 
     def _command_rates(self, command: Command, stamp: Time) -> None:
         self._forward(partial(self._outputs.publish_rates, command, stamp))

@@ -3,10 +3,12 @@
 
 import math
 from array import array
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
 from builtin_interfaces.msg import Time
+from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image
 
 from drone_bridge.msg import DroneProperties
@@ -24,7 +26,10 @@ from drone_bridge.servers.testbed.synchronizer import FrameSynchronizer, Synchro
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.images import Rgb8Image, rgb8_pixels
 from drone_bridge.translate.testbed import Command
+from drone_bridge.translate.time import seconds_of
 from drone_bridge.vehicle_side.testbed.modelled_flight import LevelVelocity, ModelledFlight
+
+_POSES_KEPT = 100
 
 
 class RosDrone:
@@ -69,6 +74,7 @@ class RosDrone:
         self._sent_s = -math.inf
         #: The last frame, which the next answer belongs to.
         self.frame: SynchronizedFrame | None = None
+        self._poses: deque[tuple[float, SensorFrame]] = deque(maxlen=_POSES_KEPT)  # by the time of their stamps, s
         #: Turns answers into velocities, if the vehicle follows those.
         self.flight: ModelledFlight | None = None
         #: How many answers were beyond the drone's maxima.
@@ -104,6 +110,14 @@ class RosDrone:
         if len(self._black) != size:
             self._black = array("B", bytes(size))
         return Rgb8Image(self.constants.width, self.constants.height, "").filled(self._black, stamp)
+
+    def locate(self, odometry: Odometry) -> None:
+        """Note a pose for layouts whose frames need none: a vehicle that follows velocities is steered by it.
+
+        For the executor. Raises ValueError for what is no pose.
+        """
+        pose = translate.sensor_frame(b"", b"", 0.0, odometry, self._unit)
+        self._poses.append((seconds_of(odometry.header.stamp), pose))
 
     def start_over(self) -> None:
         """Restart time for another autopilot."""
@@ -143,9 +157,20 @@ class RosDrone:
                 )
         left = _pixels("left", synchronized)
         right = left if synchronized.right is synchronized.left else _pixels("right", synchronized)
-        frame = translate.sensor_frame(left, right, 0.0, synchronized.attitude, self._unit)
-        frame = replace(frame, time=self._time_s(synchronized.stamp_s))
+        frame = self._pose_at(synchronized.stamp_s) if self.flight else None
+        if frame is None:
+            frame = translate.sensor_frame(left, right, 0.0, synchronized.attitude, self._unit)
+        frame = replace(frame, left=left, right=right, time=self._time_s(synchronized.stamp_s))
         return self.flight.observe(frame) if self.flight else frame
+
+    def _pose_at(self, stamp_s: float) -> SensorFrame | None:
+        """Return the pose that is nearest in time, without images, unless it is too old."""
+        away_s, pose = min(
+            ((abs(time_s - stamp_s), pose) for time_s, pose in tuple(self._poses)),
+            key=lambda it: it[0],
+            default=(math.inf, None),
+        )
+        return pose if away_s <= self._max_age_s() else None
 
     def _time_s(self, stamp_s: float) -> float:
         """Return the time on the wire, which never runs back except to 0, for a new simulation."""

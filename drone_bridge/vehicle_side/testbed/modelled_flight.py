@@ -12,6 +12,9 @@ position counts:
 - The heading is the vehicle's, or converges to it as well. Correcting it turns the model about its thrust axis, so that
   the direction of the thrust does not change.
 
+An autopilot that is not told a position can't compensate. There the model is left to itself within the maximum
+distance, and the vehicle is drawn to it, if it is known where the vehicle is.
+
 Axes are those of `motion`.
 """
 
@@ -30,6 +33,10 @@ from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motio
 LONGEST_STEP_S: Final = 1.0  # between frames; after a longer one the model begins at rest
 #: How fast a model at the maximum distance loses the speed that the vehicle does not have, 1/s.
 _BRAKE: Final = 4.0
+#: How fast a vehicle is drawn to a model that leads, 1/s, and how much less per s between frames: what they show is
+#: older then.
+_PULL: Final = 1.3
+_PULL_PER_STEP: Final = 5.0  # 1/s
 _MAX_HEADING_LEAD: Final = math.radians(30)
 _ZERO: Final = np.zeros(3)
 
@@ -64,6 +71,8 @@ class ModelledFlight:
         limits: FlightLimits,
         correction_gain: float,
         heading_gain: float = math.inf,
+        *,
+        tells_position: bool = True,
     ) -> None:
         """Begin at rest.
 
@@ -74,6 +83,9 @@ class ModelledFlight:
             correction_gain: how fast the model's position converges to the vehicle's, 1/s.
             heading_gain: the same for its heading, immediate by default. An autopilot that gets no roll infers it from
                 the rest, and would mistake noise of a measured heading for roll.
+            tells_position: whether the autopilot is told the model's position. One that is not can't correct for what
+                the vehicle does differently: where the vehicle's position is known, it is steered to the model then,
+                rather than the model to the vehicle.
         """
         self._airframe = Airframe.from_constants(constants)
         self._unit = unit
@@ -81,28 +93,35 @@ class ModelledFlight:
         self._limits = limits
         self._gain = correction_gain
         self._heading_gain = heading_gain
+        self._tells_position = tells_position
+        self._leads = False  # the vehicle is steered to the model
         self._time_s: float | None = None
         self._step_s = 0.0
         self._motion: Motion | None = None  # since the last frame; None: at rest
         self._state = DroneState.at_start()
         self._heading = 0.0  # of the vehicle, degrees
+        #: How far a model that leads is from the vehicle, m and rad.
+        self._behind, self._turned_behind = _ZERO, 0.0
 
     def reset(self) -> None:
         """Start over, level and at rest, as the vehicle was commanded to stop."""
         self._motion = None
         self._state = self._level_state(self._state.position)
+        self._behind, self._turned_behind = _ZERO, 0.0
 
     def observe(self, frame: SensorFrame) -> SensorFrame:
         """Advance the model to the time of a frame; return the frame with the model's attitude and position.
 
-        The frame needs the vehicle's heading. Without a position it stays without one.
+        The frame needs the vehicle's heading. Without a position it stays without one. The model begins at rest where
+        positions begin or end, as they may come with another heading.
         """
         assert frame.yaw is not None
         self._heading = frame.yaw * self._degrees
         vehicle = None if frame.position is None else np.array(frame.position)
         step_s = -1.0 if self._time_s is None else frame.time - self._time_s
         self._time_s = frame.time
-        if self._motion is None or not 0.0 <= step_s <= LONGEST_STEP_S:
+        led, self._leads = self._leads, vehicle is not None and not self._tells_position
+        if self._motion is None or not 0.0 <= step_s <= LONGEST_STEP_S or led != self._leads:
             self._motion = None
             self._state = self._level_state(_ZERO if vehicle is None else vehicle)
         elif step_s:
@@ -112,6 +131,9 @@ class ModelledFlight:
             rotation = self._rotation(flown.rotation[:, 1], self._heading_near_vehicle(flown, step_s))
             self._state = DroneState(position, self._limited_velocity(velocity), rotation)
         heading, pitch, roll = self._state.angles
+        if self._leads and vehicle is not None:
+            self._behind = self._state.position - vehicle
+            self._turned_behind = math.remainder(math.radians(heading - self._heading), math.tau)
         x, y, z = self._state.position.tolist()
         return replace(
             frame,
@@ -128,12 +150,13 @@ class ModelledFlight:
         motion = replace(motion, yaw_rate=_clamp(motion.yaw_rate, math.degrees(fastest)))
         self._motion = motion
         ahead = self._state.advance(self._airframe, motion, _ZERO, self._step_s)  # a step as long as the last one
-        velocity = self._limited_velocity(ahead.velocity)
+        pull = _PULL / (1 + _PULL_PER_STEP * self._step_s)
+        velocity = self._limited_velocity(ahead.velocity + pull * self._behind)
         _, up, _ = velocity.tolist()
         _, pitch, roll = np.radians(self._state.angles).tolist()
         heading = math.radians(self._heading)
         yaw_rate = math.cos(roll) * motion.yaw_rate - math.sin(roll) * motion.pitch_rate
-        yaw_rate = math.radians(yaw_rate) / math.cos(pitch)
+        yaw_rate = math.radians(yaw_rate) / math.cos(pitch) + pull * self._turned_behind
         return LevelVelocity(
             ahead=float(velocity @ _ahead(heading)),
             right=float(velocity @ _ahead(heading + math.pi / 2)),
@@ -149,7 +172,9 @@ class ModelledFlight:
         """Return position and velocity of the model, kept near the vehicle."""
         if vehicle is None:
             return flown.position, flown.velocity
-        lead = math.exp(-self._gain * step_s) * (flown.position - vehicle)
+        lead = flown.position - vehicle
+        if not self._leads:
+            lead = math.exp(-self._gain * step_s) * lead
         held = limited(lead, self._limits.max_lead)
         return vehicle + held, flown.velocity - _BRAKE * (lead - held)
 
@@ -157,7 +182,8 @@ class ModelledFlight:
         """Return the heading of the model in degrees, kept near the vehicle's."""
         heading, _, _ = np.radians(flown.angles).tolist()
         vehicle = math.radians(self._heading)
-        lead = math.exp(-self._heading_gain * step_s) * math.remainder(heading - vehicle, math.tau)
+        gain = 0.0 if self._leads else self._heading_gain
+        lead = math.exp(-gain * step_s) * math.remainder(heading - vehicle, math.tau)
         return math.degrees(vehicle + _clamp(lead, _MAX_HEADING_LEAD))
 
     def _limited_velocity(self, velocity: Vector) -> Vector:
