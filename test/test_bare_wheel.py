@@ -14,7 +14,7 @@ from processes import TIMEOUT_S, Process
 ROOT = Path(__file__).parent.parent
 NODES = ("testbed_bridge", "recorder", "drone_controller", "vehicle_model")
 # These need nothing but Python itself.
-BARE_CODECS = ("testbed", "dronegui", "simulator", "robot", "telemetry")
+BARE_CODECS = (*(f"protocols.{name}" for name in ("testbed", "dronegui", "simulator", "robot")), "telemetry.codec")
 # And these, of the emulators.
 BARE_EMULATORS = ("robot",)
 
@@ -107,7 +107,7 @@ def test_a_command_that_needs_ros_says_so(installation, command):
 
 @pytest.mark.parametrize("codec", BARE_CODECS)
 def test_a_codec_needs_nothing_else(installation, codec):
-    done = installation.run("python", "-c", f"import drone_bridge.protocols.{codec}, drone_bridge.links.tcp")
+    done = installation.run("python", "-c", f"import drone_bridge.{codec}, drone_bridge.links.tcp")
     assert (done.returncode, done.stderr) == (0, "")
 
 
