@@ -48,7 +48,6 @@ ALLOWED = {
     "tools/wire": {"links", "programs", "protocols", "testbed", "robot", "simulator", "dronegui", "telemetry"},
     # Shows a flight, and so knows its world.
     "tools/demo": {"emulators", "operators", "geometry", "kind", "translate", "node", "msg", "srv", "telemetry"},
-    "tools/launch": {"kind", "missing_package", "programs"},
     "tools/fleet": {"kind", "node", "programs"},  # many of them in one process
 }
 # The same for the parts of a protocol's folder. Those of other protocols are out of reach.

@@ -160,26 +160,11 @@ def test_a_node_whose_parameter_is_refused_stays_up_and_starts_once_it_is_set(ro
         wait_until(lambda: state_of(ros, "robot_bridge") == "active", "the node to start by itself")
 
 
-def test_services_are_below_the_nodes_name_and_under_their_old_ones(ros, free_port):
-    with Process.node("dronegui_bridge", port=free_port) as node:
-        request = SetBool.Request(data=False)
-        assert ros.call(SetBool, "dronegui_bridge/assume_flying", request).success
-        assert node.count_lines("is called") == 0
-        for _ in range(2):
-            assert ros.call(SetBool, "assume_flying", request).success
-        line = "The service /assume_flying is now called /dronegui_bridge/assume_flying"
-        node.wait_for_line(line)
-        assert node.count_lines(line) == 1
-
-
-def test_old_names_of_services_can_be_left_out(ros, free_port):
-    with Process.node("robot_bridge", port=free_port, old_service_names=False):
-
-        def services():
-            return {name for name, _ in ros.node.get_service_names_and_types()}
-
-        wait_until(lambda: "/robot_bridge/bind" in services(), "a service")
-        assert "/bind" not in services()
+def test_services_are_below_the_nodes_name(ros, free_port):
+    with Process.node("dronegui_bridge", port=free_port):
+        assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
+        services = {name for name, _ in ros.node.get_service_names_and_types()}
+        assert "/assume_flying" not in services
 
 
 @pytest.mark.parametrize(

@@ -207,11 +207,5 @@ def common_parameters(
             "Prefix of every tf frame, for instance drone1/.",
             check=_check_prefix,
         ),
-        ParameterDeclaration(
-            "old_service_names",
-            True,
-            "Also offer services under their names before 0.2, without the node's name.",
-            at_start=True,
-        ),
         ParameterDeclaration("autostart", True, "Configure and activate at start."),
     )

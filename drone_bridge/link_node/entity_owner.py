@@ -20,7 +20,6 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.timer import Timer
 
-from drone_bridge.link_node.old_service_names import OldServiceNames
 from drone_bridge.links.errors import LinkError
 from drone_bridge.node.compatible_subscription import subscribe
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
@@ -57,7 +56,6 @@ class EntityOwner(LifecycleNode):
         self.cleanup = contextlib.ExitStack()
         super().__init__(name, **options)
         self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
-        self._old_names = OldServiceNames(self)
         PROCESS.start()
 
     def transition_failed(self, error: Exception) -> None:
@@ -119,22 +117,10 @@ class EntityOwner(LifecycleNode):
         return timer
 
     def make_service(
-        self,
-        service_type: type,
-        name: str,
-        callback: Callable[[Any, Any], Any],
-        callback_group: CallbackGroup,
-        old_name: str = "",
+        self, service_type: type, name: str, callback: Callable[[Any, Any], Any], callback_group: CallbackGroup
     ) -> None:
-        """Create a service below the node's name and, if `old_service_names` is true, under its old name.
-
-        `old_name` is what it was called beside the node's name, where that is not `name`.
-        """
+        """Create a service below the node's name."""
         self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
-        if self.parameters["old_service_names"]:
-            old = old_name or name
-            advising = self._old_names.advising(old, name, callback)
-            self.create_service(service_type, old, advising, callback_group=callback_group)
 
     def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
         """Set parameters, ignoring those that already have their value, even if they can't be changed now.

@@ -121,7 +121,7 @@ class SimulatorServices:
         self.link_requests: LinkRequests[Call] = LinkRequests(FutureCompleter(node, group), "simulator")
         for service in _SERVICES:
             name = _NAMES.get(service.name, service.name)
-            node.make_service(service.type, name, self._server(service), group, old_name=service.name)
+            node.make_service(service.type, name, self._server(service), group)
 
     def _server(self, service: Service) -> Callable[[Any, Any], Any]:
         async def serve(request: Any, response: Any) -> Any:

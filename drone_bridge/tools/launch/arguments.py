@@ -3,11 +3,11 @@
 
 import os
 import re
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drone_bridge.tools.launch import renamed, substitutions
+from drone_bridge.tools.launch import substitutions
 from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, suggestion
 
@@ -49,7 +49,6 @@ class Declarations:
 
     arguments: dict[str, Argument] = field(default_factory=dict)
     complete: bool = True  # False when it depends on arguments which files are included
-    old_names: Collection[str] = ()  # which are still taken from the command line
 
     def add(self, arguments: Iterable[Argument]) -> None:
         """Add arguments; the first declaration of a name stands."""
@@ -61,13 +60,7 @@ def declared_in(root: Element) -> Declarations:
     """Return what a launch file declares, those arguments included that depend on a condition."""
     declarations = Declarations()
     _collect(root, declarations, {root.path}, conditional=False)
-    for include in filter(_is_about_old_names, root.children):
-        declarations.old_names = renamed.RENAMED[include.named("arg")[0].attributes["value"]].keys()
     return declarations
-
-
-def _is_about_old_names(element: Element) -> bool:
-    return element.tag == "include" and Path(element.attributes["file"]).name == renamed.PART
 
 
 def first_missing(root: Element, given: Container[str]) -> Argument | None:
@@ -92,7 +85,7 @@ def _collect(element: Element, declarations: Declarations, seen: set[Path], cond
             declarations.add([Argument.declared_by(child, conditional)])
         elif child.tag == "group":
             _collect(child, declarations, seen, is_conditional)
-        elif child.tag == "include" and not _is_about_old_names(child):
+        elif child.tag == "include":
             here = Scope({}, dict(os.environ), child.path.parent.absolute())
             try:
                 path = Path(substitutions.perform(child.templates["file"], here))
@@ -120,7 +113,7 @@ def refuse_unknown(given: Iterable[str], declarations: Declarations, path: Path)
     """Raise LaunchFileError for a given argument that nothing declares."""
     known = list(declarations.arguments)
     for name in given:
-        if name not in known and name not in declarations.old_names:
+        if name not in known:
             listed = f"it takes {', '.join(known)}" if known else "it takes none"
             raise LaunchFileError(f"{path}: there is no launch argument '{name}'{suggestion(name, known)}; {listed}")
 

@@ -4,12 +4,12 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from drone_bridge.programs.options import ENDS_LAUNCH
-from drone_bridge.tools.launch import parameters, renamed, substitutions
+from drone_bridge.tools.launch import parameters, substitutions
 from drone_bridge.tools.launch.arguments import Argument, declared_in, first_missing, refuse_unknown
 from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Template, find_executable, package_prefix
@@ -42,9 +42,9 @@ def evaluate(
 ) -> list[Process]:
     """Return the processes of a launch file, in the order of their start.
 
-    `given` are the launch arguments by name, `folder` is where the parameter files are going to be, and `warn` is
-    called about deprecated names. Raises LaunchFileError for anything that is wrong or not supported, in files that are
-    included as well.
+    `given` are the launch arguments by name, `folder` is where the parameter files are going to be, and `warn` gets a
+    sentence about what is probably not meant. Raises LaunchFileError for anything that is wrong or not supported, in
+    included files as well.
     """
     root = load(path)
     declarations = declared_in(root)
@@ -53,7 +53,7 @@ def evaluate(
     missing = first_missing(root, given)
     if missing:
         raise LaunchFileError(f"{path}:{missing.line}: {missing.demand}")
-    evaluation = _Evaluation(folder, given, warn)
+    evaluation = _Evaluation(folder, warn)
     evaluation.run_file(root, dict(given))
     evaluation.name_unused_parameters()
     declarations.add(evaluation.declared)
@@ -64,11 +64,10 @@ def evaluate(
 class _Evaluation:
     """Walks the tree in the order of the files. Only a group has a scope of its own, an included file has not."""
 
-    def __init__(self, folder: Path, typed: Collection[str], warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
         self.processes: list[Process] = []
         self.declared: list[Argument] = []
         self._folder = folder
-        self._typed = typed
         self._warn = warn
         self._files = 0
         self._depth = 0
@@ -181,10 +180,6 @@ class _Evaluation:
 
     def _include(self, element: Element) -> None:
         path = Path(self._text(element, "file"))
-        if path.name == renamed.PART:
-            owner = self._pairs(element.named("arg"))[renamed.OWNER]
-            renamed.rename(self._scope.configurations, owner, () if self._depth else self._typed, self._warn)
-            return
         if path.name == _ENDS_LAUNCH_PART:  # `_add` does the same
             return
         if path.suffix in (".py", ".yaml", ".yml"):
