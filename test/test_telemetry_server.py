@@ -166,6 +166,23 @@ def test_a_server_that_ends_leaves_zero(ros, serve, operator):
     drone.stop()
 
 
+def test_an_operator_that_has_left_is_gone_and_not_silent(ros, serve, operator):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics", 100)
+    server = serve(silence_warning=0.3)
+    drone = Drone(ros)
+    operator.receive()
+    commands = commanded(ros, operator)
+    operator.keep_sending(FORWARD)
+    commands.wait(lambda message: message != ZERO)
+    operator.close()
+    server.wait_for_line("Nobody listens at .* Documents are still sent")
+    for _ in range(3):
+        reports.wait(lambda report: report.status[0].message.startswith("nobody listens"))
+    assert not server.count_lines("connected but has been silent")
+    drone.stop()
+    reports.wait(lambda report: report.status[0].message.startswith("talking"))  # nothing is sent, so nobody refuses
+
+
 def test_a_rover_goes_both_ways(ros, serve, operator):
     led = ros.subscribe(String, "/rover/telemetry")
     serve(rover_pattern="circular")

@@ -5,7 +5,7 @@ The mirror of telemetry_bridge, see docs/telemetry.md: topics of a drone in ROS 
 commands become cmd_vel.
 """
 
-import contextlib
+import math
 import threading
 import time
 from typing import Any, Final
@@ -47,6 +47,10 @@ UNSENT: Final = "unsent documents"
 TOO_LARGE: Final = "images too large"
 INCOMPLETE: Final = "sources"
 DEPTH: Final = 10
+#: The state while the operator's port is closed.
+NOBODY_LISTENS = "nobody listens"
+#: For how long that holds after a machine said so; some say so once a second at most.
+NOBODY_LISTENS_S = 2.0
 
 
 class TelemetryServer(LinkNode):
@@ -73,6 +77,7 @@ class TelemetryServer(LinkNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_server", PARAMETERS, **options)
         self._stream: Stream | None = None  # while there is a link
+        self._refused_s = -math.inf  # when the operator's machine last said that nobody listens
 
     # The lifecycle.
 
@@ -114,8 +119,13 @@ class TelemetryServer(LinkNode):
         due_s = time.monotonic()
         try:
             while True:
-                with contextlib.suppress(LinkTimeoutError, LinkRefusedError):
+                try:
                     self._take(stream.receive(max(0.0, due_s - time.monotonic())), stream.peer)
+                except LinkRefusedError as error:
+                    self._note_refusal(error)
+                except LinkTimeoutError:
+                    pass
+                self._follow_operator()
                 if time.monotonic() >= due_s:
                     with self._taking:
                         self._velocities.repeat(stream.peer)
@@ -126,6 +136,21 @@ class TelemetryServer(LinkNode):
             with self._taking:
                 self._velocities.finish()
             self._sources.end()
+
+    def _note_refusal(self, error: LinkRefusedError) -> None:
+        self._refused_s = time.monotonic()
+        self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Documents are still sent.")
+
+    def _follow_operator(self) -> None:
+        """Say that an operator is gone, and not that it is connected but silent."""
+        is_gone = time.monotonic() - self._refused_s < NOBODY_LISTENS_S
+        liveness = self.statistics.liveness
+        if is_gone and liveness.is_open:
+            liveness.closed()
+        elif not is_gone and not liveness.is_open:
+            liveness.opened()
+            self.reports.end_ongoing(UNHEARD)
+        self.statistics.state = NOBODY_LISTENS if is_gone else self.open_state
 
     def follow_command(self, command: DroneCommand) -> None:
         full_scale = read_group(self.parameters, "full_scale", FullScale)
@@ -144,6 +169,7 @@ class TelemetryServer(LinkNode):
                 self.count_and_warn("rejected input", f"A document from {source} was refused: {error}")
                 return
         self.opened()
+        self._refused_s = -math.inf
         self.statistics.liveness.heard()
 
     def _report_sources(self) -> None:
@@ -199,12 +225,10 @@ class TelemetryServer(LinkNode):
         try:
             stream.send(document)
         except LinkRefusedError as error:
-            self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Documents are still sent.")
+            self._note_refusal(error)
         except LinkError as error:
             self.count_and_warn(UNSENT, str(error))
             return False
-        else:
-            self.reports.end_ongoing(UNHEARD)
         return True
 
     def _publish_text(self, topic: str, message: String) -> None:
