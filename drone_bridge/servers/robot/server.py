@@ -119,10 +119,12 @@ class RobotServer(LinkNode):
                 first_message_s=FIRST_MESSAGE_S,
                 wire_log=self.wire_log,
             )
-        except Exception:
+        except LinkError as error:
             if responder:
                 responder.close()
-            raise
+            raise LinkError(
+                f"{error} Beside a robotd, choose another port (launch argument robot_server_port)."
+            ) from error
         self._endpoint = DriverEndpoint(
             self._driver_clients,
             responder,
@@ -143,7 +145,7 @@ class RobotServer(LinkNode):
         try:
             responder = DiscoveryResponder(robot_name, route)
         except LinkError as error:
-            self.get_logger().warning(
+            self.warn(
                 f"Drivers do not find this robot: {error} A robotd on this machine takes that port for itself: end it, "
                 "or choose another port (launch argument discovery_port) for drivers that can ask there; to any other "
                 "driver give the address."
