@@ -44,6 +44,7 @@ ALLOWED = {
     "emulators": {"geometry", "links", "missing_package", "programs", "protocols", "vehicle_side"},
     "operators": {"flight", "geometry", "links", "programs", "protocols"},
     "tools": {"geometry", "kind", "translate", "node", "missing_package", "msg", "srv"},
+    "tools/launch": {"kind", "missing_package", "programs"},
     "tools/view": {"programs"},
     "tools/wire": {"links", "programs", "protocols", "testbed", "robot", "simulator", "dronegui", "telemetry"},
     # Shows a flight, and so knows its world.
