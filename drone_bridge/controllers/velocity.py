@@ -5,7 +5,6 @@ For vehicles that take `cmd_rates` alone. testbed_bridge follows cmd_vel by itse
 both, remap cmd_vel and cmd_vel_stamped of one of them.
 """
 
-import time
 from functools import partial
 from typing import Final
 
@@ -27,6 +26,7 @@ from drone_bridge.node.lifespan import Lifespan
 from drone_bridge.node.log_limiter import ConditionLogLimiter, LogLimiter
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.node.qos import latched
+from drone_bridge.node.stall_watch import PROCESS, Arrivals, elapsed_s, with_sending_time
 from drone_bridge.translate.drone_model import drone_model
 from drone_bridge.translate.time import seconds_of
 
@@ -60,6 +60,7 @@ class VelocityBehaviour:
         self._velocity_parameters = read(VelocityParameters, NAME, parameters)
         self._timeout_s = parameters[f"{NAME}.command_timeout"]
         self._control: VelocityControl | None = None
+        PROCESS.start()
         self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and until when it holds
         self._published = ("", "")  # state and reason
         self._log_limiter = LogLimiter()
@@ -79,7 +80,8 @@ class VelocityBehaviour:
             prefix=f"{NAME}.",
         )
         for topic, message_type in (("cmd_vel", Twist), (STAMPED, TwistStamped)):
-            subscribe(node, message_type, topic, partial(self._on_twist, Lifespan(node, topic)), 1)
+            take = partial(self._on_twist, Lifespan(node, topic), Arrivals())
+            subscribe(node, message_type, topic, with_sending_time(take), 1)
         self._publish_state("waiting", "for drone_properties and odom")
 
     def leave(self) -> None:
@@ -95,18 +97,23 @@ class VelocityBehaviour:
             return
         self._control = VelocityControl(drone, self._velocity_parameters)
 
-    def _on_twist(self, lifespan: Lifespan, message: Twist | TwistStamped) -> None:
+    def _on_twist(
+        self, lifespan: Lifespan, arrivals: Arrivals, message: Twist | TwistStamped, sent_s: float | None
+    ) -> None:
         twist = message.twist if isinstance(message, TwistStamped) else message
         wanted = VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
         if not np.isfinite(wanted).all():
             self._log_error(f"A velocity was refused: {tuple(wanted)} is not finite.")
+            return
+        if refusal := arrivals.refusal(sent_s):
+            self._warn_ongoing(REFUSED, f"A velocity was refused: {refusal}")
             return
         if isinstance(message, TwistStamped):
             if refusal := self._ages.refusal(message.header.stamp):
                 self._warn_ongoing(REFUSED, f"A velocity on {STAMPED} was refused: {refusal}")
                 return
             self._condition_limiter.end(REFUSED)
-        self._wanted = wanted, time.monotonic() + min(self._timeout_s, lifespan.seconds())
+        self._wanted = wanted, elapsed_s() + min(self._timeout_s, lifespan.seconds())
 
     def _on_odometry(self, message: Odometry) -> None:
         if self._control is None:
@@ -118,7 +125,7 @@ class VelocityBehaviour:
             return
         stamp = self._odometry_stamp = message.header.stamp
         wanted, expires_s = self._wanted
-        is_fresh = time.monotonic() <= expires_s
+        is_fresh = elapsed_s() <= expires_s
         self._control.measured(seconds_of(stamp), MeasuredAttitude(roll, pitch, yaw), position.tolist())
         flown = self._control.command(wanted if is_fresh else HOVER)
         self._control.flown(flown, is_velocity=True)

@@ -52,7 +52,7 @@ class Lease:
 
 @dataclass(slots=True)
 class Helm:
-    """The leases of all vehicles. Times are of one monotonic clock, in seconds."""
+    """The leases of all vehicles. Times are of one clock that is never set and counts suspension, in seconds."""
 
     _leases: dict[str, Lease] = field(default_factory=dict)
     _tokens: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=_TOKENS_KEPT))

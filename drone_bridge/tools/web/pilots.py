@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import itertools
 import json
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,6 +19,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
+from drone_bridge.node.stall_watch import elapsed_s
 from drone_bridge.tools.web.front_door import make_room, messages_from
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle
@@ -92,7 +92,7 @@ class Pilots:
             while True:
                 # Twice per token, so that no vehicle moves on for long.
                 await asyncio.sleep(TOKEN_PERIOD_S / 2)
-                now_s = time.monotonic()
+                now_s = elapsed_s()
                 for topic in self._helm.overdue(now_s):
                     self._send_command(topic, NEUTRAL, self._now())
                 expired = self._helm.expired(now_s)
@@ -149,7 +149,7 @@ class Pilots:
             raise RefusedError("This link is view-only. Steering can be allowed at start with steer:=true.")
         if not isinstance(topic, str) or topic not in self._vehicles:
             raise RefusedError("There is no such vehicle.")
-        self._helm.take(pilot.number, topic, time.monotonic())
+        self._helm.take(pilot.number, topic, elapsed_s())
         pilot.vehicle, pilot.refused = topic, ""
         self._send_command(topic, NEUTRAL, self._now())  # whoever takes it expects it to stop
         self._announce()
@@ -163,7 +163,7 @@ class Pilots:
         token, motion = request.get("token"), request.get("motion")
         if not isinstance(token, int) or not isinstance(motion, dict):
             raise RefusedError("A command has a token and a motion.")
-        command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, time.monotonic())
+        command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, elapsed_s())
         pilot.refused = ""
         self._send_command(pilot.vehicle, command, stamp)
 
