@@ -31,6 +31,7 @@ class Bridge:
     def __init__(self):
         self.responses = {}
         self.asked = []
+        self.are_lost = False
 
     def offers(self, service):
         return service in self.responses
@@ -47,10 +48,11 @@ class Server:
     def __init__(self):
         self.bridge = Bridge()
         scene = self.scene = MirroredScene(Axes(), VEHICLE, lambda: 0.0, lambda: 1.0)
-        scene.add(VEHICLE, MirroredEntity(has_source=True))
+        scene.add(VEHICLE, MirroredEntity(has_source=True, is_configured=True))
         self.world = World(scene)
         self.world.entity_added(VEHICLE, {"render": b"vehicle"})
-        handler = RequestHandler(Context(self.world, RunControl(), Timing()))
+        self.control = RunControl()
+        handler = RequestHandler(Context(self.world, self.control, Timing()))
         self.answer_locally = handler.handle
         self.mirrored = []
         self.forwarder = Forwarder(
@@ -62,6 +64,8 @@ class Server:
             self.mirrored.append,
             handler.handle,
             lambda client: None,
+            self.world.entity_removed,
+            self.control,
         )
         self.sent = bytearray()
         connection = SimpleNamespace(peer="a client", send=self.sent.extend, abort=pytest.fail, proceed=self.proceed)
@@ -116,6 +120,48 @@ def test_an_entity_that_has_gone_can_not_be_streamed_by_its_name(server):
     assert server.ask(sim.Remove(sim.ItemType.ENTITY, BUOY)) == sim.Ok()
     assert server.ask(stream_of(BUOY)) == sim.Error(1, "No entity with given ID.")
     assert server.scene.entities == [VEHICLE]
+
+
+def test_what_is_listed_is_there_and_what_is_gone_is_listed_no_longer(server):
+    def answer_list(*ids):
+        server.bridge.responses = {"list_entities": {"success": True, "ids": ids, "names": [""] * len(ids)}}
+
+    answer_list(BUOY, VEHICLE)
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
+    answer_list(VEHICLE)  # of a simulator that was started again
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
+    assert server.scene.entities == [VEHICLE]
+    answer_list(BUOY)  # the vehicle was removed by somebody else, and nothing is heard of it
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY,))
+    # The bridge is killed: what is known by our own parameters is all there is.
+    server.bridge.responses, server.bridge.are_lost = {}, True
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
+    assert server.ask(sim.GetEntity(VEHICLE, 0)) == sim.Error(0, "The state of this entity is not known.")
+    assert server.ask(sim.GetEntity(BUOY, 0)).code == 0
+    refused = sim.Error(0, "The bridge behind this server does not answer.")
+    for attribute, value in ((1, (1.0, 0.0, 0.0)), (4, (0.0, 0.0, 1.0)), (1, (0.0, 0.0, 0.0))):
+        assert server.ask(sim.SetEntity(VEHICLE, attribute, value)) == refused
+
+
+def test_without_a_state_w_does_not_undo_v(server):
+    """v goes by the service then, and w on cmd_vel would say that v is zero."""
+    server.bridge.responses = {"get_entity_state": NO_SIMULATOR, "set_entity_state": {"success": True}}
+    assert server.ask(sim.SetEntity(VEHICLE, Attribute.ANGULAR_VELOCITY, (0.0, 0.0, 1.0))) == sim.Ok()
+    assert [(service, request.set_angular_velocity) for service, request in server.bridge.asked] == [
+        ("set_entity_state", True)
+    ]
+
+
+def test_whether_the_world_runs_follows_the_simulator_s_own_answers(server):
+    runs_already = {"success": False, "code": 0, "message": "The simulator is not paused."}
+    for response, is_running in (({"success": True}, True), (None, False), (NO_SIMULATOR, False), (runs_already, True)):
+        server.control.follow(is_running=False)
+        server.bridge.responses = {"run": response}
+        server.ask(sim.Run(3))
+        assert server.control.is_running is is_running
+    server.bridge.responses = {"pause": {"success": True}}
+    assert server.ask(sim.Pause()) == sim.Ok()
+    assert not server.control.is_running
 
 
 def test_an_entity_that_the_bridge_publishes_already_is_streamed_by_the_name_it_has_there(server):

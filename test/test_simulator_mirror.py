@@ -41,7 +41,8 @@ def random_rotation(source):
 def random_values(seed):
     source = random.Random(seed)
     x, v, a, w = (random_vector(source) for _ in range(4))
-    return x, v, a, random_rotation(source), w
+    q = random_rotation(source)
+    return x, v, a, q if q[0] >= 0.0 else tuple(-part for part in q), w
 
 
 def on_the_wire(state, axes):
@@ -51,6 +52,18 @@ def on_the_wire(state, axes):
 def filled(message, numbers):
     """Return the message as a subscriber gets it, with these numbers in its gaps."""
     return deserialize_message(MessageTemplate(message, *numbers).filled(*numbers.values()), type(message))
+
+
+@pytest.mark.parametrize("axes", AXES)
+def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros(axes):
+    """Clients compute its angle as 2 acos(w)."""
+    for q in ((1.0, 0.0, 0.0, 0.0), (0.5, 0.5, -0.5, 0.5)):
+        for sign in (1.0, -1.0):
+            values = (0.0,) * 3, (0.0,) * 3, (0.0,) * 3, tuple(sign * part for part in q), (0.0,) * 3
+            state = bridge.entity_state(values, axes, BodyToModel())
+            told = server.wire_value(state, True, Attribute.ORIENTATION, axes)
+            assert told == pytest.approx(q)
+            assert 2.0 * math.acos(told[0]) == pytest.approx(2.0 * math.acos(q[0]))
 
 
 @pytest.mark.parametrize("axes", AXES)

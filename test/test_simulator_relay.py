@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client, simulator_server, topics and services, simulator_bridge, a simulator: as without what is between."""
 
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ VEHICLE, BUOY, POST = 0, 2, 5
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 #: For less than this no service of a killed node is missed by DDS itself.
 LEAST_LEASE_OF_DDS_S = 15.0
-NO_ENTITY = sim.Error(0, "No entity with given ID.")
+UNKNOWN = sim.Error(0, "The state of this entity is not known.")
 ALL = tuple(Attribute)
 CAPTURE = Path(__file__).parent / "captures" / "simulator_client.bin"
 KNOWN_AXES = [1.0, 0.0, 0.0, 0.0]  # for body_to_model: else it is learned, which turns the vehicle for a moment
@@ -259,6 +260,42 @@ def test_what_a_client_of_the_real_server_has_asked_is_answered_as_without_the_r
             assert mine == real
 
 
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_a_pause_while_the_bridge_is_away_is_the_simulator_s_when_it_comes_back(how):
+    timeouts = {"source_timeout": 2.0, "request_timeout": 5.0, "command_timeout": 1.0}
+    relay = Relay(how, simulator_options=("--running",), **timeouts)
+    lost = sim.Error(0, "The bridge behind this server does not answer.")
+    still, fast = (sim.SetEntity(VEHICLE, Attribute.VELOCITY, (v, 0.0, 0.0)) for v in (0.0, 2.0))
+    try:
+        operator, watcher = relay.operator(), relay.connect(relay.simulator.port)
+        stream = operator.add(sim.StreamEntity(VEHICLE, 1, (Attribute.VELOCITY,)))
+        operator.wait_for(sim.EntityData, lambda data: data.id == stream)
+        if how == "stopped":
+            relay.bridge.send(signal.SIGSTOP)
+        else:
+            kill(relay.bridge)
+        wait_until(lambda: operator.ask(still) == lost, "the end of the services", period_s=0.1)
+        assert operator.get(sim.Pause()) == sim.Ok()
+        if how == "stopped":
+            relay.bridge.send(signal.SIGCONT)
+        else:
+            relay.bridge.end()
+            relay.bridge = relay.start_bridge()
+        # The simulator is paused as well, or this would be refused.
+        wait_until(lambda: operator.ask(sim.Run(0)) == sim.Ok(), "the simulator to have been paused", period_s=0.5)
+        operator.take(sim.EntityData)
+
+        def is_fast():
+            operator.ask(fast)
+            return value(watcher, VEHICLE, Attribute.VELOCITY)[0] > 1.5
+
+        wait_until(is_fast, "the vehicle to move", period_s=0.05)
+        operator.wait_for(sim.EntityData, lambda data: data.id == stream)
+        assert watcher.ask(sim.Run(0)) == sim.Error(0, "The simulator is not paused.")
+    finally:
+        relay.close()
+
+
 def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back():
     timeouts = {"source_timeout": 2.0, "request_timeout": 5.0, "command_timeout": 1.0}
     relay = Relay("faults", simulator_options=("--running",), **timeouts)
@@ -282,7 +319,7 @@ def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back():
         operator.wait_for(sim.EntityData, lambda data: data.id == stream)
         kill(relay.bridge)
         killed_s = time.monotonic()
-        wait_until(lambda: operator.ask(sim.GetEntity(VEHICLE, 0)) == NO_ENTITY, "the end of states and services")
+        wait_until(lambda: operator.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN, "the end of states and services")
         assert time.monotonic() - killed_s < LEAST_LEASE_OF_DDS_S
         assert operator.code(sim.SetEntity(BUOY, 0, (0.0, 0.0, 0.0))) == 1  # as where nobody offers it
         relay.bridge.end()

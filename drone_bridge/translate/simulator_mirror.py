@@ -92,7 +92,9 @@ def wire_value(state: EntityState, corporeal: bool, attribute: int, axes: Axes) 
     if attribute == Attribute.ACCELERATION:
         return axes.world(*state.acceleration)
     if attribute == Attribute.ORIENTATION:
-        return axes.wire_orientation(state.orientation)
+        w, x, y, z = axes.wire_orientation(state.orientation)
+        # Clients compute the angle as 2 acos(w): of the two that mean the same, the smaller one, and never above 1.
+        return (min(w, 1.0), x, y, z) if w >= 0.0 else (min(-w, 1.0), -x, -y, -z)
     if attribute == Attribute.ANGULAR_VELOCITY:
         return axes.body(*state.angular_velocity)
     return corporeal

@@ -61,16 +61,24 @@ class BridgeServices:
         self._node = node
         #: On one of the bridge's topics: the services of a killed node stay in DDS's graph for much longer.
         self._lease = LeaseWatch(node, ItemEvent, "item_events", lambda: None)
+        self._were_offered = False
         self._clients: dict[str, Client[Any, Any]] = {}
         if bridge:
             self._clients = {name: node.make_client(kind, f"{bridge}/{name}") for name, kind in SERVICES.items()}
         self._waiting: deque[_Call] = deque()  # at most one per client
         self._guard = node.make_guard_condition(self._make_calls)
 
+    @property
+    def are_lost(self) -> bool:
+        """Whether there was a bridge, and is no longer one that moves."""
+        return self._were_offered and not self.offers("set_entity_state")
+
     def offers(self, service: str) -> bool:
         """Return whether a service is available."""
         client = self._clients.get(service)
-        return client is not None and not self._lease.is_expired and client.service_is_ready()
+        is_offered = client is not None and not self._lease.is_expired and client.service_is_ready()
+        self._were_offered |= is_offered
+        return is_offered
 
     def call(self, service: str, request: Any, on_response: OnResponse) -> None:
         """Call a service; `on_response` gets the response. For the link's loop, which runs it."""

@@ -17,9 +17,11 @@ from drone_bridge.translate import simulator_calls as translate
 from drone_bridge.translate.simulator import Axes
 from drone_bridge.translate.simulator_mirror import wire_value
 from drone_bridge.vehicle_side.simulator.items import Client, Item
+from drone_bridge.vehicle_side.simulator.run import RunControl
 from drone_bridge.vehicle_side.simulator.world import World
 from drone_bridge.vehicle_side.simulator.world_requests import NO_EXTENDED
 
+LOST_BRIDGE: Final = "The bridge behind this server does not answer."
 _CAMERA_REQUESTS: Final = (sim.SetCamera, sim.StreamCamera, sim.ViewCamera, sim.BroadcastCamera)
 
 
@@ -45,6 +47,10 @@ class Forwarder:
     mirror: Callable[[EntityPlan], None]  # subscribes to the topics of another entity
     answer_locally: Callable[[Client, Request], Response]
     note_steering: Callable[[Client], None]  # called when a client steers the vehicle by a service
+    forget_entity: Callable[[int], None]  # called when the bridge has an entity no longer
+    control: RunControl  # which follows the bridge's simulator
+    #: Whether clients have been told since that the world runs, or is paused, without the simulator knowing.
+    is_run_untold: bool = False
     _names: dict[int, str] = field(default_factory=dict)  # of entities, as the bridge calls them
     _trigger_numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -63,7 +69,9 @@ class Forwarder:
         return call
 
     def _refusal(self, request: Request, service: str) -> Response | None:
-        """Return the error for what only a service can do, or None if it can be done locally."""
+        """Return the answer to what only a service can do, or None if it can be done locally."""
+        if isinstance(request, sim.ListEntities):
+            return self._merged(())
         if isinstance(request, sim.AddEntity):
             return Error(0, f"No node offers the service {service}.")
         if isinstance(request, sim.Remove) and request.type == ItemType.ENTITY and self.scene.has_entity(request.id):
@@ -92,22 +100,55 @@ class Forwarder:
 
         return ServiceCall("remove", translate.remove(request), on_success)
 
+    # Running.
+
+    def _run(self, client: Client, request: sim.Run) -> ServiceCall:
+        return self.run_call(is_running=True, steps=request.steps)
+
+    def _pause(self, client: Client, request: sim.Pause) -> ServiceCall:
+        return self.run_call(is_running=False)
+
+    def run_call(self, *, is_running: bool, steps: int = 0) -> ServiceCall:
+        """Return the call that runs or pauses the simulator, and has us follow it."""
+
+        def follow() -> None:
+            self.control.follow(is_running=is_running)
+            self.is_run_untold = False
+
+        def on_success(_: Any) -> Response:
+            follow()
+            return sim.Ok()
+
+        def on_failure(response: Any) -> Response:
+            if response is not None and response.code >= 0:  # the simulator's own: it does so already
+                follow()
+            return failure(response)
+
+        if is_running:
+            return ServiceCall("run", srv.Run.Request(steps=steps), on_success, on_failure)
+        return ServiceCall("pause", srv.SimulatorRequest.Request(), on_success, on_failure)
+
     # Entities.
 
     def _list_entities(self, client: Client, request: sim.ListEntities) -> ServiceCall:
         def on_success(response: Any) -> Response:
             self._learn_names(response)
-            listed = list(response.ids)
+            listed = tuple(response.ids)
+            for number in set(self.scene.entities).difference(listed):
+                if not self.scene.is_configured(number):
+                    self.forget_entity(number)
             for number in listed:
                 self.add_entity(number)
-            return merged(listed)
-
-        def merged(listed: list[int]) -> Response:
-            local = [number for number in reversed(self.scene.entities) if self.scene.has_source(number)]
-            return sim.EntitiesListed((*(number for number in local if number not in listed), *listed))
+            return self._merged(listed)
 
         # Visualizers take an error for an empty list, and reconnect without closing, ten times a second.
-        return ServiceCall("list_entities", srv.ListEntities.Request(), on_success, lambda _: merged([]))
+        return ServiceCall("list_entities", srv.ListEntities.Request(), on_success, lambda _: self._merged(()))
+
+    def _merged(self, listed: tuple[int, ...]) -> Response:
+        """Return the bridge's entities and our own. What a living bridge does not have must be heard of."""
+        own = [number for number in reversed(self.scene.entities) if self.scene.is_configured(number)]
+        own = [number for number in own if number not in listed and (not listed or self.scene.is_current(number))]
+        return sim.EntitiesListed((*own, *listed))
 
     def _learn_names(self, response: Any) -> None:
         self._names.update((number, name) for number, name in zip(response.ids, response.names, strict=False) if name)
@@ -138,13 +179,15 @@ class Forwarder:
         self.scene.expect_source(entity)
         self.mirror(EntityPlan(entity, self._names[entity], pose=f"{topic}/pose", twist=f"{topic}/twist"))
 
-    def _set_entity(self, client: Client, request: sim.SetEntity) -> ServiceCall | None:
+    def _set_entity(self, client: Client, request: sim.SetEntity) -> ServiceCall | Response | None:
         if request.attribute not in tuple(Attribute):
             return None
         state = self.scene.state(request.id)
         if request.id == self.vehicle and request.attribute in STEERED_ATTRIBUTES:
-            needs_service = request.attribute == Attribute.VELOCITY and state is None and any(request.value)  # type: ignore[arg-type]
-            if not needs_service or not self.services.offers("get_entity_state"):
+            if state is None and self.services.are_lost:
+                return Error(0, LOST_BRIDGE)
+            # Without a state v can't be turned into cmd_vel; and w neither, as that would set v to zero again.
+            if state or not self.services.offers("get_entity_state"):
                 return None
             self.note_steering(client)  # else nobody stops it
         if request.attribute != Attribute.VELOCITY or state:
@@ -268,6 +311,8 @@ class Forwarder:
 
 
 _FORWARDED: Final[dict[type[Request], Callable[[Forwarder, Client, Any], ServiceCall | Response | None]]] = {
+    sim.Run: Forwarder._run,
+    sim.Pause: Forwarder._pause,
     sim.Remove: Forwarder._remove,
     sim.ListEntities: Forwarder._list_entities,
     sim.AddEntity: Forwarder._add_entity,

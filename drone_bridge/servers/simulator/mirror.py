@@ -12,6 +12,8 @@ from drone_bridge.translate.simulator_mirror import wire_value
 from drone_bridge.vehicle_side.simulator.items import RefusedError
 from drone_bridge.vehicle_side.simulator.world_requests import NO_ENTITY
 
+#: Of an entity that is listed, but of which nothing is heard.
+UNKNOWN_STATE: Final = "The state of this entity is not known."
 #: Attributes that cmd_vel sets.
 STEERED_ATTRIBUTES: Final = (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)
 
@@ -25,6 +27,7 @@ class MirroredEntity:
     radius: float = 1.0  # m
     corporeal: bool = True
     has_source: bool = False  # it is subscribed to
+    is_configured: bool = False  # by our own parameters; the others are known from a bridge
     state: EntityState | None = None
     previous_position: Vector = (0.0, 0.0, 0.0)  # m, on the wire
     updated_s: float = 0.0
@@ -60,6 +63,10 @@ class MirroredScene:
     def has_source(self, entity: int) -> bool:
         """Return whether the entity has topics."""
         return entity in self._entities and self._entities[entity].has_source
+
+    def is_configured(self, entity: int) -> bool:
+        """Return whether the entity is there with or without a bridge."""
+        return entity in self._entities and self._entities[entity].is_configured
 
     def expect_source(self, entity: int) -> None:
         """Note that an existing entity has topics."""
@@ -128,7 +135,7 @@ class MirroredScene:
 
     def _known(self, entity: int) -> EntityState:
         if (state := self.state(entity)) is None:
-            raise RefusedError(0, NO_ENTITY)
+            raise RefusedError(0, UNKNOWN_STATE if self.is_configured(entity) else NO_ENTITY)
         return state
 
     def has_object(self, number: int) -> bool:

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import math
 import time
 import traceback
 from collections import deque
@@ -44,6 +45,8 @@ from drone_bridge.vehicle_side.simulator.world_requests import Context
 
 RENDER: Final = "render"
 TICK_S: Final = 0.1
+#: Until a bridge that could not be told whether to run is told again.
+TELL_AGAIN_S = 1.0
 #: /clock counts as stopped after this time without a change.
 CLOCK_STOPPED_AFTER_S: Final = 0.5
 ENDED: Final = "the server has ended"
@@ -100,7 +103,11 @@ class SimulatorServer(LinkNode):
             self._mirror,
             self.answer_locally,
             lambda client: self._commands.note_steering(client, time.monotonic()),
+            self._forget_entity,
+            self._control,
         )
+        self._tell_s = -math.inf  # when to try again
+        self._has_bridge = False  # whose simulator runs and pauses, and does not heed our own state
         self._for_executor: deque[tuple[Callable[[Any], None], Any]] = deque()
         self._executor_guard = self.make_guard_condition(self._run_in_executor)
         if self._vehicle not in (plan.number for plan in plans):
@@ -112,7 +119,7 @@ class SimulatorServer(LinkNode):
         self._subscribe_to_events()
 
     def _add_entity(self, plan: EntityPlan) -> None:
-        self._scene.add(plan.number, MirroredEntity(plan.radius, has_source=True))
+        self._scene.add(plan.number, MirroredEntity(plan.radius, has_source=True, is_configured=True))
         self._world.entity_added(plan.number, {RENDER: plan.render.encode()} if plan.render else {})
 
     def _subscribe_to_events(self) -> None:
@@ -121,7 +128,7 @@ class SimulatorServer(LinkNode):
             (TriggerEvent, "trigger_events", self._trigger_event),
             (ItemEvent, "item_events", self._item_event),
             (ExtendedAttributes, "attributes", self._attributes),
-            (Empty, "completed", lambda _: self._send_completed()),
+            (Empty, "completed", self._completed),
         )
         for kind, topic, take in events:
             self.make_subscription(kind, topic, partial(self._queue.put, take), QoSProfile(depth=100))
@@ -236,6 +243,7 @@ class SimulatorServer(LinkNode):
 
     def flush(self) -> None:
         """Send all queued commands and messages, to all clients."""
+        self._commands.tick(time.monotonic())  # after anybody's turn: not when all have had theirs
         self._commands.flush()
         for session in tuple(self._sessions):
             session.send_queued()
@@ -249,8 +257,30 @@ class SimulatorServer(LinkNode):
             return error.answer
         self._commands.client = client
         response = self._request_handler.handle(client, request)
+        if isinstance(request, (sim.Run, sim.Pause)) and isinstance(response, sim.Ok):
+            self.forwarder.is_run_untold = True
         self._stop_if_paused()
         return response
+
+    def _follow_bridge(self) -> None:
+        """Have the bridge's simulator run or pause as clients were told while there was no bridge."""
+        self._has_bridge = self.bridge.offers("run") and self.bridge.offers("pause")
+        self._stop_if_paused()
+        now_s = time.monotonic()
+        if not self._has_bridge or not self.forwarder.is_run_untold or now_s < self._tell_s:
+            return
+        self.forwarder.is_run_untold, self._tell_s = False, now_s + TELL_AGAIN_S
+        call = self.forwarder.run_call(is_running=self._control.is_running, steps=self._control.steps_left)
+
+        def take(response: Any) -> None:
+            if response is not None and response.success:
+                call.on_success(response)
+            elif response is not None and response.code >= 0:  # the simulator's own: it does so already
+                self.forwarder.is_run_untold = False
+            else:  # the bridge is gone again, or has no simulator
+                self.forwarder.is_run_untold = True
+
+        self.bridge.call(call.service, call.request, take)
 
     def _check_clock(self, request: sim.Request) -> None:
         """Raise RefusedError for RUN and PAUSE while /clock stands still, which this node can't change."""
@@ -266,15 +296,20 @@ class SimulatorServer(LinkNode):
         return is_time_simulated(self) and time.monotonic() - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
 
     def _stop_if_paused(self) -> None:
-        """Stop the vehicle while the world is paused."""
-        is_paused = not self._control.is_running
+        """Stop the vehicle while the world is paused. A simulator behind a bridge takes velocities while paused."""
+        is_paused = self._is_paused
         if is_paused and not self._commands.is_paused:
             self._commands.stop()
         self._commands.is_paused = is_paused
 
+    @property
+    def _is_paused(self) -> bool:
+        return not self._control.is_running and not self._has_bridge
+
     def _tick(self) -> None:
         now_s = time.monotonic()
         self._scene.update_time()
+        self._follow_bridge()
         if (clock_s := self._now_s()) != self._clock_s:
             self._clock_s, self._clock_moved_s = clock_s, now_s
         self._commands.tick(now_s)
@@ -302,13 +337,17 @@ class SimulatorServer(LinkNode):
     def _moved(self, entity: int, state: EntityState) -> None:
         self._scene.update(entity, state)
         self.statistics.counts["states"] += 1
-        if not self._control.is_running:
+        if self._is_paused:
             return
         is_last = entity == self._vehicle and self._control.count_step()
         self._world.notify_step((entity,))
         if is_last:
             self._send_completed()
             self._stop_if_paused()
+
+    def _completed(self, _: Empty) -> None:
+        self._control.follow(is_running=False)
+        self._send_completed()
 
     def _send_completed(self) -> None:
         for session in self._sessions:
@@ -339,9 +378,13 @@ class SimulatorServer(LinkNode):
         if event.added:
             self.forwarder.add_entity(event.id)
             return
-        self.forwarder.forget_name(event.id)
-        self._world.entity_removed(event.id)  # unless one of our clients has removed it
-        self._for_executor.append((self._sources.unfollow_entity, event.id))
+        self._forget_entity(event.id)
+
+    def _forget_entity(self, entity: int) -> None:
+        """Remove what a bridge has removed, unless one of our clients has done so."""
+        self.forwarder.forget_name(entity)
+        self._world.entity_removed(entity)
+        self._for_executor.append((self._sources.unfollow_entity, entity))
         self._executor_guard.trigger()
 
 

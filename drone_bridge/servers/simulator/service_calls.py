@@ -42,8 +42,6 @@ def failure(response: Any) -> Error:
 
 #: Requests that are always the same call.
 DIRECT_CALLS: Final[dict[type[Request], Callable[[Any], ServiceCall]]] = {
-    sim.Run: lambda q: ok("run", srv.Run.Request(steps=q.steps)),
-    sim.Pause: lambda _: ok("pause", srv.SimulatorRequest.Request()),
     sim.GetConfig: lambda _: ServiceCall(
         "get_configuration",
         srv.GetConfiguration.Request(),

@@ -10,6 +10,7 @@ from drone_bridge.geometry.quaternions import IDENTITY
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.node.delivery import wait_for_delivery
 from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.servers.simulator.mirror import UNKNOWN_STATE
 from drone_bridge.translate.simulator import Axes, EntityState, Vector
 from drone_bridge.translate.simulator_mirror import (
     WireVelocity,
@@ -18,7 +19,6 @@ from drone_bridge.translate.simulator_mirror import (
     velocity_from_wire,
 )
 from drone_bridge.vehicle_side.simulator.items import INVALID, RefusedError
-from drone_bridge.vehicle_side.simulator.world_requests import NO_ENTITY
 
 
 class VelocityCommands:
@@ -56,7 +56,7 @@ class VelocityCommands:
             self._node.count_and_warn(
                 "unsteered commands", "The vehicle can't be steered, as its orientation is unknown."
             )
-            raise RefusedError(0, NO_ENTITY)
+            raise RefusedError(0, UNKNOWN_STATE)
         if self._set_s is None:
             self._velocity = WireVelocity()
         self._velocity = self._velocity.changed(attribute, value)

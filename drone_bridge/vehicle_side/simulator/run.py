@@ -29,7 +29,8 @@ class RunControl:
     def __init__(self) -> None:
         #: Called when the world is unpaused.
         self.on_run: Callable[[], None] = lambda: None
-        self._left = 0  # steps; 0 for unlimited
+        #: Steps until it pauses; 0 for unlimited.
+        self.steps_left = 0
         #: Whether the world is unpaused.
         self.is_running = False
 
@@ -37,7 +38,7 @@ class RunControl:
         """Run `steps` steps, 0 for unlimited. Raises RefusedError while running."""
         if self.is_running:
             raise RefusedError(0, "The simulator is not paused.")
-        self._left, self.is_running = steps, True
+        self.steps_left, self.is_running = steps, True
         self.on_run()
 
     def pause(self) -> None:
@@ -46,10 +47,14 @@ class RunControl:
             raise RefusedError(0, "The simulator is not running.")
         self.is_running = False
 
+    def follow(self, *, is_running: bool) -> None:
+        """Do as another world does, which counts its steps itself."""
+        self.steps_left, self.is_running = 0, is_running
+
     def count_step(self) -> bool:
         """Count a step; return whether it was the last one, which pauses the world."""
-        if self._left != 1:
-            self._left = max(0, self._left - 1)
+        if self.steps_left != 1:
+            self.steps_left = max(0, self.steps_left - 1)
             return False
-        self._left, self.is_running = 0, False
+        self.steps_left, self.is_running = 0, False
         return True
