@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import math
+import signal
 import socket
 import struct
 import time
@@ -14,7 +15,7 @@ from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process
 from quadrotor import Quadrotor
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import wait_until
+from ros_session import repeating, wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from testbed_autopilot import MOTION, AutopilotPeer
 from testbed_bytes import float32
@@ -141,7 +142,8 @@ def test_a_legacy_autopilot_flies_a_drone_in_ros(ros, serve):
         neutral = drone.commands.wait()
         assert (neutral.roll_rate, neutral.pitch_rate, neutral.yaw_rate) == (0.0, 0.0, 0.0)
         assert neutral.thrust == pytest.approx(HOVER_N)
-        server.wait_for_line("has answered no frame for 0.3 s")
+        server.wait_for_line("The drone has sent nothing new for 0.3 s")  # the autopilot has answered all it was sent
+        assert server.count_lines("has answered no frame") == 0
 
         # An answer that took longer than it may is not followed.
         drone.show(marker=10)
@@ -245,6 +247,26 @@ def test_a_drone_that_falls_silent_ends_the_conversation_within_source_timeout(r
             r"/right/image_raw and /imu/data"
         )
         drone.commands.wait(lambda command: command.thrust == pytest.approx(HOVER_N))
+
+
+def test_a_server_that_stood_still_keeps_its_session(ros, serve):
+    """Stopped for longer than source_timeout, it finds nothing new of the drone: it was not listening."""
+    server, port = serve(source_timeout=1.0, command_timeout=0.5)
+    drone = Drone(ros)
+    drone.announce()
+    with AutopilotPeer(port) as autopilot, repeating(lambda _: drone.show()):
+        frame = autopilot.receive()
+        while not isinstance(frame, SensorFrame):
+            frame = autopilot.receive()
+        autopilot.answer()
+        server.send(signal.SIGSTOP)
+        time.sleep(2.0)
+        server.send(signal.SIGCONT)
+        resumed_s = time.monotonic()
+        while time.monotonic() - resumed_s < 1.5:
+            assert isinstance(autopilot.receive(), SensorFrame)
+            autopilot.answer()
+        assert server.count_lines("Nothing to send was received|has answered no frame") == 0
 
 
 def test_an_autopilot_that_vanishes_is_connected_to_again(ros, monkeypatch, closing):

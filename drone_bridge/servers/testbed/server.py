@@ -18,6 +18,7 @@ from drone_bridge.links.errors import LinkError
 from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import DroneProperties
 from drone_bridge.node.program import run
+from drone_bridge.node.stall_watch import PROCESS
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.testbed import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.servers.testbed.command_watchdog import CommandWatchdog
@@ -86,6 +87,7 @@ class TestbedServer(LinkNode):
             refuse=lambda sentence: self.count_and_warn("refused frames", f"A frame was not sent: {sentence}"),
         )
         self._new_constants = False
+        self._awaits_answer = False  # a frame was sent that the autopilot has not answered
         self._outputs = CommandOutputs(self, FrameNames(get("frame_prefix")).base_link)
         in_hand = depth if keeps_order else 1
         for side in sides:
@@ -137,11 +139,17 @@ class TestbedServer(LinkNode):
         self._read_timeouts()
         timeout_s = self._command_timeout_s
         if self._watchdog.check(time.monotonic(), timeout_s):
-            self.count_and_warn(
-                "neutral commands",
-                f"The autopilot has answered no frame for {timeout_s:g} s (command_timeout): the drone was told to "
-                f"{'stop' if self._outputs.is_velocity else 'hover'}.",
-            )
+            # An autopilot can answer only what it was sent, and what it sends is read only while this process runs.
+            if PROCESS.running_s() < timeout_s:
+                reason = f"This process stood still, so that no command went out for {timeout_s:g} s"
+            elif self._awaits_answer:
+                reason = f"The autopilot has answered no frame for {timeout_s:g} s"
+            else:
+                reason = (
+                    f"The drone has sent nothing new for {timeout_s:g} s, so that the autopilot has nothing to answer"
+                )
+            order = "stop" if self._outputs.is_velocity else "hover"
+            self.count_and_warn("neutral commands", f"{reason} (command_timeout): the drone was told to {order}.")
 
     def _check_subscribers(self) -> None:
         is_open = self.statistics.liveness.is_open
@@ -185,6 +193,7 @@ class TestbedServer(LinkNode):
         if self._drone.flight and not self._watchdog.is_active:  # the vehicle was told to stop
             self._drone.flight.reset()
         event = conversation.next_event(now_s)
+        self._awaits_answer = conversation.awaits_answer
         if isinstance(event, ConnectionClosed):
             return False
         if event is not NEED_DATA:
@@ -225,6 +234,7 @@ class TestbedServer(LinkNode):
             self.count_and_warn("refused frames", f"A frame was not sent: {error}")
             pieces = []
         if pieces:
+            self._awaits_answer = True
             self._watchdog.ask(now_s)
         for piece in pieces:
             # Longer than command_timeout: as with a testbed, a slow reader keeps its connection.
@@ -236,7 +246,7 @@ class TestbedServer(LinkNode):
             self.statistics.counts["images without their other side"] = self._synchronizer.unmatched
             self.statistics.took("frame complete to sent", time.monotonic() - self._drone.frame.completed_s)
             self._idle_since_s = now_s
-        elif now_s - self._idle_since_s > timeout_s:
+        elif min(now_s - self._idle_since_s, PROCESS.running_s()) > timeout_s:  # it did not listen while it stood still
             missing = self._synchronizer.missing(now_s, timeout_s)
             raise LinkError(
                 f"Nothing to send was received for {timeout_s:g} s (source_timeout){self._missing_topics(missing)}: "
