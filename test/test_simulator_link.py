@@ -2,13 +2,16 @@
 """The connections to a simulator: requests and answers on a real socket, in time, and all of them or none."""
 
 import contextlib
+import math
 import socket
 import statistics
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from drone_bridge.bridges.simulator import link
 from drone_bridge.bridges.simulator.desired_items import (
     MAX_DESIRED_ITEMS,
     Camera,
@@ -29,7 +32,15 @@ TIMEOUT_S = 5.0
 
 
 @pytest.fixture
-def pair(cancellation):
+def running_s(monkeypatch):
+    """For how long this process has been running since it stood still."""
+    seconds = [math.inf]
+    monkeypatch.setattr(link, "PROCESS", SimpleNamespace(running_s=lambda: seconds[0]))
+    return seconds
+
+
+@pytest.fixture
+def pair(cancellation, running_s):
     """A channel, and the simulator's socket."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ours = socket.create_connection(listener.getsockname())
@@ -76,6 +87,18 @@ def test_an_overdue_answer_is_noticed_but_not_while_others_come(pair):
         channel.check(channel.due_s)
     channel.fail("gone")
     assert outcomes == [sim.Ok(), ServiceResult(False, "gone")]
+
+
+def test_an_answer_is_not_overdue_while_we_have_just_stood_still(pair, running_s):
+    channel, _ = pair
+    outcomes_of(channel, sim.Reassure())
+    later_s = time.monotonic() + 60.0  # as after SIGSTOP and SIGCONT
+    running_s[0] = time.monotonic() - later_s + 0.1
+    assert channel.due_s > later_s
+    channel.check(later_s)
+    running_s[0] = math.inf
+    with pytest.raises(LinkTimeoutError, match="has not answered REASSURE"):
+        channel.check(later_s)
 
 
 def test_the_end_names_unanswered_requests(pair):

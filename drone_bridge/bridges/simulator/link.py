@@ -12,6 +12,7 @@ from drone_bridge.links.backoff import FIRST_DELAY_S, Backoff
 from drone_bridge.links.cancellation import Cancellation
 from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.links.tcp import TcpConnector, TcpStream
+from drone_bridge.node.stall_watch import PROCESS
 from drone_bridge.protocols.simulator import NEED_DATA, ClientConnection, ConnectionClosed, Request, Response
 from drone_bridge.protocols.simulator import Answer as ProtocolAnswer
 
@@ -50,8 +51,9 @@ class Channel:
         """When the next answer is overdue, on the monotonic clock."""
         if not self._waiting:
             return float("inf")
-        # Those that were sent together are answered one after the other.
-        return max(self._waiting[0][1], self._answered_s) + self._timeout_s
+        # Those that were sent together are answered one after the other, and while we stood still we did not listen.
+        resumed_s = time.monotonic() - PROCESS.running_s()
+        return max(self._waiting[0][1], self._answered_s, resumed_s) + self._timeout_s
 
     def ask(self, request: Request, on_outcome: OnOutcome) -> None:
         """Send a request; `on_outcome` is called once, by `read` or `fail`.
