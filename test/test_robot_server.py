@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
@@ -395,6 +396,12 @@ def test_a_stall_of_the_server_costs_no_driver_its_place(connect, ros):
         assert driver.list_subsystems()[TRACKS].driver == "alice"
 
 
+def is_stopped(pid):
+    """Return whether SIGSTOP has reached every thread, which it does one after the other."""
+    states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return set(states) == {"T"}
+
+
 def test_what_came_during_a_stall_moves_nothing_before_the_driver_is_heard_again(connect, ros):
     """Its driver may be dead."""
     with serving("frozen", command_timeout=0.5) as server:
@@ -403,6 +410,7 @@ def test_what_came_during_a_stall_moves_nothing_before_the_driver_is_heard_again
         driver.bind(TRACKS)
         wait_until(lambda: driver.send(SkidSteerUpdate(TRACKS, 100, 100)) or len(commands), "a command", period_s=0.1)
         server.send(signal.SIGSTOP)
+        wait_until(lambda: is_stopped(server.pid), "all its threads to stand still")
         driver.send(SkidSteerUpdate(TRACKS, 300, 300))
         time.sleep(1.5)
         server.send(signal.SIGCONT)
