@@ -291,14 +291,19 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
         assert math.remainder(quadrotor.yaw - yaw, math.tau) == pytest.approx(1.0, abs=0.05)
 
 
-def test_where_odometry_begins_and_ends_the_model_begins_at_rest():
+def test_odometry_that_begins_and_ends_in_flight_leaves_the_model_as_it_is():
+    """An autopilot that estimates its velocity by its commands would drift by what it lost."""
     flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, LIMITS, GAIN, tells_position=False)
     frame = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 0.0)
     flight.observe(frame)
     flight.follow(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
     assert flight.observe(replace(frame, time=STEP_S)).pitch == pytest.approx(10)
-    assert flight.observe(replace(frame, time=2 * STEP_S, yaw=70.0, position=(9.0, 9.0, 9.0))).pitch == 0
-    assert flight.follow(HOVER) == pytest.approx((0, 0, 0, 0), abs=1e-9)
+    before = flight.follow(HOVER)
+    located = replace(frame, time=2 * STEP_S, position=(9.0, 9.0, 9.0))
+    assert flight.observe(located).pitch == pytest.approx(10)
+    assert flight.follow(HOVER).ahead == pytest.approx(before.ahead, abs=0.1)
+    assert flight.observe(replace(frame, time=3 * STEP_S)).pitch == pytest.approx(10)
+    assert flight.follow(HOVER).ahead == pytest.approx(before.ahead, abs=0.2)
 
 
 def test_a_vehicle_that_was_blown_away_is_brought_back_where_the_autopilot_is_not_told():

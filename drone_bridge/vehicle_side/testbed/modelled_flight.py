@@ -112,8 +112,8 @@ class ModelledFlight:
     def observe(self, frame: SensorFrame) -> SensorFrame:
         """Advance the model to the time of a frame; return the frame with the model's attitude and position.
 
-        The frame needs the vehicle's heading. Without a position it stays without one. The model begins at rest where
-        positions begin or end, as they may come with another heading.
+        The frame needs the vehicle's heading. Without a position it stays without one. Positions may begin and
+        end in flight.
         """
         assert frame.yaw is not None
         self._heading = frame.yaw * self._degrees
@@ -121,16 +121,19 @@ class ModelledFlight:
         step_s = -1.0 if self._time_s is None else frame.time - self._time_s
         self._time_s = frame.time
         led, self._leads = self._leads, vehicle is not None and not self._tells_position
-        if self._motion is None or not 0.0 <= step_s <= LONGEST_STEP_S or led != self._leads:
+        if self._motion is None or not 0.0 <= step_s <= LONGEST_STEP_S:
             self._motion = None
             self._state = self._level_state(_ZERO if vehicle is None else vehicle)
         elif step_s:
             self._step_s = step_s
             flown = self._state.advance(self._airframe, self._motion, _ZERO, step_s)
+            if self._leads and not led and vehicle is not None:
+                flown = replace(flown, position=vehicle)
             position, velocity = self._near_vehicle(flown, vehicle, step_s)
             rotation = self._rotation(flown.rotation[:, 1], self._heading_near_vehicle(flown, step_s))
             self._state = DroneState(position, self._limited_velocity(velocity), rotation)
         heading, pitch, roll = self._state.angles
+        self._behind, self._turned_behind = _ZERO, 0.0
         if self._leads and vehicle is not None:
             self._behind = self._state.position - vehicle
             self._turned_behind = math.remainder(math.radians(heading - self._heading), math.tau)
