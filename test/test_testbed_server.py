@@ -397,7 +397,7 @@ def test_a_legacy_autopilot_drives_what_follows_velocities(ros, serve):
 
 def test_an_autopilot_that_is_told_no_position_flies_a_quadrotor_where_it_meant_to(ros, serve):
     """In the layout pitch_yaw, at 8 frames per second of the quadrotor's time, with the scripted autopilot."""
-    _, port = serve(command_output="cmd_vel", source_timeout=PATIENCE_S, command_timeout=60.0)
+    server, port = serve(command_output="cmd_vel", source_timeout=PATIENCE_S, command_timeout=60.0)
     quadrotor, drone = Quadrotor(5), Drone(ros)
     start, period_s, velocities = quadrotor.yaw, 0.125, drone.velocities
     drone.announce()
@@ -423,5 +423,6 @@ def test_an_autopilot_that_is_told_no_position_flies_a_quadrotor_where_it_meant_
                 quadrotor.command = (linear.x, linear.y, linear.z, command.angular.z)
                 quadrotor.fly(period_s - 0.02)
         assert operator.wait() == 0
+    assert server.count_lines("an autopilot that steers by the images needs a vehicle that takes cmd_rates") == 1
     expected = [2 * (part(start) + part(start + 1.5)) for part in (math.cos, math.sin)]
     assert math.dist(quadrotor.position, [*expected, 0.0]) < 0.15

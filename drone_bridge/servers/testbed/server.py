@@ -87,6 +87,7 @@ class TestbedServer(LinkNode):
             refuse=lambda sentence: self.count_and_warn("refused frames", f"A frame was not sent: {sentence}"),
         )
         self._new_constants = False
+        self._has_told_of_tilt = False  # that is not in the images
         self._awaits_answer = False  # a frame was sent that the autopilot has not answered
         self._outputs = CommandOutputs(self, FrameNames(get("frame_prefix")).base_link)
         in_hand = depth if keeps_order else 1
@@ -286,6 +287,13 @@ class TestbedServer(LinkNode):
 
     def _model_flight(self) -> None:
         """Start a modelled flight, as the vehicle follows velocities."""
+        if self._has_cameras and not self._has_told_of_tilt:
+            self._has_told_of_tilt = True
+            self.warn(
+                "The vehicle follows velocities, so the autopilot is told the tilt of a modelled drone, while "
+                "the images show what the vehicle sees: an autopilot that steers by the images needs a vehicle that "
+                "takes cmd_rates (command_output)."
+            )
         gain = self.parameters["velocity.correction_gain"]
         heading_gain = gain if self._dialect.layout is AttitudeLayout.PITCH_YAW else math.inf
         limits, unit = flight_limits(self.parameters), self._dialect.angle_unit
