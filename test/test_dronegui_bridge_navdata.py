@@ -8,6 +8,7 @@ import math
 import signal
 import socket
 import statistics
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -424,6 +425,25 @@ def test_a_hung_gui_counts_as_silent_until_it_resumes(ros, gui, navdata_port):
             drone.send(signal.SIGCONT)
         process.wait_for_line("is heard again")
         report_of(reports, lambda status, _: status.level == DiagnosticStatus.OK)
+
+
+def test_a_bridge_that_stood_still_blames_nobody_and_takes_off_for_no_old_call(ros, gui, navdata_port):
+    drone = gui("--bootstrapped")
+    flying = ros.subscribe(Bool, "flying", LATCHED)
+    with bridge(drone, navdata_port, navdata_timeout=0.5) as process:
+        assert not flying.wait().data
+        takeoff = ros.node.create_client(Trigger, "dronegui_bridge/takeoff")
+        assert takeoff.wait_for_service(60)
+        process.send(signal.SIGSTOP)
+        try:
+            called = takeoff.call_async(Trigger.Request())
+            time.sleep(1.0)  # longer than navdata and a call are believed to be new
+        finally:
+            process.send(signal.SIGCONT)
+        wait_until(called.done, "an answer")
+        assert (called.result().success, "has just stood still" in called.result().message) == (False, True)
+        wait_until(lambda: press(ros, "takeoff").success, "a call that is new")
+        assert process.count_lines("No navdata") == 0
 
 
 # What a GUI must not send, and who must not send at all.

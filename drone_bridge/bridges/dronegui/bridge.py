@@ -284,9 +284,11 @@ class DroneGuiBridge(LinkNode):
         return receive
 
     def _check_hold(self, name: str) -> None:
-        """Raise ValueError for a command that is refused while the drone is held."""
+        """Raise ValueError for a command that is refused while the drone is held, or that may have waited for long."""
         if name != "land":
             self.hold.check(name)
+        if name == "takeoff" and not self.takes_commands():
+            raise ValueError("This process has just stood still, and takeoff may have waited meanwhile: call it again.")
 
     def _on_call(self, name: str, command: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[Any, Any], Any]:
         """Return a callback that runs a command for a service call."""

@@ -9,6 +9,7 @@ from enum import Enum
 
 from rclpy.task import Future
 
+from drone_bridge.node.stall_watch import PROCESS
 from drone_bridge.protocols.dronegui import FlightState
 
 
@@ -73,8 +74,8 @@ class FlightWatch:
 
     @property
     def listened_s(self) -> float:
-        """How long navdata has been listened for."""
-        return time.monotonic() - self._listening_since_s
+        """How long navdata has been listened for, since this process last stood still."""
+        return min(time.monotonic() - self._listening_since_s, PROCESS.running_s())
 
     def listen(self) -> None:
         """Start over, as the GUI may be another one; whether the drone flies is kept."""
