@@ -132,7 +132,7 @@ def test_a_bridge_that_was_killed_in_flight_leaves_the_drone_to_its_successors_u
     drone.wait_for_line("^the drone takes the GUI for gone, and sends no more navdata")
     with bridge(drone, navdata_port):
         for name in ("takeoff", "land"):
-            refused = press(ros, name)
+            refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
             assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
         drone.send(signal.SIGUSR1)  # "Start navdata"
         wait_until(lambda: press(ros, "land").success, "navdata")

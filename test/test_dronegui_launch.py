@@ -8,7 +8,7 @@ import signal
 from composition import launch
 from ports import free_port, free_ports
 from processes import Process, executable
-from ros_session import undisturbed, wait_until
+from ros_session import undisturbed
 from std_srvs.srv import Trigger
 
 from drone_bridge.msg import ControllerState
@@ -66,19 +66,6 @@ def is_square(rows):
     )
 
 
-def first_answer(ros, service):
-    """Call until one call is answered, as the dead bridge's services stay in the graph for a while."""
-    client = ros.node.create_client(Trigger, f"dronegui_bridge/{service}")
-    calls = []
-
-    def answered():
-        calls.append(client.call_async(Trigger.Request()))
-        return any(call.done() for call in calls)
-
-    wait_until(answered, "an answer", period_s=1.0)
-    return next(call for call in calls if call.done()).result()
-
-
 def test_a_bridge_that_is_killed_in_flight_and_comes_back_lets_the_drone_fly(ros):
     ports = dict(zip(("dronegui_port", "navdata_port"), free_ports(2), strict=True))
     with launch("dronegui.launch.xml", emulate=True, **ports) as composition:
@@ -90,7 +77,7 @@ def test_a_bridge_that_is_killed_in_flight_and_comes_back_lets_the_drone_fly(ros
         composition.wait_for_line("taking off -> flying")
         os.kill(int(composition.wait_for_line(r"dronegui_bridge-\d+ started \(pid (\d+)\)")[1]), signal.SIGKILL)
         composition.wait_for_count("Listening for navdata", 2)
-        answer = first_answer(ros, "takeoff")
+        answer = ros.call_successor(Trigger, "dronegui_bridge/takeoff", Trigger.Request())
         assert (answer.success, "The drone flies, as its navdata says" in answer.message) == (False, True)
         assert call("land").success
         composition.wait_for_line("landing -> landed")

@@ -130,6 +130,17 @@ class RosSession:
             transition = Transition(id=getattr(Transition, f"TRANSITION_{name.upper()}"))
             assert self.call(ChangeState, f"{node}/change_state", ChangeState.Request(transition=transition)).success
 
+    def call_successor(self, service_type, name, request):
+        """Call until one call is answered, as the services of a node that was killed stay in the graph for a while."""
+        client, calls = self.node.create_client(service_type, name), []
+
+        def is_answered():
+            calls.append(client.call_async(request))
+            return any(call.done() for call in calls)
+
+        wait_until(is_answered, f"an answer of {name}", period_s=1.0)
+        return next(call for call in calls if call.done()).result()
+
     def call(self, service_type, name, request, timeout_s=TIMEOUT_S):
         client = self.node.create_client(service_type, name)
         assert client.wait_for_service(timeout_s), f"no service {name}"
