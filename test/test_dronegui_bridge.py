@@ -96,11 +96,11 @@ def changing(publisher):
 
 
 def press(ros, name):
-    return ros.call(Trigger, name, Trigger.Request())
+    return ros.call(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
 
 
 def switch(ros, name, on):
-    return ros.call(SetBool, name, SetBool.Request(data=on))
+    return ros.call(SetBool, f"dronegui_bridge/{name}", SetBool.Request(data=on))
 
 
 def runs(packets, button):
@@ -116,7 +116,7 @@ def runs(packets, button):
 
 
 def client_of(ros, name):
-    client = ros.node.create_client(Trigger, name)
+    client = ros.node.create_client(Trigger, f"dronegui_bridge/{name}")
     assert client.wait_for_service(TIMEOUT_S)
     return client
 

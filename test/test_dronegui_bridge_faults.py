@@ -52,7 +52,7 @@ def bridge(peer, **parameters):
 
 
 def press(ros, name):
-    return ros.call(Trigger, name, Trigger.Request())
+    return ros.call(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
 
 
 def fly_forward(ros, peer):
@@ -87,7 +87,7 @@ def test_a_signal_in_flight_leaves_hover_on_the_wire(ros, peer, number):
 def test_a_signal_releases_a_button_that_is_pressed(ros, peer):
     with bridge(peer, press_time=5.0, command_timeout=10.0) as process:
         fly_forward(ros, peer)
-        client = ros.node.create_client(Trigger, "reset")
+        client = ros.node.create_client(Trigger, "dronegui_bridge/reset")
         assert client.wait_for_service(10)
         client.call_async(Trigger.Request())
         peer.wait(lambda packet: packet.presses("reset"))
@@ -151,7 +151,7 @@ def test_deactivation_during_a_press_releases_it_and_answers(ros, peer):
     flying = ros.subscribe(Bool, "flying", LATCHED)
     with bridge(peer, press_time=5.0):
         assert not flying.wait().data
-        client = ros.node.create_client(Trigger, "takeoff")
+        client = ros.node.create_client(Trigger, "dronegui_bridge/takeoff")
         assert client.wait_for_service(10)
         taking_off = client.call_async(Trigger.Request())
         peer.wait(lambda packet: packet.presses("take_off"))
@@ -237,7 +237,7 @@ def test_two_controllers_disturb_each_other_and_break_nothing(ros, peer):
     with bridge(peer, remap=["__ns:=/one"]) as one, bridge(peer, remap=["__ns:=/two"], press_time=0.1) as two:
         for name in ("one", "two"):
             ros.subscribe(DroneGuiState, f"/{name}/dronegui/state").wait()  # something is sent
-            assert ros.call(Trigger, f"/{name}/takeoff", Trigger.Request()).success
+            assert ros.call(Trigger, f"/{name}/dronegui_bridge/takeoff", Trigger.Request()).success
         assert one.stop() == two.stop() == 0
     first = [packet.seq for packet in peer.packets].count(1)
     assert first == 2, "each counts for itself, so that the receiver drops what the slower one sends"

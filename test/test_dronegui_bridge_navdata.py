@@ -92,7 +92,7 @@ def bridge(gui, navdata_port, **parameters):
 
 
 def press(ros, name):
-    return ros.call(Trigger, name, Trigger.Request())
+    return ros.call(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
 
 
 def report_of(reports, wanted):
@@ -158,7 +158,7 @@ def test_a_drone_behind_a_fresh_gui_takes_off_and_lands(ros, gui, navdata_port):
     drone = gui()
     flying = ros.subscribe(Bool, "flying", LATCHED)
     with bridge(drone, navdata_port):
-        told = ros.call(SetBool, "assume_flying", SetBool.Request(data=False))
+        told = ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False))
         assert (told.success, "takeoff will press reset" in told.message) == (True, True)
         answer = press(ros, "takeoff")
         assert (answer.success, answer.message) == (True, "take_off was pressed and released, and the drone takes off.")
@@ -166,7 +166,7 @@ def test_a_drone_behind_a_fresh_gui_takes_off_and_lands(ros, gui, navdata_port):
         flying.wait(lambda message: message.data)
         refused = press(ros, "takeoff")
         assert (refused.success, "as its navdata says" in refused.message) == (False, True)
-        refused = ros.call(SetBool, "assume_flying", SetBool.Request(data=False))
+        refused = ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False))
         assert (refused.success, "Nothing needs to be assumed" in refused.message) == (False, True)
         drone.wait_for_line("^taking off -> flying")
         answer = press(ros, "land")
@@ -230,7 +230,7 @@ def test_a_gui_that_never_sends_navdata_is_reported(ros, peer, navdata_port):
         pressed = [name for packet in peer.packets for name in ("reset", "take_off") if packet.presses(name)]
         assert list(dict.fromkeys(pressed)) == ["reset", "take_off"]
         assert not press(ros, "land").success
-        assert ros.call(SetBool, "assume_flying", SetBool.Request(data=False)).success
+        assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
         peer.forget()
         assert press(ros, "takeoff").success
         assert not any(packet.presses("reset") for packet in peer.packets), "reset is pressed once only"
@@ -244,7 +244,7 @@ def test_a_gui_without_navdata_is_bootstrapped_and_flown_on_assumptions(ros, gui
     with bridge(drone, navdata_port, receive_navdata=False) as process:
         process.wait_for_line("Whether the drone flies is unknown: look at the drone and call assume_flying")
         assert "Look at the drone and call assume_flying" in press(ros, "takeoff").message
-        assert ros.call(SetBool, "assume_flying", SetBool.Request(data=False)).success
+        assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
         answer = press(ros, "takeoff")
         assert (answer.success, "receive_navdata is false" in answer.message) == (True, True)
         drone.wait_for_line("^reset: the GUI asks the drone for navdata")
@@ -273,7 +273,7 @@ def test_reset_is_not_pressed_while_the_drone_flies(ros, peer, navdata, navdata_
     flying = ros.subscribe(Bool, "flying", LATCHED)
     with bridge(peer, navdata_port, navdata_timeout=60.0) as process:
         process.wait_for_line("Listening for navdata")
-        refused = ros.node.create_client(Trigger, "takeoff")
+        refused = ros.node.create_client(Trigger, "dronegui_bridge/takeoff")
         assert refused.wait_for_service(60)
         answer = refused.call_async(Trigger.Request())
         navdata.send({**LANDED, "ctrl_state": 4 << 16})

@@ -30,11 +30,11 @@ def test_waypoints_are_flown_by_the_drones_own_odometry(ros, start_child, tmp_pa
         port = drone.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
         with Process.node("dronegui_bridge", *arguments, port=port, navdata_port=navdata_port) as bridge:
             bridge.wait_for_line("Sending to")
-            assert ros.call(Trigger, "takeoff", Trigger.Request()).success
+            assert ros.call(Trigger, "dronegui_bridge/takeoff", Trigger.Request()).success
             drone.wait_for_line("^taking off -> flying")
             with Process.node("drone_controller", *arguments):
                 states.wait(lambda state: state.state == "done", timeout_s=2 * TIMEOUT_S)
-            assert ros.call(Trigger, "land", Trigger.Request()).success
+            assert ros.call(Trigger, "dronegui_bridge/land", Trigger.Request()).success
             drone.wait_for_line("^landing -> landed")
     with trajectory.open() as file:
         rows = [{key: float(value) for key, value in row.items() if key != "phase"} for row in csv.DictReader(file)]
