@@ -259,9 +259,11 @@ def announced(peer, events):
 
 def test_an_entity_that_is_removed_here_is_announced_by_its_name(ros, peer):
     events = ros.subscribe(ItemEvent, "item_events")
-    number = ros.call(srv.Spawn, "spawn", srv.Spawn.Request(name="float")).id
+    number = ros.call(srv.Spawn, "simulator_bridge/spawn", srv.Spawn.Request(name="float")).id
     wait_until(lambda: announced(peer, events), "an event")
-    assert ros.call(srv.RemoveItem, "remove", srv.RemoveItem.Request(type=ItemType.ENTITY, id=number)).success
+    assert ros.call(
+        srv.RemoveItem, "simulator_bridge/remove", srv.RemoveItem.Request(type=ItemType.ENTITY, id=number)
+    ).success
     del peer.entities[number]
     event = events.wait(lambda event: not event.added and event.id == number)
     assert event.name == "float"
@@ -368,7 +370,7 @@ def is_quiet(ros, peer, for_s=0.15):
 
 def settle(ros):
     """Wait until the simulator has answered all that it was asked so far."""
-    assert ros.call(srv.SimulatorRequest, "reassure", srv.SimulatorRequest.Request()).success
+    assert ros.call(srv.SimulatorRequest, "simulator_bridge/reassure", srv.SimulatorRequest.Request()).success
 
 
 def test_a_vehicle_that_nobody_commands_is_left_alone(ros, peer):

@@ -70,7 +70,7 @@ def test_a_simulator_that_is_slow_is_not_asked_again_before_it_has_answered(ros)
 
 def test_requests_behind_a_lost_answer_fail_too(ros, peer):
     peer.answers[sim.Reassure] = SILENCE
-    clients = [ros.node.create_client(srv.SimulatorRequest, "reassure") for _ in range(3)]
+    clients = [ros.node.create_client(srv.SimulatorRequest, "simulator_bridge/reassure") for _ in range(3)]
     assert all(client.wait_for_service(5.0) for client in clients)
     futures = [client.call_async(srv.SimulatorRequest.Request()) for client in clients]
     wait_until(lambda: all(future.done() for future in futures), "the answers")
@@ -380,7 +380,7 @@ def wait_for_new(ros, odom):
 def test_streams_and_requests_get_along_under_load(ros, peer):
     peer.split = byte_by_byte
     odom = ros.subscribe(Odometry, "odom")
-    client = ros.node.create_client(srv.GetState, "get_state")
+    client = ros.node.create_client(srv.GetState, "simulator_bridge/get_entity_state")
     assert client.wait_for_service(5.0)
     for _ in range(10):
         future = client.call_async(srv.GetState.Request(id=0))

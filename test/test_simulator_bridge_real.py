@@ -48,7 +48,7 @@ def bridge(emulator, **parameters):
 
 
 def call(ros, name, service, /, **fields):
-    response = ros.call(service, name, service.Request(**fields))
+    response = ros.call(service, f"simulator_bridge/{name}", service.Request(**fields))
     assert response.success, response.message
     return response
 
@@ -109,7 +109,7 @@ def test_a_vehicle_whose_heading_can_not_be_known_is_not_steered_until_it_is(ros
         assert values["heading"] == "The vehicle's heading is not known"
         assert ros.subscribe(Imu, "imu/data").wait().orientation_covariance[0] == -1.0
         assert math.hypot(*velocity(client)) < 0.1
-        doubtful = call(ros, "get_state", srv.GetState, id=VEHICLE)
+        doubtful = call(ros, "get_entity_state", srv.GetState, id=VEHICLE)
         assert "its orientation may be wrong" in doubtful.message
         call(ros, "pause", srv.SimulatorRequest)
         process.wait_for_line(LEARNED)

@@ -164,7 +164,7 @@ def test_an_error_explains_its_code_for_the_request(ros, peer):
     peer.answers[sim.Run] = sim.Error(0, "Not paused.")
     response = call(ros, "run", srv.Run)
     assert response.message.endswith("This means that the simulation is running already.")
-    response = call(ros, "get_state", srv.GetState, id=99)
+    response = call(ros, "get_entity_state", srv.GetState, id=99)
     assert (response.success, response.code) == (False, 0)
     assert response.message.endswith("This means that there is no entity with the ID.")
     response = call(ros, "stream_entity", srv.StreamEntity, id=99)
@@ -212,7 +212,7 @@ def test_invalid_requests_are_refused_here(ros, peer):
         False,
         "An endless run can't be waited for: set steps, or wait to false.",
     )
-    assert call(ros, "set_state", srv.SetState).message == "The request sets nothing."
+    assert call(ros, "set_entity_state", srv.SetState).message == "The request sets nothing."
     assert peer.requests(sim.AddEntity) + peer.requests(sim.Run) + peer.requests(sim.SetEntity) == []
 
 
@@ -244,7 +244,7 @@ def test_requests_on_which_the_simulator_would_hang_up_are_refused_here(ros, pee
 
 def test_the_state_is_all_attributes(ros, peer):
     peer.entities[1] |= {Attribute.POSITION: (1.0, 2.0, 3.0), Attribute.VELOCITY: (1.0, 0.0, 0.0)}
-    response = call(ros, "get_state", srv.GetState, id=1)
+    response = call(ros, "get_entity_state", srv.GetState, id=1)
     assert response.success, response.message
     assert (response.pose.position.x, response.pose.position.y, response.pose.position.z) == (2.0, 1.0, -3.0)
     assert response.twist.linear.x == pytest.approx(1.0)  # it looks north, and moves there
@@ -254,7 +254,7 @@ def test_the_state_is_all_attributes(ros, peer):
 def test_the_state_can_be_set_in_parts(ros, peer):
     velocity = Twist(linear=Vector3(x=1.0), angular=Vector3(z=1.0))
     fields = {"set_position": True, "set_velocity": True, "set_angular_velocity": True, "set_corporeal": True}
-    response = call(ros, "set_state", srv.SetState, id=1, pose=NORTH, twist=velocity, corporeal=False, **fields)
+    response = call(ros, "set_entity_state", srv.SetState, id=1, pose=NORTH, twist=velocity, corporeal=False, **fields)
     assert response.success, response.message
     assert [(request.attribute, request.value) for request in peer.requests_.asked_for(sim.SetEntity)] == [
         (Attribute.POSITION, (2.0, 1.0, -3.0)),
@@ -263,7 +263,7 @@ def test_the_state_can_be_set_in_parts(ros, peer):
         (Attribute.CORPOREAL, False),
     ]
     peer.answers[sim.SetEntity] = lambda request: sim.Error(1) if request.attribute == 1 else sim.Ok()
-    response = call(ros, "set_state", srv.SetState, id=1, **fields)
+    response = call(ros, "set_entity_state", srv.SetState, id=1, **fields)
     assert (response.success, response.code) == (False, 1)
 
 
@@ -333,7 +333,7 @@ def test_waiting_for_steps_ends_when_there_are_none(ros, peer):
 
 
 def test_waiting_for_steps_ends_when_somebody_pauses_here(ros, peer):
-    client = ros.node.create_client(srv.Run, "run")
+    client = ros.node.create_client(srv.Run, "simulator_bridge/run")
     assert client.wait_for_service(5.0)
     waiting = client.call_async(srv.Run.Request(steps=1000, wait=True))
     wait_until(lambda: peer.requests_.asked_for(sim.Run), "RUN")
@@ -343,7 +343,7 @@ def test_waiting_for_steps_ends_when_somebody_pauses_here(ros, peer):
 
 
 def test_many_requests_may_be_made_at_once(ros, peer):
-    client = ros.node.create_client(srv.GetState, "get_state")
+    client = ros.node.create_client(srv.GetState, "simulator_bridge/get_entity_state")
     assert client.wait_for_service(5.0)
     futures = [client.call_async(srv.GetState.Request(id=number % 3)) for number in range(9)]
     wait_until(lambda: all(future.done() for future in futures), "the answers")

@@ -71,11 +71,11 @@ def test_a_waiting_run_is_answered_when_the_simulator_is_lost(peer, ros):
     peer.answers[sim.SetEntity] = SILENCE
     with bridge(peer, body_to_model=LEARNED, request_timeout=1.0) as process:
         peer.wait_for(sim.SetEntity)
-        response = ros.call(srv.Run, "run", srv.Run.Request())
+        response = ros.call(srv.Run, "simulator_bridge/run", srv.Run.Request())
         assert (response.success, response.message) == (False, "The simulator has not answered ESET within 1 s.")
         del peer.answers[sim.SetEntity]
         process.wait_for_line(r"principal axes to its model is \(w")
-        assert ros.call(srv.Run, "run", srv.Run.Request()).success
+        assert ros.call(srv.Run, "simulator_bridge/run", srv.Run.Request()).success
 
 
 def test_a_world_that_another_bridge_has_marked_keeps_its_mark(peer):

@@ -61,5 +61,6 @@ def shared_bridge(behaviour=(), **parameters):
 
 
 def call(ros, name, service, /, **fields):
-    """Call a service of the bridge."""
-    return ros.call(service, name, service.Request(**fields))
+    """Call a service of the bridge, which may be in a namespace: /a/run is /a/simulator_bridge/run."""
+    namespace, slash, name = name.rpartition("/")
+    return ros.call(service, f"{namespace}{slash}simulator_bridge/{name}", service.Request(**fields))
