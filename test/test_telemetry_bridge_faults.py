@@ -170,11 +170,14 @@ def test_lost_and_overtaken_documents(ros, running, reports):
         if number % 10 == 0:  # no faster than the bridge can follow
             running.peer.wait_for_next()
 
-    def found():  # among what had been on its way before
-        return [time for time in stamps(imus) if time >= sent[0]]
+    found = []
 
-    wait_until(lambda: len(found()) >= len(in_order), "all that was in order")
-    assert found() == in_order
+    def all_have_come():  # among what had been on its way before
+        found.extend(time for time in stamps(imus) if time >= sent[0])
+        return len(found) >= len(in_order)
+
+    wait_until(all_have_come, "all that was in order")
+    assert found == in_order
     late = len(arriving) - len(in_order)
     assert late > 10
     reports.wait(lambda report: values_of(report)["late documents"] == str(late))

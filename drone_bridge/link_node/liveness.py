@@ -30,7 +30,7 @@ class Liveness:
 
     def closed(self) -> None:
         if self._since_s is not None and self._counts:
-            self._before_s += _silent_s(self._since_s)
+            self._before_s += PROCESS.silent_s(self._since_s)
         self._since_s = None
 
     @property
@@ -42,8 +42,4 @@ class Liveness:
     def silence_s(self) -> float:
         """How long the peer has been silent while connected; 0 without a link."""
         since_s = self._since_s
-        return self._before_s + _silent_s(since_s) if since_s is not None and self._counts else 0.0
-
-
-def _silent_s(since_s: float) -> float:
-    return min(time.monotonic() - since_s, PROCESS.running_s())
+        return self._before_s + PROCESS.silent_s(since_s) if since_s is not None and self._counts else 0.0

@@ -64,6 +64,10 @@ class StallWatch:
             self._ticked_s = now_s
             return now_s - self._resumed_s
 
+    def silent_s(self, heard_s: float) -> float:
+        """Return for how long a peer has been silent that was heard then (time.monotonic), while this process ran."""
+        return min(time.monotonic() - heard_s, self.running_s())
+
     @property
     def is_settling(self) -> bool:
         """Whether the process has just stood still, so that what arrives may have been waiting: obey no command."""

@@ -37,6 +37,7 @@ from drone_bridge.links.udp import Datagram, UdpListener, name
 from drone_bridge.links.udp import name as name_of
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.node.program import run
+from drone_bridge.node.stall_watch import PROCESS
 from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
@@ -372,7 +373,7 @@ class TelemetryBridge(LinkNode):
         document triggers is limited.
         """
         timeout_s = self.parameters["telemetry_timeout"]
-        is_silent = time.monotonic() - self._heard_s > timeout_s
+        is_silent = PROCESS.silent_s(self._heard_s) > timeout_s
         if not is_silent:
             self.statistics.state = self.open_state
         elif self.statistics.state != SILENT:
@@ -408,7 +409,7 @@ class TelemetryBridge(LinkNode):
         """Command the sender of telemetry, unless there is another drone; return whether it is commanded."""
         peer = name_of(source)
         if self._udp.drone is not None:
-            silent_s = time.monotonic() - self._heard_s
+            silent_s = PROCESS.silent_s(self._heard_s)
             present = name_of(self._udp.drone)
             if silent_s <= self.parameters["telemetry_timeout"]:
                 self._peer_refused(peer)
