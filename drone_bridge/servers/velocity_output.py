@@ -31,7 +31,7 @@ class VelocityOutput:
 
     @property
     def is_last_word(self) -> bool:
-        """Whether the vehicle was told zero last, and nobody else has commanded it since."""
+        """Whether zero is the last that was told the vehicle."""
         return not self.is_active
 
     def command(self, twist: Twist) -> None:

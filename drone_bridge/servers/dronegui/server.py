@@ -226,7 +226,7 @@ class DroneGuiServer(LinkNode):
         self.buttons.press(name)
 
     def _follow(self) -> None:
-        """Repeat the last command until the operator is silent; then the drone hovers, and others may take it over.
+        """Repeat the last command until the operator is silent; then the drone hovers.
 
         A zero cmd_vel alone would hold it level for a while, so that it drifts, even if the operator left it hovering.
         """
