@@ -207,7 +207,7 @@ def test_deactivating_stops_and_gives_back_and_activating_starts_again(ros, peer
     ros.transition("robot_bridge", "deactivate")
     peer.wait_for(ConnectionClosed)
     assert peer.packets[-4:-1] == [ZERO, UnbindSubsystem(DRIVE), UnbindSubsystem(LAMP)]
-    answer = ros.call(Bind, "bind", Bind.Request(id=DRIVE))
+    answer = ros.call(Bind, "robot_bridge/bind", Bind.Request(id=DRIVE))
     assert (answer.success, answer.message) == (False, "There is no connection to the robot now.")
     ros.transition("robot_bridge", "cleanup", "configure", "activate")
     peer.wait_for(BindSubsystem)
@@ -373,43 +373,44 @@ def test_keep_alives_come_twice_a_second_with_the_time_of_day(ros, peer):
 
 def test_lights_are_switched_by_service_and_topic(ros, peer):
     peer.wait_for(SkidSteerUpdate)
-    assert ros.call(SetBool, "light", SetBool.Request(data=True)).success
+    assert ros.call(SetBool, "robot_bridge/light", SetBool.Request(data=True)).success
     assert peer.wait_for(LightUpdate) == LightUpdate(LAMP, True)
     ros.publisher(Bool, "light").publish(Bool(data=False))
     assert peer.wait_for(LightUpdate) == LightUpdate(LAMP, False)
-    ros.call(Unbind, "unbind", Unbind.Request(id=LAMP))
-    answer = ros.call(SetBool, "light", SetBool.Request(data=True))
+    ros.call(Unbind, "robot_bridge/unbind", Unbind.Request(id=LAMP))
+    answer = ros.call(SetBool, "robot_bridge/light", SetBool.Request(data=True))
     assert (answer.success, answer.message) == (False, "No light of the robot is bound.")
-    assert ros.call(Bind, "bind", Bind.Request(id=LAMP)).success  # for the next test
+    assert ros.call(Bind, "robot_bridge/bind", Bind.Request(id=LAMP)).success  # for the next test
 
 
 def test_unbinding_stops_first_and_binding_waits_for_the_robot(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     drive_until(peer, publisher, twist(2.0), 2048, 2048)
-    answer = ros.call(Unbind, "unbind", Unbind.Request(id=DRIVE))
+    answer = ros.call(Unbind, "robot_bridge/unbind", Unbind.Request(id=DRIVE))
     assert answer.success, answer.message
     peer.wait_for(UnbindSubsystem)
     place = peer.packets.index(UnbindSubsystem(DRIVE))
     assert [p for p in peer.packets[:place] if isinstance(p, SkidSteerUpdate)][-1] == ZERO
     assert not [p for p in peer.packets[place:] if isinstance(p, SkidSteerUpdate)]
-    assert ros.call(Bind, "bind", Bind.Request(id=DRIVE)).message == "The robot has granted subsystem 0 (drive)."
-    assert "There is no subsystem 9" in ros.call(Bind, "bind", Bind.Request(id=9)).message
+    answer = ros.call(Bind, "robot_bridge/bind", Bind.Request(id=DRIVE))
+    assert answer.message == "The robot has granted subsystem 0 (drive)."
+    assert "There is no subsystem 9" in ros.call(Bind, "robot_bridge/bind", Bind.Request(id=9)).message
 
 
 def test_a_bind_that_the_robot_never_answers_times_out_without_blocking_others(ros, peer):
     peer.wait_for(SkidSteerUpdate)
     peer.grants = (DRIVE,)
-    assert ros.call(Unbind, "unbind", Unbind.Request(id=LAMP)).success
-    client = ros.node.create_client(Bind, "bind")
+    assert ros.call(Unbind, "robot_bridge/unbind", Unbind.Request(id=LAMP)).success
+    client = ros.node.create_client(Bind, "robot_bridge/bind")
     assert client.wait_for_service(10)
     future = client.call_async(Bind.Request(id=LAMP))
     peer.wait_for(BindSubsystem)
-    assert ros.call(Unbind, "unbind", Unbind.Request(id=DRIVE)).success
+    assert ros.call(Unbind, "robot_bridge/unbind", Unbind.Request(id=DRIVE)).success
     assert not future.done()
     wait_until(future.done, "an answer")
     assert not future.result().success
     assert future.result().message == "The robot has not answered the bind of subsystem 1 (lamp)."
-    assert ros.call(Bind, "bind", Bind.Request(id=DRIVE)).success  # for the next test
+    assert ros.call(Bind, "robot_bridge/bind", Bind.Request(id=DRIVE)).success  # for the next test
 
 
 # Other drivers, faults.
@@ -726,7 +727,7 @@ def test_it_finds_the_robot_by_name_and_lists_those_there_are(ros, start_child):
     parameters = {"robot_name": "saber", "port": port, "discovery_port": discovery_port, "discovery_timeout": 3.0}
     with Process.node("robot_bridge", remap=["__ns:=/own"], **parameters) as process:
         process.wait_for_line(r"granted subsystem 0 \(tracks\)")
-        clients = [ros.node.create_client(Discover, "/own/discover") for _ in range(2)]
+        clients = [ros.node.create_client(Discover, "/own/robot_bridge/discover") for _ in range(2)]
         assert all(client.wait_for_service(10) for client in clients)
         futures = [client.call_async(Discover.Request()) for client in clients]
         wait_until(lambda: all(future.done() for future in futures), "two answers")
