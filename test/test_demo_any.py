@@ -18,7 +18,7 @@ def test_a_gui_s_client_drives_a_tracked_robot(domain, tmp_path, monkeypatch, ca
 
 
 def test_an_impossible_pair_is_refused_with_the_reason():
-    said = {(o.name, v.name): why for o in OPERATORS for v in VEHICLES if (why := obstacle(o, v))}
+    said = {(o, v): why for o in OPERATORS for v in VEHICLES if (why := obstacle(o, v))}
     assert said == {
         ("simulator", "landing"): NEEDS["odom"],
         **dict.fromkeys((("telemetry", each) for each in ("testbed", "dronegui", "robot")), NEEDS["gyroscope"]),

@@ -10,18 +10,18 @@ from drone_bridge.emulators.robot.server import COLUMNS as ROBOT_COLUMNS
 from drone_bridge.emulators.simulator.server import COLUMNS as SIMULATOR_COLUMNS
 from drone_bridge.emulators.testbed.flight import COLUMNS as TESTBED_COLUMNS
 from drone_bridge.operators.plan import parse_plan
-from drone_bridge.tools.demo import displacement
-from drone_bridge.tools.demo.displacement import Displacement
+from drone_bridge.tools.demo import way
+from drone_bridge.tools.demo.way import POSE_OF, Displacement
 
 HALF = math.sqrt(0.5)
 
 
-def close(way, *numbers):
-    return (way.ahead_m, way.left_m, way.turned_rad) == pytest.approx(numbers, abs=1e-6)
+def close(gone, *numbers):
+    return (gone.ahead_m, gone.left_m, gone.turned_rad) == pytest.approx(numbers, abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("plan", "way"),
+    ("plan", "expected"),
     [
         ("2s forward 0.5, 3s", (1, 0, 0)),
         ("2s left 0.5", (0, 1, 0)),
@@ -31,29 +31,25 @@ def close(way, *numbers):
         ("9s up 1", (0, 0, 0)),
     ],
 )
-def test_the_route_of_a_plan(plan, way):
-    assert close(displacement.of_plan(parse_plan(plan)), *way)
+def test_the_route_of_a_plan(plan, expected):
+    assert close(way.displacement_of_plan(parse_plan(plan)), *expected)
 
 
 # The same way in the file of each: it looks west at first, goes 2 m, and turns left by a quarter.
 FILES = {
     "testbed": (
-        displacement.pose_from_testbed,
         TESTBED_COLUMNS,
         [{"heading": -90}, {"x": -2, "heading": -179}, {"x": -2, "heading": 180}],
     ),
     "simulator": (
-        displacement.pose_from_simulator,
         SIMULATOR_COLUMNS,
         [{"qw": HALF, "qz": -HALF}, {"y": -2, "qw": HALF, "qz": -HALF}, {"y": -2, "qw": 0, "qz": 1}],
     ),
     "robot": (
-        displacement.pose_from_robot,
         ROBOT_COLUMNS,
         [{"heading": math.pi}, {"x": -2, "heading": -math.pi}, {"x": -2, "heading": -math.pi / 2}],
     ),
     "dronegui": (
-        displacement.pose_from_drone,
         DRONE_COLUMNS,
         [{"yaw": 180}, {"x": -2, "yaw": -179}, {"x": -2, "yaw": -90}],
     ),
@@ -62,11 +58,12 @@ FILES = {
 
 @pytest.mark.parametrize("vehicle", FILES)
 def test_the_route_recorded_in_a_file(vehicle, tmp_path):
-    pose_from, columns, rows = FILES[vehicle]
+    columns, rows = FILES[vehicle]
     lines = [",".join(columns), *(",".join(str(row.get(name, 0.0)) for name in columns) for row in rows)]
     path = tmp_path / "way.csv"
     path.write_text("\n".join([*lines, "1.5,2"]))  # the emulator was stopped in the middle of a line
-    assert close(displacement.of_file(path, pose_from), 2, 0, math.pi / 2)
+    poses = [POSE_OF[vehicle](row) for row in way.read_rows(path)]
+    assert close(way.displacement_along(poses), 2, 0, math.pi / 2)
 
 
 def test_the_distance_between_the_ends_of_two_routes():
@@ -77,4 +74,4 @@ def test_a_file_without_positions_is_refused(tmp_path):
     path = tmp_path / "way.csv"
     path.write_text(",".join(ROBOT_COLUMNS))
     with pytest.raises(ValueError, match=r"way\.csv has no positions"):
-        displacement.of_file(path, displacement.pose_from_robot)
+        way.read_rows(path)

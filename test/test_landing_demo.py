@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demonstrations of landings make of what they get; make demo and make demo-landings run all of it."""
+"""What the demonstrations of flights make of what they get; make demo and make demo-landings run all of it."""
 
-import math
+import re
 
-import numpy as np
 import pytest
 
 from drone_bridge.telemetry.emulator.touchdown import Touchdown
-from drone_bridge.tools.demo.landing_recording import LandingRecording, Span, View, along
-from drone_bridge.tools.demo.landings import PATTERNS, TOUCHDOWN, Landing, Task, report
+from drone_bridge.tools.demo.series import PATTERNS, TOUCHDOWN, Condition, fly, report_landings
 
 pytestmark = pytest.mark.slow
 
@@ -23,50 +21,54 @@ def test_the_emulators_line_about_a_touchdown_is_understood(on_rover):
     assert (found["verdict"] == "good") == touchdown.is_good
 
 
-GOOD = Landing(is_good=True, time_s=10.0, error_m=0.1, vertical_speed=0.5, relative_speed=0.2)
+def touchdown(error_m):
+    landed = Touchdown(10.0, on_rover=True, position_error=error_m, vertical_speed=0.5, relative_speed=0.2)
+    return TOUCHDOWN.search(landed.describe())
 
 
 @pytest.mark.parametrize(
     ("spoiled", "status"), [([], 0), ([3], 0), ([3, 4], 1)], ids=["none is bad", "one is bad", "two are bad"]
 )
-@pytest.mark.parametrize("instead", [None, GOOD._replace(is_good=False, error_m=0.9)], ids=["missing", "bad"])
+@pytest.mark.parametrize("instead", [None, touchdown(0.9)], ids=["missing", "bad"])
 def test_nineteen_of_twenty_are_enough_for_each_pattern(capsys, spoiled, status, instead):
-    results = {Task(pattern, seed): GOOD for pattern in PATTERNS for seed in range(20)}
+    results = {pattern: [touchdown(0.1)] * 20 for pattern in PATTERNS}
     for seed in spoiled:
-        results[Task("square", seed)] = instead
-    assert report(20, results) == status
+        results["square"][seed] = instead
+    assert report_landings(20, results) == status
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.startswith(PATTERNS)}
     assert lines.keys() == set(PATTERNS)
     assert f"{20 - len(spoiled)} of 20" in lines["square"]
     assert "20 of 20" in lines["random"]
 
 
-def test_the_picture_is_drawn(tmp_path):
-    """Of a drone that comes straight down onto a rover that stands still."""
-    times = np.arange(0.0, 10.0, 0.04)
-    still = np.zeros((len(times), 2))
-    recording = LandingRecording(
-        times=times,
-        path=still,
-        altitudes=np.interp(times, (0, 8), (5, 0.4)),
-        rover_times=times,
-        rover_path=still,
-        sighting_times=times[:100],
-        sightings=np.tile((0.0, 0.0, -3.0), (100, 1)),
-        spans=[Span("descending", 0.0, 7.0), Span("committed", 7.0, 8.0), Span("landed", 8.0, 10.0)],
-        landed_s=8.0,
-    )
-    matrix = np.array([[277.0, 0.0, 159.5], [0.0, 277.0, 119.5], [0.0, 0.0, 1.0]])
-    image = np.zeros((240, 320, 3), np.uint8)
-    for pad in (np.array([0.0, 0.0, -3.0]), None):
-        recording.views.append(View(1.0, image, matrix, (0.0, 0.0, 1.0), pad, 3.3))
-    assert [recording.state_at(time_s) for time_s in (-1.0, 0.0, 7.5, 99.0)] == [
-        *("descending", "descending", "committed", "landed")
-    ]
-    assert recording.altitude_at(4.0) == pytest.approx(2.7)
-    assert math.hypot(*along(times, still, 5.0)) == 0
-    from drone_bridge.tools.demo.landing_picture import draw  # with matplotlib, for which no other test waits
+def test_each_seed_is_flown_under_each_condition(domain):
+    def emulator(seed, port):
+        return f"drone_bridge.emulators.testbed --role connect --port {port} --seed {seed} --once --steps 2"
 
-    file = tmp_path / "landing.png"
-    draw(recording, "very well", file)
+    listening = {"testbed_bridge_role": "listen"}
+    conditions = [
+        Condition(name, "testbed.launch.xml", "testbed_port", listening, ("Waiting for a peer",), emulator)
+        for name in ("one", "other")
+    ]
+    results = fly(conditions, 2, 2, re.compile(r"ended: (\d+) steps"))
+    assert {name: [found[1] for found in flights] for name, flights in results.items()} == {
+        "one": ["2", "2"],
+        "other": ["2", "2"],
+    }
+
+
+def test_the_picture_is_drawn(tmp_path):
+    from drone_bridge.tools.demo.picture import Flight, draw  # with matplotlib, for which no other test waits
+
+    rows = [
+        {"time": str(t), "x": "1", "y": "0", "z": str(5.3 - t / 2), "yaw": "0", "rover_x": "1", "rover_y": "0"}
+        for t in range(11)
+    ]
+    landing = Flight.read("drone", "landing", rows, None, 10.0)
+    assert landing.distances_m[[0, 10]] == pytest.approx([5, 0])
+    assert landing.flown_m == pytest.approx(5)
+    fixed = Flight.read("other", "landing", rows, (1.0, 3.0, 0.3), 5.0)
+    assert fixed.distances_m[10] == pytest.approx(3)
+    file = tmp_path / "flights.png"
+    draw(file, [landing, fixed])
     assert file.read_bytes().startswith(b"\x89PNG")

@@ -2,44 +2,48 @@
 """drone-bridge demo: demonstrations that need no hardware."""
 
 import argparse
-import importlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from drone_bridge.kind import load
 from drone_bridge.tools.cli import REFUSED
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A module beside this one with `show`, imported only when it is asked for, and the options that it takes."""
+    """A function in a module beside this one, imported only when it is asked for, and the options that it takes."""
 
-    module: str
+    function: str
     summary: str
     arguments: Callable[[argparse.Namespace], tuple[Any, ...]]
 
 
-SHOWN: Final = {
-    "testbed": Demonstration("testbed", "one flight to a target, with a picture", lambda o: (o.folder,)),
-    "worlds": Demonstration("worlds", "a table of many flights", lambda o: (o.worlds,)),
+SHOWN = {
+    "testbed": Demonstration("flights:show_testbed", "one flight to a target, with a picture", lambda o: (o.folder,)),
+    "worlds": Demonstration("series:show_worlds", "a table of many flights", lambda o: (o.worlds,)),
     "landing": Demonstration(
-        "landing", "one landing on a moving rover, with a picture", lambda o: (o.folder / "landing",)
+        "flights:show_landing", "one landing on a moving rover, with a picture", lambda o: (o.folder / "landing",)
     ),
-    "landings": Demonstration("landings", "a table of many landings", lambda o: (o.landings, o.at_once, o.use_camera)),
+    "landings": Demonstration(
+        "series:show_landings", "a table of many landings", lambda o: (o.landings, o.at_once, o.use_camera)
+    ),
     "fleet": Demonstration(
-        "fleet",
+        "flights:show_fleet",
         "eight flights at once, bridged in one process, with a picture",
         lambda o: (o.folder / "fleet", o.drones),
     ),
     "any": Demonstration(
-        "any_vehicle",
+        "any_vehicle:show",
         "legacy operators steer vehicles of other protocols, and a table of how well",
         lambda o: (o.operators, o.vehicles, o.folder / "any"),
     ),
     "all": Demonstration(
-        "all_bridges", "all bridges at once, and how often their topics are published", lambda o: (o.folder, o.duration)
+        "all_bridges:show",
+        "all bridges at once, and how often their topics are published",
+        lambda o: (o.folder, o.duration),
     ),
 }
 
@@ -58,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
         "--landings", type=_at_least_one, default=20, help="how many landings per pattern the table has (20)"
     )
     parser.add_argument("--drones", type=_at_least_one, default=8, help="how many drones the fleet has (8)")
-    parser.add_argument("--at-once", type=_at_least_one, default=3, help="how many of them run at the same time (3)")
+    parser.add_argument("--at-once", type=_at_least_one, default=3, help="how many patterns at a time (3)")
     parser.add_argument("--operators", nargs="+", metavar="NAME", help="which of them the table of any compares (all)")
     parser.add_argument("--vehicles", nargs="+", metavar="NAME", help="which of them the table of any compares (all)")
     parser.add_argument("--use-camera", action="store_true", help="land by the camera's images alone")
@@ -66,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
     chosen = parser.parse_args(argv)
     shown = SHOWN[chosen.what]
     try:
-        status: int = importlib.import_module(f"drone_bridge.tools.demo.{shown.module}").show(*shown.arguments(chosen))
+        status: int = load(f"drone_bridge.tools.demo.{shown.function}")(*shown.arguments(chosen))
     except OSError as error:
         if error.filename is None:  # it is about no file
             raise

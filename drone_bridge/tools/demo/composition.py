@@ -10,14 +10,17 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Final
+
+from drone_bridge.tools.launch.arguments import declared_in
+from drone_bridge.tools.launch.command import file_of_package
+from drone_bridge.tools.launch.parse import load
 
 # For the whole composition.
-STOP_TIMEOUT_S: Final = 15.0
+STOP_TIMEOUT_S = 15.0
 #: `drone-bridge launch` ends with this status when it was interrupted and everything ended well.
-INTERRUPTED: Final = 128 + signal.SIGINT
+INTERRUPTED = 128 + signal.SIGINT
 #: The ROS domains of demonstrations: seldom a user's own, and none of those of tests and benchmarks.
-DOMAINS: Final = range(61, 82)
+DOMAINS = range(61, 82)
 
 
 def isolate_ros_graph() -> None:
@@ -65,6 +68,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def ports_of(launch_file: str) -> list[str]:
+    """Return the arguments of a launch file that choose ports, but for that of the page."""
+    declared = declared_in(load(file_of_package("drone_bridge", launch_file))).arguments
+    return [name for name in declared if name.endswith("_port") and name != "view_port"]
+
+
 class Composition:
     """`drone-bridge launch` with these arguments, its output logged to a file and searchable while it runs."""
 
@@ -103,17 +112,17 @@ class Composition:
     def wait_for(self, pattern: str, timeout_s: float) -> bool:
         """Wait for the output to match; return False if the process ends or time runs out first."""
         with self._changed:
-            return self._changed.wait_for(lambda: self.find(pattern) or self._has_ended, timeout_s) and bool(
-                self.find(pattern)
-            )
+            self._changed.wait_for(lambda: self.matches(pattern) or self._has_ended, timeout_s)
+            return bool(self.matches(pattern))
 
-    def find(self, pattern: str) -> re.Match[str] | None:
-        """Return the first match in the output so far."""
-        return re.search(pattern, "".join(self._lines))
+    def matches(self, pattern: str | re.Pattern[str]) -> list[re.Match[str]]:
+        """Return all matches in the output so far."""
+        return list(re.finditer(pattern, "".join(self._lines)))
 
-    def count(self, pattern: str) -> int:
-        """Return how often the output matches so far."""
-        return len(re.findall(pattern, "".join(self._lines)))
+    @property
+    def has_failed(self) -> bool:
+        """Whether one of its processes has ended, as none does by itself."""
+        return not self.is_running or bool(self.matches(r"(?m)^\[launch\] .*(ended|died)"))
 
     def stop(self) -> bool:
         """Interrupt the composition, and return whether it shut down cleanly."""

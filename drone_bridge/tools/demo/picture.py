@@ -1,92 +1,145 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a flight to a target: what the cameras saw, the path, the distance."""
+"""The picture of flights to their targets: what cameras saw, the ways from above, height and distance over time."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+import matplotlib as mpl
+
+mpl.use("Agg")  # draws into files, without a display
+
+import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
-from matplotlib.patches import Circle
 
-from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M
-from drone_bridge.emulators.testbed.world import World
-from drone_bridge.tools.demo.flight import CAMERAS, Recording, target_in_enu
-from drone_bridge.tools.demo.plotting import INK, finish, label, new_figure, save, show_square
-from drone_bridge.translate.testbed_frames import enu_from_testbed
+from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
+from drone_bridge.tools.bags.bag import Bag, stamp_s
+from drone_bridge.tools.demo.way import POSE_OF, Row
 
-Vector = npt.NDArray[np.float64]  # 3, ENU
+Array = npt.NDArray[np.float64]
 
-PATH_COLOUR: Final = "#1f5fbf"
-TARGET_COLOUR: Final = "#d62728"
-OBSTACLE_COLOUR: Final = "#9a9a9a"
-MARGIN_M: Final = 1.5  # around path and target
-EAST, NORTH, UP = np.eye(3)
-MOMENTS: Final = ("start", "midway", "end")
-SIZE_INCHES: Final = (13.0, 6.6)
+SIZE_INCHES = (13.0, 6.8)
+DOTS_PER_INCH = 110
+INK, GRID, TARGET = "#333333", "#e6e6e6", "#8c5a3c"
+MARGIN_M = 1.0
+PICTURES = 6  # in a row
+STATES = "/drone_controller/state"
 
 
-def draw(recording: Recording, world: World, reached_at_s: float, file: Path) -> None:
-    """Write the picture as PNG."""
-    figure = new_figure(SIZE_INCHES)
-    cameras, flight = figure.subfigures(2, 1, height_ratios=[1.0, 1.9])
-    _draw_cameras(cameras, recording)
-    above, side, distance = flight.subplots(1, 3)
-    goal = target_in_enu(world)
-    along = np.array([goal[0], goal[1], 0.0]) / np.hypot(goal[0], goal[1])
-    views = {
-        "from above": ((EAST, "east (m)"), (NORTH, "north (m)")),
-        "from the side": ((along, "towards the target (m)"), (UP, "up (m)")),
-    }
-    for panel, (title, directions) in zip((above, side), views.items(), strict=True):
-        _draw_path(panel, recording, world, reached_at_s, directions)
-        finish(panel, title)
-    _draw_distance(distance, recording, reached_at_s)
-    save(figure, file)
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """The way of a vehicle to its target. Times are the emulator's, positions ENU in m."""
+
+    name: str
+    times_s: Array
+    positions: Array  # n x 3
+    targets: Array  # n x 3: its centre, which may move
+    reached_s: float
+
+    @classmethod
+    def read(
+        cls, name: str, emulator: str, rows: Sequence[Row], target: Sequence[float] | None, reached_s: float
+    ) -> "Flight":
+        """Read an emulator's trajectory; without a `target` it is the rover in the same file."""
+        positions = np.array([POSE_OF[emulator](row)[:3] for row in rows])
+        if target is None:
+            targets = np.array([(float(row["rover_x"]), float(row["rover_y"]), PAD_HEIGHT) for row in rows])
+        else:
+            targets = np.tile(np.asarray(target, dtype=float), (len(rows), 1))
+        return cls(name, np.array([float(row["time"]) for row in rows]), positions, targets, reached_s)
+
+    @property
+    def distances_m(self) -> Array:
+        distances: Array = np.linalg.norm(self.positions - self.targets, axis=1)
+        return distances
+
+    @property
+    def flown_m(self) -> float:
+        return float(np.linalg.norm(np.diff(self.positions, axis=0), axis=1).sum())
 
 
-def _draw_cameras(figure: Any, recording: Recording) -> None:
-    axes = figure.subplots(1, 2 * len(MOMENTS))
-    for index, moment in enumerate(MOMENTS):
-        for offset, camera in enumerate(CAMERAS):
-            seconds, pixels = recording.images[camera][index]
-            panel = axes[2 * index + offset]
-            panel.imshow(pixels, interpolation="nearest")
-            panel.set_xticks([])
-            panel.set_yticks([])
-            panel.set_title(f"{moment}, {seconds:.1f} s" if offset == 0 else "", loc="left", fontweight="bold")
-            panel.set_xlabel(f"{camera} camera")
+def draw(file: Path, flights: Sequence[Flight], bag_folder: Path | None = None) -> None:
+    """Write the picture of at least one flight as PNG. Images and states are from the bag, if there is one."""
+    mpl.rcParams.update({"font.size": 10, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK})
+    figure = plt.figure(figsize=SIZE_INCHES, constrained_layout=True)
+    plots = figure
+    if bag_folder is not None:
+        with Bag(bag_folder) as bag:
+            cameras, plots = figure.subfigures(2, 1, height_ratios=[1.0, 1.8])
+            _draw_images(cameras, bag)
+            states = [(stamp_s(message), message.state) for message in bag.deserialized(STATES)]
+            # Before the first measurement a controller stamps by its own clock.
+            states = [each for each in states if each[0] <= flights[0].times_s[-1]]
+    above, height, distance = plots.subplots(1, 3)
+    if bag_folder is not None:
+        _draw_states(height, states)
+    colours = plt.get_cmap("tab10")
+    for number, flight in enumerate(flights):
+        colour = colours(number % colours.N)
+        above.plot(*flight.targets.T[:2], color=TARGET, lw=5, alpha=0.4, solid_capstyle="round")
+        above.plot(*flight.targets[-1, :2], "x", color=colour, ms=7, mew=2)
+        above.plot(*flight.positions.T[:2], color=colour, lw=2)
+        above.plot(*flight.positions[0, :2], "o", color=colour, ms=6)
+        height.plot(flight.times_s, flight.positions[:, 2], color=colour, lw=1.6)
+        distance.plot(flight.times_s, flight.distances_m, color=colour, lw=1.6, label=flight.name)
+        reached = int(np.searchsorted(flight.times_s, flight.reached_s).clip(0, len(flight.times_s) - 1))
+        for panel, x, y in (
+            (above, *flight.positions[reached, :2]),
+            (height, flight.reached_s, flight.positions[reached, 2]),
+            (distance, flight.reached_s, flight.distances_m[reached]),
+        ):
+            panel.plot(x, y, "D", color="white", mec=colour, ms=6)
+    _show_square(above, np.vstack([array[:, :2] for each in flights for array in (each.positions, each.targets)]))
+    above.set(title="from above; crosses: targets", xlabel="east (m)", ylabel="north (m)")
+    height.set(title="height", xlabel="time (s)", ylabel="up (m)")
+    distance.set(title="distance; diamonds: reached", xlabel="time (s)", ylabel="to the target's centre (m)")
+    distance.set(xlim=(0, None), ylim=(0, None))
+    distance.legend(frameon=False, ncols=1 + len(flights) // 5)
+    for panel in (above, height, distance):
+        panel.grid(color=GRID, lw=0.8)
+        panel.set_axisbelow(True)
+    figure.savefig(file, dpi=DOTS_PER_INCH, facecolor="white")
+    plt.close(figure)
 
 
-def _draw_path(
-    panel: Any, recording: Recording, world: World, reached_at_s: float, directions: tuple[tuple[Vector, str], ...]
-) -> None:
-    """Draw the path and the spheres along two directions, everything to one scale."""
-    onto = np.array([direction for direction, _ in directions])  # 2 x 3
-    target = onto @ target_in_enu(world)
-    path = recording.positions @ onto.T
-    for sphere in world.obstacles:
-        _add_circle(panel, onto @ enu_from_testbed(*sphere.centre), sphere.radius, color=OBSTACLE_COLOUR, lw=0)
-    _add_circle(panel, target, world.targets[0].radius, color=TARGET_COLOUR, lw=0)
-    _add_circle(panel, target, REACHED_WITHIN_M, fill=False, color=TARGET_COLOUR, ls=":", lw=1.2)
-    reached = path[np.searchsorted(recording.times, reached_at_s).clip(0, len(path) - 1)]
-    panel.plot(*path.T, color=PATH_COLOUR, lw=2)
-    panel.plot(*path[0], "o", color=PATH_COLOUR, ms=7)
-    panel.plot(*reached, "D", color="white", mec=PATH_COLOUR, ms=6)
-    label(panel, "start", path[0], (8, -12))
-    show_square(panel, np.vstack((path, target)), MARGIN_M)
-    panel.set(xlabel=directions[0][1], ylabel=directions[1][1])
+def _draw_images(figure: Any, bag: Bag) -> None:
+    """Draw what each camera saw, from the first image to the last one."""
+    cameras = [topic for topic in bag.topics if topic.type_name == "sensor_msgs/msg/Image" and topic.count]
+    shown: list[tuple[float, str, Any]] = []
+    for topic in cameras:
+        # Only those that are drawn are decoded.
+        wanted = set(np.linspace(0, topic.count - 1, PICTURES // len(cameras)).astype(int))
+        for index, message in enumerate(bag.messages([topic])):
+            if index in wanted:
+                image = bag.deserialize(message)
+                shown.append((stamp_s(image), topic.name, image))
+    for panel, (time_s, name, image) in zip(figure.subplots(1, len(shown)), sorted(shown, key=_moment), strict=True):
+        panel.imshow(image.data.reshape(image.height, image.width, 3), interpolation="nearest")
+        panel.set(xticks=[], yticks=[], title=f"{time_s:.1f} s", xlabel=name)
 
 
-def _add_circle(panel: Any, centre: npt.NDArray[np.float64], radius: float, **style: Any) -> None:
-    panel.add_patch(Circle((centre[0], centre[1]), radius, **style))
+def _moment(shown: tuple[float, str, Any]) -> tuple[float, str]:
+    return round(shown[0], 1), shown[1]
 
 
-def _draw_distance(panel: Any, recording: Recording, reached_at_s: float) -> None:
-    panel.plot(recording.times, recording.distances, color=PATH_COLOUR, lw=2)
-    panel.axhline(REACHED_WITHIN_M, color=TARGET_COLOUR, ls=":", lw=1.2)
-    panel.axvline(reached_at_s, color=INK, ls="--", lw=0.8)
-    label(panel, f"reached after {reached_at_s:.1f} s", (reached_at_s, REACHED_WITHIN_M), (8, 22))
-    panel.set(xlabel="simulated time (s)", ylabel="to the target's centre (m)", ylim=(0, None), xlim=(0, None))
-    finish(panel, "distance")
+def _draw_states(panel: Any, states: Sequence[tuple[float, str]]) -> None:
+    """Draw the controller's states behind the height."""
+    changes = [each for index, each in enumerate(states) if index == 0 or states[index - 1][1] != each[1]]
+    named = dict.fromkeys(state for _, state in changes)
+    colours = {state: plt.get_cmap("Set3")(number) for number, state in enumerate(named)}
+    ends = [time_s for time_s, _ in changes[1:]] + [states[-1][0]]
+    for state, colour in colours.items():
+        panel.plot([], [], color=colour, lw=6, label=state)
+    for (begin_s, state), end_s in zip(changes, ends, strict=True):
+        panel.axvspan(begin_s, end_s, color=colours[state], alpha=0.5, lw=0)
+    panel.legend(fontsize=8.5, framealpha=0.9, edgecolor="none")
+
+
+def _show_square(panel: Any, points: Array) -> None:
+    """Show all points (n x 2) with a margin around them, both axes to one scale."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    centre, half = (low + high) / 2, (high - low).max() / 2 + MARGIN_M
+    panel.set_aspect("equal")
+    panel.set(xlim=(centre[0] - half, centre[0] + half), ylim=(centre[1] - half, centre[1] + half))

@@ -1,45 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of long-running work: one line that is redrawn on a terminal, a line per second in a log."""
+"""Where something long has got to: a line that is written over on a terminal, a line per second in a log."""
 
-from __future__ import annotations
-
+import shutil
+import sys
 import time
-from typing import Final
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, SpinnerColumn, TextColumn
-from rich.progress import Progress as RichProgress
-
-LOG_PERIOD_S: Final = 1.0
+LOG_PERIOD_S = 1.0
 
 
 class Progress:
-    """Shows where something has got to, with a bar where its end is known."""
+    """Shows one line after the other; leaving the `with` block clears a terminal's."""
 
-    def __init__(self, total: float | None = None, console: Console | None = None) -> None:
-        """`total` is how much there is to do, in whatever `show` counts."""
-        self._console = console or Console(highlight=False)
-        columns: list[ProgressColumn] = [SpinnerColumn()]
-        if total is not None:
-            columns += [BarColumn(bar_width=24), MofNCompleteColumn()]
-        text = TextColumn("{task.description}", markup=False)
-        self._live = RichProgress(
-            *columns, text, console=self._console, transient=True, disable=not self._console.is_terminal
-        )
-        self._task = self._live.add_task("", total=total)
+    def __init__(self) -> None:
+        self._is_terminal = sys.stdout.isatty()
         self._logged_at_s = -LOG_PERIOD_S
 
-    def __enter__(self) -> Progress:
-        self._live.start()
+    def __enter__(self) -> "Progress":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        if self._is_terminal:
+            print("\r\x1b[K", end="", flush=True)
 
-    def show(self, text: str, done: float | None = None) -> None:
-        """Show this line now, `done` of the total behind it."""
-        if self._console.is_terminal:
-            self._live.update(self._task, description=text, completed=done)
+    def show(self, text: str) -> None:
+        """Show this line now."""
+        if self._is_terminal:
+            print(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
         elif time.monotonic() - self._logged_at_s >= LOG_PERIOD_S:
             self._logged_at_s = time.monotonic()
-            print(text, file=self._console.file, flush=True)
+            print(text, flush=True)

@@ -69,11 +69,11 @@ def _find_file(words: Sequence[str]) -> tuple[Path, Sequence[str]]:
     if Path(first).is_file():
         return Path(first), rest
     if rest and "=" not in rest[0]:
-        return _file_of_package(first, rest[0]), rest[1:]
-    return _file_of_package("drone_bridge", first), rest
+        return file_of_package(first, rest[0]), rest[1:]
+    return file_of_package("drone_bridge", first), rest
 
 
-def _file_of_package(package: str, name: str) -> Path:
+def file_of_package(package: str, name: str) -> Path:
     """Return the one file of this name that a package shares."""
     share = package_prefix(package) / "share" / package
     found = sorted(path for path in share.rglob("*") if path.name == name and path.is_file())

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far an emulated vehicle went: by the file that its emulator writes, whatever the topics say."""
+"""Where an emulated vehicle went: by the file that its emulator writes, whatever the topics say."""
 
 import csv
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,10 +19,11 @@ Row = Mapping[str, str]
 
 
 class Pose(NamedTuple):
-    """Pose of a vehicle in the plane: m and rad, REP 103."""
+    """Pose of a vehicle: m, and rad to the left, REP 103."""
 
     x: float
     y: float
+    z: float
     yaw: float
 
 
@@ -46,7 +47,7 @@ class Displacement:
         return f"{ahead_m:5.2f} m ahead, {left_m:5.2f} m left, {math.degrees(turned):4.0f}° left"
 
 
-def of_plan(plan: Plan) -> Displacement:
+def displacement_of_plan(plan: Plan) -> Displacement:
     """Return where a plan leads that is followed exactly."""
     x = y = yaw = 0.0
     for leg in plan.legs:
@@ -59,12 +60,8 @@ def of_plan(plan: Plan) -> Displacement:
     return Displacement(x, y, yaw)
 
 
-def of_file(path: Path, pose_from: Callable[[Row], Pose]) -> Displacement:
-    """Return the displacement in an emulator's trajectory. Raises ValueError when it is empty."""
-    with path.open(newline="", encoding="utf-8") as file:
-        poses = [pose_from(row) for row in csv.DictReader(file) if None not in row.values()]
-    if not poses:
-        raise ValueError(f"{path.name} has no positions.")
+def displacement_along(poses: Sequence[Pose]) -> Displacement:
+    """Return the displacement from the first pose to the last one."""
     start, end = poses[0], poses[-1]
     turned = math.fsum(math.remainder(after.yaw - before.yaw, math.tau) for before, after in itertools.pairwise(poses))
     cosine, sine = math.cos(start.yaw), math.sin(start.yaw)
@@ -72,27 +69,45 @@ def of_file(path: Path, pose_from: Callable[[Row], Pose]) -> Displacement:
     return Displacement(cosine * x + sine * y, cosine * y - sine * x, turned)
 
 
+def read_rows(path: Path) -> list[Row]:
+    """Read an emulator's trajectory, but for a line that it was stopped in. Raises ValueError when it is empty."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows: list[Row] = [row for row in csv.DictReader(file) if None not in row.values()]
+    if not rows:
+        raise ValueError(f"{path.name} has no positions.")
+    return rows
+
+
 # Rows of the emulators' files, in their own axes and units.
 
 
-def pose_from_testbed(row: Row) -> Pose:
-    """Read a row of the testbed: its own axes, degrees to the right."""
-    x, y, _ = enu_from_testbed(*(float(row[name]) for name in "xyz"))
-    return Pose(x, y, enu_yaw_from_heading(math.radians(float(row["heading"]))))
+def _pose_of_testbed(row: Row) -> Pose:
+    """Its own axes, degrees to the right."""
+    x, y, z = enu_from_testbed(*(float(row[name]) for name in "xyz"))
+    return Pose(x, y, z, enu_yaw_from_heading(math.radians(float(row["heading"]))))
 
 
-def pose_from_simulator(row: Row) -> Pose:
-    """Read a row of the simulator: north, east, down."""
-    x, y, _ = frames.enu_from_ned(*(float(row[name]) for name in "xyz"))
+def _pose_of_simulator(row: Row) -> Pose:
+    """North, east, down."""
+    x, y, z = frames.enu_from_ned(*(float(row[name]) for name in "xyz"))
     q = orientation_from_ned_frd(*(float(row[name]) for name in ("qw", "qx", "qy", "qz")))
-    return Pose(x, y, euler_from_quaternion(q)[2])
+    return Pose(x, y, z, euler_from_quaternion(q)[2])
 
 
-def pose_from_robot(row: Row) -> Pose:
-    """Read a row of the robot: radians to the left."""
-    return Pose(float(row["x"]), float(row["y"]), float(row["heading"]))
+def _pose_of_robot(row: Row) -> Pose:
+    return Pose(float(row["x"]), float(row["y"]), 0.0, float(row["heading"]))
 
 
-def pose_from_drone(row: Row) -> Pose:
-    """Read a row of the AR.Drone, or of the drone above the rover: degrees to the left."""
-    return Pose(float(row["x"]), float(row["y"]), math.radians(float(row["yaw"])))
+def _pose_of_drone(row: Row) -> Pose:
+    """Degrees to the left."""
+    return Pose(float(row["x"]), float(row["y"]), float(row["z"]), math.radians(float(row["yaw"])))
+
+
+#: By the emulator's name.
+POSE_OF: Mapping[str, Callable[[Row], Pose]] = {
+    "testbed": _pose_of_testbed,
+    "simulator": _pose_of_simulator,
+    "robot": _pose_of_robot,
+    "dronegui": _pose_of_drone,
+    "landing": _pose_of_drone,
+}
