@@ -420,7 +420,7 @@ def test_what_came_during_a_stall_moves_nothing_before_the_driver_is_heard_again
         assert all(is_neutral(commands.wait()) for _ in range(len(commands)))
         commands.clear()
         wait_until(lambda: driver.settle() or len(commands), "the newest word to be followed", period_s=0.1)
-        assert commands.wait().linear.x == pytest.approx(2.0 * 300 / 2048)
+        assert commands.wait(lambda twist: not is_neutral(twist)).linear.x == pytest.approx(2.0 * 300 / 2048)
 
 
 def test_robotd_s_dialect(connect, ros):

@@ -171,7 +171,7 @@ def wait_for_silence(client):
     wait_until(lambda: client.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN, "the state to be no longer true")
 
 
-def test_eset_is_cmd_vel_and_silence_is_zero_once(server, client):
+def test_eset_is_cmd_vel_and_silence_is_zero(server, client):
     with server.feed():
         wait_for_state(client)
         server.commands.clear()
@@ -184,8 +184,8 @@ def test_eset_is_cmd_vel_and_silence_is_zero_once(server, client):
         assert (twist.angular.x, twist.angular.y, twist.angular.z) == pytest.approx((0.1, -0.2, -0.3))
         assert server.commands.wait(lambda twist: twist == Twist())
         client.next_event()  # the client is still there
-        assert threading.Event().wait(2 * TIMEOUT_S) is False
-        assert len(server.commands) == 0
+        for _ in range(2):  # and for who has missed it, from then on nothing else
+            assert server.commands.wait() == Twist()
 
 
 @pytest.mark.parametrize("how", ["close", "nonsense"])

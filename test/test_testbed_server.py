@@ -10,7 +10,7 @@ import struct
 import time
 
 import pytest
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import Quaternion, Twist
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process
 from quadrotor import Quadrotor
@@ -187,6 +187,26 @@ def wait_for_marker(autopilot, marker):
     while (frame := autopilot.receive()).left[0] != marker:
         autopilot.answer()
     return frame
+
+
+def test_a_tilted_drone_is_levelled_out_when_its_autopilot_falls_silent(ros, serve):
+    server, port = serve(source_timeout=PATIENCE_S, command_timeout=60.0)
+    drone = Drone(ros)
+    drone.announce()
+    nose_down = translate.quaternion_from_euler(0.0, math.radians(41.0), 0.0)
+    orientation = Quaternion(x=nose_down.x, y=nose_down.y, z=nose_down.z, w=nose_down.w)
+    with AutopilotPeer(port) as autopilot:
+        first_frame(drone, autopilot)
+        autopilot.answer()
+        assert drone.commands.wait().thrust == MOTION.thrust
+        with repeating(lambda _: drone.show(orientation=orientation)):
+            ros.set_parameters("testbed_server", command_timeout=0.3)
+            server.wait_for_line("the drone was told to level out")
+            command = drone.commands.wait(lambda command: command.pitch_rate < 0.0)
+            assert (command.roll_rate, command.yaw_rate) == pytest.approx((0.0, 0.0), abs=1e-6)
+            assert command.thrust == pytest.approx(HOVER_N / math.cos(math.radians(41.0)))
+        # With nothing to go by any more, it does not turn further.
+        drone.commands.wait(lambda command: command.pitch_rate == 0.0)
 
 
 def test_nonsense_ends_the_conversation_and_leaves_the_drone_hovering(ros, serve):

@@ -102,6 +102,15 @@ SOURCE_TIMEOUT: Final = ParameterDeclaration(
     live=True,
 )
 
+#: Of servers: see servers/last_word.py.
+NEUTRAL_TIME: Final = ParameterDeclaration(
+    "neutral_time",
+    60.0,
+    "Seconds for which the neutral command is repeated, once per second, while nobody else commands the vehicle.",
+    range=(0.0, 86400.0),
+    live=True,
+)
+
 ALLOWED_PEERS: Final = ParameterDeclaration(
     "allowed_peers",
     [ANY],

@@ -108,9 +108,6 @@ class Hold:
             return not self._is_held
 
     def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if request.data and type(self._node).__name__.endswith("Server"):
-            response.message = "A server does not hold yet: call hold of the node that drives the vehicle."
-            return response
         with self._lock:
             if request.data:
                 self._set(CALLED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes an operator's commands on cmd_vel, zero once when the operator is silent, and then nothing."""
+"""Publishes an operator's commands on cmd_vel, and zero when the operator is silent."""
 
 import math
 import time
@@ -9,6 +9,7 @@ from geometry_msgs.msg import Twist
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.node.delivery import wait_for_delivery
+from drone_bridge.servers.last_word import LastWord
 
 #: The count of operators that fell silent while commanding a motion.
 OPERATORS_LOST: Final = "operators gone"
@@ -21,6 +22,7 @@ class VelocityOutput:
     def __init__(self, node: LinkNode) -> None:
         self._node = node
         self._publisher = node.make_publisher(Twist, "cmd_vel", DEPTH)
+        self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
         self._command: Twist | None = None
         self._commanded_s = -math.inf
 
@@ -67,5 +69,5 @@ class VelocityOutput:
         wait_for_delivery(self._publisher)
 
     def _publish(self, twist: Twist) -> None:
-        self._node.publish(self._publisher, twist)
+        self._last_word.publish(self._publisher, twist)
         self._node.statistics.counts["commands"] += 1

@@ -11,7 +11,7 @@ from sensor_msgs.msg import CameraInfo, Imu
 
 from drone_bridge.flight.attitude_estimator import MeasuredAttitude
 from drone_bridge.flight.velocity_control import VelocityCommand
-from drone_bridge.geometry.quaternions import Quaternion, quaternion_from_euler
+from drone_bridge.geometry.quaternions import Quaternion, quaternion_from_euler, rotated_back
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, ImageBytes, MotionParameters, SensorFrame
 from drone_bridge.translate import frames
@@ -39,6 +39,8 @@ _NORM_TOLERANCE: Final = 0.01
 #: Of radians. What is smaller is rounding, and the wire's floats would carry it.
 _DECIMALS: Final = 13
 SIDES: Final = ("left", "right")
+#: Of a drone that is to be levelled: the rate per angle of tilt, 1/s, and the fastest one, rad/s.
+LEVELLING_GAIN, MAX_LEVELLING_RATE = 4.0, 1.5
 
 
 class StereoFrameNames(FrameNames):
@@ -80,6 +82,25 @@ def command_from_rates(rates: CommandRates) -> Command:
 def hover(constants: Constants) -> Command:
     """Return the command that keeps a level drone in place: no rotation, and thrust against its weight."""
     return Command(BodyRates(0.0, 0.0, 0.0), constants.weight * abs(constants.gravity))
+
+
+def tilt_of(attitude: Quaternion) -> float:
+    """Return the angle between a drone's own up and the world's, rad."""
+    x, y, z = rotated_back(attitude, 0.0, 0.0, 1.0)
+    return math.atan2(math.hypot(x, y), z)
+
+
+def levelling(constants: Constants, attitude: Quaternion) -> Command:
+    """Return the command that turns a drone of this attitude level, and carries its weight meanwhile."""
+    up_x, up_y, up_z = rotated_back(attitude, 0.0, 0.0, 1.0)  # in its own frame
+    tilt_sine = math.hypot(up_x, up_y)
+    rate = min(LEVELLING_GAIN * math.atan2(tilt_sine, up_z), MAX_LEVELLING_RATE)
+    thrust = hover(constants).thrust / max(up_z, 0.5)
+    if constants.max_thrust > 0:
+        thrust = min(thrust, constants.max_thrust)
+    if tilt_sine < 1e-9:
+        return Command(BodyRates(0.0, 0.0, 0.0), thrust)
+    return Command(BodyRates(-rate * up_y / tilt_sine, rate * up_x / tilt_sine, 0.0), thrust)
 
 
 def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:

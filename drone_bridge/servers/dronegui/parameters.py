@@ -5,6 +5,7 @@ from typing import Final
 
 from drone_bridge.link_node.common_parameters import (
     ALLOWED_PEERS,
+    NEUTRAL_TIME,
     SOURCE_TIMEOUT,
     common_parameters,
     full_scale_parameters,
@@ -23,6 +24,7 @@ TARGETS: Final = ("takeoff", "land", "reset", "hover")
 PARAMETERS: Final = (
     *common_parameters(DEFAULT_PORT, "The port for control packets; 0 picks a free one.", roles=("listen",)),
     SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
     ALLOWED_PEERS,
     ParameterDeclaration(
         "rate",

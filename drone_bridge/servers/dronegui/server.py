@@ -221,6 +221,9 @@ class DroneGuiServer(LinkNode):
         self._velocities.command(twist_from_controls(controls, full_scale))
 
     def _press(self, name: str) -> None:
+        if name != "land" and self.hold.is_held:
+            self.count_and_warn(REFUSED, f"{name} was pressed, and is refused while the vehicle is held.")
+            return
         self.inform(f"{self.statistics.peer} presses {name}.")
         self.navdata.sources.pressed(name)
         self.buttons.press(name)

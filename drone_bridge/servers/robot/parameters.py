@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import common_parameters
+from drone_bridge.link_node.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.link_node.robot_parameters import DISCOVERY_UDP_PORT, SKID_STEER
 from drone_bridge.links.discovery import DISCOVERY_GROUP
 from drone_bridge.node.parameters import ParameterDeclaration
@@ -90,6 +90,7 @@ PARAMETERS: Final = (
     ParameterDeclaration(
         "bare_floats", False, "Expect currents and PWM as std_msgs/Float32, as robot_bridge can publish them."
     ),
+    NEUTRAL_TIME,
     ParameterDeclaration(
         "source_timeout",
         5.0,

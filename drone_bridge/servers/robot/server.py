@@ -21,6 +21,7 @@ from drone_bridge.node.program import run
 from drone_bridge.node.stall_watch import PROCESS, STALL_S
 from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.robot import PROTOCOL_VERSION, FirmwareInfo
+from drone_bridge.servers.last_word import LastWord
 from drone_bridge.servers.robot.drive_commands import DriveCommands
 from drone_bridge.servers.robot.endpoint import DriverEndpoint, Drivers
 from drone_bridge.servers.robot.late_answers import LateAnswers
@@ -64,7 +65,8 @@ class RobotServer(LinkNode):
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
-        self._commands_publisher = self.make_publisher(Twist, "cmd_vel", 10)
+        publisher = self._commands_publisher = self.make_publisher(Twist, "cmd_vel", 10)
+        self._last_word = LastWord(self, (publisher,), lambda: (publisher, Twist()))
         self._values = SensorValues()
         is_listed = get("lists_from") == Lists.TOPICS.value
         log_nodes = [name for name in get("log_nodes") if name != NONE]
@@ -280,7 +282,7 @@ class RobotServer(LinkNode):
 
     def _publish_speeds(self, speeds: Speeds) -> None:
         self.statistics.counts["commands"] += 1
-        self.publish(self._commands_publisher, self._skid_steer.twist(speeds))
+        self._last_word.publish(self._commands_publisher, self._skid_steer.twist(speeds))
 
     def _switch_light(self, number: int, is_on: bool) -> None:
         topic = LIGHT_TOPIC if self._listed else light_topics(self._vehicle.subsystems)[number]

@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
+from drone_bridge.link_node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.simulator import TCP_PORT
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
@@ -11,6 +11,7 @@ from drone_bridge.vehicle_side.simulator.quirks import Quirks
 PARAMETERS: Final = (
     *common_parameters(TCP_PORT, "The port to listen on for clients.", ("listen",), 60.0),
     SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
     ParameterDeclaration("vehicle", 0, "The ID of the entity whose state is on odom.", range=(0, 0x7FFFFFFF)),
     ParameterDeclaration(
         "render", "vehicle", "The vehicle's extended attribute render, from which visualizers choose a model."

@@ -10,6 +10,7 @@ from drone_bridge.geometry.quaternions import IDENTITY
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.node.delivery import wait_for_delivery
 from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.servers.last_word import LastWord
 from drone_bridge.servers.simulator.mirror import UNKNOWN_STATE
 from drone_bridge.translate.simulator import Axes, EntityState, Vector
 from drone_bridge.translate.simulator_mirror import (
@@ -22,7 +23,7 @@ from drone_bridge.vehicle_side.simulator.items import INVALID, RefusedError
 
 
 class VelocityCommands:
-    """Publishes each change, zero once when the client that made it is silent or has disconnected, and then nothing."""
+    """Publishes each change, and zero when the client that made it is silent or has disconnected."""
 
     def __init__(self, node: LinkNode, axes: Axes, state: Callable[[], EntityState | None]) -> None:
         """`state` returns the vehicle's, None while it is unknown."""
@@ -30,6 +31,7 @@ class VelocityCommands:
         self._axes = axes
         self._state = state
         self._publisher = node.make_publisher(Twist, "cmd_vel", 1)
+        self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
         self._velocity = WireVelocity()
         self._is_due = False
         self._set_s: float | None = None  # None: nobody steers
@@ -83,7 +85,7 @@ class VelocityCommands:
         allowed = shortened(velocity, get("max_linear_speed"), get("max_angular_speed"))
         self._node.statistics.counts["clamped commands"] += allowed != velocity
         self._node.statistics.counts["commands"] += 1
-        self._node.publish(self._publisher, twist_from_velocity(allowed))
+        self._last_word.publish(self._publisher, twist_from_velocity(allowed))
 
     def tick(self, now_s: float) -> None:
         """Stop the vehicle if the client is silent."""
@@ -106,4 +108,4 @@ class VelocityCommands:
         """Publish zero if a client steers."""
         if self._set_s is not None:
             self._set_s, self._steering_client, self._is_due = None, None, False
-            self._node.publish(self._publisher, Twist())
+            self._last_word.say()

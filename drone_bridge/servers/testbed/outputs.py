@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes an autopilot's commands as rates and thrust, or as velocities."""
+"""An autopilot's commands as rates and thrust, or as velocities."""
 
-from typing import Final
+from typing import Any, Final
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
+from rclpy.publisher import Publisher
 
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import CommandRates
@@ -23,7 +24,7 @@ _UNKNOWN: Final = "_NODE_NAME_UNKNOWN_"
 
 
 class CommandOutputs:
-    """Publishes on the `chosen` topic. `check_subscribers` is for the executor, the rest for the link's thread."""
+    """The publishers, of which one is `chosen`. `check_subscribers` is for the executor, the rest for other threads."""
 
     def __init__(self, node: LinkNode, frame_id: str) -> None:
         """Create the publishers that the parameter command_output allows."""
@@ -32,7 +33,7 @@ class CommandOutputs:
         choice = node.parameters["command_output"]
         self._allowed = (RATES, VELOCITY) if choice == AUTO else (choice,)
         types = {RATES: CommandRates, VELOCITY: Twist}
-        self._publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self._allowed}
+        self.publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self._allowed}
         #: The topic that is published, and the one that should be.
         self.chosen = self.wanted = self._seen_best = self._allowed[0]
 
@@ -59,14 +60,15 @@ class CommandOutputs:
             self.wanted = best
         return bool(subscribed)
 
-    def publish_rates(self, command: Command, stamp: Time) -> None:
-        """Publish rates and thrust, with the stamp of the frame that they answer."""
+    def rates(self, command: Command, stamp: Time) -> "tuple[Publisher[Any], CommandRates]":
+        """Return rates and thrust, with the stamp of the frame that they answer, and their publisher."""
         message = translate.rates_from_command(command, stamp)
         message.header.frame_id = self._frame_id
-        self._node.publish(self._publishers[RATES], message)
+        return self.publishers[RATES], message
 
-    def publish_velocity(self, twist: Twist) -> None:
-        self._node.publish(self._publishers[VELOCITY], twist)
+    def velocity(self, twist: Twist) -> "tuple[Publisher[Any], Twist]":
+        """Return a velocity and its publisher."""
+        return self.publishers[VELOCITY], twist
 
     def _has_subscribers(self, topic: str) -> bool:
         subscriptions = self._node.get_subscriptions_info_by_topic(self._node.resolve_topic_name(topic))

@@ -7,7 +7,7 @@ from typing import Final
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
-from drone_bridge.link_node.common_parameters import SOURCE_TIMEOUT, common_parameters
+from drone_bridge.link_node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, WIRE_LOG_IMAGES, attitude_layout
 from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.servers.testbed.outputs import AUTO, CHOICES
@@ -40,6 +40,7 @@ _ASSUMED: Final = {
 PARAMETERS: Final = (
     *common_parameters(8000, "The port to listen on, 0 picks a free one; or the autopilot's.", ("listen", "connect")),
     SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
     attitude_layout(is_detectable=False),
     ANGLE_UNIT,
     WIRE_LOG_IMAGES,

@@ -10,8 +10,10 @@ from typing import Any, Final
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
+from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image, Imu
 
+from drone_bridge.geometry.quaternions import Quaternion
 from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.links.cancellation import Wakeup
 from drone_bridge.links.errors import LinkError
@@ -21,6 +23,7 @@ from drone_bridge.node.program import run
 from drone_bridge.node.stall_watch import PROCESS
 from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.testbed import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
+from drone_bridge.servers.last_word import LastWord
 from drone_bridge.servers.testbed.command_watchdog import CommandWatchdog
 from drone_bridge.servers.testbed.outputs import RATES, CommandOutputs
 from drone_bridge.servers.testbed.parameters import (
@@ -46,6 +49,13 @@ _RECEIVE_BYTES: Final = 256
 #: How long the autopilot has to close its side.
 _LEAVE_TIMEOUT_S: Final = 0.3
 _WAITING: Final = "waiting for the drone"  # of conditions
+#: The tilt, rad, from which a drone that is to hover is levelled out at any time, and within which it is level.
+_TILTED, _LEVEL = math.radians(5.0), math.radians(0.5)
+#: When, after the first neutral command, it is levelled out from a smaller tilt: not at once, for an operator who is
+#: back, and not for long, for a vehicle that stops by itself when it hears nothing.
+_LEVELLING_FROM_S, _LEVELLING_UNTIL_S = 1.0, 2.5
+#: An older attitude may be another one by now.
+_ATTITUDE_AGE_S: Final = 0.3
 _LATE: Final = "An answer took longer than command_timeout and was not followed."
 _UNHEARD: Final = "unheard commands"
 
@@ -75,7 +85,6 @@ class TestbedServer(LinkNode):
         self._synchronizer = FrameSynchronizer(
             depth, keeps_order=keeps_order, is_mono=is_one_picture, on_input=self._wakeup.wake
         )
-        self._watchdog = CommandWatchdog(self._publish_neutral, is_lockstep=keeps_order)
         self._drone = RosDrone(
             self._synchronizer,
             unit,
@@ -90,6 +99,10 @@ class TestbedServer(LinkNode):
         self._has_told_of_tilt = False  # that is not in the images
         self._awaits_answer = False  # a frame was sent that the autopilot has not answered
         self._outputs = CommandOutputs(self, FrameNames(get("frame_prefix")).base_link)
+        self._is_levelling = False
+        self._attitude: tuple[Quaternion, float] | None = None  # the newest one, and when it came
+        self._last_word = LastWord(self, tuple(self._outputs.publishers.values()), self._neutral)
+        self._watchdog = CommandWatchdog(self._last_word.say, is_lockstep=keeps_order)
         in_hand = depth if keeps_order else 1
         for side in sides:
             self.make_subscription(Image, f"{side}/image_raw", partial(self._take_image, side), in_hand)
@@ -109,6 +122,8 @@ class TestbedServer(LinkNode):
 
     def _take_attitude(self, message: Imu | Odometry) -> None:
         now_s = time.monotonic()
+        turned = message.orientation if isinstance(message, Imu) else message.pose.pose.orientation
+        self._attitude = Quaternion(turned.x, turned.y, turned.z, turned.w), now_s
         self._synchronizer.add_attitude(message, now_s)
         if not self._has_cameras and self._drone.is_known:
             self._synchronizer.add_image(SIDES[0], self._drone.black_image(message.header.stamp), now_s)
@@ -149,8 +164,22 @@ class TestbedServer(LinkNode):
                 reason = (
                     f"The drone has sent nothing new for {timeout_s:g} s, so that the autopilot has nothing to answer"
                 )
-            order = "stop" if self._outputs.is_velocity else "hover"
+            order = self._neutral_meaning
             self.count_and_warn("neutral commands", f"{reason} (command_timeout): the drone was told to {order}.")
+        self._level_out()
+
+    def _level_out(self) -> None:
+        """Repeat the neutral command while the drone is tilted, each time for the attitude that it has by now."""
+        age_s = self._last_word.age_s
+        was_levelling, self._is_levelling = self._is_levelling, False
+        if age_s is None or self._outputs.is_velocity:
+            return
+        if attitude := self._fresh_attitude():
+            tilt = translate.tilt_of(attitude)
+            is_time = _LEVELLING_FROM_S < age_s < _LEVELLING_UNTIL_S
+            self._is_levelling = tilt > _TILTED or (is_time and tilt > _LEVEL)
+        if self._is_levelling or was_levelling:  # the last of them has zero rates
+            self._last_word.repeat()
 
     def _check_subscribers(self) -> None:
         is_open = self.statistics.liveness.is_open
@@ -303,10 +332,11 @@ class TestbedServer(LinkNode):
         )
 
     def _command_rates(self, command: Command, stamp: Time) -> None:
-        self._forward(partial(self._outputs.publish_rates, command, stamp))
+        self._forward(partial(self._last_word.publish, *self._outputs.rates(command, stamp)))
 
     def _command_velocity(self, velocity: LevelVelocity) -> None:
-        self._forward(partial(self._outputs.publish_velocity, translate.twist_from_velocity(*velocity)))
+        twist = translate.twist_from_velocity(*velocity)
+        self._forward(partial(self._last_word.publish, *self._outputs.velocity(twist)))
 
     def _forward(self, publish_command: Callable[[], None]) -> None:
         # In lockstep the vehicle waits, so nothing is old by its time.
@@ -317,15 +347,40 @@ class TestbedServer(LinkNode):
         else:
             self.count_and_warn("late answers", _LATE)
 
-    def _publish_neutral(self) -> None:
+    def _neutral(self) -> "tuple[Publisher[Any], Any] | None":
+        """Return the command that holds the vehicle best: a velocity of zero, or what levels it out."""
         if self._outputs.is_velocity:
-            self._outputs.publish_velocity(Twist())
-            return
+            return self._outputs.velocity(Twist())
+        if not self._drone.is_known:
+            return None
         stamp = self.now()
         if self._stamps_are_simulated:  # in lockstep it is the command to the frame that was sent last
-            assert self._drone.frame
+            if self._drone.frame is None:
+                return None
             stamp = self._drone.frame.stamp if self._is_lockstep else self._synchronizer.newest_stamp
-        self._outputs.publish_rates(translate.hover(self._drone.constants), stamp)
+        attitude, constants = self._fresh_attitude(), self._drone.constants
+        # Rates other than zero have to be followed by others soon, as `_level_out` does.
+        if attitude and (self._is_levelling or translate.tilt_of(attitude) > _TILTED):
+            return self._outputs.rates(translate.levelling(constants, attitude), stamp)
+        return self._outputs.rates(translate.hover(constants), stamp)
+
+    def _fresh_attitude(self) -> Quaternion | None:
+        """Return how the vehicle is turned, if that is known."""
+        attitude = self._attitude
+        if attitude is None or time.monotonic() - attitude[1] > min(self._source_timeout_s, _ATTITUDE_AGE_S):
+            return None
+        return attitude[0]
+
+    @property
+    def _neutral_meaning(self) -> str:
+        if self._outputs.is_velocity:
+            return "stop"
+        if self._fresh_attitude():
+            return "level out"
+        return (
+            f"keep its attitude, by zero rates and the thrust that carries its weight when level: it hovers only if it "
+            f"was level, as {self.resolve_topic_name(self._attitude_topic)} does not say how it is turned"
+        )
 
 
 def main() -> int:

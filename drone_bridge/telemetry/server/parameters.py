@@ -3,7 +3,12 @@
 
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import SOURCE_TIMEOUT, common_parameters, full_scale_parameters
+from drone_bridge.link_node.common_parameters import (
+    NEUTRAL_TIME,
+    SOURCE_TIMEOUT,
+    common_parameters,
+    full_scale_parameters,
+)
 from drone_bridge.node.described_parameters import declarations
 from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.telemetry.codec import DEFAULT_PORT
@@ -21,6 +26,7 @@ PAD: Final = "pad"
 PARAMETERS: Final = (
     *common_parameters(DEFAULT_PORT, "With udp, the operator's port for telemetry.", roles=("connect",)),
     SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
     ParameterDeclaration(
         "transport",
         "udp",

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server says last to the vehicle in ROS, repeated for whoever has missed it."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from geometry_msgs.msg import Twist, TwistStamped
+from rclpy.publisher import Publisher
+from rclpy.qos import qos_profile_sensor_data
+
+from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.msg import CommandRates
+
+#: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
+PERIOD_S = 1.0
+#: What may command a vehicle, beside each other.
+COMMAND_TOPICS = {"cmd_vel": Twist, "cmd_vel_stamped": TwistStamped, "cmd_rates": CommandRates}
+
+
+class LastWord:
+    """Passes commands on, and repeats a neutral one for as long as it is the last word on the vehicle's topics.
+
+    That ends with the parameter `neutral_time`, or when somebody else publishes a command that is not neutral as well.
+    While the vehicle is held, operators' commands are refused. `publish` is for any thread.
+    """
+
+    def __init__(
+        self,
+        node: LinkNode,
+        publishers: "tuple[Publisher[Any], ...]",
+        neutral: "Callable[[], tuple[Publisher[Any], Any] | None]",
+    ) -> None:
+        """Begin with nothing said.
+
+        Args:
+            node: which publishes.
+            publishers: of commands, on topics of COMMAND_TOPICS, perhaps remapped.
+            neutral: makes the neutral command, and returns it with its publisher; None if it can't be known yet.
+        """
+        self._node = node
+        self._publishers = publishers
+        self._neutral = neutral
+        self._lock = threading.Lock()  # so that no repetition comes after a command
+        self._since_s: float | None = None  # None: the neutral command is not the last word
+        self._said_s = 0.0
+        self._was_held = False
+        self._said: deque[Any] = deque(maxlen=100)  # neutral commands: what is heard may be one of them
+        folder = publishers[0].topic_name.rpartition("/")[0]
+        own = {publisher.topic_name for publisher in publishers}
+        others = {f"{folder}/{name}": kind for name, kind in COMMAND_TOPICS.items()}
+        self._topics = {**{publisher.topic_name: publisher.msg_type for publisher in publishers}, **others}
+        self._counts = {topic: int(topic in own) for topic in self._topics}  # of publishers that are ours
+        self._heard: set[str] = set()  # topics that are listened to
+        node.hold.when_set(self.say)
+        node.make_timer(PERIOD_S, self._tick)
+
+    @property
+    def age_s(self) -> float | None:
+        """For how long the neutral command has been the last word; None if it is not."""
+        since_s = self._since_s
+        return None if since_s is None else time.monotonic() - since_s
+
+    def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
+        """Publish an operator's command, unless the vehicle is held. A zero Twist is neutral."""
+        if message == Twist():
+            self.say(publisher, message)
+        elif self._node.hold.admits("the operator's topics"):
+            with self._lock:
+                self._since_s = None
+                self._node.publish(publisher, message)
+
+    def say(self, publisher: "Publisher[Any] | None" = None, message: Any = None) -> None:
+        """Publish the neutral command, by default the one that the server makes, and repeat it from now on."""
+        with self._lock:
+            now_s = time.monotonic()
+            if self._since_s is None:
+                self._since_s = now_s
+            self._say(now_s, (publisher, message) if publisher else self._neutral())
+
+    def repeat(self) -> None:
+        """Publish the neutral command once more, if it is still the last word."""
+        with self._lock:
+            if self._since_s is not None:
+                self._say(time.monotonic(), self._neutral())
+
+    def _say(self, now_s: float, neutral: "tuple[Publisher[Any], Any] | None") -> None:
+        if neutral:
+            self._said_s = now_s
+            self._said.append(neutral[1])
+            self._node.publish(*neutral)
+
+    def _tick(self) -> None:
+        """Repeat what is due. In the executor."""
+        is_held, was_held = self._node.hold.is_held, self._was_held
+        self._was_held = is_held
+        if is_held and not was_held and self._since_s is None:
+            self.say()
+        age_s = self.age_s
+        if age_s is None or (age_s > self._node.parameters["neutral_time"] and not is_held):
+            self._since_s = None
+            self._end_listening()
+            return
+        # Who is there is listened to before anything is said again.
+        is_new = False
+        for topic in self._rivals() - self._heard:
+            is_new = True
+            self._heard.add(topic)
+            subscription = self._node.create_subscription(
+                self._topics[topic], topic, self._take, qos_profile_sensor_data
+            )
+            self._node.keep_subscription(subscription)
+        if is_new:
+            return
+        with self._lock:
+            now_s = time.monotonic()
+            if self._since_s is not None and now_s - self._said_s > PERIOD_S / 2:
+                self._say(now_s, self._neutral())
+
+    def _rivals(self) -> set[str]:
+        """Return the topics on which somebody else might publish."""
+        return {topic for topic, own in self._counts.items() if self._node.count_publishers(topic) > own}
+
+    def _take(self, message: Any) -> None:
+        """Leave the vehicle to somebody else; what is as neutral as ours may be ours."""
+        twist = message.twist if isinstance(message, TwistStamped) else message
+        if twist != Twist() and message not in self._said:
+            self._since_s = None
+
+    def _end_listening(self) -> None:
+        for topic in self._heard:
+            self._node.end_subscriptions(topic)
+        self._heard.clear()
